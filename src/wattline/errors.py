@@ -1,0 +1,83 @@
+"""The one exception tree: everything Wattline raises on purpose.
+
+::
+
+    WattlineError               shown as one line, exit code 2
+    ├── InputError              something a user wrote or gave us is wrong
+    │   ├── ScenarioError       a scenario file, a ``--set`` or a flag
+    │   ├── TraceError          a job log, a signal, a journal: file, line, field, value
+    │   └── PolicyError         a user's policy: file, what is wrong, what to do
+    └── RunError                a run could not go on
+        ├── StuckError          jobs wait and nothing can happen any more
+        └── PoisonedError       a state left half-way by an exception was used again
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class WattlineError(Exception):
+    """Base of all errors a user may see; its text is one line that says what to do."""
+
+
+class InputError(WattlineError):
+    """Something given to Wattline is wrong."""
+
+
+class ScenarioError(InputError):
+    """A scenario file, an override or a flag is wrong."""
+
+
+class TraceError(InputError):
+    """A file on disk is not what its format says."""
+
+    @classmethod
+    def at(
+        cls,
+        path: Path | str,
+        problem: str,
+        *,
+        line: int | None = None,
+        field: str | None = None,
+        value: object = None,
+        hint: str = "",
+    ) -> TraceError:
+        """Build the house form: ``file:line: field 'x': problem (got 'value'); hint``."""
+        where = f"{path}:{line}" if line is not None else str(path)
+        what = f" field {field!r}:" if field is not None else ""
+        got = f" (got {shorten(value)})" if value is not None else ""
+        return cls(f"{where}:{what} {problem}{got}{'; ' + hint if hint else ''}")
+
+
+class PolicyError(InputError):
+    """A policy given by a user cannot be used."""
+
+
+class RunError(WattlineError):
+    """A run could not be carried on."""
+
+
+class StuckError(RunError):
+    """Jobs are waiting and no event is left that could start them."""
+
+
+class PoisonedError(RunError):
+    """The state was left half-way through a step by an exception and cannot be resumed."""
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """Return ``repr(value)`` cut to ``limit`` characters, so that one bad field cannot flood a terminal."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 2]}…'"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the closest known name, or the list of what is known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""

@@ -1,0 +1,91 @@
+"""The cluster: node classes, what they draw, how they sleep, and at which speeds they run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from wattline.errors import InputError
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """A sleep state that an idle node enters by itself after ``after_s`` seconds without a job.
+
+    Entering takes ``entry_s`` at idle power, leaving takes ``exit_s`` at the class's maximum power, during which the
+    job that asked for the node already holds it.
+    """
+
+    power_w: float
+    after_s: float
+    entry_s: float = 0.0
+    exit_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """A speed of a node class: progress rate, and busy and idle power per node at that rate."""
+
+    rate: float
+    busy_w: float
+    idle_w: float
+
+
+@dataclass(frozen=True)
+class NodeClass:
+    """``count`` equal nodes, which form one partition with its own line of jobs.
+
+    ``max_w`` is the power of a busy node whose job says nothing else; ``min_cap_w`` the lowest cap the hardware takes
+    (``max_w`` when it cannot be capped). ``levels`` replace continuous caps by discrete speeds, slowest first.
+    """
+
+    name: str
+    count: int
+    idle_w: float
+    max_w: float
+    min_cap_w: float = math.nan
+    sleep: Sleep | None = None
+    levels: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"node class {self.name!r}: count must be at least 1, got {self.count}")
+        if not 0 <= self.idle_w <= self.max_w:
+            raise InputError(f"node class {self.name!r}: need 0 <= idle_w <= max_w, got {self.idle_w} and {self.max_w}")
+        if any(level.rate <= 0 for level in self.levels):
+            raise InputError(f"node class {self.name!r}: every level needs a rate above 0")
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Nodes ``first … first + count - 1`` leave at ``start_s`` and come back at ``end_s``.
+
+    ``drain`` lets running jobs finish; otherwise they are stopped at once and, as the scenario says, queued again.
+    """
+
+    start_s: float
+    end_s: float
+    first: int
+    count: int
+    drain: bool = False
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Node classes in order; node numbers run through them, so that a class is a range of numbers."""
+
+    classes: tuple[NodeClass, ...]
+    name: str = "cluster"
+    outages: tuple[Outage, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.classes:
+            raise InputError("a cluster needs at least one node class")
+        names = [c.name for c in self.classes]
+        if len(set(names)) != len(names):
+            raise InputError(f"node classes must have different names, got {', '.join(names)}")
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes in all classes."""
+        return sum(c.count for c in self.classes)

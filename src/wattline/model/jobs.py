@@ -1,0 +1,145 @@
+"""The job table: what is known of every job before the first second is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+UNKNOWN = -1
+"""Code of an unknown user, group, kind, partition or predecessor."""
+
+
+@dataclass(frozen=True)
+class JobTable:
+    """One row a job, sorted by submit time (ties in the order given); columns are contiguous arrays.
+
+    Times are seconds since ``epoch_unix_s`` (NaN when the log does not say). NaN means *not known* in float columns.
+
+    * ``work_s``: run time on its nodes at full speed (rate 1). For a service-rate system it is the job amount.
+    * ``request_s``: the user's limit; ``recorded_wait_s``: what the log says it waited, for comparison only.
+    * ``after``: row of the job that must end first, ``think_s`` seconds before this one may enter the queue.
+    * ``draw_w``: power per node when uncapped; ``floor_w``: power per node at its lowest cap; ``stretch``: run time at
+      ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value.
+    * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
+    """
+
+    job_id: Ints
+    submit_s: Floats
+    work_s: Floats
+    nodes: Ints
+    request_s: Floats
+    user: Ints
+    group: Ints
+    kind: Ints
+    partition: Ints
+    priority: Floats
+    after: Ints
+    think_s: Floats
+    draw_w: Floats
+    floor_w: Floats
+    stretch: Floats
+    recorded_wait_s: Floats
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    epoch_unix_s: float = float("nan")
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+    def __post_init__(self) -> None:
+        for name in ARRAY_COLUMNS:
+            column = getattr(self, name)
+            if column.shape != self.job_id.shape:
+                raise InputError(f"job table: column {name!r} has {column.size} rows, expected {self.job_id.size}")
+        if np.any(np.diff(self.submit_s) < 0):
+            raise InputError("job table: rows must be sorted by submit_s (JobTable.build sorts them)")
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        submit_s: npt.ArrayLike,
+        work_s: npt.ArrayLike,
+        nodes: npt.ArrayLike,
+        users: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        partitions: Sequence[str] = (),
+        epoch_unix_s: float = float("nan"),
+        **columns: npt.ArrayLike,
+    ) -> JobTable:
+        """Make a table from the columns at hand: missing ones get *unknown*, rows are sorted by submit time.
+
+        >>> JobTable.build(submit_s=[5, 0], work_s=[10, 20], nodes=[1, 2]).nodes.tolist()
+        [2, 1]
+        """
+        submit = np.ascontiguousarray(submit_s, dtype=np.float64)
+        given: dict[str, npt.ArrayLike] = {"submit_s": submit, "work_s": work_s, "nodes": nodes, **columns}
+        unknown = set(given) - set(ARRAY_COLUMNS)
+        if unknown:
+            raise InputError(f"job table: unknown column {sorted(unknown)[0]!r}; known: {', '.join(ARRAY_COLUMNS)}")
+        full: dict[str, Any] = {}
+        for name, (dtype, default) in ARRAY_COLUMNS.items():
+            if name in given:
+                full[name] = np.ascontiguousarray(given[name], dtype=dtype)
+            elif name == "job_id":
+                full[name] = np.arange(1, submit.size + 1, dtype=np.int64)
+            else:
+                full[name] = np.full(submit.size, default, dtype=dtype)
+        table_order = np.argsort(submit, kind="stable")
+        if np.any(np.diff(table_order) != 1):
+            inverse = np.empty_like(table_order)
+            inverse[table_order] = np.arange(table_order.size)
+            full = {name: np.ascontiguousarray(column[table_order]) for name, column in full.items()}
+            linked = full["after"] >= 0
+            full["after"][linked] = inverse[full["after"][linked]]
+        return cls(
+            **full, users=tuple(users), groups=tuple(groups), kinds=tuple(kinds), partitions=tuple(partitions),
+            epoch_unix_s=epoch_unix_s,
+        )  # fmt: skip
+
+    def take(self, rows: npt.ArrayLike) -> JobTable:
+        """Return the given rows (a mask or increasing indices); links to rows left out are cut."""
+        index = np.asarray(rows)
+        if index.dtype == np.bool_:
+            index = np.flatnonzero(index)
+        where = np.full(len(self) + 1, UNKNOWN, dtype=np.int64)
+        where[index] = np.arange(index.size)
+        picked = {name: np.ascontiguousarray(getattr(self, name)[index]) for name in ARRAY_COLUMNS}
+        picked["after"] = np.where(picked["after"] >= 0, where[picked["after"]], UNKNOWN)
+        return replace(self, **picked)
+
+    def with_columns(self, **columns: Any) -> JobTable:
+        """Return a copy with some columns (arrays of the same length) or name tuples replaced."""
+        return replace(self, **{
+            name: np.ascontiguousarray(value, dtype=ARRAY_COLUMNS[name][0]) if name in ARRAY_COLUMNS else value
+            for name, value in columns.items()
+        })  # fmt: skip
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first to the last submission."""
+        return float(self.submit_s[-1] - self.submit_s[0]) if len(self) else 0.0
+
+
+ARRAY_COLUMNS: dict[str, tuple[type, float]] = {
+    "job_id": (np.int64, UNKNOWN), "submit_s": (np.float64, 0.0), "work_s": (np.float64, 0.0), "nodes": (np.int64, 1),
+    "request_s": (np.float64, np.nan), "user": (np.int64, UNKNOWN), "group": (np.int64, UNKNOWN),
+    "kind": (np.int64, UNKNOWN), "partition": (np.int64, UNKNOWN), "priority": (np.float64, 0.0),
+    "after": (np.int64, UNKNOWN), "think_s": (np.float64, 0.0), "draw_w": (np.float64, np.nan),
+    "floor_w": (np.float64, np.nan), "stretch": (np.float64, np.nan), "recorded_wait_s": (np.float64, np.nan),
+}  # fmt: skip
+"""Array columns of a job table: name → (dtype, value when missing)."""
+
+assert [f.name for f in fields(JobTable)][: len(ARRAY_COLUMNS)] == list(ARRAY_COLUMNS)

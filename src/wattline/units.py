@@ -1,0 +1,115 @@
+"""Human quantities to SI floats and back: ``"12 MW"`` → ``12e6``, ``"15 min"`` → ``900.0``."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from wattline.errors import InputError
+
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+POWER_UNITS = {f"{p}W": f for p, f in _PREFIX.items()} | {"mW": 1e-3}
+ENERGY_UNITS = (
+    {f"{p}J": f for p, f in _PREFIX.items()}
+    | {f"{p}Wh": f * 3600.0 for p, f in _PREFIX.items()}
+)
+TIME_UNITS = {
+    "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
+    "d": 86400.0, "day": 86400.0, "days": 86400.0, "week": 604800.0, "weeks": 604800.0,
+}  # fmt: skip
+_QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*([A-Za-z]*)\s*")
+_CLOCK = re.compile(r"\s*(?:(\d+)-)?(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*")
+
+
+def _parse(text: str | float, units: dict[str, float], what: str, default: str, example: str) -> float:
+    if isinstance(text, bool):
+        raise InputError(f"expected {what} like {example!r}, got {text!r}")
+    if isinstance(text, (int, float)):
+        return float(text)
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise InputError(f"expected {what} like {example!r}, got {text!r}")
+    number, unit = match.groups()
+    factor = units.get(unit or default)
+    if factor is None:
+        raise InputError(f"unknown unit {unit!r} in {text!r}: expected {what} in one of {', '.join(units)}")
+    return float(number) * factor
+
+
+def power_w(text: str | float) -> float:
+    """Return watts; a bare number is watts.
+
+    >>> power_w("12 MW"), power_w("0.5kW"), power_w(90)
+    (12000000.0, 500.0, 90.0)
+    """
+    return _parse(text, POWER_UNITS, "a power", "W", "12 MW")
+
+
+def energy_j(text: str | float) -> float:
+    """Return joules; a bare number is joules.
+
+    >>> energy_j("2 kWh")
+    7200000.0
+    """
+    return _parse(text, ENERGY_UNITS, "an energy", "J", "3 kWh")
+
+
+def duration_s(text: str | float) -> float:
+    """Return seconds; a bare number is seconds; ``D-HH:MM:SS`` and ``HH:MM:SS`` work too.
+
+    >>> duration_s("15 min"), duration_s("1-02:00:00"), duration_s("1.5 h")
+    (900.0, 93600.0, 5400.0)
+    """
+    if isinstance(text, str):
+        clock = _CLOCK.fullmatch(text)
+        if clock is not None:
+            days, hours, minutes, seconds = clock.groups()
+            return int(days or 0) * 86400.0 + int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds or 0)
+    return _parse(text, TIME_UNITS, "a duration", "s", "15 min")
+
+
+def show_power(watts: float) -> str:
+    """Return watts with three significant digits and a prefix.
+
+    >>> show_power(12_345_678), show_power(0.041)
+    ('12.3 MW', '0.041 W')
+    """
+    return _scaled(watts, "W")
+
+
+def show_energy(joules: float) -> str:
+    """Return an energy in (k, M, G)Wh, or in J when it is less than a watt-hour.
+
+    >>> show_energy(7.2e6), show_energy(5.0)
+    ('2 kWh', '5 J')
+    """
+    return _scaled(joules / 3600.0, "Wh") if abs(joules) >= 3600.0 else f"{joules:.3g} J"
+
+
+def _scaled(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "unlimited" if value > 0 else str(value)
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= factor * 0.9995:
+            return f"{value / factor:.3g} {prefix}{unit}" if abs(value) < factor * 999.5 else f"{value / factor:.0f} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def show_duration(seconds: float) -> str:
+    """Return a duration in the largest sensible unit.
+
+    >>> show_duration(59), show_duration(5400), show_duration(2.5e6)
+    ('59 s', '1 h 30 min', '28 d 22 h')
+    """
+    if not math.isfinite(seconds):
+        return str(seconds)
+    if seconds < 0:
+        return f"-{show_duration(-seconds)}"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    for name, size, minor, minor_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            rest = (whole % size) // minor_size
+            return f"{whole // size} {name}" + (f" {rest} {minor}" if rest else "")
+    return f"{whole} s"
