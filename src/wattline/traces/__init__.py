@@ -1,0 +1,1 @@
+"""Disk ↔ model: job logs, generators and the journal."""

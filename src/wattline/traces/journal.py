@@ -1,0 +1,395 @@
+"""The journal: the folder of Parquet files and one manifest that every run leaves, and everything reports are made of.
+
+A journal is written once, whole: into a hidden sibling folder that is renamed at the end, so that a folder with a
+manifest is always complete. ``SCHEMA`` says what every column means; the documentation prints it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import TraceError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VERSION = 1
+"""Version of the layout that this Wattline writes."""
+
+MANIFEST = "manifest.json"
+REPORT = "report.html"
+"""Name of the report inside a journal; it is dropped when the journal under it is written anew."""
+
+
+class Column(NamedTuple):
+    """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown."""
+
+    name: str
+    dtype: str
+    unit: str
+    meaning: str
+    null: bool = False
+
+
+class Coded(NamedTuple):
+    """A text column given as codes into names, so that a million rows need no million strings; -1 is ``""``."""
+
+    codes: npt.NDArray[np.integer[Any]]
+    names: Sequence[str]
+
+
+STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
+EVENTS = (
+    "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
+    "node-down", "node-up", "limit", "level", "sleep", "wake", "reject",
+)  # fmt: skip
+
+SCHEMA: dict[str, tuple[Column, ...]] = {
+    "jobs": (
+        Column("job_id", "i64", "", "number of the job in its trace"),
+        Column("submit_s", "f64", "s", "when the user handed it in"),
+        Column("eligible_s", "f64", "s", "when it entered the queue (later than submit_s when it follows another)", null=True),
+        Column("start_s", "f64", "s", "when it first got its nodes; null if never", null=True),
+        Column("end_s", "f64", "s", "when it left its nodes for good; null if it never did", null=True),
+        Column("nodes", "i64", "", "nodes it asked for"),
+        Column("request_s", "f64", "s", "run time limit given by its user", null=True),
+        Column("estimate_s", "f64", "s", "run time the policies were told", null=True),
+        Column("work_s", "f64", "s", "run time at full speed (rate 1); job amount in a service-rate system", null=True),
+        Column("user", "str", "", 'who submitted it ("" unknown)'),
+        Column("group", "str", "", 'group of the user ("" unknown)'),
+        Column("kind", "str", "", 'application or job type ("" unknown)'),
+        Column("partition", "str", "", 'queue or partition ("" unknown)'),
+        Column("status", "str", "", "finished, killed (ran past its request), failed (with its node), rejected or unfinished"),
+        Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
+        Column("runtime_s", "f64", "s", "seconds it held its nodes", null=True),
+        Column("energy_j", "f64", "J", "energy of its nodes while it held them", null=True),
+        Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
+        Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
+    ),
+    "placements": (
+        Column("job_id", "i64", "", "the job"),
+        Column("first_node", "i64", "", "lowest node number of a contiguous range it held"),
+        Column("count", "i64", "", "nodes in the range"),
+        Column("start_s", "f64", "s", "held from"),
+        Column("end_s", "f64", "s", "held until; null if still held when the run stopped", null=True),
+    ),
+    "events": (
+        Column("time_s", "f64", "s", "when (rows are sorted by it)"),
+        Column("event", "str", "", ", ".join(EVENTS)),
+        Column("job_id", "i64", "", "the job, if one is concerned", null=True),
+        Column("nodes", "i64", "", "nodes concerned", null=True),
+        Column("value", "f64", "", "new limit (W) or speed, where the event has one", null=True),
+    ),
+    "timeline": (
+        Column("time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"),
+        Column("power_w", "f64", "W", "power of all nodes"),
+        Column("busy_nodes", "i64", "", "nodes held by jobs"),
+        Column("idle_nodes", "i64", "", "nodes awake without a job"),
+        Column("asleep_nodes", "i64", "", "nodes asleep"),
+        Column("down_nodes", "i64", "", "nodes out of service"),
+        Column("queued_jobs", "i64", "", "jobs waiting for nodes"),
+        Column("running_jobs", "i64", "", "jobs that hold nodes"),
+        Column("limit_w", "f64", "W", "power limit in force (inf: none)"),
+        Column("rate", "f64", "", "speed of the first node class (1: full)"),
+        Column("backlog", "f64", "s", "remaining work of all jobs in the system; null when not tracked", null=True),
+    ),
+    "decisions": (
+        Column("time_s", "f64", "s", "when"),
+        Column("slot", "str", "", "which policy proposed: select, cap or stop"),
+        Column("job_id", "i64", "", "the job concerned, if any", null=True),
+        Column("nodes", "i64", "", "nodes concerned", null=True),
+        Column("cap_w", "f64", "W", "power cap per node, if one was set", null=True),
+        Column("why", "str", "", "the policy's reason: in-order, backfill, reservation, ..."),
+        Column("verdict", "str", "", "accepted, or the guard's reason to refuse"),
+    ),
+    "classes": (
+        Column("node_class", "str", "", "name of the node class"),
+        Column("nodes", "i64", "", "nodes in the class"),
+        Column("busy_energy_j", "f64", "J", "energy of its busy nodes"),
+        Column("idle_energy_j", "f64", "J", "energy of its idle nodes"),
+        Column("sleep_energy_j", "f64", "J", "energy of its sleeping nodes"),
+        Column("boot_energy_j", "f64", "J", "energy of its nodes while they woke up"),
+        Column("busy_node_s", "f64", "s", "node-seconds busy"),
+        Column("idle_node_s", "f64", "s", "node-seconds idle"),
+        Column("asleep_node_s", "f64", "s", "node-seconds asleep"),
+        Column("down_node_s", "f64", "s", "node-seconds out of service"),
+    ),
+}  # fmt: skip
+"""Every file of a journal: name of the Parquet file → its columns."""
+
+
+@dataclass(frozen=True)
+class Journal:
+    """An opened journal: lazily scanned frames (columns as in ``SCHEMA``) and the manifest."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    frames: dict[str, pl.LazyFrame]
+
+    @property
+    def jobs(self) -> pl.LazyFrame:
+        """One row a job of the trace."""
+        return self.frames["jobs"]
+
+    @property
+    def placements(self) -> pl.LazyFrame:
+        """One row per contiguous range of nodes that a job held."""
+        return self.frames["placements"]
+
+    @property
+    def events(self) -> pl.LazyFrame:
+        """Everything that happened, in order."""
+        return self.frames["events"]
+
+    @property
+    def timeline(self) -> pl.LazyFrame:
+        """The state of the machine as a step function of time."""
+        return self.frames["timeline"]
+
+    @property
+    def decisions(self) -> pl.LazyFrame:
+        """What the policies proposed and what became of it."""
+        return self.frames["decisions"]
+
+    @property
+    def classes(self) -> pl.LazyFrame:
+        """Energy and node-seconds per node class."""
+        return self.frames["classes"]
+
+    def read(self, name: str, *columns: str) -> pl.DataFrame:
+        """Load columns of a frame (all of them by default); damaged pages become one clear line."""
+        frame = self.frames[name]
+        return collect(frame.select(columns) if columns else frame, self.folder / f"{name}.parquet")
+
+
+def collect(frame: pl.LazyFrame, path: Path) -> pl.DataFrame:
+    """Run a query on a frame of a journal; ``path`` names the file when its pages cannot be read."""
+    import polars as pl
+
+    try:
+        return frame.collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TraceError.at(path, f"cannot be read: {_first_line(error)}", hint="run the scenario again") from error
+
+
+def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Write a journal; ``frames`` maps each name of ``SCHEMA`` to a DataFrame or to columns (arrays or ``Coded``).
+
+    Where a column may be null, NaN and (for integers) -1 mean null. ``{}`` writes an empty table. Versions and the time
+    of writing are added to the manifest. A journal already there is replaced; any other folder with content is refused.
+    """
+    target = Path(folder).resolve()
+    _check_replaceable(target, Path(folder))
+    _check_names(frames)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".{target.name}.writing-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        for name, columns in SCHEMA.items():
+            # lz4 costs a third of zstd to write and half to read back; small row groups keep both cores busy.
+            to_frame(name, frames[name], columns).write_parquet(
+                temporary / f"{name}.parquet", compression="lz4", statistics=True, row_group_size=1 << 17
+            )
+        text = json.dumps(_plain(_versions() | dict(manifest) | {"journal": VERSION}), indent=1, ensure_ascii=False)
+        (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        _swap(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def open_journal(folder: Path) -> Journal:
+    """Open a journal: check version, files and columns (footers only), scan the rest lazily."""
+    folder = Path(folder)
+    manifest = _read_manifest(folder)
+    frames = {name: _scan(folder / f"{name}.parquet") for name in SCHEMA if (folder / f"{name}.parquet").exists()}
+    journal = Journal(folder, manifest, frames)
+    for version in range(int(manifest["journal"]), VERSION):
+        journal = MIGRATIONS[version](journal)
+    for name, columns in SCHEMA.items():
+        _check_columns(journal, name, columns)
+    return journal
+
+
+MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {}
+"""From version n to n + 1, on lazy frames; every version ever written stays readable."""
+
+
+def is_journal(folder: Path) -> bool:
+    """Tell whether a folder holds a journal of any version."""
+    try:
+        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and "journal" in manifest
+
+
+def to_frame(name: str, data: Any, columns: Sequence[Column]) -> pl.DataFrame:
+    """Return a frame with exactly the columns of the schema, in its dtypes."""
+    import polars as pl
+
+    given: Mapping[str, Any] = {c: data[c] for c in data.columns} if isinstance(data, pl.DataFrame) else data
+    if not given:
+        given = {column.name: np.empty(0) for column in columns}
+    missing = [c.name for c in columns if c.name not in given]
+    if missing:
+        raise TraceError(f"journal frame {name!r}: column {missing[0]!r} is missing")
+    series = [_to_series(name, column, given[column.name]) for column in columns]
+    if len({len(s) for s in series}) > 1:
+        lengths = ", ".join(f"{s.name} {len(s)}" for s in series)
+        raise TraceError(f"journal frame {name!r}: columns differ in length: {lengths}")
+    return pl.DataFrame(series)
+
+
+def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
+    import polars as pl
+
+    dtype = {"i64": pl.Int64, "f64": pl.Float64, "str": pl.String}[column.dtype]
+    if isinstance(values, Coded):
+        # The empty text is put at the end, where code -1 finds it.
+        names = pl.Series([*values.names, ""], dtype=pl.String)
+        codes = np.where(values.codes < 0, len(values.names), values.codes)
+        values = names.gather(codes)
+    elif len(values) == 0:
+        values = []
+    try:
+        series = pl.Series(column.name, values).cast(dtype)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        problem = f"not {column.dtype}: {_first_line(error)}"
+        raise TraceError(f"journal frame {frame!r}: column {column.name!r} is {problem}") from error
+    if column.dtype == "f64" and column.null:
+        return series.fill_nan(None)
+    if column.dtype == "i64" and column.null:
+        return series.to_frame().select(pl.when(pl.col(column.name) >= 0).then(pl.col(column.name))).to_series()
+    if series.null_count() and not column.null:
+        raise TraceError(f"journal frame {frame!r}: column {column.name!r} must not hold nulls")
+    return series
+
+
+def _check_names(frames: Mapping[str, Any]) -> None:
+    for name in SCHEMA:
+        if name not in frames:
+            raise TraceError(f"journal: frame {name!r} is missing (give {{}} for an empty one)")
+    for name in frames:
+        if name not in SCHEMA:
+            raise TraceError(f"journal: unknown frame {name!r}; known: {', '.join(SCHEMA)}")
+
+
+def _check_replaceable(target: Path, shown: Path) -> None:
+    if target.exists() and not target.is_dir():
+        raise TraceError.at(shown, "is a file, not a folder", hint="give another folder for the journal")
+    if target.is_dir() and any(target.iterdir()) and not is_journal(target):
+        raise TraceError.at(
+            shown, "holds files that are no journal, so it is not overwritten", hint="give another folder"
+        )
+
+
+def _swap(temporary: Path, target: Path) -> None:
+    """Put the new folder in place of the old one; files that a user put beside the journal move along."""
+    if not target.exists():
+        temporary.rename(target)
+        return
+    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT}
+    for extra in target.iterdir():
+        if extra.name not in own:
+            extra.rename(temporary / extra.name)
+    old = temporary.with_name(f"{temporary.name}.old")
+    target.rename(old)
+    temporary.rename(target)
+    shutil.rmtree(old)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise TraceError.at(folder, "no such folder" if not folder.exists() else "is a file; a journal is a folder")
+    if not path.exists():
+        raise TraceError.at(
+            folder, f"not a journal: it has no {MANIFEST}", hint="give the folder that `wattline run` wrote"
+        )
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TraceError.at(path, f"is not JSON: {_first_line(error)}", hint="run the scenario again") from error
+    version = manifest.get("journal") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise TraceError.at(path, "must be a version number", field="journal", value=version, hint="is it a journal?")
+    if version > VERSION:
+        raise TraceError.at(path, f"written by a newer Wattline; this one reads up to {VERSION}", field="journal",
+                            value=version, hint="update Wattline")  # fmt: skip
+    return dict(manifest)
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    try:
+        frame = pl.scan_parquet(path)
+        frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        problem = f"not a whole Parquet file: {_first_line(error)}"
+        raise TraceError.at(path, problem, hint="it may be cut off; run the scenario again") from error
+    return frame
+
+
+def _check_columns(journal: Journal, name: str, columns: Sequence[Column]) -> None:
+    path = journal.folder / f"{name}.parquet"
+    if name not in journal.frames:
+        raise TraceError.at(path, "missing from the journal", hint="run the scenario again")
+    found = journal.frames[name].collect_schema()
+    for column in columns:
+        if column.name not in found:
+            raise TraceError.at(path, "column is missing", field=column.name, hint=f"found: {', '.join(found)}")
+        kind = found[column.name]
+        right = {"i64": kind.is_integer(), "f64": kind.is_float(), "str": kind == _string()}[column.dtype]
+        if not right:
+            raise TraceError.at(path, f"column must be {column.dtype}", field=column.name, value=str(kind))
+
+
+def _string() -> type[pl.String]:
+    import polars as pl
+
+    return pl.String
+
+
+def _versions() -> dict[str, Any]:
+    import platform
+    from importlib.metadata import version
+
+    from wattline import __version__
+
+    return {
+        "wattline": __version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in ("numba", "numpy", "polars")},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON-able data: numpy scalars and arrays unwrapped, what is not a finite number as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
