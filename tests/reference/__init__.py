@@ -1,0 +1,1 @@
+"""Plain, slow, literal implementations that the compiled code is held against."""
