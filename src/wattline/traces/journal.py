@@ -259,7 +259,8 @@ def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
     if isinstance(values, Coded):
         # The empty text is put at the end, where code -1 finds it.
         names = pl.Series([*values.names, ""], dtype=pl.String)
-        codes = np.where(values.codes < 0, len(values.names), values.codes)
+        given = np.asarray(values.codes)
+        codes = np.where(given < 0, len(values.names), given)
         values = names.gather(codes)
     elif len(values) == 0:
         values = []

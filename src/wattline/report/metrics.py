@@ -1,0 +1,179 @@
+"""Everything that is counted of one run, from its journal alone and from every row of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
+from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
+from wattline.report.run import Run, load
+from wattline.report.service import ServiceMeasures, service_measures
+from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps
+from wattline.traces.journal import STATUSES, Journal
+
+PER_JOB = ("wait_s", "response_s", "slowdown", "bounded_slowdown")
+GROUPINGS = ("user", "group", "kind", "partition")
+
+
+@dataclass(frozen=True)
+class JobCounts:
+    """Jobs by what became of them; ``started`` ever held nodes, ``ended`` left them; interruptions are sums over jobs."""
+
+    total: int
+    finished: int
+    killed: int
+    failed: int
+    rejected: int
+    unfinished: int
+    started: int
+    ended: int
+    preemptions: int
+    restarts: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """Instants of the run; ``makespan_s`` is from the first submission to the last end."""
+
+    start_s: float
+    end_s: float
+    duration_s: float
+    first_submit_s: float
+    last_submit_s: float
+    makespan_s: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All numbers of one run; ``to_dict`` is JSON-able, ``value("wait_s.mean")`` finds one by its path.
+
+    Waits are over jobs that started; response and slowdowns over jobs that ended. ``utilization`` is busy over available
+    node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
+    """
+
+    name: str
+    seed: int | None
+    policies: dict[str, str]
+    nodes: int
+    jobs: JobCounts
+    span: Span
+    wait_s: Distribution
+    response_s: Distribution
+    runtime_s: Distribution
+    slowdown: Distribution
+    bounded_slowdown: Distribution
+    utilization: float
+    utilization_submitting: float
+    throughput_per_h: float
+    queued_jobs: TimeDistribution
+    running_jobs: TimeDistribution
+    busy_nodes: TimeDistribution
+    energy: Energy
+    power: Power
+    service: ServiceMeasures
+    sizes: tuple[SizeRow, ...]
+    users: tuple[GroupRow, ...]
+    groups: tuple[GroupRow, ...]
+    kinds: tuple[GroupRow, ...]
+    partitions: tuple[GroupRow, ...]
+    classes: tuple[ClassRow, ...]
+    events: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain data; what is not a finite number becomes None, as JSON knows no NaN."""
+        return dict(_jsonable(asdict(self)))
+
+    def value(self, path: str) -> float:
+        """Return the number at a dotted path, NaN where it does not exist for this run."""
+        item: Any = self
+        for part in path.split("."):
+            item = item.get(part, NAN) if isinstance(item, Mapping) else getattr(item, part)
+        return float(item)
+
+
+def summarize(journal: Journal) -> Summary:
+    """Count everything there is to count in a journal."""
+    return summarize_run(load(journal))
+
+
+def summarize_run(run: Run) -> Summary:
+    """Count everything of a run that is loaded already."""
+    jobs = with_slowdowns(run.jobs)
+    steps, seconds = run.steps, run.steps.duration_s
+    span = _span(run)
+    counts = _count_jobs(run)
+    by_job: dict[str, Any] = {name: describe(jobs[name].to_numpy()) for name in PER_JOB}
+    tables: dict[str, Any] = {f"{name}s": count_groups(jobs, name) for name in GROUPINGS}
+    return Summary(
+        name=str(run.manifest.get("name") or ""),
+        seed=run.manifest.get("seed"),
+        policies={slot: str(name) for slot, name in (run.manifest.get("policies") or {}).items() if name},
+        nodes=run.nodes,
+        jobs=counts,
+        span=span,
+        **by_job,
+        runtime_s=describe(run.ended["runtime_s"].to_numpy()),
+        utilization=_utilization(run, run.start_s, run.end_s),
+        utilization_submitting=_utilization(run, span.first_submit_s, span.last_submit_s),
+        throughput_per_h=counts.ended / span.makespan_s * 3600.0 if span.makespan_s > 0 else NAN,
+        queued_jobs=describe_steps(steps.queued_jobs, seconds),
+        running_jobs=describe_steps(steps.running_jobs, seconds),
+        busy_nodes=describe_steps(steps.busy_nodes, seconds),
+        energy=count_energy(run),
+        power=count_power(steps),
+        service=service_measures(run),
+        sizes=count_sizes(jobs),
+        **tables,
+        classes=count_classes(run),
+        events=dict(run.event_counts),
+    )
+
+
+def _count_jobs(run: Run) -> JobCounts:
+    by_status = dict(run.jobs["status"].value_counts().iter_rows())
+    return JobCounts(
+        total=run.jobs.height,
+        **{status: int(by_status.get(status, 0)) for status in STATUSES},
+        started=run.jobs["start_s"].drop_nulls().len(),
+        ended=run.ended.height,
+        preemptions=int(run.jobs["preemptions"].sum()),
+        restarts=int(run.jobs["restarts"].sum()),
+    )
+
+
+def _span(run: Run) -> Span:
+    first, last = _number(run.jobs["submit_s"].min()), _number(run.jobs["submit_s"].max())
+    return Span(
+        start_s=run.start_s,
+        end_s=run.end_s,
+        duration_s=run.end_s - run.start_s,
+        first_submit_s=first,
+        last_submit_s=last,
+        makespan_s=_number(run.ended["end_s"].max()) - first,
+    )
+
+
+def _utilization(run: Run, start_s: float, end_s: float) -> float:
+    """Return busy over available node-seconds between two instants; NaN when there were none."""
+    if math.isnan(start_s) or math.isnan(end_s):
+        return NAN
+    seconds = run.steps.within(start_s, end_s)
+    available = float(run.steps.available_nodes @ seconds)
+    return float(run.steps.busy_nodes @ seconds) / available if available > 0 else NAN
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else NAN
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

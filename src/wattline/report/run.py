@@ -1,0 +1,133 @@
+"""One run loaded for counting and drawing: the jobs, and the timeline as arrays of a step function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.errors import TraceError
+from wattline.model.jobs import Floats
+from wattline.traces.journal import Journal, collect
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The timeline: row i holds from ``time_s[i]`` for ``duration_s[i]`` seconds, the last row to the run's end."""
+
+    time_s: Floats
+    duration_s: Floats
+    power_w: Floats
+    busy_nodes: Floats
+    idle_nodes: Floats
+    asleep_nodes: Floats
+    down_nodes: Floats
+    queued_jobs: Floats
+    running_jobs: Floats
+    limit_w: Floats
+    rate: Floats
+    backlog: Floats
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the whole run."""
+        return float(self.duration_s.sum())
+
+    @cached_property
+    def available_nodes(self) -> Floats:
+        """Nodes that are not down."""
+        return self.busy_nodes + self.idle_nodes + self.asleep_nodes
+
+    def within(self, start_s: float, end_s: float) -> Floats:
+        """Return how many seconds of every row lie between two instants."""
+        began = np.maximum(self.time_s, start_s)
+        ended = np.minimum(self.time_s + self.duration_s, end_s)
+        inside: Floats = np.maximum(ended - began, 0.0)
+        return inside
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a report is made of: jobs (all columns of the journal), steps, start and end, manifest."""
+
+    manifest: Mapping[str, Any]
+    jobs: pl.DataFrame
+    steps: Steps
+    classes: pl.DataFrame
+    event_counts: Mapping[str, int]
+    start_s: float
+    end_s: float
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the cluster, in or out of service."""
+        return int(self.classes["nodes"].sum())
+
+    @cached_property
+    def ended(self) -> pl.DataFrame:
+        """The jobs that held nodes and left them: finished, killed or failed for good."""
+        import polars as pl
+
+        return self.jobs.filter(pl.col("start_s").is_not_null() & pl.col("end_s").is_not_null())
+
+
+def load(journal: Journal) -> Run:
+    """Load what reports need of a journal."""
+    from polars import selectors
+
+    timeline = journal.read("timeline")
+    jobs = journal.read("jobs").with_columns(selectors.float().fill_nan(None))
+    start_s, end_s = _window(journal.manifest, timeline, jobs)
+    return Run(
+        manifest=journal.manifest,
+        jobs=jobs,
+        steps=to_steps(timeline, end_s, journal.folder / "timeline.parquet"),
+        classes=journal.read("classes"),
+        event_counts=_count_events(journal),
+        start_s=start_s,
+        end_s=end_s,
+    )
+
+
+def to_steps(timeline: pl.DataFrame, end_s: float, path: Path) -> Steps:
+    """Return the timeline as float arrays with the seconds that every row held."""
+    import polars as pl
+
+    arrays = {name: timeline[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in timeline.columns}
+    time_s = arrays["time_s"]
+    late = np.flatnonzero(np.diff(time_s) < 0)
+    if late.size:
+        row = int(late[0]) + 1
+        raise TraceError.at(
+            path, f"row {row} is earlier than the row before it", field="time_s", value=float(time_s[row])
+        )
+    arrays["duration_s"] = np.diff(np.minimum(np.append(time_s, end_s), end_s))
+    return Steps(**{field.name: arrays[field.name] for field in fields(Steps)})
+
+
+def _window(manifest: Mapping[str, Any], timeline: pl.DataFrame, jobs: pl.DataFrame) -> tuple[float, float]:
+    """Return start and end of the run: the manifest's, or those of what was recorded."""
+    seen = [value for value in (timeline["time_s"].min(), jobs["submit_s"].min()) if value is not None]
+    last = [value for value in (timeline["time_s"].max(), jobs["end_s"].max()) if value is not None]
+    start_s = manifest.get("start_s")
+    end_s = manifest.get("end_s")
+    first = min((float(v) for v in seen), default=0.0) if start_s is None else float(start_s)  # type: ignore[arg-type]
+    final = max((float(v) for v in last), default=first) if end_s is None else float(end_s)  # type: ignore[arg-type]
+    return first, final
+
+
+def _count_events(journal: Journal) -> dict[str, int]:
+    import polars as pl
+
+    counts = collect(journal.events.group_by("event").agg(pl.len().alias("rows")), journal.folder / "events.parquet")
+    return dict(sorted(zip(counts["event"].to_list(), counts["rows"].to_list(), strict=True)))
