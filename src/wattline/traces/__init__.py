@@ -1,16 +1,90 @@
-"""Disk ↔ model: job logs, synthetic workloads and journals."""
+"""Disk ↔ model: job logs, synthetic workloads and journals.
+
+========  ==========================================================  ==================================
+format    what                                                        reader
+========  ==========================================================  ==================================
+swf       Standard Workload Format (plain or gzip)                    ``traces.swf.read_swf``
+sacct     Slurm accounting dump (``sacct --parsable2``)               ``traces.sacct.read_sacct``
+table     Parquet or CSV with columns as in ``JobTable``; a journal   ``traces.table.read_table``
+krc       the R package hpcwld's CSV layouts                          ``traces.krc.read_krc``
+========  ==========================================================  ==================================
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from wattline.errors import InputError, TraceError, did_you_mean
+from wattline.traces.info import trace_info
 from wattline.traces.notes import Note, Trace
 
-__all__ = ["Note", "Trace", "read_trace"]
+__all__ = ["FORMATS", "Note", "Trace", "guess_format", "read_trace", "trace_info"]
+
+FORMATS = ("swf", "sacct", "table", "krc")
 
 
-def read_trace(path: Path | str, *, format: str | None = None, strict: bool = False, cores_per_node: int = 1) -> Trace:
-    """Read a job log."""
-    from wattline.traces.swf import read_swf
+def read_trace(
+    path: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002  (the word users type)
+    strict: bool = False,
+    cores_per_node: int = 1,
+) -> Trace:
+    """Read a job log of any known format; without ``format`` it is told by the file's content.
 
-    return read_swf(path, strict=strict, cores_per_node=cores_per_node)
+    ``cores_per_node`` matters where a log counts processors: always in SWF, in Slurm dumps without a column of nodes.
+    """
+    kind = guess_format(path) if format is None else format
+    if kind == "swf":
+        from wattline.traces.swf import read_swf
+
+        return read_swf(path, strict=strict, cores_per_node=cores_per_node)
+    if kind == "sacct":
+        from wattline.traces.sacct import read_sacct
+
+        return read_sacct(path, strict=strict, cores_per_node=cores_per_node)
+    if kind == "table":
+        from wattline.traces.table import read_table
+
+        return read_table(path, strict=strict)
+    if kind == "krc":
+        from wattline.traces.krc import read_krc
+
+        return read_krc(path, strict=strict)
+    raise InputError(f"unknown trace format {kind!r}{did_you_mean(kind, FORMATS)}")
+
+
+def guess_format(path: Path | str) -> str:
+    """Tell the format of a file by its content, or raise an error that says what was seen and what to do."""
+    from wattline.traces.source import PARQUET_MAGIC, as_text, peek, read_bytes
+
+    if Path(path).is_dir():
+        if (Path(path) / "manifest.json").exists():
+            return "table"
+        raise TraceError.at(path, "is a directory without a journal in it, expected a file")
+    head = peek(path)
+    if head.startswith(PARQUET_MAGIC):
+        return "table"
+    if not head:
+        read_bytes(path)  # says why, if the file is there but cannot be read
+    text = as_text(path, head)
+    first = next(
+        (line for line in text.split(b"\n") if line.strip() and not line.lstrip().startswith((b";", b"#"))), b""
+    )
+    return _guess_by_line(path, first, commented=text.lstrip().startswith(b";"))
+
+
+def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:
+    """Guess by the first line that is no comment."""
+    if b"|" in line:
+        return "sacct"
+    if b"," in line:
+        return "krc" if b"interarrival" in line.lower() else "table"
+    numbers = line.split()
+    if commented or (len(numbers) >= 2 and all(part.lstrip(b"+-").replace(b".", b"", 1).isdigit() for part in numbers)):
+        return "swf"
+    from wattline.traces.notes import quote
+
+    raise TraceError.at(
+        path, f"cannot tell its format from {quote(line)!r}", hint=f"name it: format = one of {', '.join(FORMATS)}"
+    )

@@ -61,7 +61,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Finding:
-    """A note in the making: where the first of ``count`` records stands, and which field of it is to blame."""
+    """A note in the making: where the first of ``count`` records stands, and which field of it is to blame.
+
+    ``benign``: what every such file holds (steps of a job in a Slurm dump), so strict reading does not refuse it.
+    """
 
     action: Action
     reason: str
@@ -70,6 +73,7 @@ class Finding:
     field: str
     value: object
     text: str
+    benign: bool = False
 
 
 def quote(text: str | bytes) -> str:
@@ -83,7 +87,7 @@ def quote(text: str | bytes) -> str:
 def settle(path: Path | str, findings: Iterable[Finding], *, strict: bool) -> tuple[Note, ...]:
     """Turn findings into notes; with ``strict`` the first dropped or repaired record is an error instead."""
     found = [f for f in findings if f.count]
-    changed = [f for f in found if f.action != "kept"]
+    changed = [f for f in found if f.action != "kept" and not f.benign]
     if strict and changed:
         first = min(changed, key=lambda f: f.line or 0)
         raise TraceError.at(

@@ -33,8 +33,21 @@ def read_bytes(path: Path | str) -> bytes:
     return _unzip(path, raw) if raw.startswith(GZIP_MAGIC) else raw
 
 
+def peek(path: Path | str, size: int = 65536) -> bytes:
+    """Return the first bytes of a file's (unpacked) content, as far as they can be had; errors are ``read_bytes``'s."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(size)
+            if not head.startswith(GZIP_MAGIC):
+                return head
+            unpacked = zlib.decompressobj(wbits=31).decompress(head, size)
+    except (OSError, ValueError, zlib.error):
+        return read_bytes(path)[:size]
+    return unpacked
+
+
 def read_text(path: Path | str) -> bytes:
-    """Return the content of a text file as bytes: no BOM, lines ended by ``\\n`` alone; refuse what is not text."""
+    """Return the content of a text file as bytes: no BOM, one newline a line; refuse what is not text."""
     return as_text(path, read_bytes(path))
 
 

@@ -17,7 +17,9 @@ Times
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -191,12 +193,29 @@ def _codes(numbers: npt.NDArray[np.float64], named: list[str]) -> tuple[Ints, tu
     else:
         distinct = np.unique(values[known])
         codes = np.where(known, np.searchsorted(distinct, values), UNKNOWN)
-    return codes, tuple(names.get(int(v), str(v)) for v in distinct)
+    shown = [names.get(int(v), str(v)) for v in distinct]
+    twice = {name for name, count in Counter(shown).items() if count > 1}
+    return codes, tuple(f"{s} ({v})" if s in twice else s for s, v in zip(shown, distinct.tolist(), strict=True))
 
 
 def _names(lines: list[str]) -> dict[int, str]:
     pairs = (line.split(maxsplit=1) for line in lines)
-    return {int(p[0]): p[1].strip() for p in pairs if len(p) == 2 and p[0].isascii() and p[0].isdigit()}  # noqa: PLR2004
+    return {int(p[0][:18]): unquote_name(p[1]) for p in pairs if len(p) == 2 and p[0].isascii() and p[0].isdigit()}
+
+
+def quote_name(name: str) -> str:
+    """Return a name as it may stand in a header line: as JSON text if blanks or control characters would be lost."""
+    plain = name.isprintable() and name == name.strip() and name and not name.startswith('"')
+    return name if plain else json.dumps(name)
+
+
+def unquote_name(text: str) -> str:
+    """Undo ``quote_name``."""
+    try:
+        name = json.loads(text) if text.startswith('"') else text
+    except ValueError:
+        return text
+    return name if isinstance(name, str) else text
 
 
 def _link(log: _Log, jobs: JobTable, keep: Mask) -> JobTable:

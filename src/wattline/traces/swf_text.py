@@ -59,14 +59,14 @@ class SwfText:
 
 def parse_swf(path: Path | str) -> SwfText:
     """Read a file (plain or gzip) into columns; wrong records are counted, not raised."""
-    text = _squeeze(read_text(path))
-    comments, body = _split_header(text)
+    comments, body = _split_header(read_text(path))
     header = _parse_header(comments)
+    body = _squeeze(body)
     columns = _parse_bulk(body)
     if columns is not None:
         first = comments.count(b"\n") + 1
-        return SwfText(text, columns, np.arange(first, first + columns[0].size), header)
-    return _parse_lines(text, header)
+        return SwfText(comments + body, columns, np.arange(first, first + columns[0].size), header)
+    return _parse_lines(comments + body, header)
 
 
 def _squeeze(text: bytes) -> bytes:
@@ -84,7 +84,7 @@ def _squeeze(text: bytes) -> bytes:
 def _split_header(text: bytes) -> tuple[bytes, bytes]:
     """Cut before the first line that is neither blank nor a comment."""
     at = 0
-    while at < len(text) and (text[at] in b";\n"):
+    while at < len(text) and text[at : at + 100].lstrip(b" \t")[:1] in (b";", b"\n"):
         end = text.find(b"\n", at)
         at = len(text) if end < 0 else end + 1
     return text[:at], text[at:]
@@ -93,7 +93,7 @@ def _split_header(text: bytes) -> tuple[bytes, bytes]:
 def _parse_header(comments: bytes) -> dict[str, list[str]]:
     header: dict[str, list[str]] = {}
     for line in comments.splitlines():
-        match = _HEADER_LINE.match(line[:_HEADER_CHARS])
+        match = _HEADER_LINE.match(line[:_HEADER_CHARS].lstrip())
         if match:
             key, value = (part.decode("utf-8", errors="replace").strip() for part in match.groups())
             header.setdefault(key, []).append(value)
@@ -110,7 +110,7 @@ def _parse_bulk(body: bytes) -> list[Floats] | None:
     try:
         frame = pl.read_csv(
             body, separator=" ", has_header=False, quote_char=None, infer_schema=False,
-            schema={name: pl.Float64 for name in FIELDS},
+            schema=dict.fromkeys(FIELDS, pl.Float64),
         )  # fmt: skip
     except pl.exceptions.PolarsError:
         return None
@@ -134,7 +134,7 @@ def _parse_lines(text: bytes, header: dict[str, list[str]]) -> SwfText:
     wrong = 0
     first: Malformed | None = None
     for number, line in enumerate(text.split(b"\n"), start=1):
-        if not line or line[0] in b";#":
+        if not line or line[0] in b";#" or line.isspace():
             continue
         try:
             rows.append(_parse_record(line))

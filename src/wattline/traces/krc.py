@@ -1,0 +1,136 @@
+"""The workload of the Karelian Research Centre's cluster in the layouts of the R package hpcwld, as a trace.
+
+``HPC_KRC.csv`` (interarrival, service, cores_requested, cores_used, delays; 8,281 tasks) and ``HPC_KRC2.csv``
+(interarrival, delays, service, cores_used; 9,389 tasks), in seconds. The interarrival time of a record is the time
+*from* its arrival *to* the next one: read so, with the cores used, hpcwld's own delays on 80 cores come out exactly.
+
+The cleaning is the recursion paper's (§IV), as far as its text goes: records without cores or service are dropped,
+negative interarrival times become 0, and customers that arrive together are set 1 to 10 ms apart. hpcwld itself
+computes on the raw records: ``drop_zero_service=False, spread_ties=False``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, TraceError, did_you_mean
+from wattline.model.jobs import Floats, JobTable
+from wattline.traces.delimited import Delimited, read_delimited
+from wattline.traces.notes import Finding, Trace, refuse_empty, settle
+from wattline.traces.sacct_fields import numbers
+
+Mask = npt.NDArray[np.bool_]
+
+CORES = 80
+"""Size of the cluster."""
+
+COLUMNS = ("interarrival", "service", "cores_used", "cores_requested", "delays")
+_EXTRA = ("i", "delay_observed", "delay_model", "total_cores")
+_TIE_S = (0.001, 0.010)
+
+
+def read_krc(
+    path: Path | str,
+    *,
+    amount_factor: float = 1.0,
+    seed: int = 1,
+    drop_zero_service: bool = True,
+    spread_ties: bool = True,
+    keep_gaps: bool = True,
+    cores: Literal["used", "requested"] = "used",
+    strict: bool = False,
+) -> Trace:
+    """Read a KRC table; ``job_id`` is the record's number in the raw file, from 1.
+
+    ``amount_factor`` turns recorded seconds into job amounts (2.66: the log ran at that many GHz). ``keep_gaps``: other
+    customers still arrive when they did after a record is dropped; False forgets its interarrival time as well.
+    """
+    if not amount_factor > 0:
+        raise InputError(f"amount_factor must be positive (got {amount_factor})")
+    table = read_delimited(path, ",")
+    _check_columns(table, f"cores_{cores}")
+    gap, service, size = (numbers(table.frame[name]) for name in ("interarrival", "service", f"cores_{cores}"))
+    findings = list(table.wrong)
+    keep = _keep(table, findings, gap, service, size, f"cores_{cores}", drop_zero_service=drop_zero_service)
+    submit = _arrivals(table, findings, gap, keep, seed if spread_ties else None, keep_gaps=keep_gaps)
+    notes = settle(path, findings, strict=strict)
+    if not keep.any():
+        raise refuse_empty(path, table.records, notes)
+    jobs = JobTable.build(
+        job_id=_row_numbers(table)[keep], submit_s=submit, work_s=service[keep] * amount_factor, nodes=size[keep],
+        recorded_wait_s=_delays(table)[keep],
+    )  # fmt: skip
+    return Trace(jobs, notes, str(path), {"Computer": "KRC RAS cluster"}, CORES, table.records)
+
+
+def _check_columns(table: Delimited, cores: str) -> None:
+    names = table.frame.columns
+    for name in ("interarrival", "service", cores):
+        if name not in names:
+            raise TraceError.at(table.path, f"column {name!r} is missing: found {', '.join(names)}"[:300], line=1)
+    for name in names:
+        if name not in COLUMNS + _EXTRA:
+            raise TraceError.at(table.path, f"unknown column{did_you_mean(name, COLUMNS)}", line=1, field=name[:60])
+
+
+def _keep(
+    table: Delimited, findings: list[Finding], gap: Floats, service: Floats, size: Floats, cores: str,
+    *, drop_zero_service: bool,
+) -> Mask:  # fmt: skip
+    """Return which records are customers; each other one is counted once."""
+    keep = np.ones(gap.size, dtype=np.bool_)
+    reasons: list[tuple[str, Mask, str]] = [
+        ("malformed: interarrival is not a number", np.isnan(gap), "interarrival"),
+        ("malformed: service is not a time", ~(service >= 0), "service"),
+        ("no cores", ~(size > 0), cores),
+        ("malformed: cores are not whole", size != np.floor(size), cores),
+    ]
+    if drop_zero_service:
+        reasons.append(("no service", service == 0, "service"))
+    for reason, hit, column in reasons:
+        found = table.finding("dropped", reason, hit & keep, column)
+        if found is not None:
+            findings.append(found)
+        keep &= ~hit
+    return keep
+
+
+def _arrivals(
+    table: Delimited, findings: list[Finding], gap: Floats, keep: Mask, seed: int | None, *, keep_gaps: bool
+) -> Floats:
+    """Return the arrival times of the kept records, the first at 0."""
+    back = table.finding("repaired", "negative interarrival time: set to 0", gap < 0, "interarrival")
+    forward = np.where(gap > 0, gap, 0.0)
+    if keep_gaps:
+        arrival = np.concatenate([[0.0], np.cumsum(forward)[:-1]])[keep] if gap.size else forward
+        between = np.diff(arrival)
+    else:
+        between = forward[keep][:-1]
+    # Zero gaps belong to the record before them, as in the file.
+    tied = np.zeros(gap.size, dtype=np.bool_)
+    tied[np.flatnonzero(keep)[:-1]] = between == 0
+    if seed is not None and between.size:
+        random = np.random.Generator(np.random.Philox(seed))
+        between = np.where(between == 0, random.uniform(*_TIE_S, size=between.size), between)
+        together = table.finding("repaired", "arrives with the next: set 1 to 10 ms apart", tied, "interarrival")
+    else:
+        together = table.finding("kept", "arrives with the next", tied, "interarrival")
+    findings.extend(found for found in (back, together) if found is not None)
+    return np.concatenate([[0.0], np.cumsum(between)]) if keep.any() else np.empty(0)
+
+
+def _row_numbers(table: Delimited) -> npt.NDArray[np.int64]:
+    """Number records by their place in the file; the header line is not counted."""
+    return table.lines - 1
+
+
+def _delays(table: Delimited) -> Floats:
+    for name in ("delays", "delay_observed"):
+        if name in table.frame.columns:
+            delay = numbers(table.frame[name])
+            return np.where(delay >= 0, delay, np.nan)
+    return np.full(table.frame.height, np.nan)

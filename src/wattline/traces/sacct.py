@@ -1,0 +1,236 @@
+"""Slurm accounting dumps (``sacct --parsable2 --allusers -o …``), any choice and order of columns, as a trace.
+
+Needed are a job number, ``Submit``, a run time (``ElapsedRaw``, ``Elapsed`` or ``Start`` and ``End``) and a size
+(``AllocNodes``, ``NNodes``, ``AllocTRES``, ``ReqNodes``, or CPUs divided by ``cores_per_node``). Used if there: time limit, user,
+account, partition, job name (as the job's kind), priority, consumed energy (as its power per node).
+
+A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
+running, and earlier runs of a requeued job are dropped and counted. Times are local to the machine that printed them:
+``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, TraceError
+from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
+from wattline.traces import sacct_fields as fields
+from wattline.traces.delimited import Delimited, read_delimited
+from wattline.traces.notes import Action, Finding, Trace, refuse_empty, settle
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Mask = npt.NDArray[np.bool_]
+
+EXAMPLE = "sacct -a -P -X -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
+MAX_DRAW_W = 1e5
+"""No node draws more: energy counters that say so have overflowed or mean "not available"."""
+
+
+def read_sacct(
+    path: Path | str, *, strict: bool = False, cores_per_node: int = 1, timezone: str | None = None
+) -> Trace:
+    """Read a Slurm accounting dump, plain or gzip; the first submission is second 0."""
+    if cores_per_node < 1:
+        raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")
+    dump = _Dump(read_delimited(path, "|"))
+    if not dump.table.frame.height:
+        raise refuse_empty(path, dump.table.records, settle(path, dump.findings, strict=strict))
+    job_id, whole = _job_numbers(dump)
+    submit = fields.instants(dump.column("submit"), timezone, path)
+    elapsed = _elapsed(dump, timezone)
+    nodes = _nodes(dump, cores_per_node)
+    keep = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
+    if keep.any():
+        jobs = _build(dump, keep, job_id, submit, elapsed, nodes, timezone)
+    notes = settle(path, dump.findings, strict=strict)
+    if not keep.any():
+        raise refuse_empty(path, dump.table.records, notes)
+    return Trace(jobs, notes, str(path), {"columns": ", ".join(dump.table.frame.columns)}, None, dump.table.records)
+
+
+class _Dump:
+    """The table and what has been found in it so far."""
+
+    def __init__(self, table: Delimited) -> None:
+        self.table = table
+        self.findings: list[Finding] = list(table.wrong)
+
+    def has(self, name: str) -> bool:
+        return name in self.table.frame.columns
+
+    def first_of(self, *names: str) -> str | None:
+        return next((name for name in names if self.has(name)), None)
+
+    def column(self, *names: str) -> pl.Series:
+        """Return the first of these columns that is there, without blanks around its values."""
+        name = self.first_of(*names)
+        if name is None:
+            found = ", ".join(self.table.frame.columns[:20])
+            wanted = " or ".join(names)
+            problem = f"no column {wanted}: found {found}"[:300]
+            raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
+        return self.table.frame[name].str.strip_chars()
+
+    def note(self, action: Action, reason: str, which: Mask, column: str, *, benign: bool = False) -> None:
+        found = self.table.finding(action, reason, which, column, benign=benign)
+        if found is not None:
+            self.findings.append(found)
+
+
+def _job_numbers(dump: _Dump) -> tuple[Floats, Mask]:
+    """Return the job number of every record (NaN if it has none) and which records are jobs rather than steps."""
+    name = dump.first_of("jobidraw", "jobid")
+    texts = dump.column("jobid", "jobidraw")
+    step = texts.str.contains(".", literal=True).to_numpy()
+    dump.note("dropped", "a step of a job, not a job", step, "jobid" if dump.has("jobid") else "jobidraw", benign=True)
+    number = fields.leading_integer(dump.column(name or "jobid"))
+    if dump.has("jobid"):
+        part = texts.str.contains("+", literal=True).to_numpy()
+        dump.note("kept", "part of a heterogeneous job: a job of its own", part & ~step, "jobid")
+    return number, ~step
+
+
+def _elapsed(dump: _Dump, timezone: str | None) -> Floats:
+    """Return run times, from the most exact column there is; NaN where unknown."""
+    if dump.has("elapsedraw"):
+        return fields.numbers(dump.column("elapsedraw"))
+    if dump.has("elapsed"):
+        return fields.clock_s(dump.column("elapsed"))
+    if not (dump.has("start") and dump.has("end")):
+        dump.column("elapsedraw", "elapsed")
+    start, end = (fields.instants(dump.column(name), timezone, dump.table.path) for name in ("start", "end"))
+    return end - start
+
+
+def _nodes(dump: _Dump, cores_per_node: int) -> Floats:
+    """Return sizes in nodes: allocated if known, else requested; NaN where unknown."""
+    whole = [fields.numbers(dump.column(name)) for name in ("allocnodes", "nnodes") if dump.has(name)]
+    if dump.has("alloctres"):
+        whole.append(fields.numbers(dump.column("alloctres").str.extract(r"(?:^|,)node=(\d+)")))
+    if dump.has("reqnodes"):
+        whole.append(fields.numbers(dump.column("reqnodes")))
+    if not whole:
+        cpus = fields.numbers(dump.column("alloccpus", "ncpus", "reqcpus"))
+        return np.ceil(cpus / cores_per_node)
+    nodes = whole[0]
+    for other in whole[1:]:
+        nodes = np.where(nodes > 0, nodes, other)
+    return nodes
+
+
+def _drop_what_did_not_run(dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats) -> Mask:
+    """Return which records are jobs; each other one is counted once, under the first reason that fits."""
+    keep = whole.copy()
+
+    def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
+        dump.note("dropped", reason, hit & keep, column, benign=benign)
+        np.logical_and(keep, ~hit, out=keep)
+
+    if dump.has("state"):
+        state = fields.state(dump.column("state"))
+        drop("not finished when the dump was made", np.isin(state, fields.UNFINISHED), "state")
+        drop("an earlier run of a requeued job", state == "REQUEUED", "state")
+        never = (state == "CANCELLED") & ~(elapsed > 0)
+        if dump.has("start"):
+            never |= (state == "CANCELLED") & fields.is_unknown(dump.column("start"))
+        drop("cancelled before it started", never, "state")
+    drop("submit time unknown", ~np.isfinite(submit), "submit")
+    blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
+    drop("run time unknown", ~(elapsed >= 0) | ~np.isfinite(elapsed), blamed)
+    sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
+    sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
+    drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
+    drop("an earlier run of a requeued job", _superseded(dump, keep), dump.first_of("jobidraw", "jobid") or "jobid")
+    return keep
+
+
+def _superseded(dump: _Dump, keep: Mask) -> Mask:
+    """Return which kept records are followed by another of the same job and submission."""
+    import polars as pl
+
+    key = [dump.column("jobidraw", "jobid"), dump.column("submit")]
+    rows = pl.DataFrame({"job": key[0], "submit": key[1], "row": np.arange(keep.size)}).filter(pl.Series(keep))
+    last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"].to_numpy()
+    old = keep.copy()
+    old[last] = False
+    return old
+
+
+def _build(
+    dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats, timezone: str | None
+) -> JobTable:
+    epoch = float(submit[keep].min())
+    numbered = np.where(np.isfinite(job_id), job_id, UNKNOWN)
+    _mention_oddities(dump, keep, numbered, submit, elapsed)
+    user, users = _coded(dump, keep, "user", "uid")
+    group, groups = _coded(dump, keep, "account", "group", "gid")
+    kind, kinds = _coded(dump, keep, "jobname")
+    partition, partitions = _coded(dump, keep, "partition")
+    columns: dict[str, npt.ArrayLike] = {}
+    if dump.has("priority"):
+        priority = fields.numbers(dump.column("priority"))[keep]
+        columns["priority"] = np.where(np.isfinite(priority), priority, 0.0)
+    if dump.has("start"):
+        wait = fields.instants(dump.column("start"), timezone, dump.table.path)[keep] - submit[keep]
+        columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
+    return JobTable.build(
+        job_id=numbered[keep], submit_s=submit[keep] - epoch, work_s=elapsed[keep], nodes=nodes[keep],
+        request_s=_limits(dump, keep, elapsed), draw_w=_draw_w(dump, keep, elapsed, nodes),
+        user=user, group=group, kind=kind, partition=partition,
+        users=users, groups=groups, kinds=kinds, partitions=partitions, epoch_unix_s=epoch, **columns,
+    )  # fmt: skip
+
+
+def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats) -> None:
+    late = np.zeros(keep.size, dtype=np.bool_)
+    rows = np.flatnonzero(keep)
+    late[rows[1:]] = np.diff(submit[rows]) < 0
+    dump.note("repaired", "out of order: sorted by submit time", late, "submit", benign=True)
+    blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
+    dump.note("kept", "run time 0: ends the instant it starts", keep & (elapsed == 0), blamed)
+    again = keep.copy()
+    again[rows[np.unique(job_id[rows], return_index=True)[1]]] = False
+    told = "job number used before (array tasks share one unless the dump has JobIDRaw)"
+    dump.note("kept", told, again, dump.first_of("jobid", "jobidraw") or "jobid")
+
+
+def _coded(dump: _Dump, keep: Mask, *names: str) -> tuple[Ints, tuple[str, ...]]:
+    name = dump.first_of(*names)
+    if name is None:
+        return np.full(int(keep.sum()), UNKNOWN, dtype=np.int64), ()
+    return fields.codes(dump.column(name).filter(keep))
+
+
+def _limits(dump: _Dump, keep: Mask, elapsed: Floats) -> Floats:
+    """Return the jobs' own time limits; NaN for "unlimited" and for those that only their partition limits."""
+    name = dump.first_of("timelimitraw", "timelimit")
+    if name is None:
+        return np.full(int(keep.sum()), np.nan)
+    texts = dump.column(name)
+    limit = fields.numbers(texts) * 60.0 if name == "timelimitraw" else fields.clock_s(texts)
+    known = limit > 0
+    dump.note("kept", "no time limit of its own", keep & ~known, name)
+    dump.note("kept", "ran longer than its time limit", keep & known & (elapsed > limit), name)
+    return np.where(known, limit, np.nan)[keep]
+
+
+def _draw_w(dump: _Dump, keep: Mask, elapsed: Floats, nodes: Floats) -> Floats:
+    """Return mean power per node from the consumed energy; NaN where there is none or it cannot be true."""
+    name = dump.first_of("consumedenergyraw", "consumedenergy")
+    if name is None:
+        return np.full(int(keep.sum()), np.nan)
+    energy_j = fields.scaled_numbers(dump.column(name))
+    usable = keep & (energy_j > 0) & (elapsed > 0)
+    draw = np.full(keep.size, np.nan)
+    draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]
+    absurd = draw > MAX_DRAW_W
+    dump.note("repaired", f"energy means more than {MAX_DRAW_W:g} W a node: power unknown", absurd, name)
+    draw[absurd] = np.nan
+    return draw[keep]

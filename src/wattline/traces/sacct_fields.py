@@ -1,0 +1,109 @@
+"""The notations of Slurm's accounting fields → numbers, a whole column at a time; what cannot be read is NaN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+from wattline.model.jobs import UNKNOWN, Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_WHOLE = 2.0**53
+UNFINISHED = (
+    "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT",
+)  # fmt: skip
+_UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
+_SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)$"
+_LONGEST = 64
+"""Longer texts are no number, date or state: cut before any pattern sees them."""
+
+
+def numbers(texts: pl.Series) -> Floats:
+    """Return plain finite numbers."""
+    import polars as pl
+
+    values = texts.str.slice(0, _LONGEST).cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def leading_integer(texts: pl.Series) -> Floats:
+    """Return the number a job number starts with: 123 of ``123_4``, ``123+1`` or ``123.batch``."""
+    values = numbers(texts.str.slice(0, _LONGEST).str.extract(r"^(\d+)"))
+    return np.where(values < MAX_WHOLE, values, np.nan)
+
+
+def scaled_numbers(texts: pl.Series) -> Floats:
+    """Return numbers that may end in K, M, G … (powers of 1000, as Slurm prints energies).
+
+    >>> import polars as pl
+    >>> scaled_numbers(pl.Series(["12.5K", "3M", "7", ""])).tolist()
+    [12500.0, 3000000.0, 7.0, nan]
+    """
+    import polars as pl
+
+    short = texts.str.slice(0, _LONGEST)
+    mantissa = numbers(short.str.strip_suffix("J").str.extract(r"^([-+0-9.eE]+)[KMGTP]?$"))
+    factor = short.str.extract(r"([KMGTP])J?$").replace_strict(_SUFFIXES, default=1.0, return_dtype=pl.Float64)
+    return np.asarray(mantissa * factor.fill_null(1.0).to_numpy(), dtype=np.float64)
+
+
+def clock_s(texts: pl.Series) -> Floats:
+    """Return seconds of ``[D-]HH:MM:SS[.fff]`` or ``MM:SS``.
+
+    >>> import polars as pl
+    >>> clock_s(pl.Series(["1-02:00:00", "05:30", "00:00:07.250", "UNLIMITED"])).tolist()
+    [93600.0, 330.0, 7.25, nan]
+    """
+    short = texts.str.slice(0, _LONGEST)
+    days, hours, minutes, seconds = (numbers(short.str.extract(_CLOCK, group)) for group in (1, 2, 3, 4))
+    return np.nan_to_num(days) * 86400.0 + np.nan_to_num(hours) * 3600.0 + minutes * 60.0 + seconds
+
+
+def instants(texts: pl.Series, timezone: str | None, path: Path | str) -> Floats:
+    """Return Unix seconds of ISO times (or of Unix seconds, as ``SLURM_TIME_FORMAT=%s`` prints them)."""
+    import polars as pl
+
+    short = texts.str.slice(0, _LONGEST)
+    local = short.str.replace(" ", "T", literal=True).str.to_datetime(
+        "%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False
+    )
+    if timezone is not None:
+        try:
+            # The hour that daylight saving repeats is read as its first; the one it skips does not exist.
+            local = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null")
+        except pl.exceptions.PolarsError:
+            raise InputError(f"{path}: unknown time zone {timezone!r}; expected a name like 'Europe/Paris'") from None
+    micros = local.dt.epoch("us").cast(pl.Float64).to_numpy().astype(np.float64)
+    unix = numbers(short.str.extract(r"^(\d{9,11})$"))
+    return np.where(np.isnan(micros), unix, micros / 1e6)
+
+
+def state(texts: pl.Series) -> npt.NDArray[np.str_]:
+    """Return the first word of states, in capitals: CANCELLED of ``CANCELLED by 1000`` and ``CANCELLED+``."""
+    words = texts.str.slice(0, _LONGEST).str.to_uppercase().str.extract(r"^([A-Z_]+)").fill_null("")
+    return np.asarray(words.to_numpy(), dtype=np.str_)
+
+
+def is_unknown(texts: pl.Series) -> npt.NDArray[np.bool_]:
+    """Return which texts are one of Slurm's words for *no value*."""
+    answer: npt.NDArray[np.bool_] = texts.str.slice(0, _LONGEST).str.to_lowercase().is_in(_UNKNOWN_WORDS).to_numpy()
+    return answer
+
+
+def codes(texts: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+    """Number distinct texts in order of appearance; an empty one is unknown."""
+    distinct = texts.unique(maintain_order=True)
+    names = distinct.filter((distinct != "").fill_null(value=False))
+    table = {name: code for code, name in enumerate(names.to_list())}
+    import polars as pl
+
+    coded = texts.replace_strict(table, default=UNKNOWN, return_dtype=pl.Int64) if table else None
+    numbers_ = np.full(texts.len(), UNKNOWN) if coded is None else coded.to_numpy()
+    return numbers_.astype(np.int64), tuple(table)

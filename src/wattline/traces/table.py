@@ -1,0 +1,246 @@
+"""Job tables in Parquet or CSV, with columns named as in ``JobTable``; also the ``jobs.parquet`` of a journal.
+
+Needed: ``submit_s``, ``nodes`` and ``work_s`` (or a journal's ``runtime_s``). Names (user, group, kind, partition) may be
+texts or whole numbers; null, empty and negative mean unknown. ``after`` is the row, from 0, of the job to wait for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import TraceError, did_you_mean
+from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
+from wattline.traces.notes import Action, Finding, Note, Trace, refuse_empty, settle
+from wattline.traces.source import PARQUET_MAGIC, read_bytes
+from wattline.traces.table_text import read_csv_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Mask = npt.NDArray[np.bool_]
+
+METADATA_KEY = "wattline"
+VERSION = 1
+"""Version of the Parquet layout that this Wattline writes."""
+
+NAME_COLUMNS = {"user": "users", "group": "groups", "kind": "kinds", "partition": "partitions"}
+_FROM_JOURNAL = {"runtime_s": "work_s", "wait_s": "recorded_wait_s"}
+_JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "energy_j", "preemptions", "restarts")
+_MAX_WHOLE = 2.0**53
+
+
+def read_table(path: Path | str, *, strict: bool = False) -> Trace:
+    """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder."""
+    where = Path(path)
+    inner = where / "jobs.parquet" if where.is_dir() and (where / "manifest.json").exists() else where
+    raw = read_bytes(inner)
+    if raw.startswith(PARQUET_MAGIC):
+        frame, about = _read_parquet(path, raw)
+        rows = _Rows(path, frame, np.arange(1, frame.height + 1))
+    else:
+        frame, lines, wrong = read_csv_frame(path, raw)
+        about = {}
+        rows = _Rows(path, frame, lines)
+        rows.findings.extend(wrong)
+    _check_columns(path, frame.columns)
+    return _to_trace(path, rows, about, strict=strict)
+
+
+def _to_trace(path: Path | str, rows: _Rows, about: dict[str, Any], *, strict: bool) -> Trace:
+    wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
+    columns = {name: values for name, values in wanted.items() if values is not None}
+    names = {name: rows.codes(name) for name in NAME_COLUMNS}
+    keep = _keep(rows, columns)
+    jobs = _build(rows, keep, columns, names, _epoch(about)) if keep.any() else None
+    notes = settle(path, rows.findings, strict=strict)
+    records = rows.frame.height + sum(f.count for f in rows.findings if f.field == "record")
+    if jobs is None:
+        raise refuse_empty(path, records, notes)
+    header, suggested, earlier = _origin(about)
+    records += sum(note.count for note in earlier if note.action == "dropped")
+    return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records)
+
+
+def _read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(raw)
+        text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
+    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as problem:
+        first = (str(problem).splitlines() or ["?"])[0][:200]
+        raise TraceError.at(path, f"not a whole Parquet file ({first})", hint="it may be cut off") from None
+    try:
+        about = json.loads(text)
+    except ValueError:
+        about = None
+    if not isinstance(about, dict):
+        raise TraceError.at(path, "must be a JSON object", field=f"metadata {METADATA_KEY}", value=text[:80])
+    version = about.get("trace", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        told = f"table of version {str(version)[:20]}, this Wattline reads up to {VERSION}"
+        raise TraceError.at(path, told, hint="update Wattline")
+    return frame, about
+
+
+def _check_columns(path: Path | str, names: list[str]) -> None:
+    known = [*ARRAY_COLUMNS, *_FROM_JOURNAL, *_JOURNAL_ONLY]
+    for needed, other in (("submit_s", ""), ("work_s", "runtime_s"), ("nodes", "")):
+        if needed not in names and other not in names:
+            problem = f"column {needed!r} is missing: found {', '.join(names)}"[:300]
+            raise TraceError.at(path, problem, hint="a job table needs submit_s, work_s and nodes")
+    for name in names:
+        if name not in known:
+            raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
+
+
+class _Rows:
+    """A frame being turned into arrays; rows are known by line (CSV) or by number from 1 (Parquet)."""
+
+    def __init__(self, path: Path | str, frame: pl.DataFrame, lines: Ints) -> None:
+        self.path, self.frame, self.lines = path, frame, lines
+        self.findings: list[Finding] = []
+        self.bad = np.zeros(frame.height, dtype=np.bool_)
+
+    def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
+        rows = np.flatnonzero(which)
+        if rows.size:
+            row = self.frame.row(int(rows[0]), named=True)
+            text = ", ".join(f"{key}={str(value)[:30]}" for key, value in row.items())
+            value = str(row.get(column))[:80]
+            self.findings.append(Finding(action, reason, int(rows.size), int(self.lines[rows[0]]), column, value, text))
+
+    def numbers(self, name: str) -> Floats | None:
+        """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
+        import polars as pl
+
+        values: Floats | None = None
+        for source in (name, *(old for old, new in _FROM_JOURNAL.items() if new == name)):
+            if source not in self.frame.columns:
+                continue
+            series = self.frame[source]
+            if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
+                raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=source)
+            given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+            unreadable = np.isnan(given) & ~(series.is_null() | (series.cast(pl.String) == "NaN")).to_numpy()
+            self.drop("malformed: not a number", unreadable, source)
+            values = given if values is None else np.where(np.isnan(values), given, values)
+        return values
+
+    def drop(self, reason: str, which: Mask, column: str) -> None:
+        """Leave rows out, each counted under the first reason that fits."""
+        self.note("dropped", reason, which & ~self.bad, column)
+        self.bad |= which
+
+    def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        """Return a column of names as codes and names."""
+        import polars as pl
+
+        from wattline.traces.sacct_fields import codes
+
+        if name not in self.frame.columns:
+            return np.full(self.frame.height, UNKNOWN, dtype=np.int64), ()
+        series = self.frame[name]
+        if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
+            physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
+            return physical, tuple(series.dtype.categories)
+        if series.dtype.is_integer():
+            series = series.set(series < 0, None)
+        elif not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
+            raise TraceError.at(self.path, f"column must hold names, not {series.dtype}"[:200], field=name)
+        return codes(series.cast(pl.String).fill_null(""))
+
+
+def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
+    submit, work, nodes = (columns[name] for name in ("submit_s", "work_s", "nodes"))
+    for reason, hit, column in (
+        ("submit time unknown", ~np.isfinite(submit), "submit_s"),
+        ("run time unknown", ~((work >= 0) & np.isfinite(work)), "work_s"),
+        ("nodes are not a positive whole number", ~_whole(nodes, 1), "nodes"),
+    ):
+        rows.drop(reason, hit, column)
+    if "job_id" in columns:
+        rows.drop("job number is not whole", ~_whole(columns["job_id"], -_MAX_WHOLE), "job_id")
+    return ~rows.bad
+
+
+def _whole(values: Floats, least: float) -> Mask:
+    return np.asarray((values >= least) & (values == np.floor(values)) & (values < _MAX_WHOLE), dtype=np.bool_)
+
+
+def _build(
+    rows: _Rows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
+    epoch_unix_s: float,
+) -> JobTable:  # fmt: skip
+    given: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
+    given.update({name: coded[keep] for name, (coded, _) in names.items()})
+    _mention_oddities(rows, keep, columns)
+    if "request_s" in given:
+        given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
+    for name in ("priority", "think_s"):
+        if name in given:
+            given[name] = np.where(np.isfinite(given[name]), given[name], 0.0)
+    if "after" in given:
+        given["after"] = _links(rows, keep, columns["after"], given["submit_s"])
+    tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
+    return JobTable.build(**given, **tuples, epoch_unix_s=epoch_unix_s)
+
+
+def _mention_oddities(rows: _Rows, keep: Mask, columns: dict[str, Floats]) -> None:
+    submit, work = columns["submit_s"], columns["work_s"]
+    order = np.flatnonzero(keep)
+    late = np.zeros(keep.size, dtype=np.bool_)
+    late[order[1:]] = np.diff(submit[order]) < 0
+    rows.note("repaired", "out of order: sorted by submit time", late, "submit_s")
+    rows.note("kept", "run time 0: ends the instant it starts", keep & (work == 0), "work_s")
+    if "request_s" in columns:
+        request = columns["request_s"]
+        rows.note("kept", "requested time unknown", keep & ~(request > 0), "request_s")
+        rows.note("kept", "ran longer than requested", keep & (request > 0) & (work > request), "request_s")
+
+
+def _links(rows: _Rows, keep: Mask, after: Floats, submit: Floats) -> Ints:
+    """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
+    place = np.full(keep.size, UNKNOWN, dtype=np.int64)
+    place[keep] = np.arange(int(keep.sum()))
+    asked = keep & (after >= 0)
+    inside = asked & (after < keep.size) & (after == np.floor(after))
+    target = np.full(keep.size, UNKNOWN, dtype=np.int64)
+    target[inside] = place[after[inside].astype(np.int64)]
+    link = target[keep]
+    rank = np.empty(link.size, dtype=np.int64)
+    rank[np.argsort(submit, kind="stable")] = np.arange(link.size)
+    good = (link >= 0) & (rank[link] < rank)
+    lost = asked.copy()
+    lost[np.flatnonzero(keep)[good]] = False
+    rows.note("repaired", "after is not the row of an earlier job: link cut", lost, "after")
+    return np.where(good, link, UNKNOWN)
+
+
+def _epoch(about: dict[str, Any]) -> float:
+    value = about.get("epoch_unix_s")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def _origin(about: dict[str, Any]) -> tuple[dict[str, str], int | None, tuple[Note, ...]]:
+    """Return header, machine size and earlier notes, as far as the file tells them in the right form."""
+    header = about.get("header")
+    nodes = about.get("suggested_nodes")
+    told = about.get("notes")
+    notes = tuple(
+        Note(n["action"], str(n["reason"]), n["count"], str(n["example"]))
+        for n in (told if isinstance(told, list) else [])
+        if isinstance(n, dict) and {"action", "reason", "count", "example"} <= set(n)
+        and n["action"] in ("dropped", "repaired", "kept") and isinstance(n["count"], int)
+    )  # fmt: skip
+    return (
+        {str(k): str(v) for k, v in header.items()} if isinstance(header, dict) else {},
+        nodes if isinstance(nodes, int) and nodes > 0 else None,
+        notes,
+    )
