@@ -80,7 +80,7 @@ def count_energy(run: Run) -> Energy:
         idle_j=part["idle"],
         sleep_j=part["sleep"],
         boot_j=part["boot"],
-        jobs_j=float(run.jobs["energy_j"].fill_nan(None).sum()),
+        jobs_j=float(np.nansum(run.jobs["energy_j"].to_numpy())),
         per_ended_job_j=total_j / ended if ended else NAN,
     )
 

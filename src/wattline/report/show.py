@@ -1,0 +1,93 @@
+"""Numbers as people read them: one way to write a duration, a power, an energy, a share or a count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wattline.units import show_duration, show_energy, show_power
+
+MISSING = "–"
+
+
+class Scale(NamedTuple):
+    """Divide by ``factor`` to get numbers in ``unit``."""
+
+    factor: float
+    unit: str
+
+
+_STEPS: dict[str, tuple[Scale, ...]] = {
+    "s": (Scale(86400.0, "d"), Scale(3600.0, "h"), Scale(60.0, "min"), Scale(1.0, "s")),
+    "W": (Scale(1e9, "GW"), Scale(1e6, "MW"), Scale(1e3, "kW"), Scale(1.0, "W")),
+    "J": (Scale(3.6e12, "GWh"), Scale(3.6e9, "MWh"), Scale(3.6e6, "kWh"), Scale(3.6e3, "Wh"), Scale(1.0, "J")),
+    "share": (Scale(0.01, "%"),),
+}
+
+
+def scale_of(values: Iterable[float], unit: str) -> Scale:
+    """Return one scale for numbers shown side by side: the largest unit that the largest number fills.
+
+    >>> scale_of([120.0, 7200.0], "s")
+    Scale(factor=3600.0, unit='h')
+    """
+    top = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    steps = _STEPS.get(unit, (Scale(1.0, unit),))
+    return next((step for step in steps if top >= step.factor * 0.9995), steps[-1])
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a plain number: whole numbers in full with thin groups, others with so many significant digits.
+
+    >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5)
+    ('1,234,567', '0.0123', '–', '12.5')
+    """
+    if not math.isfinite(value):
+        return MISSING if math.isnan(value) else ("∞" if value > 0 else "-∞")
+    if value == int(value) or abs(value) >= 10.0**digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def show(value: float, unit: str = "") -> str:
+    """Return a number with its unit; NaN, which means *there is none*, as a dash.
+
+    >>> show(5400, "s"), show(0.5469, "share"), show(2300.0, "W"), show(7.2e6, "J")
+    ('1 h 30 min', '54.7 %', '2.3 kW', '2 kWh')
+    """
+    if math.isnan(value):
+        return MISSING
+    if unit == "share":
+        return f"{100 * value:.3g} %"
+    writers = {"s": show_duration, "W": show_power, "J": show_energy}
+    if unit in writers:
+        return writers[unit](value)
+    return f"{number(value)} {unit}".strip()
+
+
+def compact(value: float, unit: str = "") -> str:
+    """Return a number with one unit, at most nine characters for anything that occurs: for columns of tables.
+
+    >>> compact(5400, "s"), compact(1.29e6, "s"), compact(1234.5)
+    ('1.5 h', '14.9 d', '1,234')
+    """
+    scale = scale_of([value], unit)
+    return f"{number(value / scale.factor)} {scale.unit}".strip() if not math.isnan(value) else MISSING
+
+
+def show_interval(mean: float, half_width: float, scale: Scale) -> str:
+    """Return ``mean ± half width`` in a scale, the mean to the digit that the interval leaves meaningful.
+
+    >>> show_interval(7384.2, 120.0, Scale(3600.0, "h"))
+    '2.051 ± 0.033'
+    """
+    if math.isnan(mean):
+        return MISSING
+    mean, half_width = mean / scale.factor, half_width / scale.factor
+    if not math.isfinite(half_width) or half_width == 0:
+        return number(mean, 4)
+    digits = max(0, 1 - math.floor(math.log10(half_width)))
+    if digits > 9:  # an interval as narrow as rounding says nothing about digits
+        return f"{number(mean, 4)} ± {half_width:.1g}"
+    return f"{mean:,.{digits}f} ± {half_width:,.{digits}f}"

@@ -1,0 +1,155 @@
+"""Tables for a terminal of 80 columns, made of a summary or a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wattline.report.compare import Comparison, Row
+from wattline.report.metrics import Summary
+from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
+from wattline.report.statistics import NAN, Distribution
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+WIDTH = 80
+
+OTHERS = 2
+"""Labels beside the first one in a table of a comparison."""
+
+
+def summary_table(summary: Summary) -> Group:
+    """Return the numbers of one run: what became of the jobs, how long they took, what the machine did and drew."""
+    from rich.console import Group
+
+    return Group(_facts(summary), _distributions(summary))
+
+
+def fact_rows(summary: Summary) -> list[tuple[str, str]]:
+    """Return the single numbers of a run as (title, text), leaving out what it does not have."""
+    jobs, energy, power = summary.jobs, summary.energy, summary.power
+    parts = [(name, getattr(jobs, name)) for name in ("finished", "killed", "failed", "rejected", "unfinished")]
+    submitting = show(summary.utilization_submitting, "share")
+    rows = [
+        ("jobs", f"{jobs.total:,}: " + ", ".join(f"{n:,} {name}" for name, n in parts if n or name == "finished")),
+        ("makespan", f"{show(summary.span.makespan_s, 's')}, {show(summary.throughput_per_h, 'jobs/h')}"),
+        (
+            "utilization",
+            f"{show(summary.utilization, 'share')} of {summary.nodes:,} nodes ({submitting} while submitting)",
+        ),
+        ("queue", f"{number(summary.queued_jobs.mean)} jobs on average, {number(summary.queued_jobs.max)} at most"),
+        ("energy", f"{show(energy.total_j, 'J')}: {energy_parts(summary)}"),
+        ("power", f"{show(power.mean_w, 'W')} on average, {show(power.peak_w, 'W')} at most"),
+    ]
+    if power.limited_s:
+        above = (
+            f"above it {show(power.above_limit_share, 'share')} of the time"
+            if power.above_limit_s
+            else "never above it"
+        )
+        rows.append(("power limit", f"{show(power.lowest_limit_w, 'W')} at its lowest; {above}"))
+    if jobs.preemptions or jobs.restarts:
+        rows.append(("interrupted", f"{jobs.preemptions:,} preemptions, {jobs.restarts:,} restarts"))
+    return rows
+
+
+def energy_parts(summary: Summary) -> str:
+    """Return what the energy went into, leaving out what did not occur."""
+    energy = summary.energy
+    named = (("busy", energy.busy_j), ("idle", energy.idle_j), ("asleep", energy.sleep_j), ("waking", energy.boot_j))
+    return ", ".join(f"{name} {show(joules, 'J')}" for name, joules in named if joules or name in ("busy", "idle"))
+
+
+def comparison_table(comparison: Comparison) -> Group:
+    """Return tables with one column a label: the first one beside two others at a time, so that 80 columns suffice."""
+    from rich.console import Group
+    from rich.text import Text
+
+    others = range(1, len(comparison.labels))
+    chunks = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)] or [others]
+    notes = ["± is half the 95 % Student-t interval of the mean over runs"] if max(comparison.runs) > 1 else []
+    if len(comparison.labels) > 1:
+        notes.append(
+            f"% is the change against {comparison.labels[0]!r}, runs paired by {comparison.paired_by}; "
+            "▲▼ certain at 95 %, ≈ not, otherwise one run only"
+        )
+    return Group(
+        *(_comparison_part(comparison, [0, *chunk]) for chunk in chunks), *(Text(n, style="dim") for n in notes)
+    )
+
+
+def change(row: Row, column: int) -> str:
+    """Return how a label differs from the first one: ``▼45 %`` beyond doubt, ``≈`` within it, ``-45 %`` for one run."""
+    difference, reference = row.differences[column], row.estimates[0].mean
+    if difference is None or math.isnan(difference.mean) or difference.mean == 0:
+        return ""
+    relative = difference.mean / abs(reference) if reference else NAN
+    size = f"{abs(100 * relative):.2g} %" if abs(relative) < 9.995 else f"×{1 + relative:.3g}"
+    size = size if math.isfinite(relative) else ""
+    if math.isnan(difference.half_width):
+        sign = "+" if difference.mean > 0 else "-"
+        return sign + size if size.endswith("%") else size
+    return ("▲" if difference.mean > 0 else "▼") + size if difference.excludes_zero else "≈"
+
+
+def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=WIDTH, header_style="bold")
+    table.add_column("", style="cyan", no_wrap=True, max_width=30)
+    for i in columns:
+        runs = comparison.runs[i]
+        table.add_column(
+            Text(f"{comparison.labels[i]}\n{runs} run{'s' if runs > 1 else ''}"), justify="right", overflow="fold"
+        )
+    for row in comparison.rows:
+        scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
+        unit = f" [{scale.unit}]" if scale.unit and scale.unit != "jobs" else ""
+        cells = (f"{_cell(row, i, scale)} {change(row, i)}".strip() for i in columns)
+        table.add_row(Text(row.metric.title + unit), *(Text(cell) for cell in cells))
+    return table
+
+
+def _cell(row: Row, column: int, scale: Scale) -> str:
+    found = row.estimates[column]
+    return show_interval(found.mean, found.half_width, scale)
+
+
+def _facts(summary: Summary) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    policies = ", ".join(summary.policies[slot] for slot in ("order", "select") if slot in summary.policies)
+    seed = "" if summary.seed is None else f", seed {summary.seed}"
+    title = Text(f"{summary.name or 'run'}" + _if(policies, f" ({policies}{seed})"), style="bold")
+    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table.add_column(style="cyan", no_wrap=True, width=12)
+    table.add_column(overflow="fold")
+    for name, text in fact_rows(summary):
+        table.add_row(name, Text(text))
+    return table
+
+
+def _distributions(summary: Summary) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, width=WIDTH, header_style="bold")
+    table.add_column("", style="cyan", no_wrap=True, width=16)
+    for name in ("mean", "median", "p90", "p95", "p99", "max"):
+        table.add_column(name, justify="right", no_wrap=True)
+    named = (("wait", "s"), ("response", "s"), ("runtime", "s"), ("slowdown", ""), ("bounded slowdown", ""))
+    for title, unit in named:
+        found: Distribution = getattr(summary, title.replace(" ", "_") + ("_s" if unit else ""))
+        values = (found.mean, found.median, found.p90, found.p95, found.p99, found.max)
+        table.add_row(title, *(compact(value, unit) for value in values))
+    return table
+
+
+def _if(condition: object, text: str) -> str:
+    wanted = bool(condition) and not (isinstance(condition, float) and math.isnan(condition))
+    return text if wanted else ""

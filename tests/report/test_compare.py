@@ -1,0 +1,131 @@
+"""Comparisons over seeds, and the tables of the terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from wattline.errors import InputError
+from wattline.report.compare import METRICS, compare, estimate
+from wattline.report.metrics import Summary
+from wattline.report.show import Scale, compact, number, show, show_interval
+from wattline.report.tables import change, comparison_table, summary_table
+
+Labelled = dict[str, list[Summary]]
+T2 = 4.302652729911275  # Student's t, 2 degrees of freedom, 97.5 %
+
+
+def printed(renderable: object) -> str:
+    """What a terminal of 80 columns shows."""
+    console = Console(width=80, file=io.StringIO(), color_system=None)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def test_estimate() -> None:
+    """The interval of a mean is Student's; one run has none."""
+    found = estimate([10.0, 20.0, 30.0])
+    assert (found.count, found.mean) == (3, 20.0)
+    assert found.half_width == pytest.approx(T2 * 10 / math.sqrt(3))
+    assert math.isnan(estimate([1.0]).half_width)
+    assert estimate([math.nan]).count == 0
+    assert not estimate([1.0]).excludes_zero
+
+
+def test_differences_pair_by_seed(labelled: Labelled) -> None:
+    """A difference is taken seed by seed, in whatever order the runs came: -5, -4 and -6 s."""
+    row = compare(labelled).row("wait_s.mean")
+    assert row.differences[0] is None
+    assert row.differences[1].mean == pytest.approx(-5)
+    assert row.differences[1].half_width == pytest.approx(T2 * 1 / math.sqrt(3))
+    assert row.differences[1].excludes_zero
+    assert change(row, 1) == "▼25 %"
+
+
+def test_unpaired_spread_would_hide_it(labelled: Labelled) -> None:
+    """The two means alone overlap: pairing is what makes the difference certain."""
+    first, second = compare(labelled).row("wait_s.mean").estimates
+    assert first.mean - second.mean < first.half_width + second.half_width
+
+
+def test_runs_without_seeds_pair_in_order(summary: Summary) -> None:
+    """Runs that have no seed pair in the order given."""
+    a = [replace(summary, seed=None, utilization=u) for u in (0.5, 0.6)]
+    b = [replace(summary, seed=None, utilization=u) for u in (0.7, 0.8)]
+    comparison = compare({"a": a, "b": b})
+    assert comparison.paired_by == "order"
+    assert comparison.row("utilization").differences[1].mean == pytest.approx(0.2)
+
+
+def test_single_runs_compare_without_intervals(summary: Summary) -> None:
+    """One run a label gives differences but no certainty."""
+    row = compare({"a": [summary], "b": [replace(summary, utilization=summary.utilization * 1.1)]}).row("utilization")
+    assert math.isnan(row.differences[1].half_width)
+    assert change(row, 1) == "+10 %"
+
+
+def test_what_nobody_has_is_left_out(summary: Summary) -> None:
+    """Events that never happened have no row."""
+    paths = [row.metric.path for row in compare({"a": [summary]}).rows]
+    assert "jobs.preemptions" not in paths
+    assert "wait_s.mean" in paths
+
+
+def test_nothing_to_compare() -> None:
+    """A comparison of nothing is refused."""
+    with pytest.raises(InputError, match="nothing to compare"):
+        compare({"a": []})
+
+
+def test_comparison_is_json(labelled: Labelled) -> None:
+    """A comparison is plain data without NaN."""
+    data = json.loads(json.dumps(compare(labelled).to_dict(), allow_nan=False))
+    assert data["labels"] == ["fcfs", "easy"]
+    assert data["metrics"][0]["differences"][0] is None
+
+
+def test_metrics_exist(summary: Summary) -> None:
+    """Every metric that may be compared is a number of a summary."""
+    assert all(isinstance(summary.value(metric.path), float) for metric in METRICS)
+
+
+def test_summary_fits_a_terminal(summary: Summary) -> None:
+    """The table of a run fits 80 columns uncut and holds its numbers."""
+    text = printed(summary_table(summary))
+    assert "…" not in text
+    assert "600 finished" in text
+    assert "bounded slowdown" in text
+    assert "above it" in text
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 7])
+def test_comparison_fits_a_terminal(summary: Summary, labels: int) -> None:
+    """However many labels there are, 80 columns suffice and every label is shown."""
+    runs = {f"easy-window-{i}": [replace(summary, seed=s) for s in (1, 2)] for i in range(labels)}
+    text = printed(comparison_table(compare(runs)))
+    assert "…" not in text
+    assert all(label in text for label in runs)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+
+
+def test_markup_in_names_is_text(summary: Summary) -> None:
+    """A name with brackets is shown as it is, not taken as markup."""
+    text = printed(summary_table(replace(summary, name="[red]x[/red] [/]")))
+    assert "[red]x[/red] [/]" in text
+    assert "[b]" in printed(comparison_table(compare({"[b]": [summary]})))
+
+
+def test_numbers_as_text() -> None:
+    """Numbers are written with their units, dashes where there are none."""
+    assert show(math.nan, "s") == "–"
+    assert number(math.inf) == "∞"
+    assert number(0.0) == "0"
+    assert compact(86400.0, "s") == "1 d"
+    assert show_interval(0.5, 0.0, Scale(1.0, "")) == "0.5"
+    assert show_interval(1234.0, 56.0, Scale(1.0, "")) == "1,234 ± 56"
+    assert show_interval(1.0, 1e-15, Scale(1.0, "")) == "1 ± 1e-15"
