@@ -1,0 +1,310 @@
+"""Transitions of the state: a job starts, stops, ends, fails; nodes come and go. Nothing here decides anything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.model import codes, nodes, queue, running
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import (
+    N_SEQ,
+    N_STARTS,
+    OPT_KEEP_PROGRESS,
+    OPT_KILL,
+    OPT_PLACEMENTS,
+    OPT_REQUEUE,
+    State,
+)
+from wattline.physics import clocks
+
+IN_SERVICE, DRAINING, OFF = 0, 1, 2
+
+
+@outlined
+def log_event(s: State, kind: int, job: int, count: int, value: float) -> None:
+    """Add a row to the event log."""
+    n = s.ev_n[0]
+    s.ev_time_s[n] = s.now[0]
+    s.ev_kind[n] = kind
+    s.ev_job[n] = job
+    s.ev_nodes[n] = count
+    s.ev_value[n] = value
+    s.ev_n[0] = n + 1
+
+
+# ------------------------------------------------------------------ entering the queue
+
+
+@kernel
+def enter_queue(s: State, j: int) -> None:
+    """Let a job enter the queue for the first time."""
+    s.status[j] = codes.WAITING
+    s.eligible_s[j] = s.now[0]
+    s.remaining[j] = s.work[j]
+    s.seq[j] = s.counter[N_SEQ]
+    s.counter[N_SEQ] += 1
+    queue.append(s, j)
+
+
+@kernel
+def submit(s: State, j: int) -> bool:
+    """Take a submitted job in; return False when it has to wait for the job it depends on."""
+    first = s.after[j]
+    if first >= 0:
+        if s.status[first] < codes.FINISHED:
+            s.status[j] = codes.HELD
+            return False
+        ready_s = s.end_s[first] + s.think_s[j]
+        if ready_s > s.now[0]:
+            s.status[j] = codes.HELD
+            running.set_due(s, j, ready_s)
+            return False
+    enter_queue(s, j)
+    return True
+
+
+@outlined
+def _release_children(s: State, j: int) -> None:
+    child = s.child[j]
+    while child >= 0:
+        if s.status[child] == codes.HELD:
+            running.set_due(s, child, s.now[0] + s.think_s[child])
+        child = s.sibling[child]
+
+
+# ------------------------------------------------------------------ starting
+
+
+@kernel
+def begin_work(s: State, j: int) -> None:
+    """Let a job whose nodes are awake begin to work."""
+    c = s.base_class[j]
+    if s.cap_w[j] < np.inf:
+        c = clocks.open_solo(s, j, s.cap_w[j])
+    elif s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]:
+        clocks.apply_cap(s, c, s.want_cap_w[c])
+    s.status[j] = codes.RUNNING
+    clocks.join(s, j, c)
+    rate = s.c_rate[c]
+    left = s.v_estimate[j] - clocks.virtual_now(s, c)
+    s.estimated_end_s[j] = s.now[0] + (left if rate == 1.0 else left / rate)
+    if s.option[OPT_KILL] == 1 and s.request_s[j] < np.inf:
+        running.set_due(s, j, s.now[0] + max(0.0, s.request_s[j] - s.ran_s[j]))
+
+
+@kernel
+def start(s: State, j: int, cap_w: float, slept: int) -> None:
+    """Move a job from the queue to the running ones; its nodes are held already, ``slept`` of them asleep."""
+    p = s.pool[j]
+    queue.remove(s, j)
+    s.busy[p] += s.nodes[j]
+    s.counter[N_STARTS] += 1
+    s.cap_w[j] = cap_w
+    s.resumed_s[j] = s.now[0]
+    if s.started_s[j] == s.started_s[j]:
+        log_event(s, codes.EV_RESUME, j, s.nodes[j], s.remaining[j])
+    else:
+        s.started_s[j] = s.now[0]
+    if slept > 0 and s.sleep_exit_s[p] > 0.0:
+        _start_waking(s, j, slept)
+    else:
+        begin_work(s, j)
+    running.enter(s, j)
+
+
+@outlined
+def _start_waking(s: State, j: int, slept: int) -> None:
+    p = s.pool[j]
+    s.status[j] = codes.WAKING
+    s.waking[p] += s.nodes[j]
+    s.estimated_end_s[j] = s.now[0] + s.sleep_exit_s[p] + s.estimate_s[j] / s.c_rate[s.base_class[j]]
+    running.set_due(s, j, s.now[0] + s.sleep_exit_s[p])
+    log_event(s, codes.EV_WAKE, j, slept, s.sleep_exit_s[p])
+
+
+@outlined
+def finish_waking(s: State, j: int) -> None:
+    """Let a job begin to work whose last node has woken."""
+    _end_waking(s, j)
+    running.leave(s, j)
+    begin_work(s, j)
+    running.enter(s, j)
+
+
+@outlined
+def _end_waking(s: State, j: int) -> None:
+    p = s.pool[j]
+    s.waking[p] -= s.nodes[j]
+    s.energy_j[j] += s.nodes[j] * s.max_w[p] * (s.now[0] - s.resumed_s[j])
+
+
+# ------------------------------------------------------------------ leaving
+
+
+@kernel
+def _log_placement(s: State, j: int, a: int, b: int) -> None:
+    n = s.px_n[0]
+    s.px[n, 0] = j
+    s.px[n, 1] = a
+    s.px[n, 2] = b - a
+    s.px_s[n, 0] = s.resumed_s[j]
+    s.px_s[n, 1] = s.now[0]
+    s.px_n[0] = n + 1
+
+
+@kernel
+def release_nodes(s: State, j: int) -> None:
+    """Give back the nodes a job holds; draining ones go out of service."""
+    p = s.pool[j]
+    x = s.held[j]
+    while x >= 0:
+        a = s.hx_a[x]
+        b = s.hx_b[x]
+        if s.option[OPT_PLACEMENTS] == 1:
+            _log_placement(s, j, a, b)
+        if s.n_off[0] == 0:
+            nodes.give(s, p, a, b)
+        else:
+            _give_in_service(s, p, a, b)
+        following = s.hx_next[x]
+        s.hx_next[x] = s.hx_unused[0]
+        s.hx_unused[0] = x
+        x = following
+    s.held[j] = -1
+    s.busy[p] -= s.nodes[j]
+
+
+@outlined
+def _give_in_service(s: State, p: int, a: int, b: int) -> None:
+    first = a
+    for node in range(a, b + 1):
+        if node == b or s.node_state[node] != IN_SERVICE:
+            if node > first:
+                nodes.give(s, p, first, node)
+            first = node + 1
+            if node < b:
+                s.node_state[node] = OFF
+                s.down[p] += 1
+
+
+@kernel
+def _stop_work(s: State, j: int) -> None:
+    """End a job's segment: account its energy, keep its remaining work, give back its nodes."""
+    running.clear_due(s, j)
+    if s.status[j] == codes.WAKING:
+        _end_waking(s, j)
+    else:
+        c = s.rate_class[j]
+        left = s.v_end[j] - clocks.virtual_now(s, c)
+        s.remaining[j] = left if left > 0.0 else 0.0
+        joules = clocks.leave(s, j)
+        s.energy_j[j] += joules
+        s.node_j[s.pool[j], 0] += joules
+        if c != s.base_class[j]:
+            clocks.close_solo(s, c)
+    running.leave(s, j)
+    s.ran_s[j] += s.now[0] - s.resumed_s[j]
+    release_nodes(s, j)
+
+
+@kernel
+def finish(s: State, j: int, status: int) -> None:
+    """End a job for good."""
+    _stop_work(s, j)
+    s.status[j] = status
+    s.end_s[j] = s.now[0]
+    s.n_ended[0] += 1
+    if s.child[j] >= 0:
+        _release_children(s, j)
+
+
+@outlined
+def preempt(s: State, j: int) -> None:
+    """Stop a job and queue it again with its remaining work."""
+    _stop_work(s, j)
+    s.status[j] = codes.WAITING
+    s.preemptions[j] += 1
+    queue.append(s, j)
+    log_event(s, codes.EV_PREEMPT, j, s.nodes[j], s.remaining[j])
+
+
+@outlined
+def fail(s: State, j: int) -> None:
+    """Stop a job that lost a node: queued again if the run says so, otherwise failed."""
+    if s.option[OPT_REQUEUE] == 0:
+        finish(s, j, codes.FAILED)
+        log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
+        return
+    _stop_work(s, j)
+    s.status[j] = codes.WAITING
+    s.restarts[j] += 1
+    if s.option[OPT_KEEP_PROGRESS] == 0:
+        s.remaining[j] = s.work[j]
+        s.ran_s[j] = 0.0
+    queue.append(s, j)
+    log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])
+
+
+# ------------------------------------------------------------------ nodes leave and return
+
+
+@outlined
+def _holds_any(s: State, j: int, a: int, b: int) -> bool:
+    x = s.held[j]
+    while x >= 0:
+        if s.hx_a[x] < b and a < s.hx_b[x]:
+            return True
+        x = s.hx_next[x]
+    return False
+
+
+@outlined
+def drain_nodes(s: State, a: int, b: int) -> None:
+    """Take free nodes of a … b-1 out of service now, and the others when their jobs leave."""
+    for node in range(a, b):
+        if s.node_state[node] != IN_SERVICE:
+            continue
+        s.n_off[0] += 1
+        p = _pool_of(s, node)
+        if nodes.is_free(s, p, node, node + 1):
+            nodes.carve(s, p, node, node + 1)
+            s.node_state[node] = OFF
+            s.down[p] += 1
+        else:
+            s.node_state[node] = DRAINING
+
+
+@outlined
+def fail_nodes(s: State, a: int, b: int) -> None:
+    """Take nodes out of service now; their jobs lose them."""
+    drain_nodes(s, a, b)
+    i = 0
+    while i < s.n_running[0]:
+        j = s.running[i]
+        if _holds_any(s, j, a, b):
+            fail(s, j)
+            i = 0
+        else:
+            i += 1
+
+
+@outlined
+def return_nodes(s: State, a: int, b: int) -> None:
+    """Put nodes back into service."""
+    for node in range(a, b):
+        if s.node_state[node] == IN_SERVICE:
+            continue
+        s.n_off[0] -= 1
+        if s.node_state[node] == OFF:
+            p = _pool_of(s, node)
+            s.down[p] -= 1
+            nodes.give(s, p, node, node + 1)
+        s.node_state[node] = IN_SERVICE
+
+
+@outlined
+def _pool_of(s: State, node: int) -> int:
+    p = s.pool_first.shape[0] - 1
+    while s.pool_first[p] > node:
+        p -= 1
+    return p

@@ -1,0 +1,183 @@
+"""The guard: the only code that turns a proposal into an action. It checks hard limits and says why it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.control import commit
+from wattline.model import codes, nodes
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import N_REFUSED, State
+from wattline.physics import clocks, power
+
+
+@kernel
+def record(s: State, kind: int, job: int, count: int, cap_w: float, why: int, verdict: int) -> None:
+    """Add an action, taken or refused, to the decision log."""
+    n = s.a_n[0]
+    s.a_time_s[n] = s.now[0]
+    s.a_kind[n] = kind
+    s.a_job[n] = job
+    s.a_nodes[n] = count
+    s.a_cap_w[n] = cap_w
+    s.a_why[n] = why
+    s.a_verdict[n] = verdict
+    s.a_n[0] = n + 1
+    if verdict != codes.OK and verdict != codes.CLIPPED:
+        s.counter[N_REFUSED] += 1
+
+
+@kernel
+def judge_start(s: State, j: int, count: int, cap_w: float) -> int:
+    """Return the verdict on starting a job now."""
+    if j < 0 or j >= s.status.shape[0]:
+        return codes.UNKNOWN_JOB
+    if s.status[j] != codes.WAITING:
+        return codes.NOT_WAITING
+    if count != s.nodes[j]:
+        return codes.BAD_SHAPE
+    if count > s.free[s.pool[j]]:
+        return codes.NO_NODES
+    if s.limit_w[0] < np.inf and power.system_w(s) + power.start_increase_w(s, j, cap_w) > s.limit_w[0]:
+        return codes.OVER_LIMIT
+    return codes.OK
+
+
+@kernel
+def take(s: State, j: int, rows: int) -> int:
+    """Let a job hold the extents that the place policy wrote; return how many nodes slept, or -1 if they are not free."""
+    p = s.pool[j]
+    count = 0
+    slept = 0
+    for i in range(rows):
+        a = s.place_a[i]
+        b = s.place_b[i]
+        if not nodes.is_free(s, p, a, b):
+            _give_back(s, j)
+            return -1
+        slept += nodes.carve(s, p, a, b)
+        nodes.hold(s, j, a, b)
+        count += b - a
+    if count != s.nodes[j]:
+        _give_back(s, j)
+        return -1
+    return slept
+
+
+@outlined
+def _give_back(s: State, j: int) -> None:
+    x = s.held[j]
+    while x >= 0:
+        nodes.give(s, s.pool[j], s.hx_a[x], s.hx_b[x])
+        following = s.hx_next[x]
+        s.hx_next[x] = s.hx_unused[0]
+        s.hx_unused[0] = x
+        x = following
+    s.held[j] = -1
+
+
+@kernel
+def clip_cap(s: State, j: int, cap_w: float) -> float:
+    """Return a wanted cap of a job within what its nodes and the job can follow."""
+    least = max(s.min_cap_w[s.pool[j]], s.floor_w[j])
+    return cap_w if cap_w >= least else least
+
+
+@outlined
+def stop(s: State, j: int) -> None:
+    """Preempt a job if it runs."""
+    if j < 0 or j >= s.status.shape[0]:
+        record(s, codes.ACT_STOP, j, 0, np.inf, codes.RESELECTED, codes.UNKNOWN_JOB)
+        return
+    verdict = codes.OK
+    if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING:
+        verdict = codes.NOT_RUNNING
+    record(s, codes.ACT_STOP, j, s.nodes[j], np.inf, codes.RESELECTED, verdict)
+    if verdict == codes.OK:
+        commit.preempt(s, j)
+
+
+@outlined
+def set_levels(s: State) -> None:
+    """Apply the wanted speed levels of node classes."""
+    for p in range(s.level.shape[0]):
+        want = s.want_level[p]
+        if want == s.level[p]:
+            continue
+        if want < 0 or want >= s.n_levels[p]:
+            record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.BAD_LEVEL)
+            s.want_level[p] = s.level[p]
+            continue
+        s.level[p] = want
+        s.idle_w[p] = s.level_idle_w[p, want]
+        record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.OK)
+        commit.log_event(s, codes.EV_LEVEL, -1, s.pool_count[p], s.level_rate[p, want])
+        for c in range(s.c_pool.shape[0]):
+            if s.c_pool[c] == p:
+                clocks.apply_cap(s, c, s.c_cap_w[c])
+
+
+@outlined
+def set_class_caps(s: State) -> None:
+    """Apply the wanted caps of the rate classes in use, within the cap range of their nodes and jobs."""
+    for i in range(s.n_active[0]):
+        c = s.active[i]
+        want = s.want_cap_w[c]
+        if want == s.c_cap_w[c]:
+            continue
+        if s.c_draw_w[c] != s.c_draw_w[c]:  # jobs of this class differ: there is nothing a common cap could mean
+            record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE)
+            s.want_cap_w[c] = s.c_cap_w[c]
+            continue
+        least = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
+        verdict = codes.OK
+        if not want >= least:
+            want = least
+            s.want_cap_w[c] = least
+            verdict = codes.CLIPPED
+            if want == s.c_cap_w[c]:
+                continue
+        clocks.apply_cap(s, c, want)
+        record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, verdict)
+
+
+@outlined
+def set_job_caps(s: State) -> None:
+    """Apply wanted caps of single jobs: each moves to a rate class of its own, or back to its common one."""
+    for i in range(s.n_recap[0]):
+        j = s.recap_job[i]
+        if j < 0 or j >= s.status.shape[0]:
+            record(s, codes.ACT_CAP, j, 0, s.recap_w[i], codes.CHOSEN, codes.UNKNOWN_JOB)
+            continue
+        if s.status[j] != codes.RUNNING:
+            record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.NOT_RUNNING)
+            continue
+        want = clip_cap(s, j, s.recap_w[i])
+        old = s.rate_class[j]
+        if want < np.inf and old != s.base_class[j]:
+            clocks.apply_cap(s, old, want)
+        else:
+            _move_class(s, j, want)
+        s.cap_w[j] = want
+        record(s, codes.ACT_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.OK if want == s.recap_w[i] else codes.CLIPPED)
+    s.n_recap[0] = 0
+
+
+@outlined
+def _move_class(s: State, j: int, cap_w: float) -> None:
+    old = s.rate_class[j]
+    target = s.base_class[j]
+    if cap_w < np.inf:
+        target = clocks.open_solo(s, j, cap_w)
+    if target == old or target < 0:
+        return
+    s.remaining[j] = max(0.0, s.v_end[j] - clocks.virtual_now(s, old))
+    joules = clocks.leave(s, j)
+    s.energy_j[j] += joules
+    s.node_j[s.pool[j], 0] += joules
+    if old != s.base_class[j]:
+        clocks.close_solo(s, old)
+    if target == s.base_class[j] and s.c_n[target] == 0:
+        clocks.apply_cap(s, target, s.want_cap_w[target])
+    clocks.join(s, j, target)
+    s.est_dirty[0] = 1

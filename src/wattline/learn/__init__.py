@@ -1,0 +1,1 @@
+"""Estimates: what a job will take and draw, sharpened by what was seen."""

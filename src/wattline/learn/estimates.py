@@ -1,0 +1,50 @@
+"""Run-time estimates: the user's request, the truth, or what the user's last jobs took.
+
+A learner is called with ``arg = job`` when a job arrives, to write ``s.estimate_s[job]``, and with ``arg = -1 - job`` when
+it ends, to learn from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import ARRIVAL, END
+from wattline.model.compiled import kernel
+from wattline.model.state import State
+from wattline.model.mechanism import Memory, mechanism
+
+
+@kernel
+def requested(s: State, j: int) -> float:
+    """Return the user's request, or the true run time where there is none (the run's notes count these jobs)."""
+    return s.request_s[j] if s.request_s[j] < np.inf else s.work[j]
+
+
+@mechanism("learn", "request", wake=0)
+def request(s: State, arg: int, param: Any, memory: Any) -> int:
+    """Estimate = the time the user asked for (set before the run)."""
+    return 0
+
+
+@mechanism("learn", "exact", wake=0)
+def exact(s: State, arg: int, param: Any, memory: Any) -> int:
+    """Estimate = the true run time (set before the run)."""
+    return 0
+
+
+@mechanism("learn", "recent", wake=ARRIVAL | END, memory=Memory(per_user=2), source="Tsafrir, Etsion & Feitelson 2007")
+def recent(s: State, arg: int, param: Any, memory: Any) -> int:
+    """Estimate = mean run time of the user's last two ended jobs, at most the request."""
+    j = arg if arg >= 0 else -1 - arg
+    u = s.user[j]
+    if u < 0:
+        return 0
+    if arg < 0:
+        memory[2 * u] = memory[2 * u + 1]
+        memory[2 * u + 1] = s.ran_s[j] + 1.0  # shifted by one, so that zero still means *none yet*
+    elif memory[2 * u] > 0.0:
+        mean_s = 0.5 * (memory[2 * u] + memory[2 * u + 1]) - 1.0
+        s.estimate_s[j] = min(mean_s, requested(s, j))
+    return 0

@@ -1,0 +1,69 @@
+"""Numbers that stand for words in arrays: job status, what happened, verdicts, reasons, log columns."""
+
+from __future__ import annotations
+
+# -- status of a job
+FUTURE = 0  # not submitted yet
+HELD = 1  # waits for the job it depends on
+WAITING = 2  # in the queue
+WAKING = 3  # holds its nodes while some of them leave their sleep state
+RUNNING = 4
+FINISHED = 5
+KILLED = 6  # reached its requested time
+FAILED = 7  # lost a node and was not queued again
+REJECTED = 8  # can never run on this cluster
+STATUS_NAMES = ("future", "held", "waiting", "waking", "running", "finished", "killed", "failed", "rejected")
+
+# -- what happened in an instant: bits of the mask that wakes policies
+END = 1
+NODE = 2
+ENVELOPE = 4
+ARRIVAL = 8
+TIMER = 16
+TICK = 32
+EVENT_BITS = {"end": END, "node": NODE, "envelope": ENVELOPE, "arrival": ARRIVAL, "timer": TIMER, "tick": TICK}
+EVERYTHING = END | NODE | ENVELOPE | ARRIVAL | TIMER | TICK
+ANY_CHANGE = END | NODE | ENVELOPE | ARRIVAL
+
+# -- policy slots, in the order in which a pass calls them
+ORDER, SELECT, PLACE, CAP, LEARN = range(5)
+SLOT_NAMES = ("order", "select", "place", "cap", "learn")
+
+# -- why a policy proposes a start or a stop
+IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN = range(5)
+WHY_NAMES = ("in-order", "backfill", "reservation", "reselected", "chosen")
+
+# -- kinds of action, and the guard's verdicts
+ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL = range(4)
+ACTION_NAMES = ("start", "stop", "cap", "level")
+OK = 0
+NOT_WAITING = 1
+NOT_RUNNING = 2
+NO_NODES = 3
+OVER_LIMIT = 4
+BAD_SHAPE = 5
+BAD_PLACE = 6
+CLIPPED = 7
+BAD_LEVEL = 8
+UNKNOWN_JOB = 9
+VERDICT_NAMES = (
+    "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
+    "nodes not free", "clipped to the cap range", "no such level", "no such job",
+)  # fmt: skip
+
+# -- events that the job table alone does not show
+EV_PREEMPT, EV_RESUME, EV_KILL, EV_FAIL, EV_REQUEUE, EV_DOWN, EV_UP, EV_LIMIT, EV_LEVEL, EV_CAP, EV_SLEEP, EV_WAKE, EV_DRAIN = range(13)
+EVENT_NAMES = (
+    "preempt", "resume", "kill", "fail", "requeue", "node-down", "node-up", "limit", "level", "cap", "sleep", "wake", "drain",
+)  # fmt: skip
+
+# -- why a compiled run came back
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER = range(6)
+STOP_NAMES = ("done", "until", "budget", "stuck", "log full", "timer in the past")
+
+# -- columns of the timeline log
+(TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG) = range(10)
+TL_COLUMNS = 10
+
+# -- kinds of node change
+NODES_DRAIN, NODES_DOWN, NODES_UP = range(3)

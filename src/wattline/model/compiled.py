@@ -1,0 +1,256 @@
+"""The one place that knows numba: decorators, their on-disk cache, and the record type whose value is a single pointer.
+
+Three facts (measured; see docs/design.md) shape this module. A wide tuple of arrays costs nanoseconds an array at every
+call, so the state is one pointer to a table of array descriptors. Reference counting dominates a loop that touches
+dozens of arrays, so kernels are compiled without it (``_nrt=False``, a private option: this is the only line that names
+it). numba's cache notices edits of a function's own file only, so the cache directory carries a fingerprint of the
+whole package.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import NativeValue, box, infer_getattr, lower_getattr_generic, models, register_model, typeof_impl, unbox
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+JIT = not numba.config.DISABLE_JIT
+"""False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
+
+
+# ------------------------------------------------------------------ cache
+
+
+def fingerprint() -> str:
+    """Return a hash of every source file of the package: compiled code is only reused while none of them changed."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_root() -> Path:
+    asked = os.environ.get("WATTLINE_CACHE_DIR")
+    if asked:
+        return Path(asked)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "wattline"
+
+
+@functools.cache
+def cache_dir() -> Path:
+    """Return the folder of compiled code for this version of the sources, made if missing.
+
+    Without a writable place it is a temporary folder, and the user is told once that every process will compile.
+    """
+    folder = _cache_root() / fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        _prune(folder)
+    except OSError as problem:
+        folder = Path(tempfile.mkdtemp(prefix="wattline-cache-"))
+        warnings.warn(
+            f"no writable cache for compiled code ({problem}); every process will compile anew. "
+            "Set WATTLINE_CACHE_DIR to a writable folder.",
+            stacklevel=2,
+        )
+    return folder
+
+
+def _prune(current: Path, *, keep: int = 4, min_age_s: float = 86400.0) -> None:
+    """Remove the caches of old sources, but none that another process may still be using."""
+    others = [p for p in current.parent.iterdir() if p.is_dir() and p != current]
+    others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
+    for folder in others[keep:]:
+        if time.time() - folder.stat().st_mtime > min_age_s:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_warm(name: str) -> bool:
+    """Tell whether the named entry point was compiled before by these sources on this kind of machine."""
+    return not JIT or any(cache_dir().rglob(f"*{name}*.nbi"))
+
+
+def _njit(function: F, *signature: Any, **options: Any) -> F:
+    if not JIT:
+        return function
+    saved = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_dir()) if options.get("cache") else saved
+    try:
+        return cast("F", numba.njit(*signature, **options)(function))
+    finally:
+        numba.config.CACHE_DIR = saved
+
+
+def kernel(function: F) -> F:
+    """Compile a helper that is inlined into its callers; it may not allocate."""
+    return _njit(function, _nrt=False, forceinline=True)
+
+
+def outlined(function: F) -> F:
+    """Compile a helper that stays a call of its own: for rare, large branches of hot loops."""
+    return _njit(function, _nrt=False)
+
+
+def entry(*signature: Any) -> Callable[[F], F]:
+    """Compile an entry point for one signature: cached on disk, without the GIL; it may not allocate."""
+    return lambda function: _njit(function, *signature, cache=True, nogil=True, _nrt=False)
+
+
+def library(function: F) -> F:
+    """Compile a stand-alone numerical function of arrays: cached on disk, without the GIL; it may allocate."""
+    return _njit(function, cache=True, nogil=True)
+
+
+def plugin(function: F, signature: Any, *, cache: bool) -> F:
+    """Compile a user's policy: it may allocate."""
+    return _njit(function, signature, cache=cache)
+
+
+# ------------------------------------------------------------------ the record type
+
+
+class RecordType(types.Type):  # type: ignore[misc]  # numba ships no types
+    """A numba type whose value is one pointer to ``[PyObject*][array descriptor]*``."""
+
+    def __init__(self, label: str, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.offsets: dict[str, int] = {}
+        at = 1
+        for name, array in fields.items():
+            self.offsets[name] = at
+            at += 5 + 2 * array.ndim
+        self.words = at
+        digest = hashlib.sha256(repr(sorted((n, str(t)) for n, t in fields.items())).encode()).hexdigest()[:6]
+        super().__init__(name=f"{label}#{digest}")
+
+
+@register_model(RecordType)
+class _RecordModel(models.OpaqueModel):  # type: ignore[misc]
+    """A bare pointer."""
+
+
+@infer_getattr
+class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = RecordType
+
+    def generic_resolve(self, record: RecordType, attribute: str) -> Any:
+        return record.fields.get(attribute)
+
+
+@lower_getattr_generic(RecordType)
+def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, attribute: str) -> Any:
+    """Load an array's descriptor; the loads are invariant, so LLVM may keep a data pointer in a register."""
+    array = record.fields[attribute]
+    value_type = context.get_value_type(array)
+    address = builder.bitcast(cgutils.pointer_add(builder, pointer, record.offsets[attribute] * 8), value_type.as_pointer())
+    zero = ir.Constant(ir.IntType(32), 0)
+
+    def load(*path: int) -> Any:
+        got = builder.load(builder.gep(address, [zero, *[ir.Constant(ir.IntType(32), i) for i in path]]))
+        got.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return got
+
+    value = ir.Constant(value_type, None)
+    for i in range(5):
+        if i < 2:  # meminfo and parent: never counted, never freed from compiled code
+            continue
+        value = builder.insert_value(value, load(i), i)
+    for i in (5, 6):
+        for d in range(array.ndim):
+            value = builder.insert_value(value, load(i, d), [i, d])
+    return value
+
+
+class Record:
+    """Python side of a record: attributes are the arrays, which it keeps alive; pickles by arrays."""
+
+    record_type: RecordType
+    _buffer: npt.NDArray[np.int64]
+
+    def __init__(self, **arrays: npt.NDArray[Any]) -> None:
+        missing = set(self.record_type.fields) ^ set(arrays)
+        if missing:
+            raise TypeError(f"record needs exactly its fields; differs in {', '.join(sorted(missing))}")
+        buffer = np.zeros(self.record_type.words, dtype=np.int64)
+        buffer[0] = id(self)
+        for name, array in arrays.items():
+            expected = self.record_type.fields[name]
+            if not array.flags.c_contiguous or array.dtype != np.dtype(str(expected.dtype)) or array.ndim != expected.ndim:
+                raise TypeError(f"field {name!r} must be C-contiguous {expected}, got {array.dtype} {array.ndim}-d")
+            at = self.record_type.offsets[name]
+            buffer[at + 2 : at + 5] = (array.size, array.itemsize, array.ctypes.data)
+            buffer[at + 5 : at + 5 + array.ndim] = array.shape
+            buffer[at + 5 + array.ndim : at + 5 + 2 * array.ndim] = array.strides
+            setattr(self, name, array)
+        self._buffer = buffer
+
+    @property
+    def address(self) -> int:
+        """Address of the descriptor table."""
+        return int(self._buffer.ctypes.data)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the fields as a dictionary."""
+        return {name: getattr(self, name) for name in self.record_type.fields}
+
+    def copy(self) -> Any:
+        """Return a deep copy: nothing shared."""
+        return type(self)(**{name: array.copy() for name, array in self.arrays().items()})
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.arrays())
+
+
+def _rebuild(cls: type[Record], arrays: dict[str, npt.NDArray[Any]]) -> Record:
+    return cls(**arrays)
+
+
+def register(cls: type[Record], label: str, fields: dict[str, Any]) -> None:
+    """Give a Record class its numba type."""
+    record_type = RecordType(label, fields)
+    cls.record_type = record_type
+    typeof_impl.register(cls)(lambda _value, _context: record_type)
+
+
+@unbox(RecordType)
+def _unbox(_record: RecordType, obj: Any, c: Any) -> Any:
+    address = c.pyapi.object_getattr_string(obj, "address")
+    pointer = c.builder.inttoptr(c.pyapi.long_as_longlong(address), cgutils.voidptr_t)
+    c.pyapi.decref(address)
+    return NativeValue(pointer, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@box(RecordType)
+def _box(_record: RecordType, value: Any, c: Any) -> Any:
+    slot = c.builder.bitcast(value, ir.IntType(64).as_pointer())
+    obj = c.builder.inttoptr(c.builder.load(slot), c.pyapi.pyobj)
+    c.pyapi.incref(obj)
+    return obj
+
+
+def python_tag() -> str:
+    """Return the interpreter's version, for manifests."""
+    return ".".join(map(str, sys.version_info[:3]))

@@ -1,0 +1,155 @@
+"""The backfill index: the next waiting job that is narrow and short enough, without walking a deep queue.
+
+Jobs are put in buckets by width (bucket b holds widths in (2^(b-1), 2^b]). Each bucket lists its jobs in queue order and
+keeps a binary tree of least estimate and least width over them; whole subtrees that cannot fit are skipped. It is kept
+only while the queue is deep, because a short queue is walked faster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import State
+
+DEEP = 128
+"""Queue length from which the index is built; it is dropped again below a quarter of this."""
+
+NO_WIDTH = np.int64(1) << np.int64(62)
+
+
+@kernel
+def _climb(s: State, base: int, cell: int) -> None:
+    """Refresh the cells above a changed leaf."""
+    i = cell >> 1
+    while i >= 1:
+        left = base + 2 * i
+        least = min(s.ix_least_s[left], s.ix_least_s[left + 1])
+        width = min(s.ix_width[left], s.ix_width[left + 1])
+        if s.ix_least_s[base + i] == least and s.ix_width[base + i] == width:
+            break
+        s.ix_least_s[base + i] = least
+        s.ix_width[base + i] = width
+        i >>= 1
+
+
+@outlined
+def add(s: State, j: int) -> None:
+    """Enter a job that stands in the last slot."""
+    b = s.ix_bucket[j]
+    if s.ix_used[b] >= s.ix_room[b]:
+        build(s)  # squeezes out the leaves of jobs that left; j is among the queued already
+        return
+    leaf = s.ix_used[b]
+    s.ix_used[b] = leaf + 1
+    _put(s, j, b, leaf)
+    _climb(s, s.ix_tree[b], s.ix_room[b] + leaf)
+
+
+@kernel
+def _put(s: State, j: int, b: int, leaf: int) -> None:
+    s.ix_slot[s.ix_base[b] + leaf] = s.slot[j]
+    s.ix_job[s.ix_base[b] + leaf] = j
+    s.ix_leaf[j] = leaf
+    cell = s.ix_tree[b] + s.ix_room[b] + leaf
+    s.ix_least_s[cell] = s.estimate_s[j]
+    s.ix_width[cell] = s.nodes[j]
+
+
+@outlined
+def drop(s: State, j: int) -> None:
+    """Take a job out."""
+    b = s.ix_bucket[j]
+    leaf = s.ix_leaf[j]
+    cell = s.ix_room[b] + leaf
+    s.ix_job[s.ix_base[b] + leaf] = -1
+    s.ix_leaf[j] = -1
+    s.ix_least_s[s.ix_tree[b] + cell] = np.inf
+    s.ix_width[s.ix_tree[b] + cell] = NO_WIDTH
+    _climb(s, s.ix_tree[b], cell)
+
+
+@outlined
+def build(s: State) -> None:
+    """Build the index from the queue."""
+    for b in range(s.ix_used.shape[0]):
+        s.ix_used[b] = 0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            b = s.ix_bucket[j]
+            _put(s, j, b, s.ix_used[b])
+            s.ix_used[b] += 1
+    for b in range(s.ix_used.shape[0]):
+        base = s.ix_tree[b]
+        room = s.ix_room[b]
+        for i in range(room + s.ix_used[b], 2 * room):
+            s.ix_least_s[base + i] = np.inf
+            s.ix_width[base + i] = NO_WIDTH
+        for i in range(room - 1, 0, -1):
+            s.ix_least_s[base + i] = min(s.ix_least_s[base + 2 * i], s.ix_least_s[base + 2 * i + 1])
+            s.ix_width[base + i] = min(s.ix_width[base + 2 * i], s.ix_width[base + 2 * i + 1])
+    s.ix_on[0] = 1
+
+
+@kernel
+def keep(s: State) -> None:
+    """Build or drop the index as the queue grows or shrinks."""
+    if s.ix_on[0] == 0:
+        if s.q_len[0] >= DEEP:
+            build(s)
+    elif s.q_len[0] < DEEP // 4:
+        s.ix_on[0] = 0
+
+
+@kernel
+def _first_leaf(s: State, b: int, slot: int) -> int:
+    low = 0
+    high = s.ix_used[b]
+    while low < high:
+        middle = (low + high) >> 1
+        if s.ix_slot[s.ix_base[b] + middle] < slot:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@outlined
+def next_fit(s: State, slot: int, free: int, window_s: float, extra: int) -> int:
+    """Return the first slot from ``slot`` on whose job fits, or -1.
+
+    A job fits if it is at most ``free`` wide and either its estimate is at most ``window_s`` or it is at most ``extra``
+    wide.
+    """
+    best = -1
+    narrow = min(free, extra)
+    for b in range(s.ix_used.shape[0]):
+        least_width = (1 << (b - 1)) + 1 if b > 0 else 1
+        if least_width > free:
+            break
+        room = s.ix_room[b]
+        base = s.ix_tree[b]
+        if s.ix_used[b] == 0 or not (
+            (s.ix_width[base + 1] <= free and s.ix_least_s[base + 1] <= window_s) or s.ix_width[base + 1] <= narrow
+        ):
+            continue
+        leaf = _first_leaf(s, b, slot)
+        if leaf >= s.ix_used[b]:
+            continue
+        i = leaf + room
+        while i > 0:
+            width = s.ix_width[base + i]
+            if (width <= free and s.ix_least_s[base + i] <= window_s) or width <= narrow:
+                if i >= room:
+                    found = s.ix_slot[s.ix_base[b] + i - room]
+                    if best < 0 or found < best:
+                        best = found
+                    break
+                i = 2 * i
+            else:
+                while i & 1:
+                    i >>= 1
+                if i > 0:
+                    i += 1
+    return best

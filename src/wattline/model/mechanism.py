@@ -1,0 +1,137 @@
+"""What a mechanism declares of itself: its slot, what wakes it, its parameters and the memory it needs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattline.errors import PolicyError, did_you_mean
+from wattline.model.codes import ANY_CHANGE, EVENT_BITS, SLOT_NAMES
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a mechanism: its default (None: must be given) and what it means, unit included."""
+
+    default: float | None
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Floats that a mechanism keeps between calls, zero at the start: a constant part and parts that scale."""
+
+    fixed: int = 0
+    per_job: int = 0
+    per_running: int = 0
+    per_user: int = 0
+
+    def size(self, *, jobs: int, running: int, users: int) -> int:
+        """Return the number of floats for a given run (at least one)."""
+        return max(1, self.fixed + self.per_job * jobs + self.per_running * running + self.per_user * users)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One policy mechanism, built in or a user's.
+
+    ``function(s, arg, param, memory) -> int``. ``compiled`` says whether it is translated to machine code or called as
+    plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated end and
+    the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
+    be capped one by one.
+    """
+
+    name: str
+    slot: str
+    function: Callable[..., int]
+    summary: str = ""
+    wake: int = ANY_CHANGE
+    params: Mapping[str, Param] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+    source: str = ""
+    compiled: bool = True
+    builtin: bool = True
+    sorted_running: bool = False
+    preempts: bool = False
+    caps: bool = False
+    solo_caps: bool = False
+    file: Path | None = None
+
+    def values(self, given: Mapping[str, float]) -> list[float]:
+        """Return the parameters in their declared order; unknown and missing ones are errors."""
+        for name in given:
+            if name not in self.params:
+                hint = did_you_mean(name, self.params) if self.params else "; it takes none"
+                raise PolicyError(f"{self.slot} policy {self.name!r} has no parameter {name!r}{hint}")
+        out = []
+        for name, declared in self.params.items():
+            value = given.get(name, declared.default)
+            if value is None:
+                raise PolicyError(f"{self.slot} policy {self.name!r} needs parameter {name!r}: {declared.meaning}")
+            try:
+                out.append(float(value))
+            except (TypeError, ValueError):
+                raise PolicyError(
+                    f"{self.slot} policy {self.name!r}: parameter {name!r} must be a number, got {value!r}"
+                ) from None
+        return out
+
+
+def mechanism(slot: str, name: str, **declared: Any) -> Callable[[Callable[..., int]], Mechanism]:
+    """Declare a built-in mechanism; its summary is the first line of the function's docstring."""
+
+    def wrap(function: Callable[..., int]) -> Mechanism:
+        summary = (function.__doc__ or "").strip().splitlines()[0]
+        return Mechanism(name=name, slot=slot, function=function, summary=summary, **declared)
+
+    return wrap
+
+
+def policy(
+    slot: str,
+    *,
+    name: str | None = None,
+    wake: str = "end node envelope arrival",
+    params: Mapping[str, float] | None = None,
+    memory: int | Memory = 0,
+    compiled: bool = False,
+    sorted_running: bool = False,
+    caps: bool = False,
+    solo_caps: bool = False,
+) -> Callable[[Callable[..., int]], Mechanism]:
+    """Declare a user's policy in a file of its own.
+
+    ``wake`` lists what wakes it, out of: end, node, envelope, arrival, timer, tick. ``params`` gives the names and
+    defaults of its parameters, ``memory`` the number of floats it keeps. ``compiled=True`` translates it with numba.
+    """
+    if slot not in SLOT_NAMES:
+        raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(slot, SLOT_NAMES)}")
+    bits = 0
+    for word in wake.replace(",", " ").split():
+        if word not in EVENT_BITS:
+            raise PolicyError(f"unknown event {word!r} in wake{did_you_mean(word, EVENT_BITS)}")
+        bits |= EVENT_BITS[word]
+
+    def wrap(function: Callable[..., int]) -> Mechanism:
+        doc = (function.__doc__ or "").strip().splitlines()
+        return Mechanism(
+            name=name or function.__name__, slot=slot, function=function, summary=doc[0] if doc else "", wake=bits,
+            params={key: Param(value, "") for key, value in (params or {}).items()},
+            memory=memory if isinstance(memory, Memory) else Memory(fixed=memory), compiled=compiled, builtin=False,
+            sorted_running=sorted_running, caps=caps, solo_caps=solo_caps,
+            file=Path(function.__code__.co_filename),
+        )  # fmt: skip
+
+    return wrap
+
+
+@functools.cache
+def compile_builtin(built: Callable[..., int]) -> Any:
+    """Compile a built-in mechanism's function (once a process; loaded from the cache when it is there)."""
+    from wattline.model.compiled import entry  # noqa: PLC0415
+    from wattline.model.state import POLICY
+
+    return entry(POLICY)(built)

@@ -1,0 +1,158 @@
+"""Node occupancy by extents: ranges of free nodes per class, ranges held per job.
+
+Free extents of a class stand highest first, so that taking the lowest nodes touches the end of the list. With sleep
+states an extent also knows since when it is free and whether it sleeps; unlike neighbours are then not merged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import OPT_SLEEP, State
+
+
+@kernel
+def _find(s: State, p: int, node: int) -> int:
+    """Return the index of the first free extent of class p (highest first) that starts at or below a node."""
+    base = s.pool_first[p]
+    low = 0
+    high = s.fx_count[p]
+    while low < high:
+        middle = (low + high) >> 1
+        if s.fx_a[base + middle] > node:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _delete(s: State, p: int, i: int) -> None:
+    base = s.pool_first[p]
+    last = s.fx_count[p] - 1
+    for x in range(base + i, base + last):
+        s.fx_a[x] = s.fx_a[x + 1]
+        s.fx_b[x] = s.fx_b[x + 1]
+        s.fx_since_s[x] = s.fx_since_s[x + 1]
+        s.fx_asleep[x] = s.fx_asleep[x + 1]
+    s.fx_count[p] = last
+
+
+@kernel
+def _insert(s: State, p: int, i: int, a: int, b: int, since_s: float, asleep: int) -> None:
+    base = s.pool_first[p]
+    n = s.fx_count[p]
+    for x in range(base + n, base + i, -1):
+        s.fx_a[x] = s.fx_a[x - 1]
+        s.fx_b[x] = s.fx_b[x - 1]
+        s.fx_since_s[x] = s.fx_since_s[x - 1]
+        s.fx_asleep[x] = s.fx_asleep[x - 1]
+    s.fx_a[base + i] = a
+    s.fx_b[base + i] = b
+    s.fx_since_s[base + i] = since_s
+    s.fx_asleep[base + i] = asleep
+    s.fx_count[p] = n + 1
+
+
+@kernel
+def is_free(s: State, p: int, a: int, b: int) -> bool:
+    """Tell whether nodes a … b-1 are all free nodes of class p."""
+    if b <= a:
+        return False
+    base = s.pool_first[p]
+    at = a
+    i = _find(s, p, at)
+    while i < s.fx_count[p] and s.fx_a[base + i] <= at < s.fx_b[base + i]:
+        if s.fx_b[base + i] >= b:
+            return True
+        at = s.fx_b[base + i]  # with sleep states, neighbours may be separate extents
+        i -= 1
+        if i < 0:
+            return False
+    return False
+
+
+@kernel
+def carve(s: State, p: int, a: int, b: int) -> int:
+    """Remove nodes a … b-1, which must be free, from the free extents; return how many of them slept."""
+    base = s.pool_first[p]
+    slept = 0
+    at = a
+    while at < b:
+        i = s.fx_count[p] - 1
+        if i < 0 or s.fx_a[base + i] != at:
+            i = _find(s, p, at)
+        x = base + i
+        fa = s.fx_a[x]
+        fb = s.fx_b[x]
+        stop = min(b, fb)
+        if s.fx_asleep[x] == 1:
+            slept += stop - at
+        if fa == at:
+            if fb == stop:
+                _delete(s, p, i)
+            else:
+                s.fx_a[x] = stop
+        else:
+            s.fx_b[x] = at
+            if fb != stop:
+                _insert(s, p, i, stop, fb, s.fx_since_s[x], s.fx_asleep[x])
+        at = stop
+    s.free[p] -= b - a
+    s.asleep[p] -= slept
+    return slept
+
+
+@kernel
+def give(s: State, p: int, a: int, b: int) -> None:
+    """Add nodes a … b-1, which must not be free, to the free extents, merged with equal neighbours."""
+    base = s.pool_first[p]
+    now = s.now[0]
+    i = _find(s, p, a)
+    s.free[p] += b - a
+    below = i < s.fx_count[p] and s.fx_b[base + i] == a
+    above = i > 0 and s.fx_a[base + i - 1] == b
+    if s.option[OPT_SLEEP] == 1:
+        below = below and s.fx_asleep[base + i] == 0 and s.fx_since_s[base + i] == now
+        above = above and s.fx_asleep[base + i - 1] == 0 and s.fx_since_s[base + i - 1] == now
+        s.next_sleep_s[0] = min(s.next_sleep_s[0], now + s.sleep_after_s[p] + s.sleep_entry_s[p])
+    if below and above:
+        s.fx_a[base + i - 1] = s.fx_a[base + i]
+        _delete(s, p, i)
+    elif below:
+        s.fx_b[base + i] = b
+    elif above:
+        s.fx_a[base + i - 1] = a
+    else:
+        _insert(s, p, i, a, b, now, 0)
+
+
+@kernel
+def hold(s: State, j: int, a: int, b: int) -> None:
+    """Record that job j holds nodes a … b-1."""
+    x = s.hx_unused[0]
+    s.hx_unused[0] = s.hx_next[x]
+    s.hx_a[x] = a
+    s.hx_b[x] = b
+    s.hx_next[x] = s.held[j]
+    s.held[j] = x
+
+
+@outlined
+def fall_asleep(s: State) -> int:
+    """Put to sleep the free extents whose time has come; return how many nodes, and set the next time to look."""
+    slept = 0
+    following = np.inf
+    for p in range(s.pool_first.shape[0]):
+        delay = s.sleep_after_s[p] + s.sleep_entry_s[p]
+        for x in range(s.pool_first[p], s.pool_first[p] + s.fx_count[p]):
+            if s.fx_asleep[x] == 0:
+                if s.fx_since_s[x] + delay <= s.now[0]:
+                    s.fx_asleep[x] = 1
+                    s.asleep[p] += s.fx_b[x] - s.fx_a[x]
+                    slept += s.fx_b[x] - s.fx_a[x]
+                else:
+                    following = min(following, s.fx_since_s[x] + delay)
+    s.next_sleep_s[0] = following
+    return slept

@@ -1,0 +1,157 @@
+"""The queue: slots in order, holes where jobs have left, sorted by (key, sequence number).
+
+Leaving costs O(1), entering at the end O(1); holes are squeezed out when they outnumber the jobs. Slots do not move
+while a select policy looks at them.
+"""
+
+from __future__ import annotations
+
+from wattline.model import fitindex
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import State
+
+
+@kernel
+def before(s: State, a: int, b: int) -> bool:
+    """Tell whether job a goes before job b."""
+    return s.key[a] < s.key[b] or (s.key[a] == s.key[b] and s.seq[a] < s.seq[b])
+
+
+@kernel
+def append(s: State, j: int) -> None:
+    """Put a job behind all others; ``settle_new`` moves it to its place once its key is known."""
+    if s.q_tail[0] >= s.queue.shape[0]:
+        compact(s)
+    tail = s.q_tail[0]
+    s.queue[tail] = j
+    s.slot[j] = tail
+    s.q_tail[0] = tail + 1
+    s.q_len[0] += 1
+    if s.ix_on[0] == 1:
+        fitindex.add(s, j)
+
+
+@kernel
+def remove(s: State, j: int) -> None:
+    """Take a job out; its slot becomes a hole."""
+    at = s.slot[j]
+    s.queue[at] = -1
+    s.slot[j] = -1
+    s.q_len[0] -= 1
+    if s.ix_on[0] == 1:
+        fitindex.drop(s, j)
+    if s.q_len[0] == 0:
+        s.q_head[0] = 0
+        s.q_tail[0] = 0
+        s.q_new[0] = 0
+    elif at == s.q_head[0]:
+        head = at + 1
+        while s.queue[head] < 0:
+            head += 1
+        s.q_head[0] = head
+
+
+@outlined
+def compact(s: State) -> None:
+    """Squeeze the holes out. Slots change, so the backfill index is dropped."""
+    kept = 0
+    new = s.q_tail[0]
+    for i in range(s.q_head[0], s.q_tail[0]):
+        if i == s.q_new[0]:
+            new = kept
+        j = s.queue[i]
+        if j >= 0:
+            s.queue[kept] = j
+            s.slot[j] = kept
+            kept += 1
+    s.q_new[0] = 0 if s.q_new[0] <= s.q_head[0] else min(new, kept)
+    s.q_head[0] = 0
+    s.q_tail[0] = kept
+    s.ix_on[0] = 0
+
+
+@kernel
+def tidy(s: State) -> None:
+    """Squeeze the holes out when they outnumber the jobs."""
+    if s.q_tail[0] - s.q_head[0] > 2 * s.q_len[0] + 64:
+        compact(s)
+
+
+@kernel
+def settle_new(s: State) -> None:
+    """Move the jobs that entered since the last pass to the places their keys ask for."""
+    for i in range(max(s.q_new[0], s.q_head[0] + 1), s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            last = i - 1
+            while last > s.q_head[0] and s.queue[last] < 0:
+                last -= 1
+            if s.queue[last] >= 0 and before(s, j, s.queue[last]):
+                _insert_left(s, j, i)
+
+
+@outlined
+def _insert_left(s: State, j: int, i: int) -> None:
+    p = i
+    while p > s.q_head[0]:
+        other = s.queue[p - 1]
+        if other >= 0 and before(s, other, j):
+            break
+        p -= 1
+    for x in range(i, p, -1):
+        other = s.queue[x - 1]
+        s.queue[x] = other
+        if other >= 0:
+            s.slot[other] = x
+    s.queue[p] = j
+    s.slot[j] = p
+    s.q_new[0] = min(s.q_new[0], p)
+    s.ix_on[0] = 0
+
+
+@outlined
+def resort(s: State) -> None:
+    """Sort the whole queue by (key, sequence number), because keys of waiting jobs have changed."""
+    compact(s)
+    n = s.q_len[0]
+    moved = 0
+    for i in range(1, n):
+        j = s.queue[i]
+        p = i
+        while p > 0 and before(s, j, s.queue[p - 1]):
+            s.queue[p] = s.queue[p - 1]
+            p -= 1
+        s.queue[p] = j
+        moved += i - p
+        if moved > 16 * n + 64:  # far from sorted: insertion would be quadratic
+            _heap_sort(s, n)
+            break
+    for i in range(n):
+        s.slot[s.queue[i]] = i
+    s.q_new[0] = 0
+
+
+@outlined
+def _sift(s: State, root: int, n: int) -> None:
+    j = s.queue[root]
+    i = root
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and before(s, s.queue[child], s.queue[child + 1]):
+            child += 1
+        if not before(s, j, s.queue[child]):
+            break
+        s.queue[i] = s.queue[child]
+        i = child
+    s.queue[i] = j
+
+
+@outlined
+def _heap_sort(s: State, n: int) -> None:
+    for root in range(n // 2 - 1, -1, -1):
+        _sift(s, root, n)
+    for last in range(n - 1, 0, -1):
+        s.queue[0], s.queue[last] = s.queue[last], s.queue[0]
+        _sift(s, 0, last)

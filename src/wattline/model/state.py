@@ -1,0 +1,333 @@
+"""The state: every array that physics, policies and control share, behind one pointer.
+
+Each field is declared once, with its shape, unit and meaning; the numba type, the allocation, the documentation
+(``wattline policies --state``) and the read-only marks all come from that declaration. One-element arrays are scalars:
+``s.now[0]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from wattline.model.codes import TL_COLUMNS
+from wattline.model.compiled import Record, register
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Shape (letters of ``Sizes``), unit, meaning; ``fixed`` fields never change during a run."""
+
+    shape: str
+    unit: str
+    meaning: str
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Extents of the state's arrays, by the letter that the declarations use."""
+
+    J: int  # jobs
+    N: int  # nodes
+    P: int  # node classes (partitions)
+    C: int  # rate classes
+    L: int  # speed levels, most of any node class
+    E: int  # envelope steps
+    K: int  # node changes
+    B: int = 20  # width buckets of the backfill index
+    D: int = 65536  # rows a log holds before it is emptied
+
+    def letter(self, name: str) -> int:
+        """Return the extent that a letter stands for."""
+        if name.isdigit():
+            return int(name)
+        derived = {
+            "R": min(self.J, self.N) + 1,  # jobs that can run at once
+            "Q": self.J + 64,  # slots of the queue
+            "H": self.J + self.C,  # room for the heaps of all rate classes
+            "W": 2 * _power_of_two(self.C),  # winner tree over rate classes
+            "X": 4 * self.J + 4 * self.B,  # trees of the backfill index
+            "I": 2 * self.J + 2 * self.B,  # leaves of the backfill index
+            "T": TL_COLUMNS,
+        }
+        return derived[name] if name in derived else int(getattr(self, name))
+
+
+def _power_of_two(n: int) -> int:
+    size = 1
+    while size < n:
+        size *= 2
+    return size
+
+
+_F = Floats
+_I = Ints
+
+
+class State(Record):
+    """All that a pass may look at. Policies read everything and write proposals, keys, timers and their memory only."""
+
+    # -- clock and totals
+    now: Annotated[_F, Field("1", "s", "current time")]
+    start_s: Annotated[_F, Field("1", "s", "time at which the run began")]
+    happened: Annotated[_I, Field("1", "bits", "what happened since the last pass")]
+    limit_w: Annotated[_F, Field("1", "W", "power limit that admission respects (inf: none)")]
+    busy_w: Annotated[_F, Field("2", "W", "power of running jobs, and the rounding error of that sum")]
+    n_ended: Annotated[_I, Field("1", "", "jobs that have left the system")]
+    n_arrived: Annotated[_I, Field("1", "", "rows of the job table that were submitted")]
+    option: Annotated[_I, Field("16", "", "switches of the run; see wattline.model.state.OPT_*", fixed=True)]
+    counter: Annotated[_I, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
+
+    # -- jobs: what is known from the start
+    submit_s: Annotated[_F, Field("J", "s", "submission time", fixed=True)]
+    work: Annotated[_F, Field("J", "s", "run time at rate 1", fixed=True)]
+    nodes: Annotated[_I, Field("J", "", "nodes the job asks for", fixed=True)]
+    request_s: Annotated[_F, Field("J", "s", "time the user asked for (inf: none)", fixed=True)]
+    user: Annotated[_I, Field("J", "", "user code (-1: unknown)", fixed=True)]
+    group: Annotated[_I, Field("J", "", "group code (-1: unknown)", fixed=True)]
+    kind: Annotated[_I, Field("J", "", "type code (-1: unknown)", fixed=True)]
+    pool: Annotated[_I, Field("J", "", "node class the job runs on", fixed=True)]
+    priority: Annotated[_F, Field("J", "", "larger goes first where the order looks at it", fixed=True)]
+    after: Annotated[_I, Field("J", "", "job that must end first (-1: none)", fixed=True)]
+    think_s: Annotated[_F, Field("J", "s", "pause between that end and entering the queue", fixed=True)]
+    draw_w: Annotated[_F, Field("J", "W", "power per node, uncapped", fixed=True)]
+    floor_w: Annotated[_F, Field("J", "W", "power per node at the lowest cap", fixed=True)]
+    stretch: Annotated[_F, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True)]
+    base_class: Annotated[_I, Field("J", "", "rate class the job joins unless capped alone", fixed=True)]
+    child: Annotated[_I, Field("J", "", "first job that depends on this one (-1: none)", fixed=True)]
+    sibling: Annotated[_I, Field("J", "", "next job that depends on the same one (-1: none)", fixed=True)]
+
+    # -- jobs: what changes
+    status: Annotated[_I, Field("J", "", "code of wattline.model.codes")]
+    key: Annotated[_F, Field("J", "", "place in the queue: smaller goes first; the order policy writes it")]
+    seq: Annotated[_I, Field("J", "", "number by which the job first entered the queue; breaks ties of key")]
+    slot: Annotated[_I, Field("J", "", "slot of the queue that holds the job (-1: not queued)")]
+    estimate_s: Annotated[_F, Field("J", "s", "estimated run time at rate 1; the learner writes it")]
+    eligible_s: Annotated[_F, Field("J", "s", "when it first entered the queue")]
+    started_s: Annotated[_F, Field("J", "s", "first start (NaN: not yet)")]
+    resumed_s: Annotated[_F, Field("J", "s", "start of the current segment")]
+    end_s: Annotated[_F, Field("J", "s", "end (NaN: not yet)")]
+    ran_s: Annotated[_F, Field("J", "s", "time run in earlier segments")]
+    remaining: Annotated[_F, Field("J", "s", "work left when not running")]
+    v_end: Annotated[_F, Field("J", "s", "virtual time of its class at which it ends")]
+    v_estimate: Annotated[_F, Field("J", "s", "virtual time of its class at which it is estimated to end")]
+    e_start: Annotated[_F, Field("J", "s", "energy clock of its class when the segment began")]
+    energy_j: Annotated[_F, Field("J", "J", "energy of its ended segments")]
+    estimated_end_s: Annotated[_F, Field("J", "s", "estimated end while running")]
+    reserved_s: Annotated[_F, Field("J", "s", "earliest promise a select policy made (inf: none)")]
+    rate_class: Annotated[_I, Field("J", "", "rate class while running")]
+    cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)")]
+    heap_at: Annotated[_I, Field("J", "", "position in its class's heap")]
+    due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)")]
+    held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)")]
+    run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted")]
+    preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
+    restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
+
+    # -- queue: slots in order, -1 where a job has left
+    queue: Annotated[_I, Field("Q", "", "jobs in order; -1 is an empty slot")]
+    q_head: Annotated[_I, Field("1", "", "first slot that may hold a job")]
+    q_tail: Annotated[_I, Field("1", "", "one past the last used slot")]
+    q_len: Annotated[_I, Field("1", "", "waiting jobs")]
+    q_new: Annotated[_I, Field("1", "", "slots from here on are new since the last pass of select")]
+
+    # -- backfill index: per width bucket a tree of least estimates over its queue entries
+    ix_on: Annotated[_I, Field("1", "", "1 while the index is kept")]
+    ix_base: Annotated[_I, Field("B", "", "first leaf of a bucket", fixed=True)]
+    ix_room: Annotated[_I, Field("B", "", "leaves of a bucket, a power of two", fixed=True)]
+    ix_tree: Annotated[_I, Field("B", "", "first tree cell of a bucket", fixed=True)]
+    ix_used: Annotated[_I, Field("B", "", "leaves in use")]
+    ix_slot: Annotated[_I, Field("I", "", "queue slot of a leaf")]
+    ix_job: Annotated[_I, Field("I", "", "job of a leaf (-1: left)")]
+    ix_least_s: Annotated[_F, Field("X", "s", "least estimate below a tree cell")]
+    ix_width: Annotated[_I, Field("X", "", "least width below a tree cell")]
+    ix_leaf: Annotated[_I, Field("J", "", "leaf of a job within its bucket")]
+    ix_bucket: Annotated[_I, Field("J", "", "bucket of a job's width", fixed=True)]
+
+    # -- running jobs
+    running: Annotated[_I, Field("R", "", "running and waking jobs, by estimated end if kept sorted")]
+    n_running: Annotated[_I, Field("1", "", "how many")]
+    est_dirty: Annotated[_I, Field("1", "", "1 when rates changed since estimated ends were computed")]
+
+    # -- heap of due times: release of held jobs, end of waking, walltime kill
+    due_s: Annotated[_F, Field("J", "s", "due times, a heap")]
+    due_job: Annotated[_I, Field("J", "", "their jobs")]
+    n_due: Annotated[_I, Field("1", "", "how many")]
+
+    # -- nodes: free extents per class, highest first (the last is the lowest)
+    pool_first: Annotated[_I, Field("P", "", "first node number of the class", fixed=True)]
+    pool_count: Annotated[_I, Field("P", "", "nodes of the class", fixed=True)]
+    free: Annotated[_I, Field("P", "", "nodes that a job may take now")]
+    busy: Annotated[_I, Field("P", "", "nodes held by jobs")]
+    asleep: Annotated[_I, Field("P", "", "free nodes that sleep")]
+    waking: Annotated[_I, Field("P", "", "held nodes of jobs whose nodes leave their sleep")]
+    down: Annotated[_I, Field("P", "", "nodes out of service")]
+    fx_count: Annotated[_I, Field("P", "", "free extents of the class")]
+    fx_a: Annotated[_I, Field("N", "", "first node of a free extent")]
+    fx_b: Annotated[_I, Field("N", "", "one past its last node")]
+    fx_since_s: Annotated[_F, Field("N", "s", "when it became free (sleep states only)")]
+    fx_asleep: Annotated[_I, Field("N", "", "1 if it sleeps")]
+    hx_a: Annotated[_I, Field("N", "", "first node of a held extent")]
+    hx_b: Annotated[_I, Field("N", "", "one past its last node")]
+    hx_next: Annotated[_I, Field("N", "", "next extent of the same job (-1: last)")]
+    hx_unused: Annotated[_I, Field("1", "", "first unused held-extent record")]
+    node_state: Annotated[_I, Field("N", "", "0 in service, 1 draining, 2 down")]
+    n_off: Annotated[_I, Field("1", "", "nodes draining or down")]
+
+    # -- node classes: power
+    idle_w: Annotated[_F, Field("P", "W", "idle power per node at the current level")]
+    max_w: Annotated[_F, Field("P", "W", "greatest power per node", fixed=True)]
+    min_cap_w: Annotated[_F, Field("P", "W", "lowest cap the hardware takes", fixed=True)]
+    sleep_w: Annotated[_F, Field("P", "W", "power per node asleep", fixed=True)]
+    sleep_after_s: Annotated[_F, Field("P", "s", "idle time before a node goes to sleep (inf: never)", fixed=True)]
+    sleep_entry_s: Annotated[_F, Field("P", "s", "time to fall asleep, at idle power", fixed=True)]
+    sleep_exit_s: Annotated[_F, Field("P", "s", "time to wake, at greatest power", fixed=True)]
+    next_sleep_s: Annotated[_F, Field("1", "s", "no node falls asleep before this time")]
+    level: Annotated[_I, Field("P", "", "current speed level of the class")]
+    n_levels: Annotated[_I, Field("P", "", "speed levels of the class", fixed=True)]
+    level_rate: Annotated[_F, Field("P,L", "", "progress rate at a level", fixed=True)]
+    level_busy: Annotated[_F, Field("P,L", "", "busy power at a level over busy power at full speed", fixed=True)]
+    level_idle_w: Annotated[_F, Field("P,L", "W", "idle power per node at a level", fixed=True)]
+    node_s: Annotated[_F, Field("P,4", "s", "node-seconds busy, idle, asleep, down")]
+    node_j: Annotated[_F, Field("P,4", "J", "energy of ended job segments, idle, asleep, waking nodes")]
+
+    # -- rate classes: jobs whose speed moves together
+    c_pool: Annotated[_I, Field("C", "", "node class of a rate class")]
+    c_rate: Annotated[_F, Field("C", "", "progress per second")]
+    c_power: Annotated[_F, Field("C", "", "power over uncapped power at full speed")]
+    c_cap_w: Annotated[_F, Field("C", "W", "cap per node in force (inf: none)")]
+    c_t0: Annotated[_F, Field("C", "s", "time of the last change of rate")]
+    c_v0: Annotated[_F, Field("C", "s", "virtual time then")]
+    c_e0: Annotated[_F, Field("C", "s", "energy clock then")]
+    c_watts: Annotated[_F, Field("C", "W", "uncapped full-speed power of its running jobs")]
+    c_n: Annotated[_I, Field("C", "", "its running jobs")]
+    c_heap: Annotated[_I, Field("C", "", "first heap cell of the class", fixed=True)]
+    c_draw_w: Annotated[_F, Field("C", "W", "uncapped power per node of its jobs (NaN: they differ)")]
+    c_floor_w: Annotated[_F, Field("C", "W", "lowest power per node of its jobs (NaN: they differ)")]
+    c_stretch: Annotated[_F, Field("C", "", "run time at floor over run time uncapped (NaN: they differ)")]
+    c_next_s: Annotated[_F, Field("C", "s", "next end in the class (inf: none)")]
+    win: Annotated[_I, Field("W", "", "winner tree over c_next_s")]
+    heap_v: Annotated[_F, Field("H", "s", "virtual ends, one heap a class")]
+    heap_job: Annotated[_I, Field("H", "", "their jobs")]
+    solo: Annotated[_I, Field("C", "", "stack of unused rate classes for jobs capped alone")]
+    n_solo: Annotated[_I, Field("1", "", "how many are unused")]
+    active: Annotated[_I, Field("C", "", "rate classes with running jobs")]
+    active_at: Annotated[_I, Field("C", "", "position in active (-1: none runs)")]
+    n_active: Annotated[_I, Field("1", "", "how many")]
+
+    # -- envelope, node changes, timers
+    env_s: Annotated[_F, Field("E", "s", "times at which the power limit changes", fixed=True)]
+    env_w: Annotated[_F, Field("E", "W", "the limit from then on", fixed=True)]
+    env_at: Annotated[_I, Field("1", "", "next envelope step")]
+    change_s: Annotated[_F, Field("K", "s", "times of node changes", fixed=True)]
+    change_kind: Annotated[_I, Field("K", "", "drain, down or up", fixed=True)]
+    change_a: Annotated[_I, Field("K", "", "first node", fixed=True)]
+    change_b: Annotated[_I, Field("K", "", "one past the last node", fixed=True)]
+    change_at: Annotated[_I, Field("1", "", "next node change")]
+    wake_at_s: Annotated[_F, Field("5", "s", "timers that policies set, one a slot (inf: none)")]
+    tick_s: Annotated[_F, Field("1", "s", "control period (inf: none)", fixed=True)]
+    tick_k: Annotated[_I, Field("1", "", "number of the next tick")]
+
+    # -- proposals: what policies ask for
+    p_job: Annotated[_I, Field("R", "", "jobs that select wants to start, in this order")]
+    p_nodes: Annotated[_I, Field("R", "", "on how many nodes")]
+    p_cap_w: Annotated[_F, Field("R", "W", "cap per node (inf: the class's)")]
+    p_why: Annotated[_I, Field("R", "", "why; see codes.WHY_NAMES")]
+    stop_job: Annotated[_I, Field("R", "", "running jobs to preempt before the starts")]
+    n_stop: Annotated[_I, Field("1", "", "how many")]
+    place_a: Annotated[_I, Field("N", "", "extents a place policy picked: first nodes")]
+    place_b: Annotated[_I, Field("N", "", "one past their last nodes")]
+    want_cap_w: Annotated[_F, Field("C", "W", "wanted cap per node of a rate class (inf: none)")]
+    want_level: Annotated[_I, Field("P", "", "wanted speed level of a node class")]
+    recap_job: Annotated[_I, Field("R", "", "running jobs to be capped alone")]
+    recap_w: Annotated[_F, Field("R", "W", "their wanted caps per node")]
+    n_recap: Annotated[_I, Field("1", "", "how many")]
+
+    # -- actions of the pass, which are the rows of the decision log from a_from on
+    a_from: Annotated[_I, Field("1", "", "first action of the current pass")]
+    a_n: Annotated[_I, Field("1", "", "one past the last")]
+    a_time_s: Annotated[_F, Field("D", "s", "time")]
+    a_kind: Annotated[_I, Field("D", "", "start, stop, cap or level")]
+    a_job: Annotated[_I, Field("D", "", "job, or rate class, or node class")]
+    a_nodes: Annotated[_I, Field("D", "", "nodes, or level")]
+    a_cap_w: Annotated[_F, Field("D", "W", "cap per node")]
+    a_why: Annotated[_I, Field("D", "", "the policy's reason")]
+    a_verdict: Annotated[_I, Field("D", "", "the guard's verdict")]
+
+    # -- other logs
+    ev_n: Annotated[_I, Field("1", "", "rows of the event log")]
+    ev_time_s: Annotated[_F, Field("D", "s", "time")]
+    ev_kind: Annotated[_I, Field("D", "", "code of wattline.model.codes.EVENT_NAMES")]
+    ev_job: Annotated[_I, Field("D", "", "job (-1: none)")]
+    ev_value: Annotated[_F, Field("D", "", "limit, level, first node, …")]
+    ev_nodes: Annotated[_I, Field("D", "", "nodes")]
+    tl_n: Annotated[_I, Field("1", "", "rows of the timeline")]
+    timeline: Annotated[_F, Field("D,T", "", "one row an instant; columns TL_*")]
+    px_n: Annotated[_I, Field("1", "", "rows of the placement log")]
+    px: Annotated[_I, Field("D,3", "", "job, first node, nodes")]
+    px_s: Annotated[_F, Field("D,2", "s", "from, until")]
+
+
+# -- switches in s.option
+OPT_SORTED = 0  # keep running sorted by estimated end (backfilling needs it)
+OPT_TIES_EVENT = 1  # one pass per event instead of one per instant
+OPT_KILL = 2  # end jobs at their requested time
+OPT_TIMELINE = 3  # log the timeline
+OPT_PLACEMENTS = 4  # log placements
+OPT_DECISIONS = 5  # keep the decision log
+OPT_REQUEUE = 6  # jobs that lose a node are queued again
+OPT_SLEEP = 7  # some node class has a sleep state
+OPT_BACKLOG = 8  # log the remaining work (costs a walk over the jobs in the system)
+OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
+OPT_CHECK = 10  # guard proposals even of trusted policies, check invariants
+
+# -- numbers in s.counter
+N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_SAME_INSTANT = range(6)
+
+FIELDS: dict[str, tuple[Any, Field]] = {
+    name: (np.float64 if hint.__args__[0] == Floats else np.int64, hint.__metadata__[0])
+    for name, hint in get_type_hints(State, include_extras=True).items()
+    if hasattr(hint, "__metadata__")
+}
+"""Declared fields: name → (dtype, Field)."""
+
+register(State, "State", {
+    name: types.Array(
+        types.float64 if dtype is np.float64 else types.int64, field.shape.count(",") + 1, "C", readonly=field.fixed
+    )
+    for name, (dtype, field) in FIELDS.items()
+})  # fmt: skip
+
+POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.float64[::1])
+"""The one signature of every policy: ``policy(state, arg, param, memory) -> int64``."""
+
+PROPOSALS = frozenset({
+    "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "n_stop",
+    "place_a", "place_b", "want_cap_w", "want_level", "recap_job", "recap_w", "n_recap",
+})  # fmt: skip
+"""Fields that a policy may write."""
+
+
+def allocate(sizes: Sizes) -> State:
+    """Return a state of the given sizes, all zero but for the fields whose *nothing* is another value."""
+    nothing = {
+        "wake_at_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "want_cap_w": np.inf,
+        "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
+        "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
+        "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
+        "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
+        "level_rate": 1.0, "level_busy": 1.0,
+    }  # fmt: skip
+    arrays = {}
+    for name, (dtype, field) in FIELDS.items():
+        shape = tuple(sizes.letter(letter) for letter in field.shape.split(","))
+        arrays[name] = np.full(shape, nothing[name], dtype=dtype) if name in nothing else np.zeros(shape, dtype=dtype)
+    return State(**arrays)

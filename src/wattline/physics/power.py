@@ -1,0 +1,52 @@
+"""Power at a cap: how fast a capped job progresses, what it draws, and what the whole system draws."""
+
+from __future__ import annotations
+
+from wattline.model.compiled import kernel
+from wattline.model.state import State
+
+
+@kernel
+def capped_power(draw_w: float, floor_w: float, cap_w: float) -> float:
+    """Return the power of a node over its uncapped power: it draws its cap, within [floor_w, draw_w]."""
+    if cap_w >= draw_w:
+        return 1.0
+    return max(cap_w, floor_w) / draw_w
+
+
+@kernel
+def capped_rate(draw_w: float, floor_w: float, stretch: float, cap_w: float) -> float:
+    """Return the progress rate under a cap.
+
+    Run time grows linearly as power falls: 1 at ``draw_w``, ``stretch`` at ``floor_w`` (the power–time relation of the
+    demand-response systems; measured in their tables at both ends).
+    """
+    if cap_w >= draw_w or floor_w >= draw_w:
+        return 1.0
+    depth = (draw_w - max(cap_w, floor_w)) / (draw_w - floor_w)
+    return 1.0 / (1.0 + (stretch - 1.0) * depth)
+
+
+@kernel
+def idle_system_w(s: State) -> float:
+    """Return the power of all nodes that run no job: idle, asleep and waking."""
+    total = 0.0
+    for p in range(s.free.shape[0]):
+        total += (s.free[p] - s.asleep[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking[p] * s.max_w[p]
+    return total
+
+
+@kernel
+def system_w(s: State) -> float:
+    """Return the power of the whole system; nodes out of service draw nothing."""
+    return s.busy_w[0] + s.busy_w[1] + idle_system_w(s)
+
+
+@kernel
+def start_increase_w(s: State, j: int, cap_w: float) -> float:
+    """Return by how much the system's power would rise if a job started now on idle nodes at a cap per node."""
+    p = s.pool[j]
+    c = s.base_class[j]
+    cap = min(cap_w, s.c_cap_w[c], s.want_cap_w[c])
+    share = capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
+    return s.nodes[j] * (s.draw_w[j] * share - s.idle_w[p])

@@ -1,0 +1,26 @@
+"""Lowest node numbers first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattline.model.state import State
+from wattline.model.mechanism import mechanism
+
+
+@mechanism("place", "lowest", wake=0)
+def lowest(s: State, j: int, param: Any, memory: Any) -> int:
+    """The free nodes with the lowest numbers, contiguous or not."""
+    p = s.pool[j]
+    need = s.nodes[j]
+    rows = 0
+    x = s.pool_first[p] + s.fx_count[p] - 1
+    while need > 0:
+        a = s.fx_a[x]
+        b = min(s.fx_b[x], a + need)
+        s.place_a[rows] = a
+        s.place_b[rows] = b
+        rows += 1
+        need -= b - a
+        x -= 1
+    return rows

@@ -1,0 +1,41 @@
+"""Helpers that select policies share: writing a proposal, estimated run times, ends of jobs proposed in this pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.compiled import kernel
+from wattline.model.state import State
+
+
+@kernel
+def propose(s: State, n: int, j: int, why: int) -> int:
+    """Write proposal n: start job j on its nodes at its class's cap; return n + 1."""
+    s.p_job[n] = j
+    s.p_nodes[n] = s.nodes[j]
+    s.p_cap_w[n] = np.inf
+    s.p_why[n] = why
+    return n + 1
+
+
+@kernel
+def estimated_wall_s(s: State, j: int) -> float:
+    """Return how long a job is estimated to run if it starts now, at its class's present rate."""
+    rate = s.c_rate[s.base_class[j]]
+    left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
+    return left if rate == 1.0 else left / rate
+
+
+@kernel
+def sort_ends(s: State, n: int, ends: Any) -> None:
+    """Write the jobs of the first n proposals into ``ends``, by estimated end."""
+    for i in range(n):
+        j = s.p_job[i]
+        t = estimated_wall_s(s, j)
+        at = i
+        while at > 0 and estimated_wall_s(s, int(ends[at - 1])) > t:
+            ends[at] = ends[at - 1]
+            at -= 1
+        ends[at] = j

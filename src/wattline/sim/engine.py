@@ -1,0 +1,331 @@
+"""The simulator's loop: advance to the next instant, let control pass, log.
+
+Within an instant, in this order: ends (and ends of waking, and kills), node changes, envelope steps, arrivals, timers and
+ticks; then one control pass. Under ``ties = event`` the pass comes after each single end or arrival instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from wattline.control import commit
+from wattline.control.step import BANK, SLOT, WAKE, control_pass
+from wattline.model import codes, nodes, running
+from wattline.model.compiled import entry, kernel, outlined
+from wattline.model.state import (
+    N_EVENTS,
+    N_SAME_INSTANT,
+    N_STARTS,
+    OPT_BACKLOG,
+    OPT_SLEEP,
+    OPT_TIES_EVENT,
+    OPT_TIMELINE,
+    State,
+)
+from wattline.physics import clocks, power
+
+NOTHING_LEFT, AFTER_UNTIL = -1, -2
+FRUITLESS_TICKS = 100_000
+"""Ticks with waiting jobs and nothing running after which a run counts as stuck."""
+
+
+# ------------------------------------------------------------------ time
+
+
+@kernel
+def next_rare_s(s: State) -> float:
+    """Return the time of the next event that is neither an end nor an arrival."""
+    t = min(s.next_sleep_s[0], s.start_s[0] + s.tick_k[0] * s.tick_s[0] if s.tick_s[0] < np.inf else np.inf)
+    if s.n_due[0] > 0:
+        t = min(t, s.due_s[0])
+    if s.env_at[0] < s.env_s.shape[0]:
+        t = min(t, s.env_s[s.env_at[0]])
+    if s.change_at[0] < s.change_s.shape[0]:
+        t = min(t, s.change_s[s.change_at[0]])
+    for slot in range(s.wake_at_s.shape[0]):
+        t = min(t, s.wake_at_s[slot])
+    return t
+
+
+@kernel
+def pass_time(s: State, t: float) -> None:
+    """Move the clock, integrating what nodes without jobs draw."""
+    dt = t - s.now[0]
+    if dt > 0.0:
+        for p in range(s.free.shape[0]):
+            idle_s = (s.free[p] - s.asleep[p]) * dt
+            s.node_s[p, 0] += s.busy[p] * dt
+            s.node_s[p, 1] += idle_s
+            s.node_j[p, 1] += idle_s * s.idle_w[p]
+            if s.option[OPT_SLEEP] == 1:
+                s.node_s[p, 2] += s.asleep[p] * dt
+                s.node_j[p, 2] += s.asleep[p] * dt * s.sleep_w[p]
+                s.node_j[p, 3] += s.waking[p] * dt * s.max_w[p]
+            s.node_s[p, 3] += s.down[p] * dt
+        s.now[0] = t
+
+
+# ------------------------------------------------------------------ what happens in an instant
+
+
+@kernel
+def end_job(s: State, j: int, status: int, wake: Any, learn: Any, param: Any, memory: Any) -> None:
+    """End a job and let the learner see it."""
+    commit.finish(s, j, status)
+    if wake[codes.LEARN] & codes.END:
+        learn(s, -1 - j, param[codes.LEARN], memory[codes.LEARN])
+
+
+@kernel
+def arrive(s: State, j: int, wake: Any, learn: Any, param: Any, memory: Any) -> int:
+    """Take a submitted job in; return the bit of what happened."""
+    if s.status[j] == codes.REJECTED:
+        return 0
+    if wake[codes.LEARN] & codes.ARRIVAL:
+        learn(s, j, param[codes.LEARN], memory[codes.LEARN])
+    return codes.ARRIVAL if commit.submit(s, j) else 0
+
+
+@outlined
+def pop_due(s: State) -> int:
+    """Take the first due job off its heap and act, unless it is a release (an arrival) or a kill (an end).
+
+    Returns the job if its status says that it has to be released or killed, otherwise -1.
+    """
+    j = s.due_job[0]
+    running.clear_due(s, j)
+    if s.status[j] == codes.WAKING:
+        commit.finish_waking(s, j)
+        return -1
+    return j
+
+
+@outlined
+def change_nodes(s: State) -> int:
+    """Apply the next node change; return the bits of what happened."""
+    i = s.change_at[0]
+    s.change_at[0] = i + 1
+    a = s.change_a[i]
+    b = s.change_b[i]
+    kind = s.change_kind[i]
+    if kind == codes.NODES_UP:
+        commit.return_nodes(s, a, b)
+        commit.log_event(s, codes.EV_UP, -1, b - a, float(a))
+    elif kind == codes.NODES_DRAIN:
+        commit.drain_nodes(s, a, b)
+        commit.log_event(s, codes.EV_DRAIN, -1, b - a, float(a))
+    else:
+        commit.log_event(s, codes.EV_DOWN, -1, b - a, float(a))
+        commit.fail_nodes(s, a, b)
+    return codes.NODE
+
+
+@outlined
+def rare_events(s: State, t: float) -> int:
+    """Apply node changes, envelope steps, falling asleep, timers and the tick of an instant; return what happened."""
+    mask = 0
+    while s.change_at[0] < s.change_s.shape[0] and s.change_s[s.change_at[0]] <= t:
+        mask |= change_nodes(s)
+    while s.env_at[0] < s.env_s.shape[0] and s.env_s[s.env_at[0]] <= t:
+        s.limit_w[0] = s.env_w[s.env_at[0]]
+        s.env_at[0] += 1
+        mask |= codes.ENVELOPE
+        commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
+    if s.next_sleep_s[0] <= t:
+        slept = nodes.fall_asleep(s)
+        if slept > 0:
+            commit.log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
+            mask |= codes.NODE
+    for slot in range(s.wake_at_s.shape[0]):
+        if s.wake_at_s[slot] <= t:
+            s.wake_at_s[slot] = np.inf
+            mask |= codes.TIMER
+    if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
+        s.tick_k[0] += 1
+        mask |= codes.TICK
+    return mask
+
+
+@kernel
+def advance(s: State, until_s: float, wake: Any, learn: Any, param: Any, memory: Any) -> int:
+    """Move to the next instant and let its events happen; return what happened as bits, or why there is none."""
+    first = clocks.next_class(s)
+    t_end = s.c_next_s[first]
+    t_arrival = np.inf
+    i = s.n_arrived[0]
+    if i < s.submit_s.shape[0]:
+        t_arrival = s.submit_s[i]
+    t_rare = next_rare_s(s)
+    t = min(t_end, t_arrival, t_rare)
+    if s.n_ended[0] == s.submit_s.shape[0] or t == np.inf:
+        return NOTHING_LEFT
+    if t > until_s:
+        pass_time(s, until_s)
+        return AFTER_UNTIL
+    pass_time(s, t)
+    t = s.now[0]  # an event computed a rounding error before now happens now
+    single = s.option[OPT_TIES_EVENT] == 1
+    mask = 0
+
+    while t_end <= t:
+        end_job(s, s.heap_job[s.c_heap[first]], codes.FINISHED, wake, learn, param, memory)
+        mask |= codes.END
+        if single:
+            return mask
+        first = clocks.next_class(s)
+        t_end = s.c_next_s[first]
+    if t_rare <= t:
+        while s.n_due[0] > 0 and s.due_s[0] <= t:
+            j = pop_due(s)
+            if j >= 0:
+                if s.status[j] == codes.HELD:
+                    commit.enter_queue(s, j)
+                    mask |= codes.ARRIVAL
+                else:
+                    commit.log_event(s, codes.EV_KILL, j, s.nodes[j], clocks.virtual_now(s, s.rate_class[j]))
+                    end_job(s, j, codes.KILLED, wake, learn, param, memory)
+                    mask |= codes.END
+                if single:
+                    return mask
+        mask |= rare_events(s, t)
+    while t_arrival <= t:
+        s.n_arrived[0] = i + 1
+        mask |= arrive(s, i, wake, learn, param, memory)
+        if single:
+            return mask
+        i += 1
+        t_arrival = s.submit_s[i] if i < s.submit_s.shape[0] else np.inf
+    if s.n_due[0] > 0 and s.due_s[0] <= t:  # jobs released by an end of this very instant
+        while s.n_due[0] > 0 and s.due_s[0] <= t and s.status[s.due_job[0]] == codes.HELD:
+            j = pop_due(s)
+            commit.enter_queue(s, j)
+            mask |= codes.ARRIVAL
+    return mask
+
+
+# ------------------------------------------------------------------ logs
+
+
+@outlined
+def backlog(s: State) -> float:
+    """Return the remaining work of all jobs in the system (not multiplied by their nodes)."""
+    total = 0.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        if s.queue[i] >= 0:
+            total += s.remaining[s.queue[i]]
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if s.status[j] == codes.RUNNING:
+            total += max(0.0, s.v_end[j] - clocks.virtual_now(s, s.rate_class[j]))
+        else:
+            total += s.remaining[j]
+    return total
+
+
+@kernel
+def log_timeline(s: State) -> None:
+    """Write the row of this instant; a second pass in the same instant replaces the first one's row."""
+    n = s.tl_n[0]
+    if n > 0 and s.timeline[n - 1, codes.TL_TIME] == s.now[0]:
+        n -= 1
+    row = s.timeline[n]
+    busy = 0
+    asleep = 0
+    down = 0
+    for p in range(s.busy.shape[0]):
+        busy += s.busy[p]
+        asleep += s.asleep[p]
+        down += s.down[p]
+    row[codes.TL_TIME] = s.now[0]
+    row[codes.TL_POWER] = power.system_w(s)
+    row[codes.TL_BUSY] = busy
+    row[codes.TL_ASLEEP] = asleep
+    row[codes.TL_DOWN] = down
+    row[codes.TL_QUEUED] = s.q_len[0]
+    row[codes.TL_RUNNING] = s.n_running[0]
+    row[codes.TL_LIMIT] = s.limit_w[0]
+    row[codes.TL_RATE] = s.level_rate[0, s.level[0]]
+    row[codes.TL_BACKLOG] = backlog(s) if s.option[OPT_BACKLOG] == 1 else np.nan
+    s.tl_n[0] = n + 1
+
+
+@kernel
+def logs_full(s: State) -> bool:
+    """Tell whether a log could overflow in the next instant."""
+    room = s.a_time_s.shape[0] - 3 * s.running.shape[0] - s.c_n.shape[0] - s.free.shape[0] - 8
+    events = s.ev_time_s.shape[0] - 4 * s.running.shape[0] - s.change_s.shape[0] - s.env_s.shape[0] - 16
+    return (
+        s.a_n[0] > room
+        or s.ev_n[0] > events
+        or s.tl_n[0] >= s.timeline.shape[0] - 1
+        or s.px_n[0] > s.px.shape[0] - 2 * s.node_state.shape[0] - 2
+    )
+
+
+@kernel
+def bad_timer(s: State) -> bool:
+    """Tell whether a policy set a timer that is not in the future."""
+    for slot in range(s.wake_at_s.shape[0]):
+        if not s.wake_at_s[slot] > s.now[0]:
+            return True
+    return False
+
+
+@kernel
+def fruitless(s: State, mask: int) -> bool:
+    """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row."""
+    idle = s.n_running[0] == 0 and mask & ~(codes.TICK | codes.TIMER) == 0
+    s.counter[N_SAME_INSTANT] = s.counter[N_SAME_INSTANT] + 1 if idle else 0
+    return (
+        s.counter[N_SAME_INSTANT] > FRUITLESS_TICKS
+        and s.n_arrived[0] == s.submit_s.shape[0]
+        and s.env_at[0] == s.env_s.shape[0]
+        and s.change_at[0] == s.change_s.shape[0]
+        and s.n_due[0] == 0
+    )
+
+
+# ------------------------------------------------------------------ entry
+
+ADVANCE_ONLY, PASS_ONLY = -1, -2
+"""Values of ``max_events`` that run one half of an instant: what happens, or the pass."""
+
+
+@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64))
+def run(
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, param: Any, memory: Any,
+    until_s: float, max_events: int,
+) -> int:  # fmt: skip
+    """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
+    budget = max_events
+    while True:
+        if max_events != PASS_ONLY:
+            if budget == 0:
+                return codes.BUDGET
+            budget -= 1
+            if logs_full(s):
+                return codes.LOG_FULL
+            mask = advance(s, until_s, wake, learn, param, memory)
+            if mask == NOTHING_LEFT:
+                return codes.DONE if s.n_ended[0] == s.submit_s.shape[0] else codes.STUCK
+            if mask == AFTER_UNTIL:
+                return codes.UNTIL
+            s.counter[N_EVENTS] += 1
+            s.happened[0] |= mask
+            if max_events == ADVANCE_ONLY:
+                return codes.BUDGET
+        if s.happened[0] != 0:
+            mask = s.happened[0]
+            started = s.counter[N_STARTS]
+            control_pass(s, wake, order, select, place, cap, param, memory)
+            if s.option[OPT_TIMELINE] == 1:
+                log_timeline(s)
+            if bad_timer(s):
+                return codes.BAD_TIMER
+            if s.counter[N_STARTS] == started and fruitless(s, mask):
+                return codes.STUCK
+        if max_events == PASS_ONLY:
+            return codes.BUDGET

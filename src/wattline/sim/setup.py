@@ -1,0 +1,267 @@
+"""From jobs, cluster and policies to a state that is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.model import codes
+from wattline.model.cluster import Cluster
+from wattline.model.fitindex import NO_WIDTH
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import (
+    OPT_BACKLOG,
+    OPT_DECISIONS,
+    OPT_KEEP_PROGRESS,
+    OPT_KILL,
+    OPT_PLACEMENTS,
+    OPT_REQUEUE,
+    OPT_SLEEP,
+    OPT_SORTED,
+    OPT_TIES_EVENT,
+    OPT_TIMELINE,
+    Sizes,
+    State,
+    allocate,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is carried out. Times in seconds, powers in watts."""
+
+    ties: str = "instant"
+    kill: bool = False
+    requeue: bool = True
+    keep_progress: bool = False
+    tick_s: float = np.inf
+    limit_w: Sequence[tuple[float, float]] = ()
+    """Power limit as (from time, watts) steps; none means unlimited."""
+    timeline: bool = True
+    placements: bool = True
+    decisions: bool = True
+    backlog: bool = False
+    until_s: float = np.inf
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A state ready to run and what had to be said about the jobs on the way."""
+
+    state: State
+    notes: tuple[tuple[str, str, int, str], ...] = field(default=())
+    """(action, reason, count, example) rows, as in a trace's notes."""
+
+
+def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> Prepared:
+    """Lay out the state for a run; jobs that can never run are rejected here and said so."""
+    notes: list[tuple[str, str, int, str]] = []
+    caps = any(m.caps for m in policies)
+    solo = any(m.solo_caps for m in policies)
+    pool = _pools(jobs, cluster)
+    draw_w, floor_w, stretch = _profiles(jobs, cluster, pool)
+    classes, base_class = _rate_classes(pool, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
+    most_running = min(len(jobs), cluster.nodes) + 1
+    sizes = Sizes(
+        J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=len(classes) + (most_running if solo else 0),
+        L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
+        D=65536 + 8 * most_running + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w),
+    )  # fmt: skip
+    s = allocate(sizes)
+    _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
+    _fill_nodes(s, cluster)
+    _fill_classes(s, classes, base_class, solo=solo)
+    _fill_events(s, jobs, cluster, options)
+    _fill_index(s)
+    _reject(s, jobs, cluster, notes)
+    _estimates(s, policies, notes)
+    switches = {
+        OPT_SORTED: any(m.sorted_running for m in policies), OPT_TIES_EVENT: options.ties == "event",
+        OPT_KILL: options.kill, OPT_TIMELINE: options.timeline, OPT_PLACEMENTS: options.placements,
+        OPT_DECISIONS: options.decisions, OPT_REQUEUE: options.requeue, OPT_BACKLOG: options.backlog,
+        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes),
+    }  # fmt: skip
+    if options.ties not in ("instant", "event"):
+        raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
+    for bit, on in switches.items():
+        s.option[bit] = int(on)
+    return Prepared(s, tuple(notes))
+
+
+def _pools(jobs: JobTable, cluster: Cluster) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the node class of every job: the one its partition names, otherwise the first wide enough (or the widest)."""
+    counts = np.array([c.count for c in cluster.classes], dtype=np.int64)
+    pool = np.full(len(jobs), int(np.argmax(counts)), dtype=np.int64)
+    for p in range(len(counts) - 1, -1, -1):
+        pool[jobs.nodes <= counts[p]] = p
+    by_name = {c.name: p for p, c in enumerate(cluster.classes)}
+    if len(counts) > 1:
+        for code, name in enumerate(jobs.partitions):
+            if name in by_name:
+                pool[jobs.partition == code] = by_name[name]
+    return pool
+
+
+def _profiles(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return uncapped power, lowest power and stretch of every job, with the node class's values where it has none."""
+    max_w = np.array([c.max_w for c in cluster.classes])
+    least_w = np.array([c.max_w if np.isnan(c.min_cap_w) else c.min_cap_w for c in cluster.classes])
+    draw_w = np.where(np.isnan(jobs.draw_w), max_w[pool], jobs.draw_w)
+    floor_w = np.where(np.isnan(jobs.floor_w), least_w[pool], jobs.floor_w)
+    # a job that draws less than the lowest cap is never slowed by one
+    floor_w = np.minimum(floor_w, draw_w)
+    # without a measurement, run time grows as power falls: speed in proportion to power
+    with np.errstate(divide="ignore", invalid="ignore"):
+        proportional = np.where(floor_w > 0, draw_w / floor_w, 1.0)
+    stretch = np.where(np.isnan(jobs.stretch), proportional, jobs.stretch)
+    return draw_w, floor_w, stretch
+
+
+def _rate_classes(
+    pool: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray, pools: int, *, by_profile: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rate classes as rows (pool, draw, floor, stretch) and every job's class.
+
+    Without caps all jobs of a node class move together, whatever they draw.
+    """
+    if not by_profile:
+        rows = np.column_stack([np.arange(pools, dtype=float), np.full((pools, 3), np.nan)])
+        return rows, pool.astype(np.int64)
+    table = np.column_stack([pool.astype(float), draw_w, floor_w, stretch])
+    rows, inverse = np.unique(table, axis=0, return_inverse=True)
+    return rows, inverse.reshape(-1).astype(np.int64)
+
+
+def _fill_jobs(
+    s: State, jobs: JobTable, pool: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray,
+    base_class: np.ndarray,
+) -> None:  # fmt: skip
+    s.submit_s[:] = jobs.submit_s
+    s.work[:] = s.remaining[:] = jobs.work_s
+    s.nodes[:] = jobs.nodes
+    s.request_s[:] = np.where(np.isnan(jobs.request_s), np.inf, jobs.request_s)
+    for name in ("user", "group", "kind", "priority", "after", "think_s"):
+        getattr(s, name)[:] = getattr(jobs, name)
+    s.pool[:], s.draw_w[:], s.floor_w[:], s.stretch[:], s.base_class[:] = pool, draw_w, floor_w, stretch, base_class
+    for j in np.flatnonzero(jobs.after >= 0)[::-1]:
+        s.sibling[j] = s.child[jobs.after[j]]
+        s.child[jobs.after[j]] = j
+
+
+def _fill_nodes(s: State, cluster: Cluster) -> None:
+    first = 0
+    for p, c in enumerate(cluster.classes):
+        s.pool_first[p], s.pool_count[p], s.free[p], s.fx_count[p] = first, c.count, c.count, 1
+        s.fx_a[first], s.fx_b[first] = first, first + c.count
+        s.idle_w[p], s.max_w[p] = c.idle_w, c.max_w
+        s.min_cap_w[p] = c.max_w if np.isnan(c.min_cap_w) else c.min_cap_w
+        s.level_idle_w[p, :] = c.idle_w
+        s.n_levels[p] = max(1, len(c.levels))
+        for i, level in enumerate(c.levels):
+            s.level_rate[p, i], s.level_idle_w[p, i] = level.rate, level.idle_w
+            s.level_busy[p, i] = level.busy_w / c.max_w
+        if c.levels:
+            s.level[p] = s.want_level[p] = len(c.levels) - 1
+            s.idle_w[p] = c.levels[-1].idle_w
+        if c.sleep is not None:
+            s.sleep_w[p], s.sleep_after_s[p] = c.sleep.power_w, c.sleep.after_s
+            s.sleep_entry_s[p], s.sleep_exit_s[p] = c.sleep.entry_s, c.sleep.exit_s
+        first += c.count
+    s.hx_next[:] = np.arange(1, cluster.nodes + 1)
+    s.hx_next[-1] = -1
+
+
+def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, solo: bool) -> None:
+    n = len(rows)
+    s.c_pool[:n] = rows[:, 0].astype(np.int64)
+    s.c_draw_w[:n], s.c_floor_w[:n], s.c_stretch[:n] = rows[:, 1], rows[:, 2], rows[:, 3]
+    members = np.bincount(base_class, minlength=s.c_n.size)
+    s.c_heap[:] = np.concatenate([[0], np.cumsum(np.maximum(members, 1))[:-1]])
+    if solo:
+        unused = np.arange(n, s.c_n.size)
+        s.solo[: unused.size] = unused
+        s.n_solo[0] = unused.size
+    for c in range(n):
+        p = s.c_pool[c]
+        s.c_rate[c], s.c_power[c] = s.level_rate[p, s.level[p]], s.level_busy[p, s.level[p]]
+    half = s.win.size // 2
+    s.win[:] = -1
+    s.win[half : half + s.c_n.size] = np.arange(s.c_n.size)
+    for i in range(half - 1, 0, -1):
+        s.win[i] = s.win[2 * i]
+
+
+def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -> None:
+    start = float(jobs.submit_s[0]) if len(jobs) else 0.0
+    steps = sorted(options.limit_w)
+    s.now[0] = s.start_s[0] = start
+    for i, (t, watts) in enumerate(steps):
+        s.env_s[i], s.env_w[i] = t, watts
+    while s.env_at[0] < len(steps) and s.env_s[s.env_at[0]] <= start:
+        s.limit_w[0] = s.env_w[s.env_at[0]]
+        s.env_at[0] += 1
+    changes = []
+    for o in cluster.outages:
+        if o.first < 0 or o.count < 1 or o.first + o.count > cluster.nodes:
+            raise InputError(f"outage of nodes {o.first} … {o.first + o.count - 1}: the cluster has nodes 0 … {cluster.nodes - 1}")
+        changes.append((o.start_s, codes.NODES_DRAIN if o.drain else codes.NODES_DOWN, o.first, o.first + o.count))
+        changes.append((o.end_s, codes.NODES_UP, o.first, o.first + o.count))
+    for i, (t, kind, a, b) in enumerate(sorted(changes)):
+        s.change_s[i], s.change_kind[i], s.change_a[i], s.change_b[i] = t, kind, a, b
+    s.tick_s[0] = options.tick_s
+    if any(c.sleep is not None for c in cluster.classes):
+        s.fx_since_s[:] = start
+        s.next_sleep_s[0] = start + float(np.min(s.sleep_after_s + s.sleep_entry_s))
+
+
+def _fill_index(s: State) -> None:
+    buckets = s.ix_used.size
+    s.ix_bucket[:] = np.minimum(np.ceil(np.log2(np.maximum(s.nodes, 1))).astype(np.int64), buckets - 1)
+    counts = np.bincount(s.ix_bucket, minlength=buckets)
+    room = np.array([1 << int(max(n - 1, 0)).bit_length() for n in counts], dtype=np.int64)
+    s.ix_room[:] = room
+    s.ix_base[:] = np.concatenate([[0], np.cumsum(room)[:-1]])
+    s.ix_tree[:] = np.concatenate([[0], np.cumsum(2 * room)[:-1]])
+    s.ix_width[:] = NO_WIDTH
+
+
+def _reject(s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]]) -> None:
+    """Reject the jobs that can never run, and those that depend on them."""
+    idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
+    limit = max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
+    increase = s.nodes * (s.draw_w * s.level_busy[:, 0][s.pool] - s.idle_w[s.pool])
+    checks = (
+        ("wider than its node class", s.nodes > s.pool_count[s.pool]),
+        ("asks for no node", s.nodes < 1),
+        ("needs more power than the limit ever allows", idle_w + increase > limit if np.isfinite(limit) else np.zeros(len(jobs), bool)),
+    )  # fmt: skip
+    for reason, mask in checks:
+        mask &= s.status == codes.FUTURE
+        if np.any(mask):
+            j = int(np.argmax(mask))
+            example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} nodes, class {cluster.classes[s.pool[j]].name!r}"
+            notes.append(("rejected", reason, int(mask.sum()), example))
+            s.status[mask] = codes.REJECTED
+    dependants = 0
+    for j in np.flatnonzero(jobs.after >= 0):
+        if s.status[jobs.after[j]] == codes.REJECTED and s.status[j] != codes.REJECTED:
+            s.status[j] = codes.REJECTED
+            dependants += 1
+    if dependants:
+        notes.append(("rejected", "depends on a rejected job", dependants, ""))
+    s.n_ended[0] = int(np.sum(s.status == codes.REJECTED))
+
+
+def _estimates(s: State, policies: Sequence[Mechanism], notes: list[tuple[str, str, int, str]]) -> None:
+    learner = next((m.name for m in policies if m.slot == "learn"), "request")
+    if learner == "exact":
+        s.estimate_s[:] = s.work
+        return
+    missing = ~np.isfinite(s.request_s)
+    s.estimate_s[:] = np.where(missing, s.work, s.request_s)
+    if np.any(missing):
+        notes.append(("kept", "no requested time: the true run time stands in as estimate", int(missing.sum()), ""))
