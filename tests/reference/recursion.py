@@ -3,12 +3,12 @@
 Numbers may be floats or ``fractions.Fraction`` (then every epoch is exact and ties are real ties). Customers are
 labelled 0, 1, … in order of arrival; lists are per customer or per epoch, as the field says.
 
-Choices where the text is silent, contradicts itself or is corrected (SOURCES decisions 21–22):
+Choices where the text is silent, contradicts itself or needs correction:
 
 * *Start.* Before the first arrival the system is empty at r_L. The first arrival is an event like any other: it throws
   its coin, may exceed k_H = 0 and may lift W above k_H. T_1 = t_1 need not be 0.
 * *End.* The run ends when the last customer has left; that last epoch has length 0, and averages (eq. 12) divide by
-  T_last − T_1.
+  T_last − T_1. Eq. 12 holds each W_i over its epoch; ``mean_workload`` integrates its fall instead.
 * *Ties.* At one instant: departures (smallest remaining amount, then smallest label), then arrivals (by label), then the
   switching event; each is an epoch of its own with a selection and a switching decision, τ = 0 between them.
 * *δ (departure)* is the argmin of the remaining amounts, removed by name, so rounding never leaves a crumb behind.
@@ -247,6 +247,12 @@ class Run:
     def duration(self) -> Number:
         """T of eq. 12."""
         return self.epoch[-1] - self.epoch[0]
+
+    @property
+    def mean_workload(self) -> Number:
+        """W averaged over time exactly: between events it falls at R times the customers in service."""
+        columns = zip(self.tau, self.workload, self.rate, self.in_service, strict=True)
+        return sum(t * (w - r * n * t / 2) for t, w, r, n in columns) / self.duration
 
     def time_average(self, values: Sequence[Number]) -> Number:
         """Eq. 12 for any per-epoch measure that is a rate or a level (not for ``wasting``, an amount)."""
