@@ -155,6 +155,12 @@ def test_no_switching_event_at_the_low_rate() -> None:
     assert (run.kind, set(run.rate)) == (["A", "A", "D", "D"], {1})
 
 
+def test_reaching_the_upper_threshold_is_not_exceeding_it() -> None:
+    """An arrival that lifts W to exactly k_H leaves the rate low; a hair more raises it."""
+    assert set(simulate(*PAIR, 1, rates=RATES, switching=WorkloadHysteresis(2, 5)).rate) == {1}
+    assert simulate(*PAIR, 1, rates=RATES, switching=WorkloadHysteresis(2, 4.99)).rate[1] == 2
+
+
 def test_loads_and_wasting_count_idle_servers_only_while_somebody_waits() -> None:
     """Potential is c while somebody waits, otherwise the busy servers; wasting is the difference times the epoch."""
     run = simulate(*MIXED, 3, rates=RATES, switching=Constant(high=True))
