@@ -40,16 +40,19 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
     i = 0
     k = 0
     t = now
-    while (free < s.nodes[h] or watts < need_w) and (i < s.n_running[0] or k < n):
+    while i < s.n_running[0] or k < n:
         j = s.running[i] if i < s.n_running[0] else -1
+        t_j = s.estimated_end_s[j] if j >= 0 else np.inf
         own = int(ends[k]) if k < n else -1
-        if own >= 0 and (j < 0 or now + estimated_wall_s(s, own) < s.estimated_end_s[j]):
-            k += 1
+        if own >= 0 and (j < 0 or now + estimated_wall_s(s, own) < t_j):
             j = own
             t_j = now + estimated_wall_s(s, j)
+        if t_j > t and free >= s.nodes[h] and watts >= need_w:
+            break  # enough, and all that comes free at the same time is counted
+        if j == own:
+            k += 1
         else:
             i += 1
-            t_j = s.estimated_end_s[j]
         if s.pool[j] == p:
             free += s.nodes[j]
         elif watts == np.inf:
