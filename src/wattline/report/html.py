@@ -1,0 +1,222 @@
+"""The report of a run and of a comparison: one HTML file each, with everything in it and nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from wattline.report.compare import Comparison, Row, compare
+from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
+from wattline.report.figures_jobs import (
+    draw_comparison,
+    draw_ranking,
+    draw_run_times,
+    draw_sizes,
+    draw_slowdowns,
+    draw_waits,
+    draw_waits_by_size,
+)  # fmt: skip
+from wattline.report.metrics import Summary, summarize_run
+from wattline.report.page import Page, Raw, card, facts, folded, table
+from wattline.report.run import Run, load
+from wattline.report.sections import (
+    class_table,
+    counted,
+    distribution_table,
+    event_table,
+    group_table,
+    service_table,
+    size_table,
+)  # fmt: skip
+from wattline.report.show import number, scale_of, show, show_interval
+from wattline.report.tables import change, energy_parts
+from wattline.traces.journal import REPORT, Journal
+
+
+def write_report(journal: Journal, path: Path | None = None) -> Path:
+    """Write the report of a journal (into the journal itself unless told otherwise) and return where it is."""
+    run = load(journal)
+    return report_page(run, summarize_run(run), journal).write(Path(path) if path else journal.folder / REPORT)
+
+
+def report_page(run: Run, summary: Summary, journal: Journal) -> Page:
+    """Return the page of a run whose numbers are counted already."""
+    page = Page(f"{summary.name or 'Run'} – Wattline report")
+    page.add(_header(run, summary), _cards(summary))
+    page.add(_trace_notes(run.manifest))
+    if summary.jobs.started == 0:
+        page.add('<h2>Over time</h2><p class="empty">No job was started, so there is nothing to draw.</p>')
+    else:
+        _add_time(page, run, journal)
+        _add_jobs(page, run, summary)
+    _add_energy(page, summary)
+    _add_service(page, summary)
+    page.add("<h2>How these were counted</h2>", counted(run, summary))
+    if run.manifest.get("scenario"):
+        page.add(folded("The scenario", f"<pre>{escape(str(run.manifest['scenario']))}</pre>"))
+    page.add(_footer(run.manifest))
+    return page
+
+
+def write_comparison(
+    runs: Mapping[str, Sequence[Summary]],
+    path: Path,
+    *,
+    title: str = "Comparison",
+    comparison: Comparison | None = None,
+) -> Path:
+    """Write a page that compares labelled sets of runs and return where it is."""
+    found = comparison or compare(runs)
+    page = Page(f"{title} – Wattline")
+    first = found.labels[0]
+    page.add(
+        f'<header><p class="kicker">Wattline comparison</p><h1>{escape(title)}</h1>'
+        f'<p class="sub">{len(found.labels)} sets of runs, {sum(found.runs)} runs; differences are against '
+        f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
+    )
+    page.add(page.figure(draw_comparison(found)), "<h2>All numbers</h2>", _comparison_table(found))
+    page.add("<h2>What was run</h2>", _run_table(runs), '<h2>How these were counted</h2><ul class="counted">',
+             "<li>± is half the 95 % Student-t interval of the mean over runs; a single run has none.</li>"
+             "<li>Δ is the mean of the differences of paired runs. ▲▼: its interval excludes 0; ≈: it does not; "
+             "a signed number: one pair only, so nothing is known about chance.</li>"
+             "<li>Green and red say which way is usually better, not whether it matters.</li></ul>")  # fmt: skip
+    return page.write(Path(path))
+
+
+def _header(run: Run, summary: Summary) -> str:
+    manifest = run.manifest
+    cluster = manifest.get("cluster") or {}
+    versions = ", ".join(
+        f"{n} {manifest[n]}" for n in ("wattline", "python", "numba", "numpy", "polars") if manifest.get(n)
+    )
+    policies = ", ".join(f"{slot} {name}" for slot, name in summary.policies.items())
+    stopped = manifest.get("stopped") or "done"
+    warning = (
+        "" if stopped == "done" else f'<p class="sub warn">The run did not reach its end: {escape(str(stopped))}.</p>'
+    )
+    items = [
+        ("policies", policies), ("ties", manifest.get("ties")), ("seed", summary.seed),
+        ("cluster", f"{cluster.get('name') or 'cluster'}, {summary.nodes:,} nodes"),
+        ("trace", (manifest.get("trace") or {}).get("source")), ("versions", versions),
+        ("scenario sha256", manifest.get("scenario_sha256")), ("written", manifest.get("created")),
+        ("simulated in", show(float(manifest["wall_s"]), "s") if manifest.get("wall_s") is not None else None),
+    ]  # fmt: skip
+    return (
+        f'<header><p class="kicker">Wattline report</p><h1>{escape(summary.name or "Run")}</h1>'
+        f'<p class="sub">{summary.jobs.total:,} jobs on {summary.nodes:,} nodes over '
+        f"{show(summary.span.duration_s, 's')}</p>{warning}{facts(items)}</header>"
+    )
+
+
+def _cards(summary: Summary) -> str:
+    jobs, power, energy = summary.jobs, summary.power, summary.energy
+    lost = ", ".join(
+        f"{getattr(jobs, n):,} {n}" for n in ("killed", "failed", "rejected", "unfinished") if getattr(jobs, n)
+    )
+    if power.limited_s:
+        over = (
+            f"above it {show(power.above_limit_share, 'share')} of the time"
+            if power.above_limit_s
+            else "never above it"
+        )
+        limit = f"limit {show(power.lowest_limit_w, 'W')}, {over}"
+    else:
+        limit = f"mean {show(power.mean_w, 'W')}, no limit"
+    cards = (
+        card("jobs finished", f"{jobs.finished:,}", lost or "all of them"),
+        card("mean wait", show(summary.wait_s.mean, "s"), f"95 % within {show(summary.wait_s.p95, 's')}"),
+        card("bounded slowdown", number(summary.bounded_slowdown.mean), f"median {number(summary.bounded_slowdown.median)}"),
+        card("utilization", show(summary.utilization, "share"),
+             f"{show(summary.utilization_submitting, 'share')} while submitting"),
+        card("energy", show(energy.total_j, "J"), energy_parts(summary)),
+        card("peak power", show(power.peak_w, "W"), limit, bad=power.above_limit_s > 0),
+        card("makespan", show(summary.span.makespan_s, "s"), show(summary.throughput_per_h, "jobs/h")),
+        card("queue length", number(summary.queued_jobs.mean), f"mean over time, at most {number(summary.queued_jobs.max)}"),
+    )  # fmt: skip
+    return f'<section class="cards">{"".join(cards)}</section>'
+
+
+def _trace_notes(manifest: Mapping[str, Any]) -> str:
+    notes = (manifest.get("trace") or {}).get("notes") or []
+    if not notes:
+        return ""
+    rows = [(n.get("action", ""), f"{n.get('count', 0):,}", n.get("reason", ""), n.get("example", "")) for n in notes]
+    return "<h2>What the trace reader changed</h2>" + table(("", "records", "why", "example"), rows, text=(2, 3))
+
+
+def _add_time(page: Page, run: Run, journal: Journal) -> None:
+    page.add(
+        "<h2>Over time</h2>", page.figure(draw_power(run)), page.figure(draw_load(run)), page.figure(draw_rates(run))
+    )
+    page.add(page.figure(draw_gantt(run, journal)))
+
+
+def _add_jobs(page: Page, run: Run, summary: Summary) -> None:
+    figures = (draw_waits(run), draw_slowdowns(run), draw_waits_by_size(summary.sizes), draw_sizes(summary.sizes),
+               draw_run_times(run))  # fmt: skip
+    page.add("<h2>Jobs</h2>", distribution_table(summary))
+    page.add(f'<div class="grid">{"".join(page.figure(f) for f in figures)}</div>')
+    page.add("<h2>Jobs by size</h2>", size_table(summary.sizes))
+    page.add(event_table(summary))
+
+
+def _add_energy(page: Page, summary: Summary) -> None:
+    groups = (
+        ("user", summary.users),
+        ("group", summary.groups),
+        ("kind", summary.kinds),
+        ("partition", summary.partitions),
+    )
+    page.add("<h2>Energy</h2>", class_table(summary))
+    figures = "".join(page.figure(draw_ranking(rows, what)) for what, rows in groups)
+    if figures:
+        page.add(f'<div class="grid">{figures}</div><p></p>')
+    page.add(
+        *(folded(f"Jobs by {what} ({len(rows):,})", group_table(rows, what)) for what, rows in groups if len(rows) > 1)
+    )
+
+
+def _add_service(page: Page, summary: Summary) -> None:
+    page.add("<h2>As a queue with service rates</h2>", service_table(summary))
+
+
+def _comparison_table(found: Comparison) -> str:
+    runs = (f"{label} ({n} run{'s' if n > 1 else ''})" for label, n in zip(found.labels, found.runs, strict=True))
+    header = ["", *runs, *(f"Δ {label}" for label in found.labels[1:])]
+    rows = []
+    for row in found.rows:
+        scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
+        name = row.metric.title + (f" [{scale.unit}]" if scale.unit and scale.unit != "jobs" else "")
+        values = [show_interval(e.mean, e.half_width, scale) for e in row.estimates]
+        deltas = [_delta(row, i, scale) for i in range(1, len(found.labels))]
+        rows.append([name, *values, *deltas])
+    return table(header, rows)
+
+
+def _delta(row: Row, column: int, scale: Any) -> Raw:
+    difference = row.differences[column]
+    if difference is None or difference.count == 0:
+        return Raw("–")
+    text = escape(show_interval(difference.mean, difference.half_width, scale))
+    mark = change(row, column)
+    worse = (difference.mean > 0) == (row.metric.better == "lower")
+    style = ("up" if worse else "down") if difference.excludes_zero else "mild"
+    return Raw(f'{text} <span class="{style}">{escape(mark)}</span>')
+
+
+def _run_table(runs: Mapping[str, Sequence[Summary]]) -> str:
+    rows = []
+    for label, summaries in runs.items():
+        seeds = ", ".join(str(s.seed) for s in summaries if s.seed is not None)
+        policies = "; ".join(dict.fromkeys(", ".join(f"{k} {v}" for k, v in s.policies.items()) for s in summaries))
+        rows.append(
+            (label, summaries[0].name, f"{summaries[0].jobs.total:,}", f"{summaries[0].nodes:,}", policies, seeds)
+        )
+    return table(("", "name", "jobs", "nodes", "policies", "seeds"), rows, text=(1, 4, 5))
+
+
+def _footer(manifest: Mapping[str, Any]) -> str:
+    made = f"Wattline {manifest['wattline']}" if manifest.get("wattline") else "Wattline"
+    return f"<footer>Made by {escape(made)} from the journal alone; this file asks nothing of the network.</footer>"

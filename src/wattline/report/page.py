@@ -1,0 +1,120 @@
+"""Pieces of a self-contained page: cards, tables, figures, and the shell that holds style, script and data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from wattline.report.style import Drawn
+
+# Nothing may be fetched: a browser refuses whatever this line does not allow.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
+
+
+class Page:
+    """A page under construction: HTML in order, and the figures to draw into it."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._parts: list[str] = []
+        self._figures: list[str] = []
+
+    def add(self, *parts: str) -> None:
+        """Append HTML that is escaped already."""
+        self._parts.extend(parts)
+
+    def figure(self, drawn: Drawn | None) -> str:
+        """Register a figure; return the HTML of its place, with title above and caption below (nothing for None)."""
+        if drawn is None:
+            return ""
+        name = f"figure-{len(self._figures) + 1}"
+        body = drawn.figure.to_json()
+        self._figures.append(f'{{"id":"{name}",{body[1:]}')
+        height = drawn.figure.layout.height
+        return (
+            f'<figure><h3>{escape(drawn.title)}</h3><div class="plot" id="{name}" style="height:{height}px"></div>'
+            f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
+        )
+
+    def write(self, path: Path) -> Path:
+        """Write the page as one file; a reader never sees half of it."""
+        temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(self.text(), encoding="utf-8")
+        temporary.replace(path)
+        return path
+
+    def text(self) -> str:
+        """Return the whole page."""
+        # "<" would let a name in the data close the script element.
+        data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
+        scripts = ""
+        if self._figures:
+            from plotly.offline import get_plotlyjs
+
+            scripts = (
+                f"<script>{get_plotlyjs()}</script>\n"
+                f'<script type="application/json" id="figures">{data}</script>\n<script>{_asset("page.js")}</script>\n'
+            )
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
+            f"<title>{escape(self.title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>\n"
+            + "\n".join(self._parts)
+            + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the tables.</p></noscript>\n'
+            f"</main>\n{scripts}</body>\n</html>\n"
+        )
+
+
+def card(name: str, value: str, more: str = "", *, bad: bool = False) -> str:
+    """Return a key number: its name, the number, and what to know beside it."""
+    style = "card bad" if bad else "card"
+    return (
+        f'<div class="{style}"><div class="name">{escape(name)}</div><div class="value">{escape(value)}</div>'
+        f'<div class="more">{escape(more)}</div></div>'
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", text: Sequence[int] = ()) -> str:
+    """Return a table; everything in it is escaped, columns in ``text`` are set as text."""
+    head = "".join(_cell("th", name, i in text) for i, name in enumerate(header))
+    body = "".join(
+        f"<tr>{''.join(_cell('td', value, i in text) for i, value in enumerate(row))}</tr>\n" for row in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+
+
+def facts(items: Iterable[tuple[str, object]]) -> str:
+    """Return a list of names and values, leaving out those without a value."""
+    rows = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(str(value))}</dd></div>"
+        for name, value in items
+        if value not in (None, "")
+    )
+    return f'<dl class="facts">{rows}</dl>'
+
+
+def folded(summary: str, body: str) -> str:
+    """Return HTML behind a line that opens it."""
+    return f"<details><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def _cell(tag: str, value: object, text: bool) -> str:  # noqa: FBT001 - a flag of this file only
+    style = ' class="text"' if text else ""
+    return f"<{tag}{style}>{value.html if isinstance(value, Raw) else escape(str(value))}</{tag}>"
+
+
+class Raw:
+    """HTML for a table cell that is escaped already."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+
+def _asset(name: str) -> str:
+    return files("wattline.report").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,53 @@
+"""How figures look: one palette that reads on light and dark paper, one bare layout; the page adds ink and grid colours."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+BLUE, TEAL, AMBER, RED, VIOLET = "#3f7fd1", "#2a9d8f", "#d9932f", "#d1495b", "#8073cf"
+GREEN, PINK, GREY = "#6a9f4f", "#c272b0", "#8b919b"
+PALETTE = (BLUE, AMBER, TEAL, VIOLET, RED, GREEN, PINK, GREY)
+
+
+class Drawn(NamedTuple):
+    """A figure (``plotly.graph_objects.Figure``), its title, and a caption that says how it was reduced."""
+
+    figure: Any
+    title: str
+    caption: str
+
+
+def soft(colour: str, alpha: float) -> str:
+    """Return a colour made transparent.
+
+    >>> soft("#ff0080", 0.5)
+    'rgba(255, 0, 128, 0.5)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha})"
+
+
+def new_figure(height: int = 300, **layout: Any) -> Any:
+    """Return an empty figure in the house style; a height in pixels, the width is that of the page."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    # An empty template: plotly's default one repeats seven kilobytes of colours in every figure.
+    figure.update_layout(
+        template={}, height=height, margin={"l": 64, "r": 16, "t": 12, "b": 48}, colorway=list(PALETTE),
+        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", hovermode="closest",
+        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}, **layout,
+    )  # fmt: skip
+    figure.update_xaxes(zeroline=False, automargin=True, showline=True, ticks="outside", ticklen=4)
+    figure.update_yaxes(zeroline=False, automargin=True, rangemode="tozero", nticks=7)
+    return figure
+
+
+def titled(text: str, unit: str) -> str:
+    """Return an axis title with its unit.
+
+    >>> titled("power", "kW"), titled("queue", "")
+    ('power [kW]', 'queue')
+    """
+    return f"{text} [{unit}]" if unit else text
