@@ -29,7 +29,7 @@ MAX_LOG_RUN_TIME = 12.0
 MAX_LOG_GAP = 13.0
 """Larger draws (more than two days of run time, five days of gap) are drawn again."""
 
-_MAX_CALIBRATION_STEPS = 60
+_MAX_LOG_FACTOR, _BISECTIONS = 30.0, 100
 
 
 @dataclass(frozen=True)
@@ -206,19 +206,24 @@ def _merge(points: list[Floats], days: list[Floats]) -> tuple[Ints, list[Floats]
 def _calibrate(law: Lublin, kind: Ints, points: list[Floats], days: list[Floats], node_s: float) -> Floats:
     """Return submit times in whole seconds, stretched so that the jobs offer the wanted load."""
     factor = 1.0
-    submit = _submit(kind, points, days, factor)
-    if law.load is None or law.jobs == 1:
-        return np.floor(submit)
-    span = node_s / (law.nodes * law.load)
-    for _ in range(
-        _MAX_CALIBRATION_STEPS
-    ):  # the cycle makes time a wavy function of points: converges fast, not at once
-        now = float(submit.max() - submit.min())
-        if abs(now - span) <= 1e-9 * span:
-            break
-        factor *= span / now
-        submit = _submit(kind, points, days, factor)
-    return np.floor(submit)
+    if law.load is not None and law.jobs > 1:
+        factor = _stretch(points, days, node_s / (law.nodes * law.load))
+    return np.asarray(np.floor(_submit(kind, points, days, factor)), dtype=np.float64)
+
+
+def _stretch(points: list[Floats], days: list[Floats], span_s: float) -> float:
+    """Return the factor on all points at which the last submission comes ``span_s`` after the first."""
+    ends = [(p[[0, -1]], day) for p, day in zip(points, days, strict=True) if p.size]
+
+    def excess(log_factor: float) -> float:
+        at = np.array([_times(p * math.exp(log_factor), day) for p, day in ends])
+        return float(at.max() - at.min()) - span_s
+
+    low, high = -_MAX_LOG_FACTOR, _MAX_LOG_FACTOR
+    for _ in range(_BISECTIONS):  # nights make time a steep function of points: only bisection is safe
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return math.exp(high)
 
 
 def _submit(kind: Ints, points: list[Floats], days: list[Floats], factor: float) -> Floats:

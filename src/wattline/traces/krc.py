@@ -21,7 +21,7 @@ from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.model.jobs import Floats, JobTable
 from wattline.traces.delimited import Delimited, read_delimited
 from wattline.traces.notes import Finding, Trace, refuse_empty, settle
-from wattline.traces.sacct_fields import numbers
+from wattline.traces.sacct_fields import MAX_WHOLE, numbers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -87,7 +87,7 @@ def _keep(
         ("malformed: interarrival is not a number", np.isnan(gap), "interarrival"),
         ("malformed: service is not a time", ~(service >= 0), "service"),
         ("no cores", ~(size > 0), cores),
-        ("malformed: cores are not whole", size != np.floor(size), cores),
+        ("malformed: cores are not whole", (size != np.floor(size)) | (size >= MAX_WHOLE), cores),
     ]
     if drop_zero_service:
         reasons.append(("no service", service == 0, "service"))

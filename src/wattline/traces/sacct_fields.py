@@ -30,7 +30,8 @@ def numbers(texts: pl.Series) -> Floats:
     import polars as pl
 
     values = texts.str.slice(0, _LONGEST).cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-    return np.where(np.isfinite(values), values, np.nan)
+    short = (texts.str.len_bytes() <= _LONGEST).fill_null(value=False).to_numpy()
+    return np.where(np.isfinite(values) & short, values, np.nan)
 
 
 def leading_integer(texts: pl.Series) -> Floats:

@@ -128,8 +128,9 @@ class _Rows:
             if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
                 raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=source)
             given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-            unreadable = np.isnan(given) & ~(series.is_null() | (series.cast(pl.String) == "NaN")).to_numpy()
-            self.drop("malformed: not a number", unreadable, source)
+            if series.dtype == pl.String:
+                absent = series.is_null() | (series.str.to_lowercase() == "nan")
+                self.drop("malformed: not a number", np.isnan(given) & ~absent.to_numpy(), source)
             values = given if values is None else np.where(np.isnan(values), given, values)
         return values
 
