@@ -12,8 +12,21 @@ import numpy as np
 from wattline.model.jobs import Floats, Ints
 from wattline.report.reduce import envelope, raster
 from wattline.report.run import Run
-from wattline.report.show import Scale, scale_of
-from wattline.report.style import AMBER, BLUE, GREY, PALETTE, RED, TEAL, VIOLET, Drawn, new_figure, soft, titled
+from wattline.report.show import Scale, plural, scale_of
+from wattline.report.style import (
+    AMBER,
+    BLUE,
+    GREY,
+    PALETTE,
+    RED,
+    TEAL,
+    VIOLET,
+    Drawn,
+    new_figure,
+    soft,
+    split_figure,
+    titled,
+)
 from wattline.traces.journal import Journal
 
 if TYPE_CHECKING:
@@ -49,7 +62,7 @@ def draw_power(run: Run) -> Drawn:
             y=np.append(limit[kept], limit[-1]), name="limit", mode="lines",
             line={"shape": "hv", "color": RED, "width": 1.5, "dash": "dash"},
         )  # fmt: skip
-    finish_time_axes(figure, hours)
+    finish_time_axes(figure, run, hours)
     figure.update_yaxes(title_text=titled("power", scale.unit))
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Power", how)
@@ -57,9 +70,7 @@ def draw_power(run: Run) -> Drawn:
 
 def draw_load(run: Run) -> Drawn:
     """Draw the queue above the nodes that are busy, asleep and out of service."""
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06, figure=new_figure(460))
+    figure = split_figure(460, 2, shared_xaxes=True, vertical_spacing=0.06)
     hours = time_axis(run)
     how = add_steps(figure, run, run.steps.queued_jobs, "jobs in the queue", VIOLET, hours, row=1)
     add_steps(figure, run, run.steps.busy_nodes, "busy nodes", TEAL, hours, row=2)
@@ -72,10 +83,10 @@ def draw_load(run: Run) -> Drawn:
     span = (run.end_s - run.start_s) / hours.factor
     figure.add_scatter(x=[0, span], y=[run.nodes] * 2, name="all nodes", mode="lines", row=2, col=1,
                        line={"color": GREY, "width": 1, "dash": "dot"}, hoverinfo="skip")  # fmt: skip
-    finish_time_axes(figure, hours)
+    finish_time_axes(figure, run, hours)
     figure.update_xaxes(title_text="", row=1, col=1)
-    figure.update_yaxes(title_text="jobs in the queue", row=1, col=1)
-    figure.update_yaxes(title_text="nodes", row=2, col=1)
+    figure.update_yaxes(title_text="jobs in the queue", range=[0, 1.05 * max(run.steps.queued_jobs.max(), 1.0)], row=1)
+    figure.update_yaxes(title_text="nodes", range=[0, 1.08 * max(run.nodes, 1)], row=2)
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Queue and nodes", how)
 
@@ -85,19 +96,16 @@ def draw_rates(run: Run) -> Drawn | None:
     steps = run.steps
     if steps.time_s.size == 0 or np.all(steps.rate == steps.rate[0]):
         return None
-    from plotly.subplots import make_subplots
-
     tracked = bool(np.isfinite(steps.backlog).any())
     rows = 2 if tracked else 1
-    empty = new_figure(220 + 200 * (rows - 1))
-    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.06, figure=empty)
+    figure = split_figure(220 + 200 * (rows - 1), rows, shared_xaxes=True, vertical_spacing=0.06)
     hours = time_axis(run)
     how = add_steps(figure, run, steps.rate, "rate", AMBER, hours, row=1)
     figure.update_yaxes(title_text="rate", row=1, col=1)
     if tracked:
         add_steps(figure, run, np.nan_to_num(steps.backlog), "remaining work", BLUE, hours, row=2)
         figure.update_yaxes(title_text="remaining work", row=2, col=1)
-    finish_time_axes(figure, hours)
+    finish_time_axes(figure, run, hours)
     if tracked:
         figure.update_xaxes(title_text="", row=1, col=1)
     return Drawn(figure, "Service rate", how)
@@ -128,7 +136,9 @@ def _gantt_rectangles(run: Run, placements: pl.DataFrame) -> Drawn:
         "<br>%{customdata[1]} %{customdata[2]}<extra></extra>",
     )  # fmt: skip
     _finish_gantt(figure, run, hours)
-    return Drawn(figure, "Who held which node", f"All {placements.height:,} placements; colours tell neighbours apart.")
+    return Drawn(
+        figure, "Who held which node", f"{plural(placements.height, 'placement')}; colours tell neighbours apart."
+    )
 
 
 def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
@@ -143,7 +153,8 @@ def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
     figure.add_heatmap(
         x=(time_edges - run.start_s) / hours.factor, y=node_edges - 0.5, z=np.round(100 * share).astype(np.uint8),
         zmin=0, zmax=100, colorscale=[[0, soft(TEAL, 0.0)], [1, soft(TEAL, 1.0)]],
-        colorbar={"title": {"text": "busy [%]", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        colorbar={"title": {"text": "busy [%]", "side": "top"}, "orientation": "h", "thickness": 8, "len": 0.24,
+                  "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "outlinewidth": 0, "tickvals": [0, 50, 100]},
         hovertemplate="%{x:.4g} " + hours.unit + ", node %{y:.0f}<br>%{z} % busy<extra></extra>",
     )  # fmt: skip
     _finish_gantt(figure, run, hours)
@@ -162,17 +173,18 @@ def add_steps(
     place = {} if row is None else {"row": row, "col": 1}
     line = {"color": colour, "width": 1.4}
     if len(steps) <= EXACT_STEPS:
-        x = np.append(steps.time_s, run.end_s) - run.start_s
-        y = np.append(values, values[-1:])
+        held = steps.duration_s > 0
+        x = np.append(steps.time_s[held], run.end_s) - run.start_s
+        y = np.append(values[held], values[held][-1:])
         figure.add_scatter(x=x[: y.size] / axis.factor, y=y, name=name, mode="lines", line=line | {"shape": "hv"},
                            fill="tozeroy", fillcolor=soft(colour, 0.12), **place)  # fmt: skip
-        return f"Every change is drawn ({len(steps):,})."
+        return f"Every change is drawn ({int(held.sum()):,})."
     found = envelope(steps.time_s, steps.duration_s, values, BINS)
     x = (found.middle - run.start_s) / axis.factor
     figure.add_scatter(x=np.concatenate([x, x[::-1]]), y=np.concatenate([found.high, found.low[::-1]]), fill="toself",
                        fillcolor=soft(colour, 0.28), line={"width": 0}, mode="lines", hoverinfo="skip",
-                       name=f"{name}: lowest to highest", **place)  # fmt: skip
-    figure.add_scatter(x=x, y=found.mean, name=f"{name}: mean", mode="lines", line=line, **place)
+                       showlegend=False, **place)  # fmt: skip
+    figure.add_scatter(x=x, y=found.mean, name=name, mode="lines", line=line, **place)
     return (
         f"{len(steps):,} changes in {BINS} bins of {hours_of(run, BINS)}: the band reaches from the lowest to the highest "
         "value in a bin, so that no peak is lost; the line is the mean over time."
@@ -184,9 +196,12 @@ def time_axis(run: Run) -> Scale:
     return scale_of([(run.end_s - run.start_s) / 2], "s")
 
 
-def finish_time_axes(figure: Any, axis: Scale) -> None:
-    """Name the time axis."""
-    figure.update_xaxes(title_text=titled("time since the start of the run", axis.unit), showgrid=False)
+def finish_time_axes(figure: Any, run: Run, axis: Scale) -> None:
+    """Name the time axis and let it span the run."""
+    span = (run.end_s - run.start_s) / axis.factor or 1.0
+    figure.update_xaxes(
+        title_text=titled("time since the start of the run", axis.unit), showgrid=False, range=[0, span]
+    )
 
 
 def hours_of(run: Run, bins: int) -> str:
@@ -204,8 +219,7 @@ def escape_label(value: object) -> object:
 
 
 def _finish_gantt(figure: Any, run: Run, axis: Scale) -> None:
-    finish_time_axes(figure, axis)
-    figure.update_xaxes(range=[0, (run.end_s - run.start_s) / axis.factor or 1])
+    finish_time_axes(figure, run, axis)
     figure.update_yaxes(title_text="node", range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False)
     figure.update_layout(showlegend=False)
 

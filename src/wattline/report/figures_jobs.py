@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wattline.report.compare import Comparison
+from wattline.report.compare import Comparison, Row
 from wattline.report.figures import escape_label
 from wattline.report.groups import GroupRow, SizeRow, with_slowdowns
 from wattline.report.reduce import ecdf
 from wattline.report.run import Run
 from wattline.report.show import scale_of, show
-from wattline.report.style import AMBER, BLUE, GREY, PALETTE, RED, TEAL, VIOLET, Drawn, new_figure, soft, titled
+from wattline.report.style import (
+    AMBER,
+    BLUE,
+    GREY,
+    PALETTE,
+    RED,
+    TEAL,
+    VIOLET,
+    Drawn,
+    new_figure,
+    soft,
+    titled,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +36,7 @@ POINTS = 800
 TOP = 15
 """Bars of a ranking before the rest is summed up."""
 
-TIME_TICKS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 36000.0: "10 h", 86400.0: "1 d",
+TIME_TICKS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 86400.0: "1 d",
               864000.0: "10 d", 8640000.0: "100 d"}  # fmt: skip
 
 COMPARED = ("wait_s.mean", "wait_s.p95", "bounded_slowdown.mean", "utilization", "energy.total_j", "power.peak_w")
@@ -52,6 +64,18 @@ def draw_slowdowns(run: Run) -> Drawn:
         _add_ecdf(figure, jobs[column], name, colour, least=1.0)
     figure.update_xaxes(type="log", title_text="slowdown", dtick=1)
     return Drawn(figure, "Slowdown", "Response over run time; the bounded one takes run times below 10 s as 10 s.")
+
+
+def draw_energies(run: Run) -> Drawn:
+    """Draw the shares of jobs up to an energy."""
+    energy_j = run.ended["energy_j"].drop_nulls()
+    positive = energy_j.filter(energy_j > 0)
+    scale = scale_of([float(np.median(positive.to_numpy()))] if positive.len() else [], "J")
+    figure = new_figure(300)
+    _add_ecdf(figure, positive / scale.factor, "energy", AMBER, least=0.0)
+    figure.update_xaxes(type="log", title_text=titled("energy of a job", scale.unit), dtick=1)
+    none = energy_j.len() - positive.len()
+    return Drawn(figure, "Energy per job", "All jobs that ended" + (f"; {none:,} used none." if none else "."))
 
 
 def draw_sizes(sizes: Sequence[SizeRow]) -> Drawn:
@@ -113,44 +137,39 @@ def draw_ranking(rows: Sequence[GroupRow], what: str) -> Drawn | None:
         return None
     rest = rows[TOP:]
     named = [(row.name or "(unknown)", row.energy_j) for row in rows[:TOP]]
-    if rest:
-        named.append((f"{len(rest):,} others", sum(row.energy_j for row in rest)))
     scale = scale_of([joules for _, joules in named], "J")
     figure = new_figure(max(200, 90 + 22 * len(named)), bargap=0.25)
-    colours = [BLUE] * min(TOP, len(rows)) + [GREY] * bool(rest)
     # Numbered positions with texts beside them: two labels that look alike stay two bars.
     figure.add_bar(orientation="h", y=list(range(len(named))), x=[joules / scale.factor for _, joules in named],
-                   marker_color=colours, hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>")  # fmt: skip
+                   marker_color=BLUE, hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>")  # fmt: skip
     labels = [escape_label(_cut(name)) for name, _ in named]
     figure.update_yaxes(tickvals=list(range(len(named))), ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(title_text=titled("energy", scale.unit), showgrid=True, showline=False, ticks="")
-    return Drawn(figure, f"Energy by {what}", "Energy charged to jobs.")
+    more = f" {len(rest):,} more used {show(sum(row.energy_j for row in rest), 'J')} together." if rest else ""
+    return Drawn(figure, f"Energy by {what}", f"Energy charged to jobs.{more}")
 
 
-def draw_comparison(comparison: Comparison) -> Drawn:
-    """Draw bars with 95 % intervals for the metrics people ask for first."""
-    from plotly.subplots import make_subplots
+def draw_comparison(comparison: Comparison) -> list[Drawn]:
+    """Draw bars with 95 % intervals, one small figure for each of the metrics people ask for first."""
+    return [_draw_metric(comparison, row) for row in comparison.rows if row.metric.path in COMPARED]
 
-    rows = [row for row in comparison.rows if row.metric.path in COMPARED]
-    scales = [scale_of([e.mean for e in row.estimates], row.metric.unit) for row in rows]
-    titles = [titled(row.metric.title, scale.unit) for row, scale in zip(rows, scales, strict=True)]
-    columns = min(3, max(1, len(rows)))
-    lines = -(-max(1, len(rows)) // columns)
-    figure = make_subplots(rows=lines, cols=columns, subplot_titles=titles, vertical_spacing=0.22 / lines + 0.04,
-                           horizontal_spacing=0.08, figure=new_figure(70 + 230 * lines, bargap=0.35))  # fmt: skip
+
+def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
+    scale = scale_of([e.mean for e in row.estimates], row.metric.unit)
+    places = list(range(len(comparison.labels)))
+    half = [e.half_width / scale.factor if np.isfinite(e.half_width) else 0.0 for e in row.estimates]
+    figure = new_figure(76 + 30 * len(places), bargap=0.3)
+    figure.add_bar(
+        orientation="h", y=places, x=[e.mean / scale.factor for e in row.estimates],
+        marker_color=[PALETTE[i % len(PALETTE)] for i in places],
+        error_x={"type": "data", "array": half, "thickness": 1.2, "width": 4, "color": GREY},
+        hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>",
+    )  # fmt: skip
     labels = [escape_label(_cut(label)) for label in comparison.labels]
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(labels))]
-    for i, (row, scale) in enumerate(zip(rows, scales, strict=True)):
-        half = [e.half_width / scale.factor if np.isfinite(e.half_width) else 0.0 for e in row.estimates]
-        figure.add_bar(x=labels, y=[e.mean / scale.factor for e in row.estimates], marker_color=colours, showlegend=False,
-                       error_y={"type": "data", "array": half, "thickness": 1.2, "width": 4, "color": GREY},
-                       row=i // columns + 1, col=i % columns + 1,
-                       hovertemplate="%{x}: %{y:.4g} " + scale.unit + "<extra></extra>")  # fmt: skip
-    figure.update_xaxes(type="category")
-    figure.update_annotations(font_size=12)
-    runs = max(comparison.runs)
-    text = "Means over runs; whiskers are 95 % Student-t intervals." if runs > 1 else "One run each: no intervals."
-    return Drawn(figure, "Side by side", text)
+    figure.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False)
+    figure.update_xaxes(title_text=scale.unit, showline=False, ticks="", rangemode="tozero")
+    known = max(e.count for e in row.estimates) > 1
+    return Drawn(figure, row.metric.title, "Mean and 95 % interval." if known else "One run each: no interval.")
 
 
 def _add_ecdf(figure: Any, column: pl.Series, name: str, colour: str, least: float) -> None:
@@ -168,4 +187,5 @@ def _log_time_axis(figure: Any, title: str) -> None:
 
 
 def _cut(label: str, limit: int = 24) -> str:
-    return label if len(label) <= limit else f"{label[: limit - 1]}…"
+    """Return a label short enough for an axis, cut in the middle: what tells names apart is often at the end."""
+    return label if len(label) <= limit else f"{label[: limit - 9]}…{label[-8:]}"

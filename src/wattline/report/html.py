@@ -11,6 +11,7 @@ from wattline.report.compare import Comparison, Row, compare
 from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_jobs import (
     draw_comparison,
+    draw_energies,
     draw_ranking,
     draw_run_times,
     draw_sizes,
@@ -30,7 +31,7 @@ from wattline.report.sections import (
     service_table,
     size_table,
 )  # fmt: skip
-from wattline.report.show import number, scale_of, show, show_interval
+from wattline.report.show import MISSING, number, plural, scale_of, show, show_interval
 from wattline.report.tables import change, energy_parts
 from wattline.traces.journal import REPORT, Journal
 
@@ -55,7 +56,8 @@ def report_page(run: Run, summary: Summary, journal: Journal) -> Page:
     _add_service(page, summary)
     page.add("<h2>How these were counted</h2>", counted(run, summary))
     if run.manifest.get("scenario"):
-        page.add(folded("The scenario", f"<pre>{escape(str(run.manifest['scenario']))}</pre>"))
+        sha = f"<p>sha256 <code>{escape(str(run.manifest.get('scenario_sha256') or MISSING))}</code></p>"
+        page.add(folded("The scenario", f"{sha}<pre>{escape(str(run.manifest['scenario']))}</pre>"))
     page.add(_footer(run.manifest))
     return page
 
@@ -76,7 +78,8 @@ def write_comparison(
         f'<p class="sub">{len(found.labels)} sets of runs, {sum(found.runs)} runs; differences are against '
         f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
     )
-    page.add(page.figure(draw_comparison(found)), "<h2>All numbers</h2>", _comparison_table(found))
+    figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
+    page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", _comparison_table(found))
     page.add("<h2>What was run</h2>", _run_table(runs), '<h2>How these were counted</h2><ul class="counted">',
              "<li>± is half the 95 % Student-t interval of the mean over runs; a single run has none.</li>"
              "<li>Δ is the mean of the differences of paired runs. ▲▼: its interval excludes 0; ≈: it does not; "
@@ -98,14 +101,14 @@ def _header(run: Run, summary: Summary) -> str:
     )
     items = [
         ("policies", policies), ("ties", manifest.get("ties")), ("seed", summary.seed),
-        ("cluster", f"{cluster.get('name') or 'cluster'}, {summary.nodes:,} nodes"),
+        ("cluster", f"{cluster.get('name') or 'cluster'}, {plural(summary.nodes, 'node')}"),
         ("trace", (manifest.get("trace") or {}).get("source")), ("versions", versions),
-        ("scenario sha256", manifest.get("scenario_sha256")), ("written", manifest.get("created")),
+        ("scenario sha256", str(manifest.get("scenario_sha256") or "")[:16]), ("written", manifest.get("created")),
         ("simulated in", show(float(manifest["wall_s"]), "s") if manifest.get("wall_s") is not None else None),
     ]  # fmt: skip
     return (
         f'<header><p class="kicker">Wattline report</p><h1>{escape(summary.name or "Run")}</h1>'
-        f'<p class="sub">{summary.jobs.total:,} jobs on {summary.nodes:,} nodes over '
+        f'<p class="sub">{plural(summary.jobs.total, "job")} on {plural(summary.nodes, "node")} over '
         f"{show(summary.span.duration_s, 's')}</p>{warning}{facts(items)}</header>"
     )
 
@@ -125,7 +128,7 @@ def _cards(summary: Summary) -> str:
     else:
         limit = f"mean {show(power.mean_w, 'W')}, no limit"
     cards = (
-        card("jobs finished", f"{jobs.finished:,}", lost or "all of them"),
+        card("jobs finished", f"{jobs.finished:,}", lost or ("all of them" if jobs.total else "there were none")),
         card("mean wait", show(summary.wait_s.mean, "s"), f"95 % within {show(summary.wait_s.p95, 's')}"),
         card("bounded slowdown", number(summary.bounded_slowdown.mean), f"median {number(summary.bounded_slowdown.median)}"),
         card("utilization", show(summary.utilization, "share"),
@@ -155,7 +158,7 @@ def _add_time(page: Page, run: Run, journal: Journal) -> None:
 
 def _add_jobs(page: Page, run: Run, summary: Summary) -> None:
     figures = (draw_waits(run), draw_slowdowns(run), draw_waits_by_size(summary.sizes), draw_sizes(summary.sizes),
-               draw_run_times(run))  # fmt: skip
+               draw_run_times(run), draw_energies(run))  # fmt: skip
     page.add("<h2>Jobs</h2>", distribution_table(summary))
     page.add(f'<div class="grid">{"".join(page.figure(f) for f in figures)}</div>')
     page.add("<h2>Jobs by size</h2>", size_table(summary.sizes))
@@ -179,7 +182,9 @@ def _add_energy(page: Page, summary: Summary) -> None:
 
 
 def _add_service(page: Page, summary: Summary) -> None:
-    page.add("<h2>As a queue with service rates</h2>", service_table(summary))
+    measures = service_table(summary)
+    varied = len(summary.service.rate_shares) > 1
+    page.add("<h2>As a queue with service rates</h2>", measures if varied else folded("At one constant rate", measures))
 
 
 def _comparison_table(found: Comparison) -> str:

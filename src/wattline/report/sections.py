@@ -105,7 +105,7 @@ Wait is from entering the queue to the first start, over jobs that started. Resp
 Slowdown is response / run time, over jobs that ran for more than 0 s. Bounded slowdown is max(1, response / max(run time, {bound:g} s)). Percentiles interpolate linearly.
 Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start} to {end} of the trace's clock, and between the first and the last submission.
 Averages over time (queue, power, loads) weigh every value by how long it held.
-Energy is the integral of power over the run; the accounts of the node classes differ from it by {gap:.1e} of it. Power above the limit by less than a thousand-millionth is taken as rounding.
+Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less than a thousand-millionth is taken as rounding.
 As a queue: potential load is rate × (all available servers if somebody waits, else busy servers), effective load is rate × busy servers, job wasting their difference; slowdown there is sojourn / (end − start).
 """
 """What every number on the page means, one line a note."""
@@ -119,7 +119,8 @@ CENSORED = (
 def counted(run: Run, summary: Summary) -> str:
     """Return what every number on the page means."""
     energy = summary.energy
-    gap = abs(energy.total_j - energy.accounts_j) / energy.total_j if energy.total_j else 0.0
+    off = abs(energy.total_j - energy.accounts_j) / energy.total_j if energy.total_j else 0.0
+    gap = "agree with it" if off < 1e-9 else f"differ from it by {show(off, 'share')}"
     text = COUNTED.format(
         ended=summary.jobs.ended, bound=BOUND_S, start=show(run.start_s, "s"), end=show(run.end_s, "s"), gap=gap
     )

@@ -66,6 +66,15 @@ def show(value: float, unit: str = "") -> str:
     return f"{number(value)} {unit}".strip()
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "job"), plural(2000, "job")
+    ('1 job', '2,000 jobs')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def compact(value: float, unit: str = "") -> str:
     """Return a number with one unit, at most nine characters for anything that occurs: for columns of tables.
 

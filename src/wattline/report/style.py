@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 BLUE, TEAL, AMBER, RED, VIOLET = "#3f7fd1", "#2a9d8f", "#d9932f", "#d1495b", "#8073cf"
@@ -39,9 +40,25 @@ def new_figure(height: int = 300, **layout: Any) -> Any:
         font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12},
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}, **layout,
     )  # fmt: skip
+    style_axes(figure)
+    return figure
+
+
+def split_figure(
+    height: int, rows: int, columns: int = 1, *, layout: Mapping[str, Any] | None = None, **split: Any
+) -> Any:
+    """Return an empty figure in the house style, split into rows and columns as ``make_subplots`` takes them."""
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=rows, cols=columns, figure=new_figure(height, **(layout or {})), **split)
+    style_axes(figure)
+    return figure
+
+
+def style_axes(figure: Any) -> None:
+    """Give all axes the house style."""
     figure.update_xaxes(zeroline=False, automargin=True, showline=True, ticks="outside", ticklen=4)
     figure.update_yaxes(zeroline=False, automargin=True, rangemode="tozero", nticks=7)
-    return figure
 
 
 def titled(text: str, unit: str) -> str:

@@ -2,6 +2,8 @@
 (function () {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const options = {
+    // Without a pointer that hovers the tools would always cover the legend.
+    displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false,
     responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
     toImageButtonOptions: { format: "svg" },
   };
@@ -17,6 +19,9 @@
         changes[key + ".tickcolor"] = of("--line");
       }
     }
+    changes["modebar.bgcolor"] = "rgba(0,0,0,0)";
+    changes["modebar.color"] = of("--dim");
+    changes["modebar.activecolor"] = of("--accent");
     changes["hoverlabel.bgcolor"] = of("--raised");
     changes["hoverlabel.bordercolor"] = of("--line");
     changes["hoverlabel.font.color"] = of("--ink");

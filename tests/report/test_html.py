@@ -1,0 +1,241 @@
+"""What a page promises: one file, nothing fetched, nothing of the data taken as HTML, readable at any size."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plotly.offline import get_plotlyjs
+from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
+
+from wattline.report.compare import compare
+from wattline.report.figures import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
+from wattline.report.figures_jobs import TOP, draw_comparison, draw_ranking, draw_waits
+from wattline.report.groups import GroupRow
+from wattline.report.html import write_comparison, write_report
+from wattline.report.metrics import Summary, summarize
+from wattline.report.run import load
+from wattline.traces.journal import SCHEMA, Coded, Journal, open_journal, write_journal
+
+EVIL = "</script><img src=x onerror=alert(1)> & \"'"
+
+
+class Tags(HTMLParser):
+    """Collect tags with their attributes, ids, and the text of everything that is not a script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Remember text."""
+        if not self.tags or self.tags[-1][0] not in ("script", "style"):
+            self.words += data
+
+
+def own_text(path: Path) -> str:
+    """The page without the drawing library."""
+    return path.read_text(encoding="utf-8").replace(get_plotlyjs(), "")
+
+
+def figures_of(path: Path) -> list[dict[str, object]]:
+    """The data of all figures on a page."""
+    match = re.search(r'<script type="application/json" id="figures">(.*?)</script>', own_text(path), re.DOTALL)
+    return json.loads(match.group(1)) if match else []
+
+
+def test_one_file_with_everything(journal: Journal, out: Path) -> None:
+    """The page embeds the drawing library once, forbids the browser to fetch, and names no address."""
+    assert write_report(journal, out) == out
+    whole = out.read_text(encoding="utf-8")
+    assert whole.count(get_plotlyjs()) == 1
+    tags = Tags(own_text(out)).tags
+    assert not [a for _, a in tags if (a.get("src") or a.get("href") or "data:,") != "data:,"]
+    assert any("default-src 'none'" in (a.get("content") or "") for _, a in tags)
+    assert "http://" not in own_text(out)
+    assert "https://" not in own_text(out)
+
+
+def test_report_goes_into_the_journal(tmp_path: Path) -> None:
+    """Unless told otherwise, the report of a journal lies in it."""
+    found = write_synthetic(tmp_path / "j", **block_schedule(20, 2, 2, 1))
+    assert write_report(found) == tmp_path / "j" / "report.html"
+    assert [p.name for p in tmp_path.iterdir()] == ["j"]
+
+
+def test_every_figure_has_its_place(journal: Journal, out: Path) -> None:
+    """Each figure has one element to be drawn into, and a caption."""
+    write_report(journal, out)
+    places = [a["id"] for tag, a in Tags(own_text(out)).tags if tag == "div" and a.get("class") == "plot"]
+    assert places == [figure["id"] for figure in figures_of(out)]
+    assert own_text(out).count("<figcaption>") == len(places)
+    assert len(places) >= 10
+
+
+def test_numbers_are_on_the_page(journal: Journal, summary: Summary, out: Path) -> None:
+    """Header, key numbers, notes of the trace reader and scenario are all there."""
+    write_report(journal, out)
+    words = Tags(own_text(out)).words
+    for text in ("synthetic", "600 jobs on 40 nodes", "order fcfs", "zero nodes", "# a <scenario>", "ab" * 32, "numba"):
+        assert text in words
+    assert f"{100 * summary.utilization:.3g} %" in words
+
+
+def test_data_is_never_html(tmp_path: Path, out: Path) -> None:
+    """Whatever names jobs, users and files carry, they are shown as text."""
+    frames, manifest = frames_of(**block_schedule(40, 4, 2, 2))
+    for column in ("user", "group", "kind", "partition"):
+        frames["jobs"][column] = Coded(np.arange(40) % 2, [EVIL, "x"])
+    frames["classes"]["node_class"] = [EVIL]
+    manifest |= {
+        "name": EVIL, "scenario": EVIL, "ties": EVIL, "policies": {"order": EVIL}, "stopped": EVIL, "scenario_sha256": EVIL,
+        "trace": {"source": EVIL, "notes": [{"action": EVIL, "reason": EVIL, "count": 1, "example": EVIL}]},
+        "cluster": {"name": EVIL}, "wattline": EVIL, "created": EVIL,
+    }  # fmt: skip
+    write_journal(tmp_path / "j", frames, manifest)
+    journal = open_journal(tmp_path / "j")
+    write_report(journal, out)
+    write_comparison({EVIL: [summarize(journal)], "b": [summarize(journal)]}, tmp_path / "c.html", title=EVIL)
+    for path in (out, tmp_path / "c.html"):
+        parsed = Tags(own_text(path))
+        assert "img" not in [tag for tag, _ in parsed.tags]
+        assert EVIL in parsed.words
+        assert figures_of(path)
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 2])
+def test_tiny_runs(tmp_path: Path, out: Path, jobs: int) -> None:
+    """A run of no job, one job or two still has a page."""
+    times = np.arange(jobs) * 10.0
+    run = {"submit": times, "start": times, "end": times + 5, "nodes": np.ones(jobs, int), "first": np.zeros(jobs, int)}
+    write_report(write_synthetic(tmp_path / "j", **run, total=2, run_end_s=30.0), out)
+    assert ("nothing to draw" in own_text(out)) == (jobs == 0)
+    assert "nan" not in Tags(own_text(out)).words.lower().replace("finance", "")
+
+
+def test_bare_journal(tmp_path: Path, out: Path) -> None:
+    """A journal of empty tables and an empty manifest still has a page."""
+    write_journal(tmp_path / "j", {name: {} for name in SCHEMA}, {})
+    write_report(open_journal(tmp_path / "j"), out)
+    assert "nothing to draw" in own_text(out)
+
+
+def test_stopped_runs_say_so(tmp_path: Path, out: Path) -> None:
+    """A run that was interrupted says so, and how many jobs are missing from the numbers."""
+    run = {
+        "submit": [0.0, 0.0],
+        "start": [0.0, np.nan],
+        "end": [np.nan] * 2,
+        "nodes": [1, 1],
+        "first": [0, 0],
+        "total": 1,
+    }
+    journal = write_synthetic(tmp_path / "j", **run, run_end_s=9.0, manifest={"stopped": "interrupted"})
+    write_report(journal, out)
+    assert "did not reach its end: interrupted" in own_text(out)
+    assert "2 jobs had not ended" in own_text(out)
+
+
+def test_limit_is_drawn_only_when_there_is_one(tmp_path: Path, journal: Journal) -> None:
+    """The line of the limit appears with a limit, and each curve is named."""
+    free = write_synthetic(tmp_path / "j", **block_schedule(50, 2, 2, 1))
+    assert [trace.name for trace in draw_power(load(free)).figure.data] == ["power"]
+    assert [trace.name for trace in draw_power(load(journal)).figure.data] == ["power", "limit"]
+
+
+def test_peaks_survive_drawing(tmp_path: Path) -> None:
+    """A run too long to draw change by change keeps its highest and lowest power in the figure, and says how."""
+    found = load(write_synthetic(tmp_path / "j", **block_schedule(5000, 10, 4, 3)))
+    drawn = draw_power(found)
+    band = np.asarray(drawn.figure.data[0].y) * 1000
+    assert band.max() == pytest.approx(found.steps.power_w[found.steps.duration_s > 0].max())
+    assert band.min() == pytest.approx(found.steps.power_w[found.steps.duration_s > 0].min())
+    assert str(BINS) in drawn.caption
+    assert "no peak is lost" in draw_load(found).caption
+
+
+def test_gantt_by_rectangles_or_raster(tmp_path: Path, journal: Journal) -> None:
+    """Few placements are drawn as rectangles, many as the busy share of cells, whose mean is the utilization."""
+    few = draw_gantt(load(journal), journal)
+    assert few.figure.data[0].type == "bar"
+    assert len(few.figure.data[0].x) == 600
+    many = write_synthetic(tmp_path / "j", **block_schedule(RECTANGLES + 1, 10, 4, 3))
+    run = load(many)
+    heat = draw_gantt(run, many).figure.data[0]
+    assert heat.type == "heatmap"
+    assert np.asarray(heat.z).shape == (40, CELLS[1])
+    assert np.asarray(heat.z).mean() / 100 == pytest.approx(summarize(many).utilization, abs=0.003)
+
+
+def test_rates_are_drawn_when_they_change(tmp_path: Path, journal: Journal) -> None:
+    """Speed over time is drawn for systems that switch it, and only for them."""
+    assert draw_rates(load(journal)) is None
+    frames, manifest = frames_of(**block_schedule(50, 2, 2, 1))
+    frames["timeline"]["rate"] = np.where(frames["timeline"]["queued_jobs"] > 1, 2.66, 2.0)
+    write_journal(tmp_path / "j", frames, manifest)
+    drawn = draw_rates(load(open_journal(tmp_path / "j")))
+    assert [trace.name for trace in drawn.figure.data] == ["rate", "remaining work"]
+
+
+def test_rankings_keep_everybody() -> None:
+    """A ranking shows the first and tells what the rest used; one alone is no ranking."""
+    rows = [GroupRow(f"u{i}", 1, 1.0, 3.6e6, 0.01, 0.0, 1.0) for i in range(TOP + 5)]
+    drawn = draw_ranking(rows, "user")
+    assert len(drawn.figure.data[0].x) == TOP
+    assert "5 more used 5 kWh together" in drawn.caption
+    assert draw_ranking(rows[:1], "user") is None
+
+
+def test_waits_are_a_distribution(journal: Journal, summary: Summary) -> None:
+    """The curve of waits ends at the longest wait and at all jobs."""
+    curve = draw_waits(load(journal)).figure.data[0]
+    assert max(curve.x) == summary.wait_s.max
+    assert max(curve.y) == pytest.approx(100)
+
+
+def test_comparison_page(labelled: dict[str, list[Summary]], out: Path) -> None:
+    """A comparison shows means, intervals, paired differences and what was run."""
+    write_comparison(labelled, out, title="FCFS against EASY")
+    words = Tags(own_text(out)).words
+    for text in ("FCFS against EASY", "Δ easy", "-5.0 ± 2.5", "▼25 %", "1, 2, 3", "paired by seed"):
+        assert text in words
+    figures = draw_comparison(compare(labelled))
+    assert len(figures) == len(figures_of(out))
+    assert figures[0].figure.data[0].error_x.array[0] == pytest.approx(24.84, abs=0.01)
+
+
+def test_a_million_jobs(tmp_path: Path, out: Path) -> None:
+    """A million jobs are counted in seconds and drawn into a file that a browser opens.
+
+    On an idle machine of two cores: 1.0 s to write, 1.6 s to count, 4 s for the page of 5 MB. The bounds leave room
+    for a busy one.
+    """
+    frames, manifest = frames_of(**block_schedule(1_000_000, 250, 4, 0), limit_w=250_000.0)
+    began = time.perf_counter()
+    write_journal(tmp_path / "j", frames, manifest)
+    wrote = time.perf_counter()
+    journal = open_journal(tmp_path / "j")
+    summary = summarize(journal)
+    counted = time.perf_counter()
+    write_report(journal, out)
+    drawn = time.perf_counter()
+    assert summary.energy.total_j == pytest.approx(summary.energy.accounts_j)
+    assert summary.energy.total_j == pytest.approx(
+        IDLE_W * 1000 * summary.span.duration_s + (BUSY_W - IDLE_W) * sum(row.node_s for row in summary.sizes)
+    )
+    assert out.stat().st_size < 15e6
+    assert wrote - began < 6
+    assert counted - wrote < 8
+    assert drawn - counted < 30
