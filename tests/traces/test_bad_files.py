@@ -153,6 +153,13 @@ def test_unknown_format(tmp_path: Path) -> None:
     )
 
 
+def test_a_guess_is_told(tmp_path: Path) -> None:
+    """When a file of guessed format cannot be read, the error says what it was taken for."""
+    path = tmp_path / "list.txt"
+    path.write_text("a|b|c\n1|2|3\n")
+    assert one_line(path, read_trace).endswith("; taken for sacct by its content")
+
+
 def test_unknown_format_name(tmp_path: Path) -> None:
     """A format that does not exist is answered with the closest one."""
     with pytest.raises(Exception, match="unknown trace format 'swff'; did you mean 'swf'"):

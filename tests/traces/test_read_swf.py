@@ -94,6 +94,15 @@ def test_strict_accepts_oddities_that_change_nothing(tmp_path: Path) -> None:
     assert len(trace.jobs) == 2
 
 
+def test_parts_of_a_checkpointed_job_count_once(tmp_path: Path) -> None:
+    """Lines for the runs of a checkpointed job are dropped when a line sums it up, and kept when none does."""
+    trace = read(
+        tmp_path, record(1, run=30), record(1, run=10, status=2), record(1, run=20, status=3), record(2, status=2)
+    )
+    assert trace.jobs.work_s.tolist() == [30.0, 10.0]
+    assert counts(trace, "dropped") == {"a part of a job that has a line of its own": 2}
+
+
 def test_zero_run_time_is_kept(tmp_path: Path) -> None:
     """A job that started and ended at once stays a job."""
     trace = read(tmp_path, record(run=0))

@@ -34,7 +34,16 @@ def read_trace(
 
     ``cores_per_node`` matters where a log counts processors: always in SWF, in Slurm dumps without a column of nodes.
     """
-    kind = guess_format(path) if format is None else format
+    if format is not None:
+        return _read(path, format, strict=strict, cores_per_node=cores_per_node)
+    kind = guess_format(path)
+    try:
+        return _read(path, kind, strict=strict, cores_per_node=cores_per_node)
+    except TraceError as problem:
+        raise TraceError(f"{problem}; taken for {kind} by its content") from None
+
+
+def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> Trace:
     if kind == "swf":
         from wattline.traces.swf import read_swf
 

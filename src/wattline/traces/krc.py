@@ -20,7 +20,7 @@ import numpy.typing as npt
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.model.jobs import Floats, JobTable
 from wattline.traces.delimited import Delimited, read_delimited
-from wattline.traces.notes import Finding, Trace, refuse_empty, settle
+from wattline.traces.notes import Finding, Trace, listed, refuse_empty, settle
 from wattline.traces.sacct_fields import MAX_WHOLE, numbers
 
 Mask = npt.NDArray[np.bool_]
@@ -71,10 +71,12 @@ def _check_columns(table: Delimited, cores: str) -> None:
     names = table.frame.columns
     for name in ("interarrival", "service", cores):
         if name not in names:
-            raise TraceError.at(table.path, f"column {name!r} is missing: found {', '.join(names)}"[:300], line=1)
+            raise TraceError.at(table.path, f"column {name!r} is missing: found {listed(names)}", line=1)
     for name in names:
         if name not in COLUMNS + _EXTRA:
-            raise TraceError.at(table.path, f"unknown column{did_you_mean(name, COLUMNS)}", line=1, field=name[:60])
+            raise TraceError.at(
+                table.path, f"unknown column{did_you_mean(name[:60], COLUMNS)}", line=1, field=name[:60]
+            )
 
 
 def _keep(

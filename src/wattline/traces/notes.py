@@ -84,6 +84,11 @@ def quote(text: str | bytes) -> str:
     return plain if len(plain) <= EXAMPLE_CHARS and len(head) == len(text) else f"{plain[: EXAMPLE_CHARS - 1]}…"
 
 
+def listed(names: Iterable[str]) -> str:
+    """Return names of columns as they may stand in an error, whatever is in them."""
+    return quote(", ".join(name[:EXAMPLE_CHARS] for name in names))
+
+
 def settle(path: Path | str, findings: Iterable[Finding], *, strict: bool) -> tuple[Note, ...]:
     """Turn findings into notes; with ``strict`` the first dropped or repaired record is an error instead."""
     found = [f for f in findings if f.count]

@@ -21,7 +21,7 @@ from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.traces import sacct_fields as fields
 from wattline.traces.delimited import Delimited, read_delimited
-from wattline.traces.notes import Action, Finding, Trace, refuse_empty, settle
+from wattline.traces.notes import Action, Finding, Trace, listed, refuse_empty, settle
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,9 +72,7 @@ class _Dump:
         """Return the first of these columns that is there, without blanks around its values."""
         name = self.first_of(*names)
         if name is None:
-            found = ", ".join(self.table.frame.columns[:20])
-            wanted = " or ".join(names)
-            problem = f"no column {wanted}: found {found}"[:300]
+            problem = f"no column {' or '.join(names)}: found {listed(self.table.frame.columns)}"
             raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
         return self.table.frame[name].str.strip_chars()
 

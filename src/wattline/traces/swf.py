@@ -3,7 +3,8 @@
 Which records are jobs
     A record is a job if it ran: its run time is known (0 included) and it held processors. Records of jobs cancelled
     before they started (status 5 without run time) or that never got processors are dropped: replaying them would
-    make them wait for, and take, processors that the real machine never gave them. A job of run time 0 that did start
+    make them wait for, and take, processors that the real machine never gave them. Of a job that was checkpointed, only
+    the line that sums it up is kept, if there is one. A job of run time 0 that did start
     is kept: it waits its turn like any other and ends the instant it starts, which is what the textbook simulators do.
 
 Sizes
@@ -36,7 +37,7 @@ Mask = npt.NDArray[np.bool_]
 
 SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUEST, STATUS = 1, 2, 3, 4, 7, 8, 10
 USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING, THINK = 11, 12, 13, 14, 15, 16, 17
-CANCELLED = 5
+CANCELLED, PARTIAL = 5, (2, 3, 4)
 _SMALL_CODE = 1_000_000
 
 
@@ -111,6 +112,7 @@ def _drop_what_never_ran(log: _Log) -> Mask:
     column = log.parsed.columns
     never_held = (column[ALLOCATED] <= 0) & ((column[REQUESTED] <= 0) | (column[RUN] == 0))
     reasons: list[tuple[str, Mask, int]] = [
+        ("a part of a job that has a line of its own", _partial(column), STATUS),
         ("cancelled before it started", (column[STATUS] == CANCELLED) & (column[RUN] <= 0), STATUS),
         ("never held processors (zero or unknown)", never_held, ALLOCATED),
         ("run time unknown", column[RUN] < 0, RUN),
@@ -121,6 +123,14 @@ def _drop_what_never_ran(log: _Log) -> Mask:
         log.note("dropped", reason, hit & keep, blamed)
         keep &= ~hit
     return keep
+
+
+def _partial(column: list[npt.NDArray[np.float64]]) -> Mask:
+    """Return which records are one run of a checkpointed job (status 2, 3, 4) whose summary is there as well."""
+    part = np.isin(column[STATUS], PARTIAL)
+    if part.any():
+        part &= np.isin(column[0], column[0][~part])
+    return part
 
 
 def _mention_oddities(log: _Log, keep: Mask, cores_per_node: int, *, dependencies: bool) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
-from wattline.traces.notes import Action, Finding, Note, Trace, refuse_empty, settle
+from wattline.traces.notes import Action, Finding, Note, Trace, listed, refuse_empty, settle
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
 from wattline.traces.table_text import read_csv_frame
 
@@ -93,7 +93,7 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
     known = [*ARRAY_COLUMNS, *_FROM_JOURNAL, *_JOURNAL_ONLY]
     for needed, other in (("submit_s", ""), ("work_s", "runtime_s"), ("nodes", "")):
         if needed not in names and other not in names:
-            problem = f"column {needed!r} is missing: found {', '.join(names)}"[:300]
+            problem = f"column {needed!r} is missing: found {listed(names)}"
             raise TraceError.at(path, problem, hint="a job table needs submit_s, work_s and nodes")
     for name in names:
         if name not in known:
