@@ -14,7 +14,8 @@ from wattline.errors import InputError
 from wattline.report.compare import METRICS, compare, estimate
 from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, show, show_interval
-from wattline.report.tables import change, comparison_table, summary_table
+from wattline.report.tables import change, comparison_table, schema_markdown, summary_table
+from wattline.traces.journal import SCHEMA
 
 Labelled = dict[str, list[Summary]]
 T2 = 4.302652729911275  # Student's t, 2 degrees of freedom, 97.5 %
@@ -129,3 +130,10 @@ def test_numbers_as_text() -> None:
     assert show_interval(0.5, 0.0, Scale(1.0, "")) == "0.5"
     assert show_interval(1234.0, 56.0, Scale(1.0, "")) == "1,234 ± 56"
     assert show_interval(1.0, 1e-15, Scale(1.0, "")) == "1 ± 1e-15"
+
+
+def test_schema_is_printed_for_the_documentation() -> None:
+    """Every column of every file of a journal has its line in the documentation."""
+    text = schema_markdown()
+    assert text.count("\n### ") + text.startswith("### ") == len(SCHEMA)
+    assert all(f"| `{column.name}` |" in text for columns in SCHEMA.values() for column in columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -144,6 +145,23 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
         write_journal(tmp_path / "j", broken, {})
     assert [p.name for p in tmp_path.iterdir()] == ["j"]
     assert open_journal(tmp_path / "j").manifest["name"] == "old"
+
+
+def test_a_failed_swap_restores_the_old_journal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the new folder cannot take its place, the old one is back where it was, with what a user put there."""
+    (folder / "notes.txt").write_text("mine")
+    rename = Path.rename
+
+    def refuse_new(self: Path, target: Path) -> Path:
+        if self.name.endswith(f"-{os.getpid()}"):
+            raise PermissionError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_new)
+    with pytest.raises(PermissionError):
+        write_journal(folder, example_frames(5), {})
+    assert open_journal(folder).manifest["name"] == "x"
+    assert (folder / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

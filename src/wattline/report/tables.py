@@ -10,6 +10,7 @@ from wattline.report.compare import Comparison, Row
 from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
 from wattline.report.statistics import NAN, Distribution
+from wattline.traces.journal import SCHEMA
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -118,6 +119,17 @@ def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
 def _cell(row: Row, column: int, scale: Scale) -> str:
     found = row.estimates[column]
     return show_interval(found.mean, found.half_width, scale)
+
+
+def schema_markdown() -> str:
+    """Return the columns of a journal as Markdown tables, one a file: the documentation prints this."""
+    parts = []
+    for name, columns in SCHEMA.items():
+        rows = "\n".join(
+            f"| `{c.name}` | {c.dtype} | {c.unit} | {c.meaning}{' (may be null)' if c.null else ''} |" for c in columns
+        )
+        parts.append(f"### `{name}.parquet`\n\n| column | type | unit | meaning |\n|---|---|---|---|\n{rows}\n")
+    return "\n".join(parts)
 
 
 def _facts(summary: Summary) -> Table:

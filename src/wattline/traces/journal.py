@@ -301,13 +301,17 @@ def _swap(temporary: Path, target: Path) -> None:
     if not target.exists():
         temporary.rename(target)
         return
-    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT}
-    for extra in target.iterdir():
-        if extra.name not in own:
-            extra.rename(temporary / extra.name)
     old = temporary.with_name(f"{temporary.name}.old")
     target.rename(old)
-    temporary.rename(target)
+    try:
+        temporary.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT}
+    for extra in old.iterdir():
+        if extra.name not in own:
+            extra.rename(target / extra.name)
     shutil.rmtree(old)
 
 
