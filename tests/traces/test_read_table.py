@@ -42,12 +42,13 @@ def test_a_journal_is_a_trace(tmp_path: Path) -> None:
         "wait_s": [1.0, None], "runtime_s": [4.0, None], "energy_j": [800.0, None], "preemptions": [0, 0], "restarts": [0, 0],
     })  # fmt: skip
     frame.write_parquet(tmp_path / "jobs.parquet")
-    (tmp_path / "manifest.json").write_text(json.dumps({"journal": 1}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"journal": 1, "cluster": {"nodes": 7}}))
     for path in (tmp_path, tmp_path / "jobs.parquet"):
         jobs = read_trace(path).jobs
         assert jobs.work_s.tolist() == [4.0, 7.0]
         assert jobs.recorded_wait_s[0] == 1.0
         assert jobs.user.tolist() == [0, -1]
+    assert read_trace(tmp_path).suggested_nodes == 7
 
 
 def test_run_time_stands_in_for_work(tmp_path: Path) -> None:

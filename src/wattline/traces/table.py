@@ -42,6 +42,8 @@ def read_table(path: Path | str, *, strict: bool = False) -> Trace:
     raw = read_bytes(inner)
     if raw.startswith(PARQUET_MAGIC):
         frame, about = _read_parquet(path, raw)
+        if inner != where:
+            about.setdefault("suggested_nodes", _machine_of_journal(where))
         rows = _Rows(path, frame, np.arange(1, frame.height + 1))
     else:
         frame, lines, wrong = read_csv_frame(path, raw)
@@ -87,6 +89,16 @@ def _read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str,
         told = f"table of version {str(version)[:20]}, this Wattline reads up to {VERSION}"
         raise TraceError.at(path, told, hint="update Wattline")
     return frame, about
+
+
+def _machine_of_journal(folder: Path) -> object:
+    """Return the nodes that a journal's manifest names, if it does."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return None  # the jobs are whole all the same; nobody but the offered load needs the machine's size
+    cluster = manifest.get("cluster") if isinstance(manifest, dict) else None
+    return cluster.get("nodes") if isinstance(cluster, dict) else None
 
 
 def _check_columns(path: Path | str, names: list[str]) -> None:
