@@ -13,6 +13,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 
+from wattline.errors import InputError
 from wattline.report.compare import compare
 from wattline.report.figures import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_jobs import TOP, draw_comparison, draw_ranking, draw_waits
@@ -113,6 +114,14 @@ def test_data_is_never_html(tmp_path: Path, out: Path) -> None:
         assert "img" not in [tag for tag, _ in parsed.tags]
         assert EVIL in parsed.words
         assert figures_of(path)
+
+
+def test_a_page_that_cannot_be_written_is_named(journal: Journal, tmp_path: Path) -> None:
+    """A path that cannot be written gives one line with its name, and leaves nothing behind."""
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InputError, match="taken: the page cannot be written"):
+        write_report(journal, tmp_path / "taken")
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 
 
 @pytest.mark.parametrize("jobs", [0, 1, 2])

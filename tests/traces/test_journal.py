@@ -158,7 +158,7 @@ def test_a_failed_swap_restores_the_old_journal(folder: Path, monkeypatch: pytes
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refuse_new)
-    with pytest.raises(PermissionError):
+    with pytest.raises(TraceError, match="cannot be written: no"):
         write_journal(folder, example_frames(5), {})
     assert open_journal(folder).manifest["name"] == "x"
     assert (folder / "notes.txt").read_text() == "mine"

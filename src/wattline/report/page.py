@@ -8,6 +8,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from wattline.errors import InputError
 from wattline.report.style import Drawn
 
 # Nothing may be fetched: a browser refuses whatever this line does not allow.
@@ -42,9 +43,13 @@ class Page:
     def write(self, path: Path) -> Path:
         """Write the page as one file; a reader never sees half of it."""
         temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(self.text(), encoding="utf-8")
-        temporary.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(self.text(), encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise InputError(f"{path}: the page cannot be written: {error.strerror or error}") from error
         return path
 
     def text(self) -> str:

@@ -192,11 +192,10 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     target = Path(folder).resolve()
     _check_replaceable(target, Path(folder))
     _check_names(frames)
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
     try:
+        temporary.mkdir(parents=True)
         for name, columns in SCHEMA.items():
             # lz4 costs a third of zstd to write and half to read back; small row groups keep both cores busy.
             to_frame(name, frames[name], columns).write_parquet(
@@ -205,6 +204,8 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         text = json.dumps(_plain(_versions() | dict(manifest) | {"journal": VERSION}), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
         _swap(temporary, target)
+    except OSError as error:
+        raise TraceError.at(folder, f"cannot be written: {_first_line(error)}", hint="is the disk full?") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -349,6 +350,8 @@ def _scan(path: Path) -> pl.LazyFrame:
 
 
 def _check_columns(journal: Journal, name: str, columns: Sequence[Column]) -> None:
+    import polars as pl
+
     path = journal.folder / f"{name}.parquet"
     if name not in journal.frames:
         raise TraceError.at(path, "missing from the journal", hint="run the scenario again")
@@ -357,15 +360,9 @@ def _check_columns(journal: Journal, name: str, columns: Sequence[Column]) -> No
         if column.name not in found:
             raise TraceError.at(path, "column is missing", field=column.name, hint=f"found: {', '.join(found)}")
         kind = found[column.name]
-        right = {"i64": kind.is_integer(), "f64": kind.is_float(), "str": kind == _string()}[column.dtype]
+        right = {"i64": kind.is_integer(), "f64": kind.is_float(), "str": kind == pl.String}[column.dtype]
         if not right:
             raise TraceError.at(path, f"column must be {column.dtype}", field=column.name, value=str(kind))
-
-
-def _string() -> type[pl.String]:
-    import polars as pl
-
-    return pl.String
 
 
 def _versions() -> dict[str, Any]:
