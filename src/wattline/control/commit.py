@@ -75,14 +75,22 @@ def _release_children(s: State, j: int) -> None:
 # ------------------------------------------------------------------ starting
 
 
+@outlined
+def _prepare_class(s: State, j: int) -> int:
+    """Return the rate class a job with a cap joins, with the cap applied."""
+    c = s.base_class[j]
+    if s.cap_w[j] < np.inf:
+        return clocks.open_solo(s, j, s.cap_w[j])
+    clocks.apply_cap(s, c, s.want_cap_w[c])
+    return c
+
+
 @kernel
 def begin_work(s: State, j: int) -> None:
     """Let a job whose nodes are awake begin to work."""
     c = s.base_class[j]
-    if s.cap_w[j] < np.inf:
-        c = clocks.open_solo(s, j, s.cap_w[j])
-    elif s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]:
-        clocks.apply_cap(s, c, s.want_cap_w[c])
+    if s.cap_w[j] < np.inf or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
+        c = _prepare_class(s, j)
     s.status[j] = codes.RUNNING
     clocks.join(s, j, c)
     rate = s.c_rate[c]
@@ -208,9 +216,7 @@ def _stop_work(s: State, j: int) -> None:
 
 
 @kernel
-def finish(s: State, j: int, status: int) -> None:
-    """End a job for good."""
-    _stop_work(s, j)
+def _close(s: State, j: int, status: int) -> None:
     s.status[j] = status
     s.end_s[j] = s.now[0]
     s.n_ended[0] += 1
@@ -219,9 +225,22 @@ def finish(s: State, j: int, status: int) -> None:
 
 
 @outlined
+def _interrupt(s: State, j: int) -> None:
+    """End a segment on a rare path: one shared copy, so that it is compiled once."""
+    _stop_work(s, j)
+
+
+@kernel
+def finish(s: State, j: int, status: int) -> None:
+    """End a job for good."""
+    _stop_work(s, j)
+    _close(s, j, status)
+
+
+@outlined
 def preempt(s: State, j: int) -> None:
     """Stop a job and queue it again with its remaining work."""
-    _stop_work(s, j)
+    _interrupt(s, j)
     s.status[j] = codes.WAITING
     s.preemptions[j] += 1
     queue.append(s, j)
@@ -232,10 +251,11 @@ def preempt(s: State, j: int) -> None:
 def fail(s: State, j: int) -> None:
     """Stop a job that lost a node: queued again if the run says so, otherwise failed."""
     if s.option[OPT_REQUEUE] == 0:
-        finish(s, j, codes.FAILED)
         log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
+        _interrupt(s, j)
+        _close(s, j, codes.FAILED)
         return
-    _stop_work(s, j)
+    _interrupt(s, j)
     s.status[j] = codes.WAITING
     s.restarts[j] += 1
     if s.option[OPT_KEEP_PROGRESS] == 0:

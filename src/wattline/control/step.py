@@ -1,7 +1,7 @@
-"""One control step: state in, actions out. No clock, no file, no socket; the simulator and a real cluster both call it.
+"""One control step: state in, actions out. No clock, no file, no socket; a real cluster calls this once a period.
 
-A pass runs in a fixed order: order → select → guard and start → cap → guard and apply. The actions of the pass, taken
-and refused, are rows ``a_from … a_n - 1`` of the decision log in the state.
+The simulator runs the same pass inside its own loop. This entry point is a module of its own because importing it
+compiles it (or loads it from the cache).
 """
 
 from __future__ import annotations
@@ -10,65 +10,15 @@ from typing import Any
 
 from numba import types
 
-from wattline.control import commit, guard
-from wattline.model import codes, fitindex, queue, running
-from wattline.model.compiled import entry, kernel
-from wattline.model.state import N_PASSES, OPT_DECISIONS, OPT_SORTED, POLICY, State
-
-SLOT = types.FunctionType(POLICY)
-BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
-WAKE = types.int64[::1]
+from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.model.compiled import entry
+from wattline.model.state import State
 
 
-@kernel
-def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> None:
-    """Judge the proposed starts in order, place and start those that pass."""
-    for i in range(n):
-        j = s.p_job[i]
-        cap_w = s.p_cap_w[i]
-        verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w)
-        if verdict == codes.OK:
-            slept = guard.take(s, j, place(s, j, param[codes.PLACE], memory[codes.PLACE]))
-            if slept < 0:
-                verdict = codes.BAD_PLACE
-            else:
-                commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
-        guard.record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
-
-
-@kernel
-def control_pass(s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, param: Any, memory: Any) -> None:
-    """Carry out one pass for everything that happened since the last one."""
-    mask = s.happened[0]
-    s.happened[0] = 0
-    s.counter[N_PASSES] += 1
-    if s.option[OPT_DECISIONS] == 0:
-        s.a_n[0] = 0
-    s.a_from[0] = s.a_n[0]
-    if s.q_len[0] > 0:
-        if wake[codes.ORDER] & mask and order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
-            queue.resort(s)
-        queue.settle_new(s)
-        if wake[codes.SELECT] & mask:
-            if s.option[OPT_SORTED] == 1:
-                if s.est_dirty[0] == 1:
-                    running.refresh_estimates(s)
-                fitindex.keep(s)
-            s.n_stop[0] = 0
-            n = select(s, mask, param[codes.SELECT], memory[codes.SELECT])
-            s.q_new[0] = s.q_tail[0]
-            for i in range(s.n_stop[0]):
-                guard.stop(s, s.stop_job[i])
-            start_proposed(s, n, place, param, memory)
-            queue.tidy(s)
-    if wake[codes.CAP] & mask and cap(s, mask, param[codes.CAP], memory[codes.CAP]) != 0:
-        guard.set_levels(s)
-        guard.set_class_caps(s)
-        guard.set_job_caps(s)
-
-
-@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, BANK, BANK))
-def step(s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, param: Any, memory: Any) -> int:
+@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK))
+def step(
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
+) -> int:
     """Carry out one pass; return the number of actions, taken and refused."""
-    control_pass(s, wake, order, select, place, cap, param, memory)
+    control_pass(s, wake, order, select, place, cap, chores, param, memory)
     return s.a_n[0] - s.a_from[0]

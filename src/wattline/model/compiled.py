@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import operator
 import os
 import shutil
 import sys
@@ -28,7 +29,18 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import NativeValue, box, infer_getattr, lower_getattr_generic, models, register_model, typeof_impl, unbox
+from numba.extending import (
+    NativeValue,
+    box,
+    infer_getattr,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import getitem_arraynd_intp, setitem_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,13 +51,18 @@ JIT = not numba.config.DISABLE_JIT
 # ------------------------------------------------------------------ cache
 
 
+KERNEL_ROOMS = ("model", "physics", "policy", "learn", "control", "sim")
+"""Packages that hold compiled code; a test sees to it that no other module uses a decorator of this one."""
+
+
 def fingerprint() -> str:
-    """Return a hash of every source file of the package: compiled code is only reused while none of them changed."""
+    """Return a hash of every source file that compiled code can come from: it is reused only while none has changed."""
     root = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+    for room in KERNEL_ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -162,26 +179,75 @@ class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
 
 @lower_getattr_generic(RecordType)
 def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, attribute: str) -> Any:
-    """Load an array's descriptor; the loads are invariant, so LLVM may keep a data pointer in a register."""
+    """Load an array's descriptor; the loads are invariant, so LLVM may keep a data pointer in a register.
+
+    Item size and strides follow from the type and the extents, so they need no load.
+    """
     array = record.fields[attribute]
     value_type = context.get_value_type(array)
     address = builder.bitcast(cgutils.pointer_add(builder, pointer, record.offsets[attribute] * 8), value_type.as_pointer())
-    zero = ir.Constant(ir.IntType(32), 0)
 
     def load(*path: int) -> Any:
-        got = builder.load(builder.gep(address, [zero, *[ir.Constant(ir.IntType(32), i) for i in path]]))
+        indices = [ir.Constant(ir.IntType(32), i) for i in (0, *path)]
+        got = builder.load(builder.gep(address, indices, inbounds=True))
         got.set_metadata("invariant.load", builder.module.add_metadata([]))
         return got
 
-    value = ir.Constant(value_type, None)
-    for i in range(5):
-        if i < 2:  # meminfo and parent: never counted, never freed from compiled code
-            continue
-        value = builder.insert_value(value, load(i), i)
-    for i in (5, 6):
-        for d in range(array.ndim):
-            value = builder.insert_value(value, load(i, d), [i, d])
-    return value
+    word = ir.IntType(64)
+    stride = ir.Constant(word, array.step)
+    value = ir.Constant(value_type, None)  # meminfo and parent stay null: never counted, never freed
+    value = builder.insert_value(value, ir.Constant(word, 8), 3)
+    value = builder.insert_value(value, load(4), 4)
+    size = ir.Constant(word, 1)
+    for d in range(array.ndim - 1, -1, -1):
+        extent = load(5, d)
+        value = builder.insert_value(value, extent, [5, d])
+        value = builder.insert_value(value, stride, [6, d])
+        if array.ndim > 1:
+            stride = builder.mul(stride, extent)
+        size = extent if array.ndim == 1 else builder.mul(size, extent)
+    return builder.insert_value(value, size, 2)
+
+
+class FieldArray(types.Array):  # type: ignore[misc]
+    """A field of a record: an array whose single elements are reached without the check for negative indices.
+
+    Half of a kernel's instructions would otherwise be that check. ``boundscheck=True`` restores numba's own access.
+    ``step`` is the distance between elements in bytes: fields of one block are interleaved, so that all that is known of
+    a job lies in a few cache lines.
+    """
+
+    def __init__(self, dtype: Any, ndim: int, *, step: int = 8, readonly: bool = False) -> None:
+        self.step = step
+        super().__init__(dtype, ndim, "C" if step == 8 else "A", readonly=readonly, name=f"field({dtype}, {ndim}d, {step}, {readonly})")
+
+
+register_model(FieldArray)(models.ArrayModel)
+
+
+def _element(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
+    data = builder.extract_value(value, 4)
+    if array.step != 8:
+        index = builder.mul(index, ir.Constant(index.type, array.step // 8), flags=("nsw",))
+    return builder.gep(data, [index], inbounds=True)
+
+
+@lower_builtin(operator.getitem, FieldArray, types.Integer)
+def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array, index = sig.args
+    if array.ndim != 1 or context.enable_boundscheck:
+        return getitem_arraynd_intp(context, builder, sig, args)
+    return builder.load(_element(context, builder, array, *args))
+
+
+@lower_builtin(operator.setitem, FieldArray, types.Integer, types.Any)
+def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array, _index, given = sig.args
+    if array.ndim != 1 or context.enable_boundscheck:
+        return setitem_array(context, builder, sig, args)
+    value = context.cast(builder, args[2], given, array.dtype)
+    builder.store(value, _element(context, builder, array, args[0], args[1]))
+    return context.get_dummy_value()
 
 
 class Record:
@@ -198,8 +264,9 @@ class Record:
         buffer[0] = id(self)
         for name, array in arrays.items():
             expected = self.record_type.fields[name]
-            if not array.flags.c_contiguous or array.dtype != np.dtype(str(expected.dtype)) or array.ndim != expected.ndim:
-                raise TypeError(f"field {name!r} must be C-contiguous {expected}, got {array.dtype} {array.ndim}-d")
+            steps_ok = array.size == 0 or array.strides[-1] == expected.step
+            if array.dtype != np.dtype(str(expected.dtype)) or array.ndim != expected.ndim or not steps_ok:
+                raise TypeError(f"field {name!r} must be {expected}, got {array.dtype} {array.ndim}-d {array.strides}")
             at = self.record_type.offsets[name]
             buffer[at + 2 : at + 5] = (array.size, array.itemsize, array.ctypes.data)
             buffer[at + 5 : at + 5 + array.ndim] = array.shape
@@ -216,16 +283,6 @@ class Record:
         """Return the fields as a dictionary."""
         return {name: getattr(self, name) for name in self.record_type.fields}
 
-    def copy(self) -> Any:
-        """Return a deep copy: nothing shared."""
-        return type(self)(**{name: array.copy() for name, array in self.arrays().items()})
-
-    def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.arrays())
-
-
-def _rebuild(cls: type[Record], arrays: dict[str, npt.NDArray[Any]]) -> Record:
-    return cls(**arrays)
 
 
 def register(cls: type[Record], label: str, fields: dict[str, Any]) -> None:

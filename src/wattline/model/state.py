@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import types
 
 from wattline.model.codes import TL_COLUMNS
-from wattline.model.compiled import Record, register
+from wattline.model.compiled import FieldArray, Record, register
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,12 +23,16 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Field:
-    """Shape (letters of ``Sizes``), unit, meaning; ``fixed`` fields never change during a run."""
+    """Shape (letters of ``Sizes``), unit, meaning; ``fixed`` fields never change during a run.
+
+    Fields of one ``block`` are interleaved in memory: what is touched together lies together.
+    """
 
     shape: str
     unit: str
     meaning: str
     fixed: bool = False
+    block: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,48 +91,48 @@ class State(Record):
     counter: Annotated[_I, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
 
     # -- jobs: what is known from the start
-    submit_s: Annotated[_F, Field("J", "s", "submission time", fixed=True)]
-    work: Annotated[_F, Field("J", "s", "run time at rate 1", fixed=True)]
-    nodes: Annotated[_I, Field("J", "", "nodes the job asks for", fixed=True)]
-    request_s: Annotated[_F, Field("J", "s", "time the user asked for (inf: none)", fixed=True)]
+    submit_s: Annotated[_F, Field("J", "s", "submission time", fixed=True, block="known")]
+    work: Annotated[_F, Field("J", "s", "run time at rate 1", fixed=True, block="known")]
+    nodes: Annotated[_I, Field("J", "", "nodes the job asks for", fixed=True, block="known")]
+    request_s: Annotated[_F, Field("J", "s", "time the user asked for (inf: none)", fixed=True, block="known")]
     user: Annotated[_I, Field("J", "", "user code (-1: unknown)", fixed=True)]
     group: Annotated[_I, Field("J", "", "group code (-1: unknown)", fixed=True)]
     kind: Annotated[_I, Field("J", "", "type code (-1: unknown)", fixed=True)]
-    pool: Annotated[_I, Field("J", "", "node class the job runs on", fixed=True)]
+    pool: Annotated[_I, Field("J", "", "node class the job runs on", fixed=True, block="known")]
     priority: Annotated[_F, Field("J", "", "larger goes first where the order looks at it", fixed=True)]
     after: Annotated[_I, Field("J", "", "job that must end first (-1: none)", fixed=True)]
     think_s: Annotated[_F, Field("J", "s", "pause between that end and entering the queue", fixed=True)]
-    draw_w: Annotated[_F, Field("J", "W", "power per node, uncapped", fixed=True)]
+    draw_w: Annotated[_F, Field("J", "W", "power per node, uncapped", fixed=True, block="known")]
     floor_w: Annotated[_F, Field("J", "W", "power per node at the lowest cap", fixed=True)]
     stretch: Annotated[_F, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True)]
-    base_class: Annotated[_I, Field("J", "", "rate class the job joins unless capped alone", fixed=True)]
-    child: Annotated[_I, Field("J", "", "first job that depends on this one (-1: none)", fixed=True)]
+    base_class: Annotated[_I, Field("J", "", "rate class the job joins unless capped alone", fixed=True, block="known")]
+    child: Annotated[_I, Field("J", "", "first job that depends on this one (-1: none)", fixed=True, block="known")]
     sibling: Annotated[_I, Field("J", "", "next job that depends on the same one (-1: none)", fixed=True)]
 
     # -- jobs: what changes
-    status: Annotated[_I, Field("J", "", "code of wattline.model.codes")]
-    key: Annotated[_F, Field("J", "", "place in the queue: smaller goes first; the order policy writes it")]
-    seq: Annotated[_I, Field("J", "", "number by which the job first entered the queue; breaks ties of key")]
-    slot: Annotated[_I, Field("J", "", "slot of the queue that holds the job (-1: not queued)")]
-    estimate_s: Annotated[_F, Field("J", "s", "estimated run time at rate 1; the learner writes it")]
-    eligible_s: Annotated[_F, Field("J", "s", "when it first entered the queue")]
-    started_s: Annotated[_F, Field("J", "s", "first start (NaN: not yet)")]
-    resumed_s: Annotated[_F, Field("J", "s", "start of the current segment")]
-    end_s: Annotated[_F, Field("J", "s", "end (NaN: not yet)")]
-    ran_s: Annotated[_F, Field("J", "s", "time run in earlier segments")]
-    remaining: Annotated[_F, Field("J", "s", "work left when not running")]
-    v_end: Annotated[_F, Field("J", "s", "virtual time of its class at which it ends")]
-    v_estimate: Annotated[_F, Field("J", "s", "virtual time of its class at which it is estimated to end")]
-    e_start: Annotated[_F, Field("J", "s", "energy clock of its class when the segment began")]
-    energy_j: Annotated[_F, Field("J", "J", "energy of its ended segments")]
-    estimated_end_s: Annotated[_F, Field("J", "s", "estimated end while running")]
-    reserved_s: Annotated[_F, Field("J", "s", "earliest promise a select policy made (inf: none)")]
-    rate_class: Annotated[_I, Field("J", "", "rate class while running")]
-    cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)")]
-    heap_at: Annotated[_I, Field("J", "", "position in its class's heap")]
-    due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)")]
-    held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)")]
-    run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted")]
+    status: Annotated[_I, Field("J", "", "code of wattline.model.codes", block="moving")]
+    key: Annotated[_F, Field("J", "", "place in the queue: smaller goes first; the order policy writes it", block="moving")]
+    seq: Annotated[_I, Field("J", "", "number by which the job first entered the queue; breaks ties of key", block="moving")]
+    slot: Annotated[_I, Field("J", "", "slot of the queue that holds the job (-1: not queued)", block="moving")]
+    estimate_s: Annotated[_F, Field("J", "s", "estimated run time at rate 1; the learner writes it", block="moving")]
+    eligible_s: Annotated[_F, Field("J", "s", "when it first entered the queue", block="moving")]
+    started_s: Annotated[_F, Field("J", "s", "first start (NaN: not yet)", block="moving")]
+    resumed_s: Annotated[_F, Field("J", "s", "start of the current segment", block="moving")]
+    end_s: Annotated[_F, Field("J", "s", "end (NaN: not yet)", block="moving")]
+    ran_s: Annotated[_F, Field("J", "s", "time run in earlier segments", block="moving")]
+    remaining: Annotated[_F, Field("J", "s", "work left when not running", block="moving")]
+    v_end: Annotated[_F, Field("J", "s", "virtual time of its class at which it ends", block="moving")]
+    v_estimate: Annotated[_F, Field("J", "s", "virtual time of its class at which it is estimated to end", block="moving")]
+    e_start: Annotated[_F, Field("J", "s", "energy clock of its class when the segment began", block="moving")]
+    energy_j: Annotated[_F, Field("J", "J", "energy of its ended segments", block="moving")]
+    estimated_end_s: Annotated[_F, Field("J", "s", "estimated end while running", block="moving")]
+    reserved_s: Annotated[_F, Field("J", "s", "earliest promise a select policy made (inf: none)", block="moving")]
+    rate_class: Annotated[_I, Field("J", "", "rate class while running", block="moving")]
+    cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)", block="moving")]
+    heap_at: Annotated[_I, Field("J", "", "position in its class's heap", block="moving")]
+    due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)", block="moving")]
+    held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)", block="moving")]
+    run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted", block="moving")]
     preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
 
@@ -149,7 +153,7 @@ class State(Record):
     ix_job: Annotated[_I, Field("I", "", "job of a leaf (-1: left)")]
     ix_least_s: Annotated[_F, Field("X", "s", "least estimate below a tree cell")]
     ix_width: Annotated[_I, Field("X", "", "least width below a tree cell")]
-    ix_leaf: Annotated[_I, Field("J", "", "leaf of a job within its bucket")]
+    ix_leaf: Annotated[_I, Field("J", "", "leaf of a job within its bucket", block="moving")]
     ix_bucket: Annotated[_I, Field("J", "", "bucket of a job's width", fixed=True)]
 
     # -- running jobs
@@ -299,9 +303,16 @@ FIELDS: dict[str, tuple[Any, Field]] = {
 }
 """Declared fields: name → (dtype, Field)."""
 
+BLOCKS: dict[str, list[str]] = {}
+"""Interleaved fields: block → names in the order of their columns."""
+for _name, (_dtype, _field) in FIELDS.items():
+    if _field.block:
+        BLOCKS.setdefault(_field.block, []).append(_name)
+
 register(State, "State", {
-    name: types.Array(
-        types.float64 if dtype is np.float64 else types.int64, field.shape.count(",") + 1, "C", readonly=field.fixed
+    name: FieldArray(
+        types.float64 if dtype is np.float64 else types.int64, field.shape.count(",") + 1,
+        step=8 * len(BLOCKS[field.block]) if field.block else 8, readonly=field.fixed,
     )
     for name, (dtype, field) in FIELDS.items()
 })  # fmt: skip
@@ -326,8 +337,46 @@ def allocate(sizes: Sizes) -> State:
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
         "level_rate": 1.0, "level_busy": 1.0,
     }  # fmt: skip
-    arrays = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for names in BLOCKS.values():
+        block = _aligned(sizes.J * len(names)).reshape(sizes.J, len(names))
+        for column, name in enumerate(names):
+            arrays[name] = block[:, column].view(FIELDS[name][0])
     for name, (dtype, field) in FIELDS.items():
-        shape = tuple(sizes.letter(letter) for letter in field.shape.split(","))
-        arrays[name] = np.full(shape, nothing[name], dtype=dtype) if name in nothing else np.zeros(shape, dtype=dtype)
+        if name not in arrays:
+            arrays[name] = np.zeros(tuple(sizes.letter(letter) for letter in field.shape.split(",")), dtype=dtype)
+        if name in nothing:
+            arrays[name][...] = nothing[name]
     return State(**arrays)
+
+
+def _aligned(n: int) -> Floats:
+    """Return n zeros that begin at a cache line."""
+    raw = np.zeros(n + 8)
+    shift = (-raw.ctypes.data % 64) // 8
+    return raw[shift : shift + n]
+
+
+def sizes_of(s: State) -> Sizes:
+    """Return the sizes a state was allocated with."""
+    return Sizes(
+        J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
+        K=s.change_s.size, B=s.ix_used.size, D=s.a_time_s.size,
+    )  # fmt: skip
+
+
+def copy_state(s: State) -> State:
+    """Return a deep copy: nothing shared."""
+    twin = allocate(sizes_of(s))
+    for name, array in s.arrays().items():
+        getattr(twin, name)[...] = array
+    return twin
+
+
+def read_only(s: State) -> State:
+    """Return the same state as plain-Python policies see it: arrays they must not write refuse to be written."""
+    views = {}
+    for name, array in s.arrays().items():
+        views[name] = array.view()
+        views[name].flags.writeable = name in PROPOSALS
+    return State(**views)

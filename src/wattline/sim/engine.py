@@ -12,8 +12,9 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit
-from wattline.control.step import BANK, SLOT, WAKE, control_pass
-from wattline.model import codes, nodes, running
+from wattline.control.codes import DUE, RARE
+from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
 from wattline.model.state import (
     N_EVENTS,
@@ -89,68 +90,8 @@ def arrive(s: State, j: int, wake: Any, learn: Any, param: Any, memory: Any) -> 
     return codes.ARRIVAL if commit.submit(s, j) else 0
 
 
-@outlined
-def pop_due(s: State) -> int:
-    """Take the first due job off its heap and act, unless it is a release (an arrival) or a kill (an end).
-
-    Returns the job if its status says that it has to be released or killed, otherwise -1.
-    """
-    j = s.due_job[0]
-    running.clear_due(s, j)
-    if s.status[j] == codes.WAKING:
-        commit.finish_waking(s, j)
-        return -1
-    return j
-
-
-@outlined
-def change_nodes(s: State) -> int:
-    """Apply the next node change; return the bits of what happened."""
-    i = s.change_at[0]
-    s.change_at[0] = i + 1
-    a = s.change_a[i]
-    b = s.change_b[i]
-    kind = s.change_kind[i]
-    if kind == codes.NODES_UP:
-        commit.return_nodes(s, a, b)
-        commit.log_event(s, codes.EV_UP, -1, b - a, float(a))
-    elif kind == codes.NODES_DRAIN:
-        commit.drain_nodes(s, a, b)
-        commit.log_event(s, codes.EV_DRAIN, -1, b - a, float(a))
-    else:
-        commit.log_event(s, codes.EV_DOWN, -1, b - a, float(a))
-        commit.fail_nodes(s, a, b)
-    return codes.NODE
-
-
-@outlined
-def rare_events(s: State, t: float) -> int:
-    """Apply node changes, envelope steps, falling asleep, timers and the tick of an instant; return what happened."""
-    mask = 0
-    while s.change_at[0] < s.change_s.shape[0] and s.change_s[s.change_at[0]] <= t:
-        mask |= change_nodes(s)
-    while s.env_at[0] < s.env_s.shape[0] and s.env_s[s.env_at[0]] <= t:
-        s.limit_w[0] = s.env_w[s.env_at[0]]
-        s.env_at[0] += 1
-        mask |= codes.ENVELOPE
-        commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
-    if s.next_sleep_s[0] <= t:
-        slept = nodes.fall_asleep(s)
-        if slept > 0:
-            commit.log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
-            mask |= codes.NODE
-    for slot in range(s.wake_at_s.shape[0]):
-        if s.wake_at_s[slot] <= t:
-            s.wake_at_s[slot] = np.inf
-            mask |= codes.TIMER
-    if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
-        s.tick_k[0] += 1
-        mask |= codes.TICK
-    return mask
-
-
 @kernel
-def advance(s: State, until_s: float, wake: Any, learn: Any, param: Any, memory: Any) -> int:
+def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param: Any, memory: Any) -> int:
     """Move to the next instant and let its events happen; return what happened as bits, or why there is none."""
     first = clocks.next_class(s)
     t_end = s.c_next_s[first]
@@ -170,27 +111,22 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, param: Any, memory:
     single = s.option[OPT_TIES_EVENT] == 1
     mask = 0
 
-    while t_end <= t:
-        end_job(s, s.heap_job[s.c_heap[first]], codes.FINISHED, wake, learn, param, memory)
-        mask |= codes.END
-        if single:
+    while t_end <= t or (t_rare <= t and s.n_due[0] > 0 and s.due_s[0] <= t):
+        status = codes.FINISHED
+        if t_end <= t:
+            j = s.heap_job[s.c_heap[first]]
+        else:
+            j = chores(s, DUE, param[0], memory[0])
+            status = codes.KILLED
+        if j >= 0:
+            end_job(s, j, status, wake, learn, param, memory)
+            mask |= codes.END
+        if single and s.happened[0] | mask != 0:
             return mask
         first = clocks.next_class(s)
         t_end = s.c_next_s[first]
     if t_rare <= t:
-        while s.n_due[0] > 0 and s.due_s[0] <= t:
-            j = pop_due(s)
-            if j >= 0:
-                if s.status[j] == codes.HELD:
-                    commit.enter_queue(s, j)
-                    mask |= codes.ARRIVAL
-                else:
-                    commit.log_event(s, codes.EV_KILL, j, s.nodes[j], clocks.virtual_now(s, s.rate_class[j]))
-                    end_job(s, j, codes.KILLED, wake, learn, param, memory)
-                    mask |= codes.END
-                if single:
-                    return mask
-        mask |= rare_events(s, t)
+        mask |= chores(s, RARE, param[0], memory[0])
     while t_arrival <= t:
         s.n_arrived[0] = i + 1
         mask |= arrive(s, i, wake, learn, param, memory)
@@ -200,9 +136,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, param: Any, memory:
         t_arrival = s.submit_s[i] if i < s.submit_s.shape[0] else np.inf
     if s.n_due[0] > 0 and s.due_s[0] <= t:  # jobs released by an end of this very instant
         while s.n_due[0] > 0 and s.due_s[0] <= t and s.status[s.due_job[0]] == codes.HELD:
-            j = pop_due(s)
-            commit.enter_queue(s, j)
-            mask |= codes.ARRIVAL
+            chores(s, DUE, param[0], memory[0])
     return mask
 
 
@@ -294,10 +228,10 @@ ADVANCE_ONLY, PASS_ONLY = -1, -2
 """Values of ``max_events`` that run one half of an instant: what happens, or the pass."""
 
 
-@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64))
+@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64))
 def run(
-    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, param: Any, memory: Any,
-    until_s: float, max_events: int,
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, chores: Any, param: Any,
+    memory: Any, until_s: float, max_events: int,
 ) -> int:  # fmt: skip
     """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
     budget = max_events
@@ -308,7 +242,7 @@ def run(
             budget -= 1
             if logs_full(s):
                 return codes.LOG_FULL
-            mask = advance(s, until_s, wake, learn, param, memory)
+            mask = advance(s, until_s, wake, learn, chores, param, memory)
             if mask == NOTHING_LEFT:
                 return codes.DONE if s.n_ended[0] == s.submit_s.shape[0] else codes.STUCK
             if mask == AFTER_UNTIL:
@@ -320,7 +254,7 @@ def run(
         if s.happened[0] != 0:
             mask = s.happened[0]
             started = s.counter[N_STARTS]
-            control_pass(s, wake, order, select, place, cap, param, memory)
+            control_pass(s, wake, order, select, place, cap, chores, param, memory)
             if s.option[OPT_TIMELINE] == 1:
                 log_timeline(s)
             if bad_timer(s):
