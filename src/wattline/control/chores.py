@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, DUE, RARE, RESORT, STOPS
-from wattline.model import codes, nodes, queue, running
+from wattline.control.codes import CAPS, DUE, RARE, RESORT, STOPS, TIDY
+from wattline.model import codes, fitindex, nodes, queue, running
 from wattline.model.compiled import entry, outlined
-from wattline.model.state import POLICY, State
+from wattline.model.state import OPT_SORTED, POLICY, State
 
 
 @outlined
@@ -80,6 +80,21 @@ def rare_events(s: State) -> int:
     return mask
 
 
+@outlined
+def tidy(s: State) -> None:
+    """Bring queue, backfill index and estimated ends in order before a pass."""
+    if queue.is_sparse(s):
+        queue.compact(s)
+    queue.settle_new(s)
+    if s.option[OPT_SORTED] == 1:
+        if s.est_dirty[0] == 1:
+            running.refresh_estimates(s)
+        if s.ix_on[0] == 0 and s.q_len[0] >= fitindex.DEEP:
+            fitindex.build(s)
+        elif s.q_len[0] < fitindex.DEEP // 4:
+            s.ix_on[0] = 0
+
+
 @entry(POLICY)
 def chores(s: State, what: int, param: Any, memory: Any) -> int:
     """Do one rare thing; what it returns depends on which."""
@@ -90,6 +105,8 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
     if what == STOPS:
         for i in range(s.n_stop[0]):
             guard.stop(s, s.stop_job[i])
+    elif what == TIDY:
+        tidy(s)
     elif what == RESORT:
         queue.resort(s)
     elif what == CAPS:

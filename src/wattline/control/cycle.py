@@ -11,8 +11,8 @@ from typing import Any
 from numba import types
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, RESORT, STOPS
-from wattline.model import codes, fitindex, queue, running
+from wattline.control.codes import CAPS, RESORT, STOPS, TIDY
+from wattline.model import codes, fitindex, queue
 from wattline.model.compiled import kernel
 from wattline.model.state import N_PASSES, OPT_DECISIONS, OPT_SORTED, POLICY, State
 
@@ -38,6 +38,14 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
 
 
 @kernel
+def needs_tidying(s: State) -> bool:
+    """Tell whether the queue, the backfill index or the estimated ends have to be brought in order before select."""
+    if s.option[OPT_SORTED] == 1 and (s.est_dirty[0] == 1 or fitindex.is_due(s)):
+        return True
+    return queue.is_sparse(s) or not queue.is_settled(s)
+
+
+@kernel
 def control_pass(
     s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
 ) -> None:
@@ -51,18 +59,14 @@ def control_pass(
     if s.q_len[0] > 0:
         if wake[codes.ORDER] & mask and order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
             chores(s, RESORT, param[0], memory[0])
-        queue.settle_new(s)
+        if needs_tidying(s):
+            chores(s, TIDY, param[0], memory[0])
         if wake[codes.SELECT] & mask:
-            if s.option[OPT_SORTED] == 1:
-                if s.est_dirty[0] == 1:
-                    running.refresh_estimates(s)
-                fitindex.keep(s)
             s.n_stop[0] = 0
             n = select(s, mask, param[codes.SELECT], memory[codes.SELECT])
             s.q_new[0] = s.q_tail[0]
             if s.n_stop[0] > 0:
                 chores(s, STOPS, param[0], memory[0])
             start_proposed(s, n, place, param, memory)
-            queue.tidy(s)
     if wake[codes.CAP] & mask and cap(s, mask, param[codes.CAP], memory[codes.CAP]) != 0:
         chores(s, CAPS, param[0], memory[0])

@@ -93,13 +93,9 @@ def build(s: State) -> None:
 
 
 @kernel
-def keep(s: State) -> None:
-    """Build or drop the index as the queue grows or shrinks."""
-    if s.ix_on[0] == 0:
-        if s.q_len[0] >= DEEP:
-            build(s)
-    elif s.q_len[0] < DEEP // 4:
-        s.ix_on[0] = 0
+def is_due(s: State) -> bool:
+    """Tell whether the queue has become deep enough to build the index, or shallow enough to drop it."""
+    return s.q_len[0] >= DEEP if s.ix_on[0] == 0 else s.q_len[0] < DEEP // 4
 
 
 @kernel

@@ -20,8 +20,6 @@ def before(s: State, a: int, b: int) -> bool:
 @kernel
 def append(s: State, j: int) -> None:
     """Put a job behind all others; ``settle_new`` moves it to its place once its key is known."""
-    if s.q_tail[0] >= s.queue.shape[0]:
-        compact(s)
     tail = s.q_tail[0]
     s.queue[tail] = j
     s.slot[j] = tail
@@ -71,23 +69,35 @@ def compact(s: State) -> None:
 
 
 @kernel
-def tidy(s: State) -> None:
-    """Squeeze the holes out when they outnumber the jobs."""
-    if s.q_tail[0] - s.q_head[0] > 2 * s.q_len[0] + 64:
-        compact(s)
+def is_sparse(s: State) -> bool:
+    """Tell whether holes outnumber the jobs, or slots run short (each pass may append every job once)."""
+    return s.q_tail[0] - s.q_head[0] > 2 * s.q_len[0] + 64 or s.q_tail[0] > s.queue.shape[0] - s.status.shape[0]
 
 
 @kernel
-def settle_new(s: State) -> None:
-    """Move the jobs that entered since the last pass to the places their keys ask for."""
+def is_settled(s: State) -> bool:
+    """Tell whether the jobs that entered since the last pass stand where their keys ask for."""
+    last = -1
     for i in range(max(s.q_new[0], s.q_head[0] + 1), s.q_tail[0]):
         j = s.queue[i]
         if j >= 0:
-            last = i - 1
-            while last > s.q_head[0] and s.queue[last] < 0:
-                last -= 1
-            if s.queue[last] >= 0 and before(s, j, s.queue[last]):
-                _insert_left(s, j, i)
+            if last < 0:
+                at = i - 1
+                while at > s.q_head[0] and s.queue[at] < 0:
+                    at -= 1
+                last = s.queue[at]
+            if last >= 0 and before(s, j, last):
+                return False
+            last = j
+    return True
+
+
+@outlined
+def settle_new(s: State) -> None:
+    """Move the jobs that entered since the last pass to the places their keys ask for."""
+    for i in range(max(s.q_new[0], s.q_head[0] + 1), s.q_tail[0]):
+        if s.queue[i] >= 0:
+            _insert_left(s, s.queue[i], i)
 
 
 @outlined
@@ -98,6 +108,8 @@ def _insert_left(s: State, j: int, i: int) -> None:
         if other >= 0 and before(s, other, j):
             break
         p -= 1
+    if p == i:
+        return
     for x in range(i, p, -1):
         other = s.queue[x - 1]
         s.queue[x] = other

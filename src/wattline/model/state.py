@@ -55,7 +55,7 @@ class Sizes:
             return int(name)
         derived = {
             "R": min(self.J, self.N) + 1,  # jobs that can run at once
-            "Q": self.J + 64,  # slots of the queue
+            "Q": 2 * self.J + 64,  # slots of the queue
             "H": self.J + self.C,  # room for the heaps of all rate classes
             "W": 2 * _power_of_two(self.C),  # winner tree over rate classes
             "X": 4 * self.J + 4 * self.B,  # trees of the backfill index

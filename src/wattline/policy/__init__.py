@@ -1,1 +1,45 @@
-"""Choices now."""
+"""Choices now: one mechanism a file, in five families; a user's policy enters by the same door.
+
+================  =====================================================================
+slot              mechanisms
+================  =====================================================================
+order             fcfs, lcfs, shortest, longest, priority, wfp
+select            in-order, first-fit, easy, backfill-by-end, conservative, reselect
+place             lowest
+cap               none, randomized, count-hysteresis, workload-hysteresis
+================  =====================================================================
+
+``wattline policies`` prints the table with parameters, from the code. Learners (estimates) live in ``wattline.learn``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wattline.model.mechanism import Memory, Mechanism, policy
+
+__all__ = ["Memory", "builtin", "policy"]
+
+
+def builtin() -> list[Mechanism]:
+    """Return all built-in policy mechanisms, in the order of the table."""
+    from wattline.policy.cap import none
+    from wattline.policy.order import keys
+    from wattline.policy.place import lowest
+    from wattline.policy.select import easy, in_order
+
+    return [
+        keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
+        in_order.in_order, in_order.first_fit, easy.easy,
+        lowest.lowest, none.none,
+    ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Offer ``policy`` and ``Memory`` to users' files without importing numba with every ``import wattline.policy``."""
+    if name in ("policy", "Memory"):
+        from wattline.model import mechanism
+
+        return getattr(mechanism, name)
+    raise AttributeError(name)

@@ -1,0 +1,196 @@
+"""Run a simulation from Python: slices of compiled time, logs emptied in between, interrupts and progress served."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.control import bridge
+from wattline.control.compile import callable_for
+from wattline.errors import PoisonedError, RunError, StuckError
+from wattline.model import codes
+from wattline.model.cluster import Cluster
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import N_REFUSED, State, read_only
+from wattline.sim.setup import Options, prepare
+
+SLICE_INSTANTS = 100_000
+"""Instants simulated between two looks at Ctrl-C and the progress bar (about 50 ms)."""
+
+Progress = Callable[[int, int], None]
+"""Called with (jobs ended, jobs in all)."""
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The mechanism of every slot and the parameters given for it."""
+
+    order: Mechanism
+    select: Mechanism
+    place: Mechanism
+    cap: Mechanism
+    learn: Mechanism
+    params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """slot → parameter → value"""
+
+    def slots(self) -> tuple[Mechanism, ...]:
+        """Return the mechanisms in the order of the slots."""
+        return (self.order, self.select, self.place, self.cap, self.learn)
+
+
+@dataclass
+class Result:
+    """What a run leaves behind: the state at its end and the logs."""
+
+    jobs: JobTable
+    cluster: Cluster
+    policies: Policies
+    options: Options
+    state: State
+    logs: dict[str, npt.NDArray[Any]]
+    notes: tuple[tuple[str, str, int, str], ...]
+    stopped: str
+    wall_s: float
+    seed: int = 0
+
+
+class Simulation:
+    """A run that can be carried on: ``run`` until nothing is left, or half-instants for those who watch closely."""
+
+    def __init__(
+        self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options | None = None, *, seed: int = 0
+    ) -> None:
+        self.jobs, self.cluster, self.policies, self.seed = jobs, cluster, policies, seed
+        self.options = options or Options()
+        prepared = prepare(jobs, cluster, policies.slots(), self.options)
+        self.state, self.notes = prepared.state, prepared.notes
+        self._chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _LOGS}
+        self._poisoned = False
+        self._bind()
+
+    def _bind(self) -> None:
+        """Fix the arguments of the compiled loop: callables, parameters (the last one is the bridge's handle), memory."""
+        s = self.state
+        users = int(s.user.max(initial=-1)) + 1
+        self.wake = np.array([m.wake for m in self.policies.slots()], dtype=np.int64)
+        param, memory = [], []
+        for m in self.policies.slots():
+            given = self.policies.params.get(m.slot, {})
+            param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
+            memory.append(np.zeros(m.memory.size(jobs=len(self.jobs), running=s.running.size, users=users)))
+        self.param, self.memory = tuple(param), tuple(memory)
+        self.functions = tuple(callable_for(m) for m in self.policies.slots())
+
+    def __enter__(self) -> Simulation:
+        self._handles = []
+        for i, m in enumerate(self.policies.slots()):
+            if not m.builtin and not m.compiled:
+                handle = bridge.connect(m.function, read_only(self.state), self.param[i], self.memory[i], m.name)
+                self.param[i][-1] = handle
+                self._handles.append(handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._handles:
+            bridge.disconnect(handle)
+
+    def advance(self, max_instants: int) -> int:
+        """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
+        from wattline.control.chores import chores
+        from wattline.sim.engine import run
+
+        if self._poisoned:
+            raise PoisonedError("this run was left half-way by an error and cannot be carried on")
+        try:
+            code = run(
+                self.state, self.wake, *self.functions, chores, self.param, self.memory, float(self.options.until_s),
+                max_instants,
+            )  # fmt: skip
+        except BaseException:
+            self._poisoned = True
+            raise
+        if code == codes.LOG_FULL:
+            self.empty_logs()
+        return int(code)
+
+    def empty_logs(self) -> None:
+        """Move what the state's logs hold to Python."""
+        s = self.state
+        for name, (counter, arrays) in _LOGS.items():
+            n = int(getattr(s, counter)[0])
+            if name == "decision" and not self.options.decisions:
+                n = 0
+            for array in arrays:
+                if n:
+                    self._chunks[name].append(getattr(s, array)[:n].copy())
+            getattr(s, counter)[0] = 0
+        s.a_from[0] = 0
+
+    def run(self, progress: Progress | None = None) -> Result:
+        """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated."""
+        began = time.perf_counter()
+        stopped = "done"
+        with self:
+            try:
+                code = codes.BUDGET
+                while code in (codes.BUDGET, codes.LOG_FULL):
+                    code = self.advance(SLICE_INSTANTS)
+                    if progress is not None:
+                        progress(int(self.state.n_ended[0]), len(self.jobs))
+                self._explain(code)
+                stopped = "until" if code == codes.UNTIL else "done"
+            except KeyboardInterrupt:
+                stopped = "interrupted"
+        self.empty_logs()
+        return Result(
+            self.jobs, self.cluster, self.policies, self.options, self.state, self._logs(), self.notes, stopped,
+            time.perf_counter() - began, self.seed,
+        )  # fmt: skip
+
+    def _logs(self) -> dict[str, npt.NDArray[Any]]:
+        logs = {}
+        for name, (_, arrays) in _LOGS.items():
+            for i, array in enumerate(arrays):
+                pieces = self._chunks[name][i :: len(arrays)]
+                logs[array] = np.concatenate(pieces) if pieces else getattr(self.state, array)[:0].copy()
+        return logs
+
+    def _explain(self, code: int) -> None:
+        """Raise what a bad end means, naming the policy and the job."""
+        s = self.state
+        if code == codes.STUCK:
+            head = int(s.queue[s.q_head[0]]) if s.q_len[0] else int(np.argmax(s.status == codes.HELD))
+            raise StuckError(
+                f"at {s.now[0]:g} s {int(s.q_len[0])} jobs wait, nothing runs and nothing is left to happen: select policy "
+                f"{self.policies.select.name!r} does not start job {self.jobs.job_id[head]} ({self.jobs.nodes[head]} nodes; "
+                f"{int(s.free.sum())} are free, {int(s.counter[N_REFUSED])} proposals were refused)"
+            )
+        if code == codes.BAD_TIMER:
+            slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > s.now[0])
+            name = self.policies.slots()[slot].name
+            raise RunError(
+                f"policy {name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
+            )
+
+
+_LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "decision": ("a_n", ("a_time_s", "a_kind", "a_job", "a_nodes", "a_cap_w", "a_why", "a_verdict")),
+    "event": ("ev_n", ("ev_time_s", "ev_kind", "ev_job", "ev_nodes", "ev_value")),
+    "timeline": ("tl_n", ("timeline",)),
+    "placement": ("px_n", ("px", "px_s")),
+}
+"""Logs of the state: name → (its row counter, its arrays)."""
+
+
+def simulate(
+    jobs: JobTable, cluster: Cluster, policies: Policies, options: Options | None = None, *, seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:  # fmt: skip
+    """Simulate a workload on a cluster under the given policies."""
+    return Simulation(jobs, cluster, policies, options, seed=seed).run(progress)
