@@ -1,0 +1,239 @@
+"""From a finished or interrupted run to the frames and the manifest of its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.model import codes
+from wattline.model.jobs import Floats, Ints
+from wattline.model.state import State
+from wattline.sim.simulate import Result
+from wattline.traces.journal import STATUSES, Coded
+
+Columns = dict[str, Any]
+
+_STATUS = np.full(len(codes.STATUS_NAMES), STATUSES.index("unfinished"))
+for _name in ("finished", "killed", "failed", "rejected"):
+    _STATUS[codes.STATUS_NAMES.index(_name)] = STATUSES.index(_name)
+
+_EVENT_NAMES = (*codes.EVENT_NAMES, "submit", "start", "end", "reject")
+_SUBMIT, _START, _END, _REJECT = range(len(codes.EVENT_NAMES), len(_EVENT_NAMES))
+_BEFORE_ARRIVALS = np.isin(
+    np.arange(len(codes.EVENT_NAMES)),
+    [codes.EV_KILL, codes.EV_FAIL, codes.EV_REQUEUE, codes.EV_DOWN, codes.EV_UP, codes.EV_DRAIN, codes.EV_LIMIT, codes.EV_SLEEP],
+)  # fmt: skip
+_SLOT_OF_ACTION = np.array([0, 2, 1, 1])
+_SLOTS = ("select", "cap", "stop")
+
+
+def frames(result: Result) -> dict[str, Columns]:
+    """Return the tables of a run as ``traces.journal.write_journal`` takes them; jobs still running are counted up to now."""
+    s = result.state
+    running_j = running_energy_j(s)
+    placements = _placements(result)
+    return {
+        "jobs": _jobs(result, running_j, placements),
+        "placements": {**placements, "job_id": result.jobs.job_id[placements["job_id"]]},
+        "events": _events(result),
+        "timeline": _timeline(result),
+        "decisions": _decisions(result),
+        "classes": _classes(result, running_j),
+    }
+
+
+def running_energy_j(s: State) -> Floats:
+    """Return what every job that works now has drawn in its current segment; waking nodes are accounted elsewhere."""
+    c = s.rate_class
+    clock = s.c_e0[c] + s.c_power[c] * (s.now[0] - s.c_t0[c])
+    joules: Floats = np.where(s.status == codes.RUNNING, s.nodes * s.draw_w * (clock - s.e_start), 0.0)
+    return joules
+
+
+def _jobs(result: Result, running_j: Floats, placements: Columns) -> Columns:
+    s, jobs = result.state, result.jobs
+    held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)
+    segment_s = np.where(held, s.now[0] - s.resumed_s, 0.0)
+    waking_j = np.where(s.status == codes.WAKING, s.nodes * s.max_w[s.pool] * segment_s, 0.0)
+    started = ~np.isnan(s.started_s)
+    runtime_s = np.where(started, _held_s(s, s.ran_s + segment_s, placements), np.nan)
+    texts = {
+        column: Coded(getattr(jobs, column), getattr(jobs, names))
+        for column, names in (("user", "users"), ("group", "groups"), ("kind", "kinds"), ("partition", "partitions"))
+    }
+    return {
+        "job_id": jobs.job_id, "submit_s": jobs.submit_s, "eligible_s": s.eligible_s, "start_s": s.started_s,
+        "end_s": s.end_s, "nodes": jobs.nodes, "request_s": jobs.request_s, "estimate_s": s.estimate_s,
+        "work_s": jobs.work_s, **texts, "status": Coded(_STATUS[s.status], STATUSES),
+        "wait_s": s.started_s - s.eligible_s, "runtime_s": runtime_s,
+        "energy_j": np.where(started, s.energy_j + running_j + waking_j, np.nan),
+        "preemptions": s.preemptions, "restarts": s.restarts,
+    }  # fmt: skip
+
+
+def _held_s(s: State, last_s: Floats, placements: Columns) -> Floats:
+    """Return the seconds that jobs held nodes: what a restarted job lost is in the placements only."""
+    again = s.restarts > 0
+    if not again.any():
+        return last_s
+    mine = again[placements["job_id"]]
+    end_s = np.where(np.isnan(placements["end_s"][mine]), s.now[0], placements["end_s"][mine])
+    rows = np.column_stack([placements["job_id"][mine], placements["start_s"][mine], end_s])
+    segments = np.unique(rows, axis=0)  # a segment has a row for each of its extents
+    held = np.bincount(segments[:, 0].astype(np.int64), segments[:, 2] - segments[:, 1], minlength=len(last_s))
+    return np.where(again, np.maximum(held, last_s), last_s)
+
+
+def _placements(result: Result) -> Columns:
+    """Return the extents that jobs held, with job rows instead of numbers; those still held have no end."""
+    s, px, px_s = result.state, result.logs["px"], result.logs["px_s"]
+    job, first, count = [px[:, 0]], [px[:, 1]], [px[:, 2]]
+    start = [px_s[:, 0]]
+    if result.options.placements:
+        who = np.flatnonzero((s.status == codes.RUNNING) | (s.status == codes.WAKING))
+        x = s.held[who]
+        while x.size:
+            job.append(who)
+            first.append(s.hx_a[x])
+            count.append(s.hx_b[x] - s.hx_a[x])
+            start.append(s.resumed_s[who])
+            x = s.hx_next[x]
+            who, x = who[x >= 0], x[x >= 0]
+    open_ended = sum(len(part) for part in job[1:])
+    return {
+        "job_id": np.concatenate(job), "first_node": np.concatenate(first), "count": np.concatenate(count),
+        "start_s": np.concatenate(start), "end_s": np.concatenate([px_s[:, 1], np.full(open_ended, np.nan)]),
+    }  # fmt: skip
+
+
+def _events(result: Result) -> Columns:
+    """Return what happened in order of time; within an instant: ends, node changes, arrivals, starts."""
+    s, logs = result.state, result.logs
+    arrived = int(s.n_arrived[0])
+    rejected = s.status == codes.REJECTED
+    ended = s.status == codes.FINISHED
+    at_once = ended & (s.end_s == s.started_s)
+    early = _BEFORE_ARRIVALS[logs["ev_kind"]]
+    pieces = [
+        _job_events(s.end_s, ended & ~at_once, _END, s.nodes),
+        _logged(logs, early),
+        _job_events(s.submit_s, np.arange(len(s.submit_s)) < arrived, _SUBMIT, s.nodes),
+        _job_events(s.submit_s, rejected & (np.arange(len(s.submit_s)) < arrived), _REJECT, s.nodes),
+        _job_events(s.started_s, ~np.isnan(s.started_s), _START, s.nodes),
+        _logged(logs, ~early),
+        _job_events(s.end_s, at_once, _END, s.nodes),
+    ]
+    time_s, kind, job, nodes, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    order = np.argsort(time_s, kind="stable")
+    job = job[order]
+    return {
+        "time_s": time_s[order],
+        "event": Coded(kind[order], _EVENT_NAMES),
+        "job_id": np.where(job >= 0, result.jobs.job_id[job], -1),
+        "nodes": nodes[order],
+        "value": value[order],
+    }
+
+
+def _job_events(time_s: Floats, mask: npt.NDArray[np.bool_], kind: int, nodes: Ints) -> tuple[Any, ...]:
+    job = np.flatnonzero(mask)
+    return time_s[job], np.full(job.size, kind), job, nodes[job], np.full(job.size, np.nan)
+
+
+def _logged(logs: Mapping[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -> tuple[Any, ...]:
+    nodes = logs["ev_nodes"][mask]
+    return (
+        logs["ev_time_s"][mask],
+        logs["ev_kind"][mask],
+        logs["ev_job"][mask],
+        np.where(nodes > 0, nodes, -1),
+        logs["ev_value"][mask],
+    )
+
+
+def _timeline(result: Result) -> Columns:
+    rows = result.logs["timeline"]
+    if len(rows):  # a log emptied within an instant leaves two rows of it: the later one counts
+        rows = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]  # noqa: FBT003
+    start_s = float(result.state.start_s[0])
+    if not len(rows) or rows[0, codes.TL_TIME] > start_s:
+        rows = np.vstack([_untouched(result, start_s), rows])
+    busy, asleep, down = (rows[:, c].astype(np.int64) for c in (codes.TL_BUSY, codes.TL_ASLEEP, codes.TL_DOWN))
+    return {
+        "time_s": rows[:, codes.TL_TIME], "power_w": rows[:, codes.TL_POWER], "busy_nodes": busy,
+        "idle_nodes": result.cluster.nodes - busy - asleep - down, "asleep_nodes": asleep, "down_nodes": down,
+        "queued_jobs": rows[:, codes.TL_QUEUED].astype(np.int64), "running_jobs": rows[:, codes.TL_RUNNING].astype(np.int64),
+        "limit_w": rows[:, codes.TL_LIMIT], "rate": rows[:, codes.TL_RATE], "backlog": rows[:, codes.TL_BACKLOG],
+    }  # fmt: skip
+
+
+def _untouched(result: Result, start_s: float) -> Floats:
+    """Return the row of a machine to which nothing has happened yet."""
+    row = np.zeros(codes.TL_COLUMNS)
+    row[codes.TL_TIME] = start_s
+    row[codes.TL_POWER] = sum(c.count * (c.levels[-1].idle_w if c.levels else c.idle_w) for c in result.cluster.classes)
+    in_force = [watts for t, watts in sorted(result.options.limit_w) if t <= start_s]
+    row[codes.TL_LIMIT] = in_force[-1] if in_force else np.inf
+    first = result.cluster.classes[0]
+    row[codes.TL_RATE] = first.levels[-1].rate if first.levels else 1.0
+    row[codes.TL_BACKLOG] = 0.0 if result.options.backlog else np.nan
+    return row
+
+
+def _decisions(result: Result) -> Columns:
+    logs, n = result.logs, len(result.jobs)
+    kind, row = logs["a_kind"], logs["a_job"]
+    # the rows of caps and levels carry a class, unless the policy caps single jobs only
+    caps_jobs = result.policies.cap.solo_caps and not result.policies.cap.caps
+    of_job = (kind == codes.ACT_START) | (kind == codes.ACT_STOP) | ((kind == codes.ACT_CAP) & caps_jobs)
+    known = of_job & (row >= 0) & (row < n)
+    why = np.clip(logs["a_why"], 0, len(codes.WHY_NAMES) - 1)
+    return {
+        "time_s": logs["a_time_s"],
+        "slot": Coded(_SLOT_OF_ACTION[kind], _SLOTS),
+        "job_id": np.where(known, result.jobs.job_id[np.where(known, row, 0)], -1),
+        "nodes": logs["a_nodes"],
+        "cap_w": np.where(np.isfinite(logs["a_cap_w"]), logs["a_cap_w"], np.nan),
+        "why": Coded(why, codes.WHY_NAMES),
+        "verdict": Coded(logs["a_verdict"], codes.VERDICT_NAMES),
+    }
+
+
+def _classes(result: Result, running_j: Floats) -> Columns:
+    s, classes = result.state, result.cluster.classes
+    busy_j = s.node_j[:, 0] + np.bincount(s.pool, running_j, minlength=len(classes))
+    return {
+        "node_class": [c.name for c in classes], "nodes": np.array([c.count for c in classes]), "busy_energy_j": busy_j,
+        "idle_energy_j": s.node_j[:, 1], "sleep_energy_j": s.node_j[:, 2], "boot_energy_j": s.node_j[:, 3],
+        "busy_node_s": s.node_s[:, 0], "idle_node_s": s.node_s[:, 1], "asleep_node_s": s.node_s[:, 2],
+        "down_node_s": s.node_s[:, 3],
+    }  # fmt: skip
+
+
+def manifest(
+    result: Result, *, name: str, source: str, notes: Sequence[Mapping[str, Any]] = (), scenario: str = "",
+    scenario_sha256: str = "", trace_sha256: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """Return the manifest of a run; versions and the time of writing are added when it is written."""
+    s, cluster = result.state, result.cluster
+    said = [dict(zip(("action", "reason", "count", "example"), note, strict=True)) for note in result.notes]
+    energy = s.node_j.sum(axis=0)
+    energy[0] += running_energy_j(s).sum()
+    return {
+        "seed": result.seed, "scenario_sha256": scenario_sha256, "scenario": scenario, "name": name,
+        "policies": {m.slot: m.name for m in result.policies.slots()},
+        "parameters": {m.slot: dict(result.policies.params.get(m.slot, {})) for m in result.policies.slots()},
+        "ties": result.options.ties, "kill": result.options.kill,
+        "cluster": {
+            "name": cluster.name, "nodes": cluster.nodes,
+            "classes": [{"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes],
+        },
+        "trace": {"source": source, "sha256": trace_sha256, "notes": [*notes, *said]},
+        "start_s": float(s.start_s[0]), "end_s": float(s.now[0]), "wall_s": result.wall_s,
+        "totals": {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
+        | {"total_j": float(energy.sum())},
+        "stopped": result.stopped,
+    }  # fmt: skip
