@@ -77,12 +77,27 @@ def rare_events(s: State) -> int:
     if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
         s.tick_k[0] += 1
         mask |= codes.TICK
+    set_schedule(s)
     return mask
+
+
+@outlined
+def set_schedule(s: State) -> None:
+    """Note the time of the next envelope step, node change or tick."""
+    t = np.inf
+    if s.tick_s[0] < np.inf:
+        t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
+    if s.env_at[0] < s.env_s.shape[0]:
+        t = min(t, s.env_s[s.env_at[0]])
+    if s.change_at[0] < s.change_s.shape[0]:
+        t = min(t, s.change_s[s.change_at[0]])
+    s.schedule_s[0] = t
 
 
 @outlined
 def tidy(s: State) -> None:
     """Bring queue, backfill index and estimated ends in order before a pass."""
+    s.untidy[0] = 0
     if queue.is_sparse(s):
         queue.compact(s)
     queue.settle_new(s)

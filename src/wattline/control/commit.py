@@ -152,11 +152,11 @@ def _end_waking(s: State, j: int) -> None:
 @kernel
 def _log_placement(s: State, j: int, a: int, b: int) -> None:
     n = s.px_n[0]
-    s.px[n, 0] = j
-    s.px[n, 1] = a
-    s.px[n, 2] = b - a
-    s.px_s[n, 0] = s.resumed_s[j]
-    s.px_s[n, 1] = s.now[0]
+    s.px_job[n] = j
+    s.px_first[n] = a
+    s.px_count[n] = b - a
+    s.px_from_s[n] = s.resumed_s[j]
+    s.px_until_s[n] = s.now[0]
     s.px_n[0] = n + 1
 
 

@@ -12,9 +12,9 @@ from numba import types
 
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, RESORT, STOPS, TIDY
-from wattline.model import codes, fitindex, queue
+from wattline.model import codes
 from wattline.model.compiled import kernel
-from wattline.model.state import N_PASSES, OPT_DECISIONS, OPT_SORTED, POLICY, State
+from wattline.model.state import N_PASSES, OPT_DECISIONS, POLICY, State
 
 SLOT = types.FunctionType(POLICY)
 BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
@@ -38,14 +38,6 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
 
 
 @kernel
-def needs_tidying(s: State) -> bool:
-    """Tell whether the queue, the backfill index or the estimated ends have to be brought in order before select."""
-    if s.option[OPT_SORTED] == 1 and (s.est_dirty[0] == 1 or fitindex.is_due(s)):
-        return True
-    return queue.is_sparse(s) or not queue.is_settled(s)
-
-
-@kernel
 def control_pass(
     s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
 ) -> None:
@@ -57,9 +49,11 @@ def control_pass(
         s.a_n[0] = 0
     s.a_from[0] = s.a_n[0]
     if s.q_len[0] > 0:
-        if wake[codes.ORDER] & mask and order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
-            chores(s, RESORT, param[0], memory[0])
-        if needs_tidying(s):
+        if wake[codes.ORDER] & mask:
+            s.untidy[0] = 1
+            if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
+                chores(s, RESORT, param[0], memory[0])
+        if s.untidy[0] == 1:
             chores(s, TIDY, param[0], memory[0])
         if wake[codes.SELECT] & mask:
             s.n_stop[0] = 0

@@ -52,10 +52,11 @@ def take(s: State, j: int, rows: int) -> int:
     for i in range(rows):
         a = s.place_a[i]
         b = s.place_b[i]
-        if not nodes.is_free(s, p, a, b):
+        got = nodes.take(s, p, a, b)
+        if got < 0:
             _give_back(s, j)
             return -1
-        slept += nodes.carve(s, p, a, b)
+        slept += got
         nodes.hold(s, j, a, b)
         count += b - a
     if count != s.nodes[j]:
@@ -181,3 +182,4 @@ def _move_class(s: State, j: int, cap_w: float) -> None:
         clocks.apply_cap(s, target, s.want_cap_w[target])
     clocks.join(s, j, target)
     s.est_dirty[0] = 1
+    s.untidy[0] = 1

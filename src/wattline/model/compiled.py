@@ -40,7 +40,7 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import getitem_arraynd_intp, setitem_array
+from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -241,7 +241,13 @@ class FieldArray(types.Array):  # type: ignore[misc]
 
     def __init__(self, dtype: Any, ndim: int, *, step: int = 8, readonly: bool = False) -> None:
         self.step = step
-        super().__init__(dtype, ndim, "C" if step == 8 else "A", readonly=readonly, name=f"field({dtype}, {ndim}d, {step}, {readonly})")
+        name = f"field({dtype}, {ndim}d, {step}, {readonly})"
+        super().__init__(dtype, ndim, "C" if step == 8 else "A", readonly=readonly, name=name)
+
+    @property
+    def key(self) -> Any:
+        """Tell fields of different steps apart: numba keeps one instance a key."""
+        return (*super().key, self.step)
 
 
 register_model(FieldArray)(models.ArrayModel)
@@ -260,6 +266,31 @@ def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     if array.ndim != 1 or context.enable_boundscheck:
         return getitem_arraynd_intp(context, builder, sig, args)
     return builder.load(_element(context, builder, array, *args))
+
+
+def _cell(builder: Any, value: Any, index: Any) -> Any:
+    """Address an element of a two-dimensional field: row · columns + column."""
+    row = builder.extract_value(index, 0)
+    column = builder.extract_value(index, 1)
+    columns = builder.extract_value(value, [5, 1])
+    return builder.gep(builder.extract_value(value, 4), [builder.add(builder.mul(row, columns), column)], inbounds=True)
+
+
+@lower_builtin(operator.getitem, FieldArray, types.UniTuple)
+def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array, index = sig.args
+    if index.count != 2 or not isinstance(index.dtype, types.Integer) or context.enable_boundscheck:
+        return getitem_array_tuple(context, builder, sig, args)
+    return builder.load(_cell(builder, *args))
+
+
+@lower_builtin(operator.setitem, FieldArray, types.UniTuple, types.Any)
+def _set_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array, index, given = sig.args
+    if index.count != 2 or not isinstance(index.dtype, types.Integer) or context.enable_boundscheck:
+        return setitem_array(context, builder, sig, args)
+    builder.store(context.cast(builder, args[2], given, array.dtype), _cell(builder, args[0], args[1]))
+    return context.get_dummy_value()
 
 
 @lower_builtin(operator.setitem, FieldArray, types.Integer, types.Any)

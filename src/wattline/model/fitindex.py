@@ -52,7 +52,7 @@ def _put(s: State, j: int, b: int, leaf: int) -> None:
     s.ix_job[s.ix_base[b] + leaf] = j
     s.ix_leaf[j] = leaf
     cell = s.ix_tree[b] + s.ix_room[b] + leaf
-    s.ix_least_s[cell] = s.estimate_s[j]
+    s.ix_least_s[cell] = s.q_left_s[s.slot[j]]
     s.ix_width[cell] = s.nodes[j]
 
 
@@ -90,12 +90,6 @@ def build(s: State) -> None:
             s.ix_least_s[base + i] = min(s.ix_least_s[base + 2 * i], s.ix_least_s[base + 2 * i + 1])
             s.ix_width[base + i] = min(s.ix_width[base + 2 * i], s.ix_width[base + 2 * i + 1])
     s.ix_on[0] = 1
-
-
-@kernel
-def is_due(s: State) -> bool:
-    """Tell whether the queue has become deep enough to build the index, or shallow enough to drop it."""
-    return s.q_len[0] >= DEEP if s.ix_on[0] == 0 else s.q_len[0] < DEEP // 4
 
 
 @kernel

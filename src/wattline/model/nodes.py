@@ -34,8 +34,10 @@ def _delete(s: State, p: int, i: int) -> None:
     for x in range(base + i, base + last):
         s.fx_a[x] = s.fx_a[x + 1]
         s.fx_b[x] = s.fx_b[x + 1]
-        s.fx_since_s[x] = s.fx_since_s[x + 1]
-        s.fx_asleep[x] = s.fx_asleep[x + 1]
+    if s.option[OPT_SLEEP] == 1:
+        for x in range(base + i, base + last):
+            s.fx_since_s[x] = s.fx_since_s[x + 1]
+            s.fx_asleep[x] = s.fx_asleep[x + 1]
     s.fx_count[p] = last
 
 
@@ -46,16 +48,18 @@ def _insert(s: State, p: int, i: int, a: int, b: int, since_s: float, asleep: in
     for x in range(base + n, base + i, -1):
         s.fx_a[x] = s.fx_a[x - 1]
         s.fx_b[x] = s.fx_b[x - 1]
-        s.fx_since_s[x] = s.fx_since_s[x - 1]
-        s.fx_asleep[x] = s.fx_asleep[x - 1]
     s.fx_a[base + i] = a
     s.fx_b[base + i] = b
-    s.fx_since_s[base + i] = since_s
-    s.fx_asleep[base + i] = asleep
     s.fx_count[p] = n + 1
+    if s.option[OPT_SLEEP] == 1:
+        for x in range(base + n, base + i, -1):
+            s.fx_since_s[x] = s.fx_since_s[x - 1]
+            s.fx_asleep[x] = s.fx_asleep[x - 1]
+        s.fx_since_s[base + i] = since_s
+        s.fx_asleep[base + i] = asleep
 
 
-@kernel
+@outlined
 def is_free(s: State, p: int, a: int, b: int) -> bool:
     """Tell whether nodes a … b-1 are all free nodes of class p."""
     if b <= a:
@@ -74,20 +78,36 @@ def is_free(s: State, p: int, a: int, b: int) -> bool:
 
 
 @kernel
+def take(s: State, p: int, a: int, b: int) -> int:
+    """Remove nodes a … b-1 from the free extents; return how many of them slept, or -1 if they are not all free."""
+    last = s.pool_first[p] + s.fx_count[p] - 1
+    if s.option[OPT_SLEEP] == 0 and s.fx_count[p] > 0 and s.fx_a[last] == a and a < b <= s.fx_b[last]:
+        if s.fx_b[last] == b:  # the lowest extent, the usual case
+            s.fx_count[p] -= 1
+        else:
+            s.fx_a[last] = b
+        s.free[p] -= b - a
+        return 0
+    if not is_free(s, p, a, b):
+        return -1
+    return carve(s, p, a, b)
+
+
+@outlined
 def carve(s: State, p: int, a: int, b: int) -> int:
     """Remove nodes a … b-1, which must be free, from the free extents; return how many of them slept."""
     base = s.pool_first[p]
     slept = 0
     at = a
     while at < b:
-        i = s.fx_count[p] - 1
-        if i < 0 or s.fx_a[base + i] != at:
-            i = _find(s, p, at)
+        i = _find(s, p, at)
         x = base + i
         fa = s.fx_a[x]
         fb = s.fx_b[x]
         stop = min(b, fb)
-        if s.fx_asleep[x] == 1:
+        since_s = s.fx_since_s[x]
+        asleep = s.fx_asleep[x]
+        if asleep == 1:
             slept += stop - at
         if fa == at:
             if fb == stop:
@@ -97,7 +117,7 @@ def carve(s: State, p: int, a: int, b: int) -> int:
         else:
             s.fx_b[x] = at
             if fb != stop:
-                _insert(s, p, i, stop, fb, s.fx_since_s[x], s.fx_asleep[x])
+                _insert(s, p, i, stop, fb, since_s, asleep)
         at = stop
     s.free[p] -= b - a
     s.asleep[p] -= slept

@@ -18,15 +18,29 @@ def before(s: State, a: int, b: int) -> bool:
 
 
 @kernel
+def _put(s: State, at: int, j: int) -> None:
+    s.queue[at] = j
+    s.q_nodes[at] = s.nodes[j]
+    s.slot[j] = at
+
+
+@kernel
 def append(s: State, j: int) -> None:
     """Put a job behind all others; ``settle_new`` moves it to its place once its key is known."""
     tail = s.q_tail[0]
-    s.queue[tail] = j
-    s.slot[j] = tail
+    if tail > s.q_head[0]:
+        last = s.queue[tail - 1]
+        if last < 0 or before(s, j, last):
+            s.untidy[0] = 1
+    _put(s, tail, j)
+    s.q_left_s[tail] = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.q_tail[0] = tail + 1
-    s.q_len[0] += 1
+    n = s.q_len[0] + 1
+    s.q_len[0] = n
     if s.ix_on[0] == 1:
         fitindex.add(s, j)
+    elif n >= fitindex.DEEP:
+        s.untidy[0] = 1
 
 
 @kernel
@@ -34,10 +48,13 @@ def remove(s: State, j: int) -> None:
     """Take a job out; its slot becomes a hole."""
     at = s.slot[j]
     s.queue[at] = -1
+    s.q_nodes[at] = fitindex.NO_WIDTH
     s.slot[j] = -1
     s.q_len[0] -= 1
     if s.ix_on[0] == 1:
         fitindex.drop(s, j)
+    if s.q_tail[0] - s.q_head[0] > 2 * s.q_len[0] + 64:
+        s.untidy[0] = 1
     if s.q_len[0] == 0:
         s.q_head[0] = 0
         s.q_tail[0] = 0
@@ -59,8 +76,8 @@ def compact(s: State) -> None:
             new = kept
         j = s.queue[i]
         if j >= 0:
-            s.queue[kept] = j
-            s.slot[j] = kept
+            _put(s, kept, j)
+            s.q_left_s[kept] = s.q_left_s[i]
             kept += 1
     s.q_new[0] = 0 if s.q_new[0] <= s.q_head[0] else min(new, kept)
     s.q_head[0] = 0
@@ -68,28 +85,10 @@ def compact(s: State) -> None:
     s.ix_on[0] = 0
 
 
-@kernel
+@outlined
 def is_sparse(s: State) -> bool:
     """Tell whether holes outnumber the jobs, or slots run short (each pass may append every job once)."""
     return s.q_tail[0] - s.q_head[0] > 2 * s.q_len[0] + 64 or s.q_tail[0] > s.queue.shape[0] - s.status.shape[0]
-
-
-@kernel
-def is_settled(s: State) -> bool:
-    """Tell whether the jobs that entered since the last pass stand where their keys ask for."""
-    last = -1
-    for i in range(max(s.q_new[0], s.q_head[0] + 1), s.q_tail[0]):
-        j = s.queue[i]
-        if j >= 0:
-            if last < 0:
-                at = i - 1
-                while at > s.q_head[0] and s.queue[at] < 0:
-                    at -= 1
-                last = s.queue[at]
-            if last >= 0 and before(s, j, last):
-                return False
-            last = j
-    return True
 
 
 @outlined
@@ -110,13 +109,17 @@ def _insert_left(s: State, j: int, i: int) -> None:
         p -= 1
     if p == i:
         return
+    left_s = s.q_left_s[i]
     for x in range(i, p, -1):
         other = s.queue[x - 1]
-        s.queue[x] = other
         if other >= 0:
-            s.slot[other] = x
-    s.queue[p] = j
-    s.slot[j] = p
+            _put(s, x, other)
+        else:
+            s.queue[x] = -1
+            s.q_nodes[x] = fitindex.NO_WIDTH
+        s.q_left_s[x] = s.q_left_s[x - 1]
+    _put(s, p, j)
+    s.q_left_s[p] = left_s
     s.q_new[0] = min(s.q_new[0], p)
     s.ix_on[0] = 0
 
@@ -139,7 +142,9 @@ def resort(s: State) -> None:
             _heap_sort(s, n)
             break
     for i in range(n):
-        s.slot[s.queue[i]] = i
+        j = s.queue[i]
+        _put(s, i, j)
+        s.q_left_s[i] = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.q_new[0] = 0
 
 

@@ -13,10 +13,12 @@ def enter(s: State, j: int) -> None:
     if s.option[OPT_SORTED] == 1:
         t = s.estimated_end_s[j]
         i = n
-        while i > 0 and s.estimated_end_s[s.running[i - 1]] > t:
+        while i > 0 and s.run_end_s[i - 1] > t:
+            s.run_end_s[i] = s.run_end_s[i - 1]
             s.running[i] = s.running[i - 1]
             i -= 1
         s.running[i] = j
+        s.run_end_s[i] = t
     else:
         s.running[n] = j
         s.run_at[j] = n
@@ -31,6 +33,7 @@ def leave(s: State, j: int) -> None:
         i = _position(s, j)
         for x in range(i, n):
             s.running[x] = s.running[x + 1]
+            s.run_end_s[x] = s.run_end_s[x + 1]
     else:
         i = s.run_at[j]
         last = s.running[n]
@@ -48,7 +51,7 @@ def _position(s: State, j: int) -> int:
     high = s.n_running[0]
     while low < high:
         middle = (low + high) >> 1
-        if s.estimated_end_s[s.running[middle]] < t:
+        if s.run_end_s[middle] < t:
             low = middle + 1
         else:
             high = middle
@@ -66,10 +69,12 @@ def refresh_estimates(s: State) -> None:
         t = s.c_t0[c] + (s.v_estimate[j] - s.c_v0[c]) / s.c_rate[c]
         s.estimated_end_s[j] = t
         p = i
-        while p > 0 and s.estimated_end_s[s.running[p - 1]] > t:
+        while p > 0 and s.run_end_s[p - 1] > t:
             s.running[p] = s.running[p - 1]
+            s.run_end_s[p] = s.run_end_s[p - 1]
             p -= 1
         s.running[p] = j
+        s.run_end_s[p] = t
     s.est_dirty[0] = 0
 
 

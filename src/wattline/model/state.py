@@ -129,7 +129,6 @@ class State(Record):
     reserved_s: Annotated[_F, Field("J", "s", "earliest promise a select policy made (inf: none)", block="moving")]
     rate_class: Annotated[_I, Field("J", "", "rate class while running", block="moving")]
     cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)", block="moving")]
-    heap_at: Annotated[_I, Field("J", "", "position in its class's heap", block="moving")]
     due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)", block="moving")]
     held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)", block="moving")]
     run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted", block="moving")]
@@ -138,6 +137,8 @@ class State(Record):
 
     # -- queue: slots in order, -1 where a job has left
     queue: Annotated[_I, Field("Q", "", "jobs in order; -1 is an empty slot")]
+    q_nodes: Annotated[_I, Field("Q", "", "their nodes (an empty slot: more than any machine has)")]
+    q_left_s: Annotated[_F, Field("Q", "s", "their estimated run times left, at rate 1")]
     q_head: Annotated[_I, Field("1", "", "first slot that may hold a job")]
     q_tail: Annotated[_I, Field("1", "", "one past the last used slot")]
     q_len: Annotated[_I, Field("1", "", "waiting jobs")]
@@ -159,6 +160,8 @@ class State(Record):
     # -- running jobs
     running: Annotated[_I, Field("R", "", "running and waking jobs, by estimated end if kept sorted")]
     n_running: Annotated[_I, Field("1", "", "how many")]
+    run_end_s: Annotated[_F, Field("R", "s", "their estimated ends, if kept sorted")]
+    untidy: Annotated[_I, Field("1", "", "1 when queue, index or estimated ends need attention before the next pass")]
     est_dirty: Annotated[_I, Field("1", "", "1 when rates changed since estimated ends were computed")]
 
     # -- heap of due times: release of held jobs, end of waking, walltime kill
@@ -175,13 +178,13 @@ class State(Record):
     waking: Annotated[_I, Field("P", "", "held nodes of jobs whose nodes leave their sleep")]
     down: Annotated[_I, Field("P", "", "nodes out of service")]
     fx_count: Annotated[_I, Field("P", "", "free extents of the class")]
-    fx_a: Annotated[_I, Field("N", "", "first node of a free extent")]
-    fx_b: Annotated[_I, Field("N", "", "one past its last node")]
+    fx_a: Annotated[_I, Field("N", "", "first node of a free extent", block="free")]
+    fx_b: Annotated[_I, Field("N", "", "one past its last node", block="free")]
     fx_since_s: Annotated[_F, Field("N", "s", "when it became free (sleep states only)")]
     fx_asleep: Annotated[_I, Field("N", "", "1 if it sleeps")]
-    hx_a: Annotated[_I, Field("N", "", "first node of a held extent")]
-    hx_b: Annotated[_I, Field("N", "", "one past its last node")]
-    hx_next: Annotated[_I, Field("N", "", "next extent of the same job (-1: last)")]
+    hx_a: Annotated[_I, Field("N", "", "first node of a held extent", block="held")]
+    hx_b: Annotated[_I, Field("N", "", "one past its last node", block="held")]
+    hx_next: Annotated[_I, Field("N", "", "next extent of the same job (-1: last)", block="held")]
     hx_unused: Annotated[_I, Field("1", "", "first unused held-extent record")]
     node_state: Annotated[_I, Field("N", "", "0 in service, 1 draining, 2 down")]
     n_off: Annotated[_I, Field("1", "", "nodes draining or down")]
@@ -238,6 +241,7 @@ class State(Record):
     change_at: Annotated[_I, Field("1", "", "next node change")]
     wake_at_s: Annotated[_F, Field("5", "s", "timers that policies set, one a slot (inf: none)")]
     tick_s: Annotated[_F, Field("1", "s", "control period (inf: none)", fixed=True)]
+    schedule_s: Annotated[_F, Field("1", "s", "next envelope step, node change or tick")]
     tick_k: Annotated[_I, Field("1", "", "number of the next tick")]
 
     # -- proposals: what policies ask for
@@ -258,13 +262,13 @@ class State(Record):
     # -- actions of the pass, which are the rows of the decision log from a_from on
     a_from: Annotated[_I, Field("1", "", "first action of the current pass")]
     a_n: Annotated[_I, Field("1", "", "one past the last")]
-    a_time_s: Annotated[_F, Field("D", "s", "time")]
-    a_kind: Annotated[_I, Field("D", "", "start, stop, cap or level")]
-    a_job: Annotated[_I, Field("D", "", "job, or rate class, or node class")]
-    a_nodes: Annotated[_I, Field("D", "", "nodes, or level")]
-    a_cap_w: Annotated[_F, Field("D", "W", "cap per node")]
-    a_why: Annotated[_I, Field("D", "", "the policy's reason")]
-    a_verdict: Annotated[_I, Field("D", "", "the guard's verdict")]
+    a_time_s: Annotated[_F, Field("D", "s", "time", block="actions")]
+    a_kind: Annotated[_I, Field("D", "", "start, stop, cap or level", block="actions")]
+    a_job: Annotated[_I, Field("D", "", "job, or rate class, or node class", block="actions")]
+    a_nodes: Annotated[_I, Field("D", "", "nodes, or level", block="actions")]
+    a_cap_w: Annotated[_F, Field("D", "W", "cap per node", block="actions")]
+    a_why: Annotated[_I, Field("D", "", "the policy's reason", block="actions")]
+    a_verdict: Annotated[_I, Field("D", "", "the guard's verdict", block="actions")]
 
     # -- other logs
     ev_n: Annotated[_I, Field("1", "", "rows of the event log")]
@@ -273,11 +277,15 @@ class State(Record):
     ev_job: Annotated[_I, Field("D", "", "job (-1: none)")]
     ev_value: Annotated[_F, Field("D", "", "limit, level, first node, …")]
     ev_nodes: Annotated[_I, Field("D", "", "nodes")]
+    log_room: Annotated[_I, Field("4", "", "rows of the decision, event, timeline and placement logs that leave room", fixed=True)]
     tl_n: Annotated[_I, Field("1", "", "rows of the timeline")]
     timeline: Annotated[_F, Field("D,T", "", "one row an instant; columns TL_*")]
     px_n: Annotated[_I, Field("1", "", "rows of the placement log")]
-    px: Annotated[_I, Field("D,3", "", "job, first node, nodes")]
-    px_s: Annotated[_F, Field("D,2", "s", "from, until")]
+    px_job: Annotated[_I, Field("D", "", "job", block="places")]
+    px_first: Annotated[_I, Field("D", "", "first node", block="places")]
+    px_count: Annotated[_I, Field("D", "", "nodes", block="places")]
+    px_from_s: Annotated[_F, Field("D", "s", "from", block="places")]
+    px_until_s: Annotated[_F, Field("D", "s", "until", block="places")]
 
 
 # -- switches in s.option
@@ -294,7 +302,7 @@ OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
 OPT_CHECK = 10  # guard proposals even of trusted policies, check invariants
 
 # -- numbers in s.counter
-N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_SAME_INSTANT = range(6)
+N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS = range(6)
 
 FIELDS: dict[str, tuple[Any, Field]] = {
     name: (np.float64 if hint.__args__[0] == Floats else np.int64, hint.__metadata__[0])
@@ -330,7 +338,7 @@ PROPOSALS = frozenset({
 def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, all zero but for the fields whose *nothing* is another value."""
     nothing = {
-        "wake_at_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "want_cap_w": np.inf,
+        "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "want_cap_w": np.inf,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
         "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
@@ -339,7 +347,8 @@ def allocate(sizes: Sizes) -> State:
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {}
     for names in BLOCKS.values():
-        block = _aligned(sizes.J * len(names)).reshape(sizes.J, len(names))
+        rows = sizes.letter(FIELDS[names[0]][1].shape)
+        block = _aligned(rows * len(names)).reshape(rows, len(names))
         for column, name in enumerate(names):
             arrays[name] = block[:, column].view(FIELDS[name][0])
     for name, (dtype, field) in FIELDS.items():

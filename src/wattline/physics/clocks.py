@@ -107,14 +107,11 @@ def _heap_up(s: State, base: int, start: int, v: float, j: int) -> None:
         x = base + parent
         if not _heap_before(s, v, j, x):
             break
-        other = s.heap_job[x]
         s.heap_v[base + i] = s.heap_v[x]
-        s.heap_job[base + i] = other
-        s.heap_at[other] = i
+        s.heap_job[base + i] = s.heap_job[x]
         i = parent
     s.heap_v[base + i] = v
     s.heap_job[base + i] = j
-    s.heap_at[j] = i
 
 
 @kernel
@@ -131,12 +128,18 @@ def _heap_delete(s: State, base: int, n: int, hole: int) -> None:
             break
         if child + 1 < n and _heap_before(s, s.heap_v[base + child + 1], s.heap_job[base + child + 1], base + child):
             child += 1
-        other = s.heap_job[base + child]
         s.heap_v[base + i] = s.heap_v[base + child]
-        s.heap_job[base + i] = other
-        s.heap_at[other] = i
+        s.heap_job[base + i] = s.heap_job[base + child]
         i = child
     _heap_up(s, base, i, v, j)
+
+
+@outlined
+def _heap_find(s: State, base: int, j: int) -> int:
+    at = 1
+    while s.heap_job[base + at] != j:
+        at += 1
+    return at
 
 
 # ------------------------------------------------------------------ joining, leaving, changing speed
@@ -173,7 +176,9 @@ def leave(s: State, j: int) -> float:
     n = s.c_n[c] - 1
     s.c_n[c] = n
     watts = s.nodes[j] * s.draw_w[j]
-    at = s.heap_at[j]
+    at = 0
+    if s.heap_job[s.c_heap[c]] != j:  # stopped, not ended: rare, so it is searched for
+        at = _heap_find(s, s.c_heap[c], j)
     _heap_delete(s, s.c_heap[c], n, at)
     add_busy_w(s, -watts * s.c_power[c])
     if n == 0:
@@ -212,6 +217,7 @@ def set_speed(s: State, c: int, rate: float, power: float) -> None:
         add_busy_w(s, s.c_watts[c] * (power - s.c_power[c]))
     s.c_power[c] = power
     s.est_dirty[0] = 1
+    s.untidy[0] = 1
     refresh_next(s, c)
 
 

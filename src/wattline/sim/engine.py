@@ -18,7 +18,7 @@ from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
 from wattline.model.state import (
     N_EVENTS,
-    N_SAME_INSTANT,
+    N_FRUITLESS,
     N_STARTS,
     OPT_BACKLOG,
     OPT_SLEEP,
@@ -28,7 +28,7 @@ from wattline.model.state import (
 )
 from wattline.physics import clocks, power
 
-NOTHING_LEFT, AFTER_UNTIL = -1, -2
+NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
 FRUITLESS_TICKS = 100_000
 """Ticks with waiting jobs and nothing running after which a run counts as stuck."""
 
@@ -37,17 +37,21 @@ FRUITLESS_TICKS = 100_000
 
 
 @kernel
-def next_rare_s(s: State) -> float:
+def next_timer_s(s: State) -> float:
+    """Return the earliest timer that a policy has set."""
+    t = np.inf
+    for slot in range(len(codes.SLOT_NAMES)):
+        if s.wake_at_s[slot] < t:
+            t = s.wake_at_s[slot]
+    return t
+
+
+@kernel
+def next_rare_s(s: State, timer_s: float) -> float:
     """Return the time of the next event that is neither an end nor an arrival."""
-    t = min(s.next_sleep_s[0], s.start_s[0] + s.tick_k[0] * s.tick_s[0] if s.tick_s[0] < np.inf else np.inf)
+    t = min(s.next_sleep_s[0], s.schedule_s[0], timer_s)
     if s.n_due[0] > 0:
         t = min(t, s.due_s[0])
-    if s.env_at[0] < s.env_s.shape[0]:
-        t = min(t, s.env_s[s.env_at[0]])
-    if s.change_at[0] < s.change_s.shape[0]:
-        t = min(t, s.change_s[s.change_at[0]])
-    for slot in range(s.wake_at_s.shape[0]):
-        t = min(t, s.wake_at_s[slot])
     return t
 
 
@@ -99,7 +103,10 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     i = s.n_arrived[0]
     if i < s.submit_s.shape[0]:
         t_arrival = s.submit_s[i]
-    t_rare = next_rare_s(s)
+    t_timer = next_timer_s(s)
+    if t_timer <= s.now[0]:
+        return TIMER_PASSED
+    t_rare = next_rare_s(s, t_timer)
     t = min(t_end, t_arrival, t_rare)
     if s.n_ended[0] == s.submit_s.shape[0] or t == np.inf:
         return NOTHING_LEFT
@@ -189,32 +196,17 @@ def log_timeline(s: State) -> None:
 @kernel
 def logs_full(s: State) -> bool:
     """Tell whether a log could overflow in the next instant."""
-    room = s.a_time_s.shape[0] - 3 * s.running.shape[0] - s.c_n.shape[0] - s.free.shape[0] - 8
-    events = s.ev_time_s.shape[0] - 4 * s.running.shape[0] - s.change_s.shape[0] - s.env_s.shape[0] - 16
     return (
-        s.a_n[0] > room
-        or s.ev_n[0] > events
-        or s.tl_n[0] >= s.timeline.shape[0] - 1
-        or s.px_n[0] > s.px.shape[0] - 2 * s.node_state.shape[0] - 2
+        s.a_n[0] > s.log_room[0] or s.ev_n[0] > s.log_room[1] or s.tl_n[0] > s.log_room[2] or s.px_n[0] > s.log_room[3]
     )
 
 
-@kernel
-def bad_timer(s: State) -> bool:
-    """Tell whether a policy set a timer that is not in the future."""
-    for slot in range(s.wake_at_s.shape[0]):
-        if not s.wake_at_s[slot] > s.now[0]:
-            return True
-    return False
-
-
-@kernel
-def fruitless(s: State, mask: int) -> bool:
+@outlined
+def fruitless(s: State) -> bool:
     """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row."""
-    idle = s.n_running[0] == 0 and mask & ~(codes.TICK | codes.TIMER) == 0
-    s.counter[N_SAME_INSTANT] = s.counter[N_SAME_INSTANT] + 1 if idle else 0
+    s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_running[0] == 0 else 0
     return (
-        s.counter[N_SAME_INSTANT] > FRUITLESS_TICKS
+        s.counter[N_FRUITLESS] > FRUITLESS_TICKS
         and s.n_arrived[0] == s.submit_s.shape[0]
         and s.env_at[0] == s.env_s.shape[0]
         and s.change_at[0] == s.change_s.shape[0]
@@ -247,6 +239,8 @@ def run(
                 return codes.DONE if s.n_ended[0] == s.submit_s.shape[0] else codes.STUCK
             if mask == AFTER_UNTIL:
                 return codes.UNTIL
+            if mask == TIMER_PASSED:
+                return codes.BAD_TIMER
             s.counter[N_EVENTS] += 1
             s.happened[0] |= mask
             if max_events == ADVANCE_ONLY:
@@ -257,9 +251,9 @@ def run(
             control_pass(s, wake, order, select, place, cap, chores, param, memory)
             if s.option[OPT_TIMELINE] == 1:
                 log_timeline(s)
-            if bad_timer(s):
-                return codes.BAD_TIMER
-            if s.counter[N_STARTS] == started and fruitless(s, mask):
+            if s.counter[N_STARTS] != started:
+                s.counter[N_FRUITLESS] = 0
+            elif mask & ~(codes.TICK | codes.TIMER) == 0 and fruitless(s):
                 return codes.STUCK
         if max_events == PASS_ONLY:
             return codes.BUDGET

@@ -69,7 +69,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=len(classes) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        D=65536 + 8 * most_running + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w),
+        D=65536 + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w),
     )  # fmt: skip
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
@@ -77,6 +77,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
     _fill_index(s)
+    _fill_log_room(s)
     _reject(s, jobs, cluster, notes)
     _estimates(s, policies, notes)
     switches = {
@@ -213,6 +214,7 @@ def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     for i, (t, kind, a, b) in enumerate(sorted(changes)):
         s.change_s[i], s.change_kind[i], s.change_a[i], s.change_b[i] = t, kind, a, b
     s.tick_s[0] = options.tick_s
+    s.schedule_s[0] = start  # the first instant looks up what is really next
     if any(c.sleep is not None for c in cluster.classes):
         s.fx_since_s[:] = start
         s.next_sleep_s[0] = start + float(np.min(s.sleep_after_s + s.sleep_entry_s))
@@ -227,6 +229,15 @@ def _fill_index(s: State) -> None:
     s.ix_base[:] = np.concatenate([[0], np.cumsum(room)[:-1]])
     s.ix_tree[:] = np.concatenate([[0], np.cumsum(2 * room)[:-1]])
     s.ix_width[:] = NO_WIDTH
+
+
+def _fill_log_room(s: State) -> None:
+    """Note how full each log may be before an instant that fills it the most could overflow it."""
+    rows, running = s.a_time_s.size, s.running.size
+    s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
+    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + 16)
+    s.log_room[2] = rows - 2
+    s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 
 
 def _reject(s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]]) -> None:

@@ -183,7 +183,7 @@ _LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "decision": ("a_n", ("a_time_s", "a_kind", "a_job", "a_nodes", "a_cap_w", "a_why", "a_verdict")),
     "event": ("ev_n", ("ev_time_s", "ev_kind", "ev_job", "ev_nodes", "ev_value")),
     "timeline": ("tl_n", ("timeline",)),
-    "placement": ("px_n", ("px", "px_s")),
+    "placement": ("px_n", ("px_job", "px_first", "px_count", "px_from_s", "px_until_s")),
 }
 """Logs of the state: name → (its row counter, its arrays)."""
 

@@ -9,10 +9,14 @@ import numpy as np
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
-from wattline.model.state import State
+from wattline.model.state import N_STARTS, State
 from wattline.physics.power import start_increase_w, system_w
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.policy.select.proposals import estimated_wall_s, propose, sort_ends
+
+
+# memory: the last reservation, valid while nothing has ended, started or changed speed; then room to sort ends
+M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_RATE, M_ENDS = 0, 1, 2, 3, 4, 8
 
 
 @kernel
@@ -66,6 +70,25 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
 
 
 @kernel
+def simple_reservation(s: State, h: int, free: int) -> tuple[float, int]:
+    """Return the reservation when there is one node class, no power limit and nothing proposed in this pass yet."""
+    t = s.now[0]
+    need = s.nodes[h]
+    i = 0
+    n = s.n_running[0]
+    while i < n:
+        end_s = s.run_end_s[i]
+        if free >= need and end_s > t:
+            break
+        t = max(t, end_s)
+        free += s.nodes[s.running[i]]
+        i += 1
+    if free < need:
+        return np.inf, free
+    return t, free - need
+
+
+@kernel
 def backfill_deep(s: State, n0: int, first: int, free0: int, window_s: float, extra0: int) -> int:
     """Propose every job from slot ``first`` on that fits beside the reservation, by the index; return the count."""
     n = n0
@@ -79,18 +102,79 @@ def backfill_deep(s: State, n0: int, first: int, free0: int, window_s: float, ex
         j = s.queue[at]
         n = propose(s, n, j, BACKFILL)
         free -= s.nodes[j]
-        if s.estimate_s[j] > window_s:
+        if s.q_left_s[at] > window_s:
             extra -= s.nodes[j]
         at += 1
     return n
 
 
 @kernel
-def easy_pool(s: State, mask: int, p: int, n0: int, depth: float, ends: Any) -> int:
-    """Propose starts on one node class; return the number of proposals so far."""
+def backfill_simple(s: State, n0: int, first: int, free0: int, window_s: float, extra0: int) -> int:
+    """Propose every job from slot ``first`` on that fits beside the reservation, by walking the queue."""
+    n = n0
+    free = free0
+    extra = extra0
+    for i in range(first, s.q_tail[0]):
+        width = s.q_nodes[i]
+        if width > free:
+            continue
+        if s.q_left_s[i] > window_s:
+            if width > extra:
+                continue
+            extra -= width
+        free -= width
+        n = propose(s, n, s.queue[i], BACKFILL)
+        if free == 0:
+            break
+    return n
+
+
+@kernel
+def easy_simple(s: State, mask: int, memory: Any) -> int:
+    """EASY on one node class, one rate class, without a power limit: all that it needs lies in the queue's own arrays."""
+    n = 0
+    free = s.free[0]
+    tail = s.q_tail[0]
+    i = s.q_head[0]
+    while i < tail:
+        width = s.q_nodes[i]
+        if width <= free:
+            free -= width
+            n = propose(s, n, s.queue[i], IN_ORDER)
+        elif width < fitindex.NO_WIDTH:
+            break
+        i += 1
+    if i >= tail - 1 or free == 0:
+        return n
+    head = s.queue[i]
+    i += 1
+    quiet = mask == ARRIVAL and n == 0 and s.run_end_s[0] > s.now[0]
+    if quiet and i < s.q_new[0]:
+        i = s.q_new[0]  # nothing ended: who could not pass before cannot pass now, only newcomers may
+    if quiet and memory[M_HEAD] == head + 1 and memory[M_STARTS] == s.counter[N_STARTS] and memory[M_RATE] == s.c_t0[0]:
+        shadow_s, extra = memory[M_SHADOW], int(memory[M_EXTRA])
+    else:
+        if n == 0:
+            shadow_s, extra = simple_reservation(s, head, free)
+        else:
+            shadow_s, extra, _ = reservation(s, head, 0, n, free, np.inf, memory[M_ENDS:])
+        memory[M_HEAD], memory[M_STARTS], memory[M_RATE] = head + 1, s.counter[N_STARTS] + n, s.c_t0[0]
+        memory[M_SHADOW], memory[M_EXTRA] = shadow_s, extra
+        s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
+    window_s = (shadow_s - s.now[0]) * s.c_rate[0]
+    if s.ix_on[0] == 1:
+        return backfill_deep(s, n, i, free, window_s, extra)
+    return backfill_simple(s, n, i, free, window_s, extra)
+
+
+@kernel
+def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
+    """Propose starts on one node class, in nodes and watts; return the number of proposals so far."""
     n = n0
     free = s.free[p]
     watts = headroom_w(s)
+    for i in range(n0):
+        watts -= start_increase_w(s, s.p_job[i], np.inf)
     tail = s.q_tail[0]
     i = s.q_head[0]
     while i < tail:
@@ -99,43 +183,32 @@ def easy_pool(s: State, mask: int, p: int, n0: int, depth: float, ends: Any) -> 
             if not fits(s, j, free, watts):
                 break
             free -= s.nodes[j]
-            if watts < np.inf:
-                watts -= start_increase_w(s, j, np.inf)
+            watts -= start_increase_w(s, j, np.inf)
             n = propose(s, n, j, IN_ORDER)
         i += 1
-    if i >= tail or i == tail - 1 or free == 0:
+    if i >= tail or free == 0:
         return n
     head = s.queue[i]
-    shadow_s, extra, extra_w = reservation(s, head, p, n, free, watts, ends)
+    shadow_s, extra, extra_w = reservation(s, head, p, n, free, watts, memory[M_ENDS:])
     s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
-    i += 1
-    if mask == ARRIVAL and i < s.q_new[0] and n == n0 and s.estimated_end_s[s.running[0]] > s.now[0]:
-        i = s.q_new[0]  # nothing ended: who could not pass before cannot pass now, only newcomers may
-    simple = watts == np.inf and s.free.shape[0] == 1
-    if simple and s.ix_on[0] == 1 and depth == 0.0 and s.c_n.shape[0] == 1:
-        window_s = (shadow_s - s.now[0]) * s.c_rate[0]
-        return backfill_deep(s, n, i, free, window_s, extra)
     looked = 0
-    while i < tail and free > 0:
-        j = s.queue[i]
-        i += 1
-        if j < 0 or (not simple and s.pool[j] != p):
+    for k in range(i + 1, tail):
+        j = s.queue[k]
+        if j < 0 or s.pool[j] != p:
             continue
         looked += 1
-        if depth > 0.0 and looked > depth:
+        if free == 0 or (depth > 0.0 and looked > depth):
             break
-        if s.nodes[j] > free or (not simple and not fits(s, j, free, watts)):
+        if not fits(s, j, free, watts):
             continue
-        in_time = s.now[0] + estimated_wall_s(s, j) <= shadow_s
-        if not in_time:
-            if s.nodes[j] > extra or (watts < np.inf and start_increase_w(s, j, np.inf) > extra_w):
+        increase_w = start_increase_w(s, j, np.inf)
+        if s.now[0] + estimated_wall_s(s, j) > shadow_s:
+            if s.nodes[j] > extra or increase_w > extra_w:
                 continue
             extra -= s.nodes[j]
-            if watts < np.inf:
-                extra_w -= start_increase_w(s, j, np.inf)
+            extra_w -= increase_w
         free -= s.nodes[j]
-        if watts < np.inf:
-            watts -= start_increase_w(s, j, np.inf)
+        watts -= increase_w
         n = propose(s, n, j, BACKFILL)
     return n
 
@@ -144,14 +217,16 @@ def easy_pool(s: State, mask: int, p: int, n0: int, depth: float, ends: Any) -> 
     "select",
     "easy",
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)")},
-    memory=Memory(per_running=1),
+    memory=Memory(fixed=M_ENDS, per_running=1),
     sorted_running=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",
 )
 def easy(s: State, mask: int, param: Any, memory: Any) -> int:
     """EASY backfilling: reservation for the head by estimates, extra-nodes rule, FCFS order of backfill."""
+    if s.free.shape[0] == 1 and s.c_n.shape[0] == 1 and s.limit_w[0] == np.inf and param[0] == 0.0:
+        return easy_simple(s, mask, memory)
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:
-            n = easy_pool(s, mask, p, n, param[0], memory)
+            n = easy_pool(s, p, n, param[0], memory)
     return n
