@@ -11,9 +11,9 @@ _BARE_END = set(" \t\r\n=.]#")
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line (from 1) of every table, key and array element of a text that is valid TOML.
+    r"""Return the line (from 1) of every table, key and array element of a text that is valid TOML.
 
-    >>> key_lines("a = 1\\n[[b]]\\nc = {d = 2}\\n")
+    >>> key_lines("a = 1\n[[b]]\nc = {d = 2}\n")
     {('a',): 1, ('b', 0): 2, ('b',): 2, ('b', 0, 'c'): 3, ('b', 0, 'c', 'd'): 3}
     """
     scanner = _Scanner(text)

@@ -157,7 +157,7 @@ def _logged(logs: Mapping[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -
 def _timeline(result: Result) -> Columns:
     rows = result.logs["timeline"]
     if len(rows):  # a log emptied within an instant leaves two rows of it: the later one counts
-        rows = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]  # noqa: FBT003
+        rows = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
     start_s = float(result.state.start_s[0])
     if not len(rows) or rows[0, codes.TL_TIME] > start_s:
         rows = np.vstack([_untouched(result, start_s), rows])

@@ -70,19 +70,37 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
 
 
 @kernel
-def simple_reservation(s: State, h: int, free: int) -> tuple[float, int]:
-    """Return the reservation when there is one node class, no power limit and nothing proposed in this pass yet."""
-    t = s.now[0]
-    need = s.nodes[h]
+def simple_reservation(s: State, need: int, n: int, free: int, ends: Any) -> tuple[float, int]:
+    """Return the reservation when there is one node class, one rate class and no power limit.
+
+    ``ends`` gets the ends and widths of the n jobs proposed in this pass, sorted, and is merged with the running ones.
+    """
+    now = s.now[0]
+    for i in range(n):
+        at = i
+        t_own = now + s.q_left_s[s.slot[s.p_job[i]]] / s.c_rate[0]
+        while at > 0 and ends[2 * at - 2] > t_own:
+            ends[2 * at] = ends[2 * at - 2]
+            ends[2 * at + 1] = ends[2 * at - 1]
+            at -= 1
+        ends[2 * at] = t_own
+        ends[2 * at + 1] = s.p_nodes[i]
+    t = now
     i = 0
-    n = s.n_running[0]
-    while i < n:
-        end_s = s.run_end_s[i]
+    k = 0
+    running = s.n_running[0]
+    while i < running or k < n:
+        own = k < n and (i >= running or ends[2 * k] < s.run_end_s[i])
+        end_s = ends[2 * k] if own else s.run_end_s[i]
         if free >= need and end_s > t:
-            break
+            break  # enough, and all that comes free at the same time is counted
         t = max(t, end_s)
-        free += s.nodes[s.running[i]]
-        i += 1
+        if own:
+            free += int(ends[2 * k + 1])
+            k += 1
+        else:
+            free += s.nodes[s.running[i]]
+            i += 1
     if free < need:
         return np.inf, free
     return t, free - need
@@ -146,21 +164,22 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
         i += 1
     if i >= tail - 1 or free == 0:
         return n
-    head = s.queue[i]
-    i += 1
+    head = i
     quiet = mask == ARRIVAL and n == 0 and s.run_end_s[0] > s.now[0]
-    if quiet and i < s.q_new[0]:
-        i = s.q_new[0]  # nothing ended: who could not pass before cannot pass now, only newcomers may
-    if quiet and memory[M_HEAD] == head + 1 and memory[M_STARTS] == s.counter[N_STARTS] and memory[M_RATE] == s.c_t0[0]:
+    i = max(i + 1, s.q_new[0]) if quiet else i + 1  # nothing ended: who could not pass before cannot pass now
+    if s.ix_on[0] == 0:
+        while i < tail and s.q_nodes[i] > free:
+            i += 1
+    if i >= tail:
+        return n
+    j = s.queue[head]
+    if quiet and memory[M_HEAD] == j + 1 and memory[M_STARTS] == s.counter[N_STARTS] and memory[M_RATE] == s.c_t0[0]:
         shadow_s, extra = memory[M_SHADOW], int(memory[M_EXTRA])
     else:
-        if n == 0:
-            shadow_s, extra = simple_reservation(s, head, free)
-        else:
-            shadow_s, extra, _ = reservation(s, head, 0, n, free, np.inf, memory[M_ENDS:])
-        memory[M_HEAD], memory[M_STARTS], memory[M_RATE] = head + 1, s.counter[N_STARTS] + n, s.c_t0[0]
+        shadow_s, extra = simple_reservation(s, s.q_nodes[head], n, free, memory[M_ENDS:])
+        memory[M_HEAD], memory[M_STARTS], memory[M_RATE] = j + 1, s.counter[N_STARTS] + n, s.c_t0[0]
         memory[M_SHADOW], memory[M_EXTRA] = shadow_s, extra
-        s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
+        s.reserved_s[j] = min(s.reserved_s[j], shadow_s)
     window_s = (shadow_s - s.now[0]) * s.c_rate[0]
     if s.ix_on[0] == 1:
         return backfill_deep(s, n, i, free, window_s, extra)
@@ -217,7 +236,7 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
     "select",
     "easy",
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)")},
-    memory=Memory(fixed=M_ENDS, per_running=1),
+    memory=Memory(fixed=M_ENDS, per_running=2),
     sorted_running=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",
 )
