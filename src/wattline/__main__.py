@@ -1,0 +1,5 @@
+"""``python -m wattline``."""
+
+from wattline.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""The command line: parse, call, show. Errors are one line on standard error, with an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+from wattline.errors import RunError, WattlineError
+
+BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: list[str]) -> int:
+    """Run a command line; return its exit code."""
+    warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has seen enough; keep the interpreter from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return complain("interrupted", INTERRUPTED)
+    except WattlineError as problem:
+        return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
+    except Exception as problem:
+        if os.environ.get("WATTLINE_DEBUG"):
+            raise
+        what = " ".join(f"{type(problem).__name__}: {problem}".split())
+        return complain(f"internal error: {what} (WATTLINE_DEBUG=1 shows where; please report it)", FAILED)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    import typer
+
+    from wattline.cli.app import app
+
+    command: Any = typer.main.get_command(app)
+    try:
+        got = command.main(args=arguments, prog_name="wattline", standalone_mode=False)
+    except (BrokenPipeError, KeyboardInterrupt, WattlineError):
+        raise
+    except Exception as problem:
+        if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on
+            raise KeyboardInterrupt from None
+        if type(problem).__name__ == "Exit":
+            return int(getattr(problem, "exit_code", 0))
+        if not hasattr(problem, "format_message"):
+            raise
+        return _usage(problem)
+    return int(got or 0)
+
+
+def _usage(problem: Any) -> int:
+    """Say in one line what is wrong with the flags."""
+    if type(problem).__name__ == "NoArgsIsHelpError":
+        return BAD_INPUT  # the help was shown
+    message = " ".join(problem.format_message().split())
+    path = getattr(getattr(problem, "ctx", None), "command_path", "wattline")
+    return complain(f"{message.rstrip('.')}; see {path} --help", BAD_INPUT)
+
+
+def complain(message: str, code: int) -> int:
+    """Write one line to standard error and return the exit code."""
+    sys.stderr.write(f"wattline: {message}\n")
+    return code
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    sys.stderr.write(f"wattline: warning: {' '.join(str(message).split())}\n")

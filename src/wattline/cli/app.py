@@ -1,0 +1,37 @@
+"""The commands of ``wattline`` and their order in the help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wattline.cli import runs
+
+app = typer.Typer(
+    name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
+    help="Decide when, where and at what power every job of an HPC cluster runs: simulate, compare, report.",
+    epilog="Start with: wattline run examples/power-limit.toml",
+)  # fmt: skip
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001  (typer calls it)
+    if wanted:
+        from wattline import __version__
+
+        typer.echo(f"wattline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(runs.run)
+app.command()(runs.replay)

@@ -1,0 +1,195 @@
+"""``wattline run`` and ``wattline replay``: one simulation, its journal, its report, its summary."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from wattline.scenario import Document, Study
+    from wattline.sim.simulate import Result
+
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of the scenario, e.g. cluster.nodes=64. May be repeated."),
+]  # fmt: skip
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results (default: out/ and the name).")
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
+
+
+class Ties(StrEnum):
+    """When a scheduling pass takes place."""
+
+    INSTANT = "instant"
+    EVENT = "event"
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")],
+    sets: Sets = None,
+    out: Out = None,
+    *,
+    no_report: NoReport = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario: write the journal and the report, print the summary.
+
+    Examples:
+
+      wattline run examples/power-limit.toml
+
+      wattline run examples/power-limit.toml --set limit.power="40 kW" --out out/tight
+    """
+    from wattline.scenario import read_scenario
+
+    terminal = Terminal(as_json, quiet)
+    document = read_scenario(scenario, sets or ())
+    carry_out(document, out, terminal, report=not no_report)
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")],
+    nodes: Annotated[int | None, typer.Option(help="Nodes of the machine (default: what the trace's header says).")] = None,
+    cores_per_node: Annotated[int, typer.Option(help="Processors of the log that make one node.")] = 1,
+    order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
+    select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
+    estimates: Annotated[str, typer.Option(help="Run times that policies see: request, exact or recent.")] = "request",
+    ties: Annotated[Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")] = Ties.INSTANT,
+    power_limit: Annotated[str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')] = None,
+    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W".')] = None,
+    max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
+    jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
+    trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table or krc (default: by content).")] = None,
+    out: Out = None,
+    *,
+    kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")] = False,
+    no_report: NoReport = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Replay a trace on a machine, no scenario file needed.
+
+    Examples:
+
+      wattline replay KTH-SP2-1996-2.1-cln.swf.gz --nodes 100
+
+      wattline replay log.swf --nodes 5040 --cores-per-node 16 --select conservative
+
+      wattline replay log.swf --power-limit "1.2 MW" --idle-power "90 W" --max-power "350 W" --json
+    """
+    from wattline.scenario import Source, document
+
+    flags: dict[tuple[str, str], tuple[str, Any]] = {
+        ("trace", "file"): ("TRACE", str(trace)), ("trace", "format"): ("--format", trace_format),
+        ("trace", "cores_per_node"): ("--cores-per-node", cores_per_node if cores_per_node != 1 else None),
+        ("trace", "strict"): ("--strict", strict or None), ("trace", "jobs"): ("--jobs", jobs),
+        ("cluster", "nodes"): ("--nodes", nodes), ("cluster", "idle"): ("--idle-power", idle_power),
+        ("cluster", "max"): ("--max-power", max_power), ("policy", "order"): ("--order", order),
+        ("policy", "select"): ("--select", select), ("policy", "learn"): ("--estimates", estimates),
+        ("run", "ties"): ("--ties", ties.value), ("run", "kill"): ("--kill", kill or None),
+        ("limit", "power"): ("--power-limit", power_limit),
+    }  # fmt: skip
+    data: dict[str, Any] = {"schema": 1, "name": trace_name(trace)}
+    typed: dict[tuple[str | int, ...], str] = {}
+    for (section, key), (flag, value) in flags.items():
+        if value is not None:
+            data.setdefault(section, {})[key] = value
+            typed[section, key] = f"{flag} {value}" if flag.startswith("--") else str(value)
+    terminal = Terminal(as_json, quiet)
+    carry_out(document(data, Source("wattline replay", overrides=typed)), out, terminal, report=not no_report)
+
+
+def trace_name(path: Path) -> str:
+    """Return a trace's name without the endings that say how it is stored."""
+    name = path.name or "trace"
+    for suffix in (".gz", ".swf", ".parquet", ".csv", ".txt"):
+        name = name.removesuffix(suffix)
+    return name or path.name
+
+
+def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool) -> None:
+    """Wire, simulate, write, show."""
+    from wattline.scenario import variants, wire
+
+    choices = variants(document)
+    if len(choices) > 1:
+        raise ScenarioError(
+            f"{document.source.where(('policy',))}: {len(choices)} combinations of policies are listed; "
+            "compare them with wattline compare, or pick one with --set policy.select=…"
+        )
+    folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
+    check_folder(folder)
+    study = wire(choices[0])
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in study.trace.notes)
+    _say_assumptions(document, study, terminal)
+    terminal.compile_notice()
+    with terminal.progress("simulating") as progress:
+        result = study.simulate(progress)
+    terminal.notes(result.notes)
+    study.write(result, folder)
+    finish(study, result, folder, terminal, report=report and document.spec.output.report)
+
+
+def finish(study: Study, result: Result, folder: Path, terminal: Terminal, *, report: bool) -> None:
+    """Count what the journal holds, write the report, print the summary; an interrupted run ends with its exit code."""
+    from wattline.report.html import report_page
+    from wattline.report.metrics import summarize_run
+    from wattline.report.run import load
+    from wattline.report.tables import summary_table
+    from wattline.traces.journal import REPORT, open_journal
+
+    journal = open_journal(folder)
+    loaded = load(journal)
+    summary = summarize_run(loaded)
+    page = report_page(loaded, summary, journal).write(folder / REPORT) if report else None
+    terminal.show(summary_table(summary))
+    terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
+    notes = [n.__dict__ for n in study.trace.notes]
+    notes += [dict(zip(("action", "reason", "count", "example"), n, strict=True)) for n in result.notes]
+    terminal.data({
+        "journal": str(folder), "report": str(page) if page else None, "stopped": result.stopped, "wall_s": result.wall_s,
+        "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
+    })  # fmt: skip
+    if result.stopped == "interrupted":
+        from wattline.cli import INTERRUPTED, complain
+
+        raise typer.Exit(complain(f"interrupted; what was simulated so far is in {folder}", INTERRUPTED))
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot take a journal before anything is simulated."""
+    from wattline.traces.journal import is_journal
+
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
+    if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder):
+        raise ScenarioError(f"{folder}: holds files that are no journal, so it is not overwritten; give another --out")
+    parent = folder.resolve().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ScenarioError(f"{folder}: cannot be written: no permission in {parent}; give another --out")
+
+
+def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> None:
+    from wattline.units import show_power
+
+    cluster = document.spec.cluster
+    if not cluster.class_ and cluster.nodes is None:
+        terminal.say(f"nodes: {study.cluster.nodes:,}, as the trace's header says")
+    if not cluster.class_ and not {"idle", "max", "levels"} & cluster.model_fields_set:
+        first = study.cluster.classes[0]
+        terminal.say(
+            f"power: {show_power(first.idle_w)} idle and {show_power(first.max_w)} busy a node, as nothing else is given"
+        )

@@ -1,0 +1,142 @@
+"""What a command says: results on standard output, everything else on standard error, and only as much as was asked for."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+WIDTH = 80
+PROGRESS_AFTER_S, LINE_EVERY_S = 2.0, 10.0
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@dataclass
+class Terminal:
+    """The two streams of a command."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+    def show(self, *renderables: Any) -> None:
+        """Print tables and text for people."""
+        if self.as_json or self.quiet:
+            return
+        console = _console()
+        for item in renderables:
+            console.print(item, highlight=False)
+
+    def line(self, text: str) -> None:
+        """Print one line for people, never wrapped: paths stay whole."""
+        if not self.as_json and not self.quiet:
+            sys.stdout.write(f"{text}\n")
+
+    def data(self, value: Any) -> None:
+        """Print the result for programs, if that was asked for."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+
+    def say(self, text: str) -> None:
+        """Write a remark to standard error."""
+        if not self.quiet:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def notes(self, notes: Iterable[tuple[str, str, int, str]]) -> None:
+        """Say what was dropped, repaired, rejected or kept on purpose: count, reason, example."""
+        for action, reason, count, example in notes:
+            self.say(f"{action} {count:,}: {reason}" + (f"\n  e.g. {example}" if example else ""))
+
+    def compile_notice(self) -> None:
+        """Say, once and before it happens, that the engine has to be compiled."""
+        from wattline.model.compiled import is_warm
+
+        if not is_warm("run"):
+            self.say("compiling the engine for this machine (once, about 15 s) …")
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """Yield a callback (done, total) that shows a bar; Ctrl-C raises from the callback, so that the run stays whole."""
+        meter = _Meter(what, shown=not self.quiet)
+        with _interrupts() as pressed:
+
+            def report(done: int, total: int) -> None:
+                meter.update(done, total)
+                if pressed.is_set():
+                    raise KeyboardInterrupt
+
+            try:
+                yield report
+            finally:
+                meter.close()
+
+
+class _Meter:
+    """A bar on a terminal, a line now and then elsewhere; nothing at all for what takes less than two seconds."""
+
+    def __init__(self, what: str, *, shown: bool) -> None:
+        self.what, self.shown = what, shown
+        self.began = self.last = time.monotonic()
+        self.bar: Any = None
+        self.task: Any = None
+
+    def update(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self.shown or now - self.began < PROGRESS_AFTER_S:
+            return
+        if sys.stderr.isatty():
+            self._draw(done, total)
+        elif now - self.last >= LINE_EVERY_S:
+            self.last = now
+            sys.stderr.write(f"{self.what}: {done:,} of {total:,} ({100 * done // max(total, 1)} %)\n")
+
+    def _draw(self, done: int, total: int) -> None:
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task(self.what, total=total)
+            self.bar.start()
+        self.bar.update(self.task, completed=done, total=total)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a flag; a second one interrupts at once."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+
+    def handle(number: int, frame: Any) -> None:
+        if pressed.is_set():
+            signal.default_int_handler(number, frame)
+        pressed.set()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    console = Console(soft_wrap=False)
+    return Console(width=WIDTH) if not console.is_terminal or console.width > WIDTH else console

@@ -1,0 +1,109 @@
+"""What single keys cannot show: keys that do not go together, ranges outside the machine, steps that are no steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wattline.errors import InputError
+from wattline.scenario.lines import Path
+from wattline.scenario.spec import ClusterSpec, LimitSpec, Spec, TraceSpec
+from wattline.units import duration_s, power_w
+
+Problem = tuple[Path, str]
+
+_FOR = {
+    "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
+    "users": ("poisson", "lublin", "bursty"), "requests": ("poisson", "lublin", "bursty"),
+    "seed": ("poisson", "lublin", "bursty"), "type": ("poisson", "bursty"), "phase": ("bursty",),
+}  # fmt: skip
+"""Keys of [trace] that only some sources of jobs know."""
+
+_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+
+
+def cross_check(spec: Spec) -> Iterator[Problem]:
+    """Yield every problem of a spec whose keys are right one by one."""
+    yield from _trace(spec.trace)
+    yield from _cluster(spec.cluster)
+    yield from _limit(spec.limit)
+
+
+def node_ranges(texts: list[str]) -> list[tuple[int, int]]:
+    """Return (first, count) of node ranges.
+
+    >>> node_ranges(["0-3", "8"])
+    [(0, 4), (8, 1)]
+    """
+    found = []
+    for text in texts:
+        match = _RANGE.fullmatch(text)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first:
+            raise InputError(f"expected a range of nodes like '0-15', got {text!r}")
+        found.append((first, last - first + 1))
+    return found
+
+
+def limit_steps(limit: LimitSpec) -> list[tuple[float, float]]:
+    """Return the limit as (seconds since the first submission, watts)."""
+    if limit.steps:
+        return [_step(step) for step in limit.steps]
+    return [(limit.warmup, limit.power)] if limit.power < float("inf") else []
+
+
+def _step(step: list[object]) -> tuple[float, float]:
+    if len(step) != 2 or not all(isinstance(part, str | int | float) for part in step):
+        raise InputError(f"expected [time, power] like ['6 h', '8 MW'], got {step!r}")
+    time, power = step
+    return duration_s(time), float("inf") if power == "off" else power_w(power)  # type: ignore[arg-type]
+
+
+def _source(kind: str) -> str:
+    return "a file" if kind == "file" else f'generator = "{kind}"'
+
+
+def _trace(trace: TraceSpec) -> Iterator[Problem]:
+    here: Path = ("trace",)
+    if (trace.file is None) == (trace.generator is None):
+        yield here, "needs exactly one of 'file' and 'generator'"
+        return
+    kind = "file" if trace.file is not None else str(trace.generator)
+    for key in sorted(trace.model_fields_set):
+        if key in _FOR and kind not in _FOR[key]:
+            yield (*here, key), f"goes with {' or '.join(map(_source, _FOR[key]))}, not with {_source(kind)}"
+    if kind in ("poisson", "bursty") and not trace.type:
+        yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
+    if kind == "bursty" and len(trace.phase) < 2:
+        yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
+
+
+def _cluster(cluster: ClusterSpec) -> Iterator[Problem]:
+    here: Path = ("cluster",)
+    if cluster.class_:
+        for key in ("nodes", "idle", "max", "min_cap", "sleep", "levels"):
+            if key in cluster.model_fields_set:
+                yield (*here, key), "belongs into [[cluster.class]] when there are classes"
+    for i, outage in enumerate(cluster.outage):
+        if outage.end <= outage.start:
+            yield (*here, "outage", i, "end"), "must be after start"
+        try:
+            node_ranges(outage.nodes)
+        except InputError as problem:
+            yield (*here, "outage", i, "nodes"), str(problem)
+
+
+def _limit(limit: LimitSpec) -> Iterator[Problem]:
+    here: Path = ("limit",)
+    if limit.steps and {"power", "warmup"} & limit.model_fields_set:
+        yield (*here, "steps"), "give either power (with warmup) or steps"
+    last_s = -1.0
+    for i, step in enumerate(limit.steps):
+        try:
+            time_s, _ = _step(step)
+        except InputError as problem:
+            yield (*here, "steps", i), str(problem)
+            return
+        if time_s <= last_s:
+            yield (*here, "steps", i), "times must increase"
+        last_s = time_s

@@ -1,0 +1,163 @@
+"""The jobs of a scenario and the failures of its nodes: read or drawn, cut, and scaled to a wanted load."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.model.cluster import Outage
+from wattline.model.jobs import JobTable
+from wattline.scenario.spec import FailuresSpec, TraceSpec
+from wattline.traces.notes import Note, Trace
+
+if TYPE_CHECKING:
+    from wattline.scenario.read import Document
+
+_USERS_KEY, _FAILURES_KEY = 0x55, 0xFA
+"""Keep the random streams of users, failures and generators apart."""
+
+
+def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
+    """Return the jobs of a scenario, and the hash of the file they came from."""
+    from wattline.scenario.studies import cluster_nodes
+
+    spec = document.spec.trace
+    nodes = cluster_nodes(document)
+    if spec.file is None:
+        return _generate(document, seed, nodes), ""
+    path = document.base / spec.file
+    trace = _read(spec, path)
+    machine = nodes if nodes is not None else trace.suggested_nodes
+    if spec.load is not None:
+        if machine is None:
+            raise document.source.error(("trace", "load"), "a wanted load needs [cluster] nodes")
+        trace = scale_load(trace, spec.load, machine)
+    return trace, _sha256(path)
+
+
+def _read(spec: TraceSpec, path: Path) -> Trace:
+    from wattline.traces import read_trace
+
+    trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node)
+    left_out = len(trace.jobs) - (spec.jobs or len(trace.jobs))
+    if left_out <= 0:
+        return trace
+    first = int(trace.jobs.job_id[spec.jobs])
+    note = Note("dropped", f"beyond the first {spec.jobs} jobs that were asked for", left_out, f"job {first}")
+    return replace(
+        trace, jobs=trace.jobs.take(np.arange(len(trace.jobs) - left_out)), notes=(*trace.notes, note), records=None
+    )
+
+
+def scale_load(trace: Trace, load: float, nodes: int) -> Trace:
+    """Stretch or squeeze the gaps between submissions so that the trace offers a load to so many nodes."""
+    jobs = trace.jobs
+    fits = jobs.nodes <= nodes
+    offered = float(np.sum((jobs.nodes * jobs.work_s)[fits]))
+    if jobs.span_s <= 0 or offered <= 0:
+        raise InputError(f"{trace.source}: its load cannot be scaled: all jobs come at once or none does any work")
+    factor = offered / (jobs.span_s * nodes) / load
+    first = jobs.submit_s[0]
+    note = Note("repaired", f"gaps between submissions × {factor:.6g} to offer load {load:g}", len(jobs), "")
+    scaled = jobs.with_columns(submit_s=first + (jobs.submit_s - first) * factor)
+    return replace(trace, jobs=scaled, notes=(*trace.notes, note))
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():  # a journal used as a trace is a folder
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
+    from wattline.traces.generate import GENERATORS, generate
+
+    spec = document.spec.trace
+    kind = str(spec.generator)
+    if nodes is None and (kind == "lublin" or spec.load is not None):
+        raise document.source.error(
+            ("cluster",), f"key 'nodes' is missing: generator = \"{kind}\" needs the machine's size"
+        )
+    given: dict[str, Any] = {"seed": seed, "jobs": spec.jobs, "load": spec.load, "nodes": nodes, "mix": spec.mix}
+    if kind == "poisson":
+        given["rate_per_s"] = spec.rate
+    if kind != "lublin":
+        given["types"] = tuple(_job_type(t) for t in spec.type)
+    if kind == "bursty":
+        from wattline.traces.generate import Phase
+
+        given["phases"] = tuple(Phase(p.rate, p.dwell) for p in spec.phase)
+    if spec.requests is not None:
+        from wattline.traces.generate import Requests
+
+        given["requests"] = Requests(spec.requests.model, spec.requests.max_factor)
+    try:
+        trace = generate(GENERATORS[kind](**{key: value for key, value in given.items() if value is not None}))
+    except InputError as problem:
+        raise document.source.error(("trace",), str(problem)) from None
+    jobs = _with_classes(trace.jobs, spec)
+    return trace.with_jobs(_with_users(jobs, spec.users, seed) if spec.users else jobs)
+
+
+def _job_type(spec: Any) -> Any:
+    from wattline.traces.generate import JobType
+
+    def known(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return JobType(
+        name=spec.name, nodes=spec.nodes, mean_s=spec.mean, min_s=spec.min, law=spec.law, cv=spec.cv, share=spec.share,
+        rate_per_s=spec.rate, draw_w=known(spec.power), floor_w=known(spec.floor), stretch=known(spec.stretch),
+    )  # fmt: skip
+
+
+def _with_classes(jobs: JobTable, spec: TraceSpec) -> JobTable:
+    """Send types to the node class they name: a job's partition is the name of its class."""
+    names = list(dict.fromkeys(t.class_ for t in spec.type if t.class_ is not None))
+    if not names:
+        return jobs
+    code = np.array([names.index(t.class_) if t.class_ is not None else -1 for t in spec.type], dtype=np.int64)
+    return jobs.with_columns(partition=code[jobs.kind], partitions=tuple(names))
+
+
+def _with_users(jobs: JobTable, users: int, seed: int) -> JobTable:
+    """Give every type its own users; the k-th submits in proportion to 1/k, as a few users do in every log."""
+    random = np.random.Generator(np.random.Philox(key=[seed, _USERS_KEY]))
+    weights = 1.0 / np.arange(1, users + 1)
+    one_of = random.choice(users, size=len(jobs), p=weights / weights.sum())
+    kind = np.maximum(jobs.kind, 0)
+    kinds = jobs.kinds or ("user",)
+    names = tuple(f"{name}-{i + 1}" for name in kinds for i in range(users))
+    return jobs.with_columns(user=kind * users + one_of, users=names)
+
+
+def random_outages(
+    spec: FailuresSpec, seed: int, nodes: int, jobs: JobTable, planned: Sequence[Outage]
+) -> list[Outage]:
+    """Return failures of single nodes: exponential times between them, exponential repairs.
+
+    A failure of a node that is out of service already, as planned, is left out.
+    """
+    random = np.random.Generator(np.random.Philox(key=[seed, _FAILURES_KEY]))
+    start_s = float(jobs.submit_s[0])
+    until_s = start_s + 2 * jobs.span_s + float(jobs.work_s.max())
+    clock = np.full(nodes, start_s)
+    found: list[Outage] = []
+    while np.any(clock < until_s):
+        fails = clock + random.exponential(spec.mtbf, nodes)
+        clock = fails + random.exponential(spec.repair, nodes)
+        found += [Outage(float(fails[i]), float(clock[i]), int(i), 1) for i in np.flatnonzero(fails < until_s)]
+    return sorted((o for o in found if not any(_overlap(o, p) for p in planned)), key=lambda o: (o.start_s, o.first))
+
+
+def _overlap(a: Outage, b: Outage) -> bool:
+    shared = a.first < b.first + b.count and b.first < a.first + a.count
+    return shared and a.start_s <= b.end_s and b.start_s <= a.end_s

@@ -1,0 +1,209 @@
+"""Scenario text to a checked ``Spec``: overrides applied, every problem said with its file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import ScenarioError, did_you_mean, shorten
+from wattline.scenario.lines import Path as KeyPath
+from wattline.scenario.lines import key_lines
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from wattline.scenario.spec import Spec
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From layout n to n + 1: every layout ever released stays readable."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where values come from, for messages: a file with lines, and overrides or flags as they were typed."""
+
+    file: str
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    overrides: Mapping[KeyPath, str] = field(default_factory=dict)
+
+    def where(self, path: KeyPath) -> str:
+        """Return ``file:line`` of a key, or the override that set it."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.overrides:
+                return self.overrides[path[:end]]
+            if path[:end] in self.lines:
+                return f"{self.file}:{self.lines[path[:end]]}"
+        return self.file
+
+    def error(self, path: KeyPath, problem: str) -> ScenarioError:
+        """Return the error of a key: where, section and key, what is wrong."""
+        return ScenarioError(f"{self.where(path)}: {_name(path)}{problem}")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A read scenario: the plain data after overrides, the checked spec, and where everything stands."""
+
+    data: dict[str, Any]
+    spec: Spec
+    source: Source
+    text: str
+    base: Path
+
+
+def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:
+    """Read and check a scenario file; ``overrides`` are ``key.path=value``."""
+    where = Path(path)
+    try:
+        text = where.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such scenario file") from None
+    except IsADirectoryError:
+        raise ScenarioError(f"{path}: is a folder, expected a scenario file") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML scenario") from None
+    except (OSError, ValueError) as problem:
+        raise ScenarioError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
+    data = _parse(str(path), text)
+    lines = key_lines(text)
+    applied = {}
+    for override in overrides:
+        applied[_override(data, override)] = f"--set {override}"
+    source = Source(str(path), lines, applied)
+    data.setdefault("name", where.stem)
+    return document(data, source, text="" if applied else text, base=where.parent)
+
+
+def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path | None = None) -> Document:
+    """Check plain data; without a ``text`` it is written out as TOML."""
+    from wattline.scenario.checks import cross_check
+    from wattline.scenario.toml_text import to_toml
+
+    data = _migrate(data, source)
+    spec = validate(data, source)
+    for path, problem in cross_check(spec):
+        raise source.error(path, problem)
+    return Document(data, spec, source, text or to_toml(data), base or Path())
+
+
+def validate(data: Mapping[str, Any], source: Source) -> Spec:
+    """Check plain data against the spec; the first problem in the file is the error."""
+    from pydantic import ValidationError
+
+    from wattline.scenario.spec import Spec
+
+    try:
+        return Spec.model_validate(data)
+    except ValidationError as problem:
+        details = problem.errors(include_url=False)
+        details.sort(key=lambda d: (d["type"] != "extra_forbidden", source.lines.get(_place(d), 1 << 30)))
+        raise _explain(details[0], source) from None
+
+
+def _place(detail: ErrorDetails) -> KeyPath:
+    return tuple(detail["loc"])
+
+
+def _parse(file: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(problem))
+        message = re.sub(r"\s*\(at .*\)", "", str(problem))
+        line = found.group(1) if found else text.count("\n") + 1
+        raise ScenarioError(f"{file}:{line}: not valid TOML: {message}") from None
+
+
+def _override(data: dict[str, Any], text: str) -> KeyPath:
+    """Set one value; return its path."""
+    dotted, equals, raw = text.partition("=")
+    if not equals or not dotted.strip():
+        raise ScenarioError(f"--set {text}: expected key=value, like --set cluster.nodes=64")
+    try:
+        value: Any = tomllib.loads(f"v = {raw}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
+    path: KeyPath = ()
+    table: Any = data
+    for part in parents:
+        path = (*path, _step(table, part, text))
+        table = table.setdefault(part, {}) if isinstance(table, dict) else table[path[-1]]
+    key = _step(table, last, text)
+    table[key] = value
+    return (*path, key)
+
+
+def _step(table: Any, part: str, text: str) -> str | int:
+    if isinstance(table, dict):
+        return part
+    if isinstance(table, list):
+        if part.isdigit() and int(part) < len(table):
+            return int(part)
+        raise ScenarioError(f"--set {text}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
+    raise ScenarioError(f"--set {text}: {part!r} is inside {shorten(table)}, which has no keys")
+
+
+def _migrate(data: dict[str, Any], source: Source) -> dict[str, Any]:
+    from wattline.scenario.spec import SCHEMA
+
+    version = data.get("schema", SCHEMA)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise source.error(("schema",), f"expected a version number, got {shorten(version)}")
+    if version > SCHEMA:
+        raise source.error(("schema",), f"written for a newer Wattline ({version}); this one reads up to {SCHEMA}")
+    for step in range(version, SCHEMA):
+        data = MIGRATIONS[step](data)
+    return data
+
+
+def _name(path: KeyPath) -> str:
+    """Return section and key as a reader of the file sees them, followed by a colon."""
+    if not path:
+        return ""
+    keys = [p for p in path if isinstance(p, str)]
+    section = ".".join(keys[:-1])
+    return f"[{section}] {keys[-1]}: " if section else f"{keys[-1]}: "
+
+
+_EXPECTED = {
+    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number", "bool_type": "true or false",
+    "string_type": 'text in "quotes"', "list_type": "a list", "model_type": "a table", "dict_type": "a table",
+    "model_attributes_type": "a table",
+}  # fmt: skip
+
+
+def _explain(detail: ErrorDetails, source: Source) -> ScenarioError:
+    path, kind, value = _place(detail), detail["type"], detail["input"]
+    context = detail.get("ctx") or {}
+    if kind == "extra_forbidden":
+        return _unknown_key(path, source)
+    if kind == "missing":
+        section = ".".join(p for p in path[:-1] if isinstance(p, str))
+        return ScenarioError(f"{source.where(path[:-1])}: key {path[-1]!r} is missing in {_section(section)}")
+    if kind in ("quantity", "policy"):
+        return source.error(path, str(context["text"]))
+    if kind in _EXPECTED:
+        return source.error(path, f"expected {_EXPECTED[kind]}, got {shorten(value)}")
+    if kind == "literal_error":
+        hint = did_you_mean(value, re.findall(r"'([^']*)'", str(context["expected"]))) if isinstance(value, str) else ""
+        known = "" if hint.startswith("; known") else hint
+        return source.error(path, f"expected {context['expected']}, got {shorten(value)}{known}")
+    message = re.sub(r"^Input should be ", "must be ", detail["msg"])
+    return source.error(path, f"{message}, got {shorten(value)}")
+
+
+def _unknown_key(path: KeyPath, source: Source) -> ScenarioError:
+    from wattline.scenario.reference import keys_of
+
+    section = tuple(p for p in path[:-1] if isinstance(p, str))
+    hint = did_you_mean(str(path[-1]), keys_of(section))
+    return ScenarioError(f"{source.where(path)}: unknown key {str(path[-1])!r} in {_section('.'.join(section))}{hint}")
+
+
+def _section(name: str) -> str:
+    return f"[{name}]" if name else "the top level"

@@ -1,0 +1,104 @@
+"""The reference of every section and key of a scenario, from the spec itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from wattline.scenario.quantities import Words
+from wattline.scenario.spec import Spec
+
+_PLAIN = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+
+
+def sections(model: type[BaseModel] = Spec, path: tuple[str, ...] = (), *, repeated: bool = False) -> Iterator[
+    tuple[tuple[str, ...], bool, type[BaseModel]]
+]:  # fmt: skip
+    """Yield (path, whether it is an array of tables, model) of every section, outermost first."""
+    yield path, repeated, model
+    for key, info in model.model_fields.items():
+        inner, many = _model_of(info.annotation)
+        if inner is not None and inner.__name__ != "MechanismSpec":
+            yield from sections(inner, (*path, info.alias or key), repeated=many)
+
+
+def keys_of(path: tuple[str, ...]) -> list[str]:
+    """Return the keys that a section knows (none for an unknown section)."""
+    return next((list(_keys(model)) for where, _, model in sections() if where == path), [])
+
+
+def reference_markdown() -> str:
+    """Return all sections as Markdown tables: ``docs/scenario.md`` prints this."""
+    parts = []
+    for path, repeated, model in sections():
+        name = ".".join(path)
+        title = (f"`[[{name}]]`" if repeated else f"`[{name}]`") if path else "Top level"
+        rows = [
+            f"| `{key}` | {_type(info)} | {_default(info)} | {info.description} |"
+            for key, info in _keys(model).items()
+            if path or _model_of(info.annotation)[0] is None
+        ]
+        about = (model.__doc__ or "").strip()
+        parts.append(
+            f"### {title}\n\n{about}\n\n| key | takes | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def _model_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """Return the model that a field holds, if any, and whether it holds a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    if get_origin(annotation) is list:
+        return _model_of(get_args(annotation)[0])[0], True
+    for part in get_args(annotation):
+        found, many = _model_of(part)
+        if found is not None:
+            return found, many
+    return None, False
+
+
+def _type(info: FieldInfo) -> str:
+    words = [m.text for m in info.metadata if isinstance(m, Words)]
+    return words[0] if words else _words(info.annotation)
+
+
+def _words(annotation: Any) -> str:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return next((m.text for m in parts[1:] if isinstance(m, Words)), _words(parts[0]))
+    if origin is Literal:
+        return ", ".join(f'`"{part}"`' for part in parts)
+    if origin in (Union, types.UnionType):
+        return _words(next(part for part in parts if part is not type(None)))
+    if origin is list:
+        inner = _model_of(parts[0])[0]
+        return "tables" if inner else f"list of {_words(parts[0])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "table"
+    return _PLAIN.get(annotation, str(annotation))
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "*required*"
+    value = info.get_default(call_default_factory=True)
+    if isinstance(value, list) and value:
+        return f"`{json.dumps(value[0].name)}`"
+    if value is None or value == "" or isinstance(value, list | BaseModel):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    return f"`{json.dumps(int(value) if isinstance(value, float) and value == int(value) else value)}`"

@@ -1,0 +1,253 @@
+"""What a scenario file may say: every section and key, its type, default and meaning; the reference is printed from here."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from wattline.scenario.quantities import Duration, Limit, Power, Rate, Words
+
+SCHEMA = 1
+"""Version of the scenario layout that this Wattline reads and writes."""
+
+IDLE_W, MAX_W = 100.0, 300.0
+"""Power per node, idle and busy, when nobody gives it: a plain two-socket server."""
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, validate_default=False)
+
+
+class JobTypeSpec(Section):
+    """A type of job that a generator draws from."""
+
+    name: str = Field(description="name of the type; it becomes the job's kind")
+    nodes: int = Field(ge=1, description="nodes of every job of this type")
+    mean: Duration = Field(description="mean run time")
+    min: Duration = Field(0.0, description="least run time")
+    law: Literal["deterministic", "exponential", "lognormal", "uniform"] = Field(
+        "exponential", description="law of the run time"
+    )
+    cv: float = Field(1.0, gt=0, description="coefficient of variation of a lognormal run time")
+    share: float = Field(1.0, ge=0, description="weight among all arrivals")
+    rate: Rate | None = Field(None, description="arrival rate of this type alone (give it to all types or to none)")
+    power: Power | None = Field(None, description="power per node when uncapped (default: `max` of the node class)")
+    floor: Power | None = Field(
+        None, description="power per node at its lowest cap (default: `min_cap` of the node class)"
+    )
+    stretch: float | None = Field(None, ge=1, description="run time at `floor` over run time uncapped")
+    class_: str | None = Field(
+        None, alias="class", description="node class that runs it (default: the first wide enough)"
+    )
+
+
+class PhaseSpec(Section):
+    """A phase of the bursty generator."""
+
+    rate: Rate = Field(description="arrivals in this phase")
+    dwell: Duration = Field(gt=0, description="mean time in this phase")
+
+
+class RequestsSpec(Section):
+    """How users set the time limits of generated jobs."""
+
+    model: Literal["none", "exact", "factor", "rounded"] = Field(
+        "exact",
+        description="`none`, `exact`, run time × U(1, `max_factor`), or that `rounded` up to values people like",
+    )
+    max_factor: float = Field(5.0, ge=1, description="largest overestimate")
+
+
+class TraceSpec(Section):
+    """Where the jobs come from: a `file` or a `generator`."""
+
+    file: str | None = Field(
+        None, description="job log, relative to the scenario file (SWF, sacct, Parquet, CSV, journal)"
+    )
+    format: Literal["swf", "sacct", "table", "krc"] | None = Field(
+        None, description="format of the file (default: by content)"
+    )
+    cores_per_node: int = Field(1, ge=1, description="processors of the log that make one node")
+    strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
+    generator: Literal["poisson", "lublin", "bursty"] | None = Field(
+        None, description="draw the jobs instead of reading them"
+    )
+    jobs: int | None = Field(
+        None, ge=1, description="jobs to draw (default 1000), or how many to keep from the file's start"
+    )
+    load: float | None = Field(
+        None, gt=0, description="offered load; the gaps between submissions are scaled to reach it"
+    )
+    seed: int | None = Field(None, ge=0, description="seed of the generator (default: the scenario's)")
+    rate: Rate | None = Field(None, description="arrivals of all types together (poisson)")
+    mix: Literal["combined", "typed"] | None = Field(
+        None, description="one stream of jobs, or batch and interactive (lublin)"
+    )
+    users: int | None = Field(
+        None, ge=1, description="users that submit the generated jobs of each type (default: unknown)"
+    )
+    requests: RequestsSpec | None = Field(None, description="time limits of generated jobs")
+    type: list[JobTypeSpec] = Field(default_factory=list, description="types of jobs (poisson, bursty)")
+    phase: list[PhaseSpec] = Field(default_factory=list, description="phases of arrivals (bursty)")
+
+
+class SleepSpec(Section):
+    """A sleep state that idle nodes enter by themselves."""
+
+    power: Power = Field(description="power per node asleep")
+    after: Duration = Field(description="idle time before a node goes to sleep")
+    entry: Duration = Field(0.0, description="time to fall asleep, at idle power")
+    exit: Duration = Field(0.0, description="time to wake, at `max` power")
+
+
+class LevelSpec(Section):
+    """A speed of the nodes, slowest first."""
+
+    rate: float = Field(gt=0, description="progress per second (1: full speed)")
+    busy: Power = Field(description="power per busy node")
+    idle: Power = Field(description="power per idle node")
+
+
+class NodesSpec(Section):
+    """Power of the nodes of a class."""
+
+    idle: Power = Field(IDLE_W, description="power per idle node")
+    max: Power = Field(MAX_W, description="power per busy node whose job says nothing else")
+    min_cap: Power | None = Field(None, description="lowest cap the hardware takes (default: cannot be capped)")
+    sleep: SleepSpec | None = Field(None, description="sleep state")
+    levels: list[LevelSpec] = Field(default_factory=list, description="discrete speeds, slowest first")
+
+
+class ClassSpec(NodesSpec):
+    """A class of equal nodes; jobs whose partition has its name run there."""
+
+    name: str = Field(description="name of the class")
+    count: int = Field(ge=1, description="nodes in it")
+
+
+class OutageSpec(Section):
+    """Nodes that are out of service for a while."""
+
+    start: Duration = Field(description="from, since the first submission")
+    end: Duration = Field(description="until, since the first submission")
+    nodes: Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
+                     Words('range `"first-last"` of node numbers from 0, or a list of ranges')] = Field(
+        description="which nodes")  # fmt: skip
+    drain: bool = Field(False, description="let running jobs finish instead of stopping them")  # noqa: FBT003
+
+
+class FailuresSpec(Section):
+    """Nodes that fail at random, each by itself, until twice the trace's span has passed."""
+
+    mtbf: Duration = Field(gt=0, description="mean time between failures of one node")
+    repair: Duration = Field(gt=0, description="mean time to repair it")
+    seed: int | None = Field(None, ge=0, description="seed of the failures (default: the scenario's)")
+
+
+class ClusterSpec(NodesSpec):
+    """The machine: `nodes` equal ones, or classes."""
+
+    name: str = Field("cluster", description="name, for the report")
+    nodes: int | None = Field(None, ge=1, description="number of nodes (default: what the trace's header says)")
+    class_: list[ClassSpec] = Field(default_factory=list, alias="class", description="node classes, instead of `nodes`")
+    outage: list[OutageSpec] = Field(default_factory=list, description="planned outages")
+    failures: FailuresSpec | None = Field(None, description="random failures")
+
+
+class MechanismSpec(Section):
+    """One policy: its name or path and its parameters."""
+
+    name: str
+    params: dict[str, float] = Field(default_factory=dict)
+
+
+def _mechanisms(value: Any) -> Any:
+    """Normalise a name, a table with a name, or a list of these."""
+    items = value if isinstance(value, list) else [value]
+    out: list[dict[str, Any]] = []
+    for item in items:
+        if isinstance(item, str):
+            out.append({"name": item})
+        elif isinstance(item, dict) and isinstance(item.get("name"), str):
+            out.append({"name": item["name"], "params": {k: v for k, v in item.items() if k != "name"}})
+        elif isinstance(item, MechanismSpec):
+            out.append({"name": item.name, "params": item.params})
+        else:
+            raise PydanticCustomError("policy", "{text}", {"text": f"expected a policy's name, got {item!r}"})
+    if not out:
+        raise PydanticCustomError("policy", "{text}", {"text": "expected at least one policy, got an empty list"})
+    return out
+
+
+Mechanisms = Annotated[
+    list[MechanismSpec], BeforeValidator(_mechanisms),
+    Words('name, path of a `.py` file (`file.py` or `file.py:name`), table `{name = …, parameter = …}`, or a list to compare'),
+]  # fmt: skip
+
+
+def _default(name: str) -> Any:
+    return lambda: [MechanismSpec(name=name)]
+
+
+class PolicySpec(Section):
+    """Who decides. A list of policies in a slot makes a scenario to `compare`."""
+
+    order: Mechanisms = Field(default_factory=_default("fcfs"), description="order of the queue")
+    select: Mechanisms = Field(default_factory=_default("easy"), description="which waiting jobs start")
+    place: Mechanisms = Field(default_factory=_default("lowest"), description="on which nodes")
+    cap: Mechanisms = Field(default_factory=_default("none"), description="caps and speeds")
+    learn: Mechanisms = Field(default_factory=_default("request"), description="estimates of run times")
+
+
+class RunSpec(Section):
+    """How the run is carried out."""
+
+    ties: Literal["instant", "event"] = Field(
+        "instant", description="one scheduling pass per instant, or after every single event"
+    )
+    kill: bool = Field(False, description="end jobs at their requested time")  # noqa: FBT003
+    requeue: bool = Field(True, description="queue jobs again that lost a node (otherwise they fail)")  # noqa: FBT003
+    keep_progress: bool = Field(False, description="queued again, a job keeps the work it has done")  # noqa: FBT003
+    tick: Duration = Field(math.inf, gt=0, description="period of the control tick (default: none)")
+    until: Duration = Field(
+        math.inf, gt=0, description="stop this long after the first submission (default: when all is done)"
+    )
+    backlog: bool = Field(False, description="log the remaining work over time (slower)")  # noqa: FBT003
+
+
+class LimitSpec(Section):
+    """A power limit that admission respects."""
+
+    power: Limit = Field(math.inf, description="limit of the whole machine")
+    warmup: Duration = Field(0.0, description="time since the first submission at which `power` comes into force")
+    steps: list[Annotated[list[Any], Words("[time, power]")]] = Field(
+        default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
+    )
+
+
+class OutputSpec(Section):
+    """What is written, and where."""
+
+    folder: str | None = Field(None, description="folder of the journal (default: `out/` and the scenario's name)")
+    report: bool = Field(True, description="write the HTML report")  # noqa: FBT003
+    placements: bool = Field(True, description="log which nodes every job held (the Gantt chart needs it)")  # noqa: FBT003
+    decisions: bool = Field(True, description="log what policies proposed and what became of it")  # noqa: FBT003
+
+
+class Spec(Section):
+    """A whole scenario."""
+
+    schema_: int = Field(SCHEMA, alias="schema", description="version of this layout")
+    name: str = Field("", description="name of the run (default: the file's name)")
+    seed: int = Field(1, ge=0, description="seed of everything random")
+    trace: TraceSpec = Field(description="the jobs")
+    cluster: ClusterSpec = Field(default_factory=ClusterSpec, description="the machine")
+    policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")
+    run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
+    limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
+    output: OutputSpec = Field(default_factory=OutputSpec, description="what is written")

@@ -1,0 +1,234 @@
+"""From a checked scenario to the objects that a simulation takes: trace, cluster, policies, options."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import InputError
+from wattline.scenario.checks import limit_steps, node_ranges
+from wattline.scenario.read import Document
+from wattline.scenario.spec import NodesSpec, PolicySpec
+from wattline.scenario.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.sim.setup import Options
+    from wattline.sim.simulate import Policies, Progress, Result
+    from wattline.traces.notes import Trace
+
+SLOTS = ("order", "select", "place", "cap", "learn")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One choice of policies out of a scenario: its label among the others and the scenario reduced to it."""
+
+    label: str
+    document: Document
+
+
+@dataclass(frozen=True)
+class Study:
+    """A run, wired and ready: everything ``simulate`` takes, and what the journal says about where it came from."""
+
+    name: str
+    label: str
+    seed: int
+    trace: Trace
+    cluster: Cluster
+    policies: Policies
+    options: Options
+    scenario: str
+    scenario_sha256: str
+    trace_sha256: str = ""
+
+    def simulate(self, progress: Progress | None = None) -> Result:
+        """Run it."""
+        from wattline.sim.simulate import simulate
+
+        return simulate(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed, progress=progress)
+
+    def write(self, result: Result, folder: Path) -> None:
+        """Write the journal of a run of this study."""
+        from wattline.sim.result import frames, manifest
+        from wattline.traces.journal import write_journal
+
+        about = manifest(
+            result, name=self.name, source=self.trace.source, notes=[asdict(note) for note in self.trace.notes],
+            scenario=self.scenario, scenario_sha256=self.scenario_sha256, trace_sha256=self.trace_sha256,
+        )  # fmt: skip
+        write_journal(folder, frames(result), about)
+
+
+def variants(document: Document) -> list[Variant]:
+    """Return one variant for each combination of the policies that the slots list, labelled by what differs."""
+    chosen = {slot: getattr(document.spec.policy, slot) for slot in SLOTS}
+    varied = [slot for slot in SLOTS if len(chosen[slot]) > 1]
+    if not varied:
+        return [Variant(document.spec.name, document)]
+    found = []
+    for picks in itertools.product(*(chosen[slot] for slot in varied)):
+        given = {slot: _plain_pick(pick) for slot, pick in zip(varied, picks, strict=True)}
+        label = ", ".join(_label(pick) for pick in picks)
+        data = {**document.data, "policy": {**document.data["policy"], **given}}
+        picked = PolicySpec(**{s: [chosen[s][0]] for s in SLOTS} | {s: [p] for s, p in zip(varied, picks, strict=True)})
+        spec = document.spec.model_copy(update={"policy": picked})
+        found.append(Variant(label, replace(document, data=data, spec=spec, text=to_toml(data))))
+    return found
+
+
+def _plain_pick(pick: Any) -> Any:
+    return {"name": pick.name, **pick.params} if pick.params else pick.name
+
+
+def _label(pick: Any) -> str:
+    name = Path(pick.name).stem if ".py" in pick.name and ":" not in pick.name else pick.name.rpartition(":")[2]
+    params = ", ".join(f"{key} = {value:g}" for key, value in pick.params.items())
+    return f"{name} ({params})" if params else str(name)
+
+
+def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None = None) -> Study:
+    """Make a study of a variant; ``seed`` replaces the scenario's, ``traces`` shares traces among studies."""
+    document = variant.document
+    spec = document.spec if seed is None else document.spec.model_copy(update={"seed": seed})
+    document = replace(document, spec=spec)
+    policies = build_policies(document)
+    trace, trace_sha256 = (traces or TraceCache()).get(document)
+    start_s = float(trace.jobs.submit_s[0])
+    options = _options(document, start_s)
+    text = document.text
+    if seed is not None and seed != document.data.get("seed", 1):
+        text = to_toml({**document.data, "seed": seed})
+    return Study(
+        name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=build_cluster(document, trace),
+        policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
+        trace_sha256=trace_sha256,
+    )  # fmt: skip
+
+
+def content_sha256(document: Document) -> str:
+    """Return the hash of what was run: the resolved keys in SI units, defaults included, whatever is written where."""
+    content = document.spec.model_dump(mode="python", by_alias=True, exclude={"output"})
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class TraceCache:
+    """Traces that were read or drawn already: policies compared on the same seed share one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Trace, str]] = {}
+
+    def get(self, document: Document) -> tuple[Trace, str]:
+        """Return the trace of a scenario and the hash of its file ("" if it was drawn)."""
+        from wattline.scenario.jobs import build_trace
+
+        spec = document.spec
+        seed = spec.trace.seed if spec.trace.seed is not None else spec.seed
+        key = repr((spec.trace, seed, cluster_nodes(document), str(document.base)))
+        if key not in self._found:
+            self._found[key] = build_trace(document, seed)
+        return self._found[key]
+
+
+def cluster_nodes(document: Document) -> int | None:
+    """Return the number of nodes that the scenario states, if it does."""
+    cluster = document.spec.cluster
+    return sum(c.count for c in cluster.class_) if cluster.class_ else cluster.nodes
+
+
+def build_cluster(document: Document, trace: Trace) -> Cluster:
+    """Return the machine: stated, or as large as the trace says its own was."""
+    from wattline.model.cluster import Cluster
+
+    spec = document.spec.cluster
+    if spec.class_:
+        classes = [
+            _located(document, ("cluster", "class", i), _node_class, c, c.name, c.count)
+            for i, c in enumerate(spec.class_)
+        ]
+    else:
+        count = spec.nodes if spec.nodes is not None else trace.suggested_nodes
+        if count is None:
+            raise document.source.error(
+                ("cluster",), "key 'nodes' is missing and the trace does not say how large its machine was"
+            )
+        classes = [_located(document, ("cluster",), _node_class, spec, "node", count)]
+    cluster: Cluster = _located(document, ("cluster", "class"), Cluster, tuple(classes), spec.name)
+    return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
+
+
+def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
+    from wattline.model.cluster import Level, NodeClass, Sleep
+
+    sleep = spec.sleep
+    return NodeClass(
+        name=name, count=count, idle_w=spec.idle, max_w=spec.max,
+        min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
+        sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
+        levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
+    )  # fmt: skip
+
+
+def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
+    from wattline.model.cluster import Outage
+    from wattline.scenario.jobs import random_outages
+
+    spec = document.spec.cluster
+    start_s = float(trace.jobs.submit_s[0])
+    planned = []
+    for i, outage in enumerate(spec.outage):
+        for first, count in node_ranges(outage.nodes):
+            if first + count > nodes:
+                raise document.source.error(
+                    ("cluster", "outage", i, "nodes"),
+                    f"the cluster has nodes 0-{nodes - 1}, got {first}-{first + count - 1}",
+                )
+            planned.append(Outage(start_s + outage.start, start_s + outage.end, first, count, outage.drain))
+    if spec.failures is None:
+        return planned
+    seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed
+    return planned + random_outages(spec.failures, seed, nodes, trace.jobs, planned)
+
+
+def build_policies(document: Document) -> Policies:
+    """Find the policy of every slot and check its parameters."""
+    from wattline.control.catalog import find
+    from wattline.sim.simulate import Policies
+
+    chosen: dict[str, Any] = {}
+    params: dict[str, Mapping[str, float]] = {}
+    for slot in SLOTS:
+        pick = getattr(document.spec.policy, slot)[0]
+        mechanism = _located(document, ("policy", slot), find, slot, pick.name, base=document.base)
+        _located(document, ("policy", slot), mechanism.values, pick.params)
+        chosen[slot], params[slot] = mechanism, pick.params
+    return Policies(**chosen, params=params)
+
+
+def _options(document: Document, start_s: float) -> Options:
+    from wattline.sim.setup import Options
+
+    run, output = document.spec.run, document.spec.output
+    return Options(
+        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=run.tick,
+        until_s=start_s + run.until, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
+        limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit_steps(document.spec.limit)),
+    )  # fmt: skip
+
+
+def _located(
+    document: Document, path: tuple[str | int, ...], make: Callable[..., Any], *args: Any, **named: Any
+) -> Any:
+    """Call something; an input error of it is said to come from this key."""
+    try:
+        return make(*args, **named)
+    except InputError as problem:
+        raise type(problem)(f"{document.source.where(path)}: {problem}") from None
