@@ -24,15 +24,17 @@ __all__ = ["Memory", "builtin", "policy"]
 
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
-    from wattline.policy.cap import none
+    from wattline.policy.cap import count_hysteresis, none, randomized, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
-    from wattline.policy.select import easy, in_order
+    from wattline.policy.select import backfill_by_end, conservative, easy, in_order, reselect
 
     return [
         keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
-        in_order.in_order, in_order.first_fit, easy.easy,
-        lowest.lowest, none.none,
+        in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
+        reselect.reselect,
+        lowest.lowest,
+        none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
     ]  # fmt: skip
 
 

@@ -1,0 +1,158 @@
+"""Who is served is chosen anew: the longest prefix, in the order of the line, of all jobs present or of the waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import ARRIVAL, RESELECTED, RUNNING
+from wattline.model.compiled import kernel
+from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.state import N_SEQ, State
+from wattline.physics.clocks import virtual_now
+from wattline.physics.power import start_increase_w
+from wattline.policy.select.easy import fits, headroom_w
+from wattline.policy.select.in_order import propose_fitting
+from wattline.policy.select.proposals import propose
+
+
+@kernel
+def key_in_service(s: State, j: int, drift: float) -> float:
+    """Return the key a running job would have in the line now: the one it left with, moved by the work done since."""
+    if drift == 0.0 or s.status[j] != RUNNING:
+        return float(s.key[j])
+    done = s.remaining[j] - (s.v_end[j] - virtual_now(s, s.rate_class[j]))
+    return float(s.key[j] + drift * done)
+
+
+@kernel
+def goes_before(s: State, key_a: float, a: int, key_b: float, b: int) -> bool:
+    """Tell whether job a goes before job b: by key, then by the time of entering the line."""
+    return key_a < key_b or (key_a == key_b and s.seq[a] < s.seq[b])
+
+
+@kernel
+def sort_served(s: State, n: int, jobs: Any, keys: Any) -> None:
+    """Sort the first n jobs by key (Shell sort: in place, and fast enough for as many jobs as run)."""
+    gap = n // 2
+    while gap > 0:
+        for i in range(gap, n):
+            job = jobs[i]
+            key = keys[i]
+            at = i
+            while at >= gap and goes_before(s, key, int(job), keys[at - gap], int(jobs[at - gap])):
+                jobs[at] = jobs[at - gap]
+                keys[at] = keys[at - gap]
+                at -= gap
+            jobs[at] = job
+            keys[at] = key
+        gap //= 2
+
+
+@kernel
+def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) -> int:
+    """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins."""
+    n = n0
+    served = 0
+    free = s.free[p]
+    watts = headroom_w(s)
+    for x in range(s.n_running[0]):
+        j = s.running[x]
+        if s.pool[j] == p:
+            jobs[served] = j
+            keys[served] = key_in_service(s, j, drift)
+            served += 1
+            free += s.nodes[j]
+            if watts < np.inf:
+                watts += start_increase_w(s, j, s.cap_w[j])
+    sort_served(s, served, jobs, keys)
+    i = s.q_head[0]
+    k = 0
+    while True:
+        while i < s.q_tail[0] and (s.queue[i] < 0 or s.pool[s.queue[i]] != p):
+            i += 1
+        w = s.queue[i] if i < s.q_tail[0] else -1
+        r = int(jobs[k]) if k < served else -1
+        if w < 0 and r < 0:
+            break
+        stays = w < 0 or (r >= 0 and goes_before(s, keys[k], r, s.key[w], w))
+        j = r if stays else w
+        if not fits(s, j, free, watts):
+            break
+        free -= s.nodes[j]
+        if watts < np.inf:
+            watts -= start_increase_w(s, j, np.inf)
+        if stays:
+            k += 1
+        else:
+            n = propose(s, n, j, RESELECTED)
+            i += 1
+    while k < served:
+        s.stop_job[s.n_stop[0]] = int(jobs[k])
+        s.n_stop[0] += 1
+        k += 1
+    return n
+
+
+@kernel
+def next_in_time(s: State, p: int, after: int) -> int:
+    """Return the waiting job of a node class that entered the line first after a sequence number, or -1."""
+    best = -1
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and s.pool[j] == p and s.seq[j] > after and (best < 0 or s.seq[j] < s.seq[best]):
+            best = j
+    return best
+
+
+@kernel
+def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
+    """Propose newcomers as they came, while they fit; nobody starts if somebody waited before them."""
+    n = n0
+    last = -1
+    free = s.free[p]
+    watts = headroom_w(s)
+    while True:
+        j = next_in_time(s, p, last)
+        if j < 0 or s.seq[j] < first_new or not fits(s, j, free, watts):
+            return n
+        last = s.seq[j]
+        free -= s.nodes[j]
+        if watts < np.inf:
+            watts -= start_increase_w(s, j, np.inf)
+        n = propose(s, n, j, RESELECTED)
+
+
+@mechanism(
+    "select",
+    "reselect",
+    params={
+        "preempt": Param(1.0, "1 chooses among all jobs present and stops the rest (they resume later); 0 among the waiting"),
+        "at_arrivals": Param(1.0, "0: an arrival changes nothing, but starts if it fits and nobody waits"),
+        "drift": Param(0.0, "change of a running job's key per unit of work done: -1 with shortest, 1 with longest"),
+    },
+    memory=Memory(fixed=1, per_running=2),
+    preempts=True,
+    source="recursion model, §III-B (decision 22)",
+)  # fmt: skip
+def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Serve the longest fitting prefix of the order, chosen anew; preemptive-resume or among the waiting only.
+
+    LCFS preemptive-resume: order lcfs and the defaults. LPF or SPF: order longest or shortest (truth = 1), at_arrivals = 0
+    and drift = 1 or -1; preempt = 0 for the non-preemptive form.
+    """
+    first_new = int(memory[0])
+    memory[0] = float(s.counter[N_SEQ])
+    if param[1] != 0.0 or mask & ~ARRIVAL:
+        if param[0] == 0.0:
+            return propose_fitting(s, True)  # noqa: FBT003  # kernels take no keywords
+        n = 0
+        half = (memory.shape[0] - 1) // 2
+        for p in range(s.free.shape[0]):
+            n = serve_prefix(s, p, n, param[2], memory[1 : 1 + half], memory[1 + half :])
+        return n
+    n = 0
+    for p in range(s.free.shape[0]):
+        n = start_newcomers(s, p, n, first_new)
+    return n
