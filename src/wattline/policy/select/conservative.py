@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.codes import ARRIVAL, RESERVATION, WAITING
+from wattline.model.codes import END, ENVELOPE, NODE, RESERVATION, WAITING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.queue import before
@@ -71,7 +71,7 @@ def keep_promises(s: State, p: int, plan: Any, n: int, start: Any, t: Any, f: An
             continue
         wall_s = estimated_wall_s(s, j)
         start[j] = max(start[j], s.now[0])
-        if not is_free(t, f, m, start[j], s.nodes[j], wall_s):
+        if start[j] == np.inf or not is_free(t, f, m, start[j], s.nodes[j], wall_s):
             start[j] = earliest(t, f, m, s.nodes[j], wall_s)
         if start[j] < np.inf:
             m = add(t, f, m, start[j], start[j] + wall_s, -float(s.nodes[j]))
@@ -171,7 +171,7 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     for p in range(s.free.shape[0]):
         m = free_ahead(s, p, t, f)
         m = keep_promises(s, p, plan, n, start, t, f, m)
-        if mask & ~ARRIVAL:
+        if mask & (END | NODE | ENVELOPE):
             m = move_forward(s, p, planned, start, t, f, m)
         n = promise_newcomers(s, p, param[0], plan, n, planned, start, t, f, m)
     sort_plan(s, plan, n, start)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.codes import ARRIVAL, RESELECTED, RUNNING
+from wattline.model.codes import END, ENVELOPE, NODE, RESELECTED, RUNNING
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_SEQ, State
@@ -144,7 +144,7 @@ def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     """
     first_new = int(memory[0])
     memory[0] = float(s.counter[N_SEQ])
-    if param[1] != 0.0 or mask & ~ARRIVAL:
+    if param[1] != 0.0 or mask & (END | NODE | ENVELOPE):
         if param[0] == 0.0:
             return propose_fitting(s, True)  # noqa: FBT003  # kernels take no keywords
         n = 0

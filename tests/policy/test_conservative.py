@@ -1,0 +1,120 @@
+"""Conservative backfilling: the plan of a second-by-second reference, and promises that are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plans import conservative
+
+from reference.engine import policies
+from wattline.model.cluster import Cluster, NodeClass, Outage
+from wattline.model.jobs import JobTable
+from wattline.sim.setup import Options
+from wattline.sim.simulate import Result, Simulation, simulate
+
+drawn_jobs = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(1, 12), st.integers(1, 6), st.integers(0, 10)), min_size=1, max_size=25
+)
+
+
+def columns(drawn: list[tuple[int, int, int, int]]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Submit times, run times, widths and estimates (never too short) of a Hypothesis draw."""
+    submit = np.cumsum([gap for gap, *_ in drawn]).tolist()
+    work, width, slack = ([row[i] for row in drawn] for i in (1, 2, 3))
+    return submit, work, width, [w + s for w, s in zip(work, slack, strict=True)]
+
+
+def run(
+    submit: Any, work: Any, width: Any, estimate: Any, nodes: int = 6, *, select: str = "conservative",
+    params: dict[str, Any] | None = None, outages: tuple[Outage, ...] = (), ties: str = "instant",
+) -> Result:  # fmt: skip
+    """Simulate jobs whose estimates are what their users asked for."""
+    jobs = JobTable.build(submit_s=submit, work_s=work, nodes=width, request_s=estimate)
+    cluster = Cluster((NodeClass("node", nodes, 1.0, 2.0),), outages=outages)
+    return simulate(jobs, cluster, policies(select=select, learn="request", params=params), Options(ties=ties))
+
+
+@settings(max_examples=250, deadline=None)
+@given(drawn_jobs)
+def test_starts_and_last_promises_are_the_references(drawn: list[tuple[int, int, int, int]]) -> None:
+    """Every job starts when a plan of whole seconds, kept as a list with one entry a second, says."""
+    given_jobs = columns(drawn)
+    expected = conservative(*given_jobs, 6)
+    result = run(*given_jobs)
+    assert result.state.started_s.tolist() == [expected.start[j] for j in range(len(drawn))]
+    assert result.state.reserved_s.tolist() == [min(expected.promises[j]) for j in range(len(drawn))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn_jobs)
+def test_nobody_starts_later_than_any_promise(drawn: list[tuple[int, int, int, int]]) -> None:
+    """With estimates that are never too short, promises only move forward and the start keeps the last one."""
+    submit, work, width, estimate = columns(drawn)
+    jobs = JobTable.build(submit_s=submit, work_s=work, nodes=width, request_s=estimate)
+    cluster = Cluster((NodeClass("node", 6, 1.0, 2.0),))
+    simulation = Simulation(jobs, cluster, policies(select="conservative", learn="request"))
+    promised: dict[int, float] = {}
+    with simulation:
+        while simulation.advance(1) != 0:
+            memory, s = simulation.memory[1], simulation.state
+            for j in memory[1 + 2 * len(jobs) :][: int(memory[0])].astype(int):
+                assert memory[1 + j] <= promised.get(j, np.inf)
+                promised[j] = memory[1 + j]
+    np.testing.assert_array_equal(s.started_s, [promised[j] for j in range(len(jobs))])
+
+
+def test_promises_hold_to_rounding_for_times_that_are_not_whole() -> None:
+    """Real-valued times pack as tightly: no start is later than its first promise by more than rounding."""
+    rng = np.random.default_rng(11)
+    work = rng.exponential(50.0, 800)
+    result = run(
+        np.cumsum(rng.exponential(9.0, 800)), work, rng.integers(1, 17, 800), work * rng.uniform(1.0, 3.0, 800), 32
+    )
+    s = result.state
+    assert np.all(s.started_s <= s.reserved_s + 1e-6)
+    assert np.mean(s.started_s - s.submit_s) > 10.0
+
+
+def test_jobs_past_their_estimates_delay_but_do_not_block() -> None:
+    """Estimates that are too short break promises; everybody still runs, in a machine that is never oversold."""
+    rng = np.random.default_rng(12)
+    work = rng.integers(1, 60, 300).astype(float)
+    submit = np.cumsum(rng.integers(0, 12, 300)).astype(float)
+    result = run(submit, work, rng.integers(1, 9, 300), np.maximum(1.0, work * rng.choice([0.3, 1.0, 2.0], 300)), 16)
+    assert np.all(np.isfinite(result.state.end_s))
+    assert result.state.counter[2] == 0  # no proposal was refused
+
+
+def test_a_backfilled_job_moves_nobody() -> None:
+    """The newcomer takes a hole before reservations made earlier, and those stay."""
+    # 6 nodes: 0 holds 4 for 10 s, 1 needs 4 at 10, 2 needs 6 at 20; 3 (2 nodes, 20 s) fits beside both until 20.
+    result = run([0, 1, 2, 3, 4], [10, 10, 5, 17, 17], [4, 4, 6, 2, 2], [10, 10, 5, 17, 17])
+    assert result.state.started_s.tolist() == [0, 10, 20, 3, 25]
+
+
+def test_with_a_depth_only_the_first_have_reservations() -> None:
+    """Beyond the depth nobody has a reservation, hence nobody passes; depth 1 never delays the first in line."""
+    shape = ([0, 1, 2, 3], [10, 10, 3, 3], [4, 4, 6, 2], [10, 10, 3, 3])
+    assert run(*shape).state.started_s.tolist() == [0, 10, 20, 3]
+    assert run(*shape, params={"select": {"depth": 1}}).state.started_s.tolist() == [0, 10, 20, 23]
+
+
+def test_nodes_that_leave_and_return_are_planned_around() -> None:
+    """A job wider than what is in service waits for the nodes to return, without a promise."""
+    outage = (Outage(5.0, 50.0, 0, 3),)
+    result = run([6, 7], [10, 10], [6, 2], [10, 10], outages=outage)
+    assert result.state.started_s.tolist() == [50.0, 7.0]
+
+
+@pytest.mark.parametrize("select", ["conservative", "easy", "backfill-by-end"])
+def test_backfilling_shortens_the_mean_wait(select: str) -> None:
+    """On a loaded machine every backfilling waits less on average than strict order does."""
+    rng = np.random.default_rng(5)
+    work = rng.exponential(100.0, 1500)
+    shape = (np.cumsum(rng.exponential(30.0, 1500)), work, rng.choice([1, 2, 4, 8, 16, 24], 1500), work * 1.5, 32)
+    mean = {name: float(np.mean(run(*shape, select=name).state.started_s - shape[0])) for name in (select, "in-order")}
+    assert mean[select] < 0.8 * mean["in-order"]
