@@ -11,22 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from systems_cases import RATES, SERVERS, SWITCHING, customers
 
 from reference import recursion as ref
 from reference.engine import DISCIPLINES, assert_same, run
 from reference.recursion import Constant, CountHysteresis, Randomized, Rates, WorkloadHysteresis
 
-SERVERS = 8
-RATES = Rates(low=2.0, high=2.66, busy_low=0.034, busy_high=0.041, idle_low=0.014, idle_high=0.018)
 EXACT = Rates(low=1, high=2, busy_low=1, busy_high=4, idle_low=Fraction(1, 4), idle_high=Fraction(1, 2))
-SWITCHING = {
-    "coins": ("randomized", {"p_low": 0.3, "p_high": 0.6}),
-    "count": ("count-hysteresis", {"k_low": 2, "k_high": 5}),
-    "count-single": ("count-hysteresis", {"k_low": 3, "k_high": 3}),
-    "work": ("workload-hysteresis", {"k_low": 6.0, "k_high": 25.0}),
-    "work-single": ("workload-hysteresis", {"k_low": 12.5, "k_high": 12.5}),
-    "work-weighted": ("workload-hysteresis", {"k_low": 20.0, "k_high": 60.0, "node_weighted": 1}),
-}
 
 
 def rule(cap: str, params: dict[str, Any], n: int, seed: int = 0) -> Constant:
@@ -38,13 +29,6 @@ def rule(cap: str, params: dict[str, Any], n: int, seed: int = 0) -> Constant:
     if cap == "count-hysteresis":
         return CountHysteresis(params["k_low"], params["k_high"])
     return WorkloadHysteresis(params["k_low"], params["k_high"], node_weighted=bool(params.get("node_weighted")))
-
-
-def customers(seed: int, n: int, servers: int) -> tuple[list[float], list[float], list[int]]:
-    """Customers with idle spells and queues, no ties."""
-    rng = np.random.default_rng(seed)
-    arrival = 5.0 + np.cumsum(rng.exponential(1.0, n) * rng.choice([0.2, 3.0], n))
-    return arrival.tolist(), rng.exponential(8.0, n).tolist(), rng.integers(1, servers // 2 + 1, n).tolist()
 
 
 def compare(
