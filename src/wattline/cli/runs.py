@@ -44,7 +44,7 @@ def run(
 ) -> None:
     """Run a scenario: write the journal and the report, print the summary.
 
-    Examples:
+    For example:
 
       wattline run examples/power-limit.toml
 
@@ -80,7 +80,7 @@ def replay(
 ) -> None:  # fmt: skip
     """Replay a trace on a machine, no scenario file needed.
 
-    Examples:
+    For example:
 
       wattline replay KTH-SP2-1996-2.1-cln.swf.gz --nodes 100
 
@@ -134,8 +134,12 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.trace.notes)
     _say_assumptions(document, study, terminal)
     terminal.compile_notice()
-    with terminal.progress("simulating") as progress:
+    compiled = all(m.builtin or m.compiled for m in study.policies.slots())
+    with terminal.progress("simulating", patient=compiled) as progress:
         result = study.simulate(progress)
+    if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
+        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
+        raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
     terminal.notes(result.notes)
     study.write(result, folder)
     finish(study, result, folder, terminal, report=report and document.spec.output.report)

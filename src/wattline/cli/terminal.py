@@ -65,10 +65,13 @@ class Terminal:
             self.say("compiling the engine for this machine (once, about 15 s) …")
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """Yield a callback (done, total) that shows a bar; Ctrl-C raises from the callback, so that the run stays whole."""
+    def progress(self, what: str, *, patient: bool = True) -> Iterator[Callable[[int, int], None]]:
+        """Yield a callback (done, total) that shows a bar; Ctrl-C raises from the callback, so that the run stays whole.
+
+        Where the callback may come rarely (plain-Python policies are slow), an impatient one leaves Ctrl-C as it is.
+        """
         meter = _Meter(what, shown=not self.quiet)
-        with _interrupts() as pressed:
+        with _interrupts(patient=patient) as pressed:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
@@ -116,10 +119,10 @@ class _Meter:
 
 
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
+def _interrupts(*, patient: bool) -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into a flag; a second one interrupts at once."""
     pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    if not patient or threading.current_thread() is not threading.main_thread():
         yield pressed
         return
 

@@ -88,7 +88,8 @@ def change(row: Row, column: int) -> str:
     if difference is None or math.isnan(difference.mean) or difference.mean == 0:
         return ""
     relative = difference.mean / abs(reference) if reference else NAN
-    size = f"{abs(100 * relative):.2g} %" if abs(relative) < 9.995 else f"×{1 + relative:.3g}"
+    percent = abs(100 * relative)
+    size = f"{percent:{'.0f' if percent >= 9.95 else '.2g'}} %" if percent < 999.5 else f"×{1 + relative:.3g}"
     size = size if math.isfinite(relative) else ""
     if math.isnan(difference.half_width):
         sign = "+" if difference.mean > 0 else "-"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.errors import InputError
+from wattline.errors import InputError, ScenarioError
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.read import Document
 from wattline.scenario.spec import NodesSpec, PolicySpec
@@ -157,8 +157,9 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
     else:
         count = spec.nodes if spec.nodes is not None else trace.suggested_nodes
         if count is None:
-            raise document.source.error(
-                ("cluster",), "key 'nodes' is missing and the trace does not say how large its machine was"
+            raise ScenarioError(
+                f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
+                "give nodes in [cluster] (or --nodes)"
             )
         classes = [_located(document, ("cluster",), _node_class, spec, "node", count)]
     cluster: Cluster = _located(document, ("cluster", "class"), Cluster, tuple(classes), spec.name)

@@ -89,9 +89,9 @@ def _held_s(s: State, last_s: Floats, placements: Columns) -> Floats:
 
 def _placements(result: Result) -> Columns:
     """Return the extents that jobs held, with job rows instead of numbers; those still held have no end."""
-    s, px, px_s = result.state, result.logs["px"], result.logs["px_s"]
-    job, first, count = [px[:, 0]], [px[:, 1]], [px[:, 2]]
-    start = [px_s[:, 0]]
+    s, logs = result.state, result.logs
+    job, first, count = [logs["px_job"]], [logs["px_first"]], [logs["px_count"]]
+    start = [logs["px_from_s"]]
     if result.options.placements:
         who = np.flatnonzero((s.status == codes.RUNNING) | (s.status == codes.WAKING))
         x = s.held[who]
@@ -105,7 +105,7 @@ def _placements(result: Result) -> Columns:
     open_ended = sum(len(part) for part in job[1:])
     return {
         "job_id": np.concatenate(job), "first_node": np.concatenate(first), "count": np.concatenate(count),
-        "start_s": np.concatenate(start), "end_s": np.concatenate([px_s[:, 1], np.full(open_ended, np.nan)]),
+        "start_s": np.concatenate(start), "end_s": np.concatenate([logs["px_until_s"], np.full(open_ended, np.nan)]),
     }  # fmt: skip
 
 

@@ -1,0 +1,208 @@
+"""``wattline compare``: several scenarios or policies side by side, over seeds, with confidence intervals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wattline.cli.runs import Out, Sets
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from wattline.report.metrics import Summary
+    from wattline.scenario import TraceCache, Variant
+
+RESULT, PAGE = "comparison.json", "comparison.html"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One run of a comparison."""
+
+    label: str
+    variant: Variant
+    seed: int
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is kept of a run: its numbers, and what was said about its trace."""
+
+    task: Task
+    summary: Summary
+    notes: tuple[tuple[str, str, int, str], ...]
+    stopped: str
+
+
+def compare(
+    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files.")],
+    sets: Sets = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = os.cpu_count() or 1,
+    out: Out = None,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare scenarios, or the policies that one scenario lists, side by side.
+
+    For example:
+
+      wattline compare examples/easy-vs-fcfs.toml --seeds 10
+
+      wattline compare a.toml b.toml --set cluster.nodes=512
+    """
+    terminal = Terminal(as_json, quiet)
+    tasks, folder = plan(scenarios, sets or (), seeds, out)
+    terminal.compile_notice()
+    done = carry_out(tasks, threads, terminal)
+    show(done, len(tasks), folder, terminal)
+
+
+def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None) -> tuple[list[Task], Path]:
+    """Return the runs to carry out and the folder for all of it."""
+    from wattline.scenario import read_scenario, variants
+
+    documents = [read_scenario(path, sets) for path in scenarios]
+    found: list[tuple[str, Variant]] = []
+    for document in documents:
+        choices = variants(document)
+        for choice in choices:
+            several = len(documents) > 1 and len(choices) > 1
+            found.append((f"{document.spec.name}: {choice.label}" if several else choice.label, choice))
+    labels = [label for label, _ in found]
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ScenarioError(f"two runs would both be called {twice!r}: give the scenarios different names")
+    if len(found) == 1 and seeds == 1:
+        raise ScenarioError(
+            f"{scenarios[0]}: nothing to compare: give several scenarios, list policies as in select = "
+            '["easy", "in-order"], or ask for several runs with --seeds'
+        )
+    folder = out or Path(documents[0].spec.output.folder or f"out/{'-vs-'.join(d.spec.name for d in documents)}"[:120])
+    _check_folder(folder)
+    tasks = [
+        Task(label, variant, seed, folder / "runs" / _file_name(label) / f"seed-{seed}")
+        for label, variant in found
+        for seed in range(variant.document.spec.seed, variant.document.spec.seed + seeds)
+    ]
+    return tasks, folder
+
+
+def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[Done]:
+    """Run all tasks in threads (compiled code releases the interpreter); after Ctrl-C return those that are done."""
+    import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
+    from wattline.scenario import TraceCache
+
+    traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
+    stop = threading.Event()
+    done: list[Done] = []
+    with terminal.progress("runs") as progress, ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(_run, task, traces[task.seed], stop) for task in tasks]
+        try:
+            for future in _finished(futures, lambda n: progress(n, len(tasks))):
+                result = future.result()
+                if result.stopped != "interrupted":
+                    done.append(result)
+        except BaseException as problem:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(problem, KeyboardInterrupt):
+                raise
+    return sorted(done, key=lambda d: tasks.index(d.task))
+
+
+def _finished(futures: Sequence[Future[Done]], report: Callable[[int], None]) -> Sequence[Future[Done]]:
+    """Yield futures as they finish, looking up often enough that Ctrl-C is noticed."""
+    from concurrent.futures import TimeoutError as Late
+
+    seen: list[Future[Done]] = []
+    while len(seen) < len(futures):
+        try:
+            for future in as_completed([f for f in futures if f not in seen], timeout=0.2):
+                seen.append(future)
+                report(len(seen))
+        except Late:
+            report(len(seen))
+    return seen
+
+
+def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
+    from wattline.report.metrics import summarize
+    from wattline.scenario import wire
+    from wattline.traces.journal import open_journal
+
+    def progress(_done: int, _total: int) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    study = wire(task.variant, seed=task.seed, traces=traces)
+    result = study.simulate(progress)
+    study.write(result, task.folder)
+    notes = tuple((n.action, n.reason, n.count, n.example) for n in study.trace.notes) + result.notes
+    return Done(task, summarize(open_journal(task.folder)), notes, result.stopped)
+
+
+def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -> None:
+    """Say what was noted, print and write the comparison."""
+    from wattline.cli import INTERRUPTED, complain
+    from wattline.report.compare import compare as compare_runs
+    from wattline.report.html import write_comparison
+    from wattline.report.tables import comparison_table
+
+    runs: dict[str, list[Summary]] = {}
+    for item in done:
+        runs.setdefault(item.task.label, []).append(item.summary)
+    _say_notes(done, terminal)
+    if not runs:
+        raise typer.Exit(complain("interrupted before the first run was done", INTERRUPTED))
+    found = compare_runs(runs)
+    page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
+    result = {"comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done]}
+    (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    terminal.show(comparison_table(found))
+    terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
+    terminal.data(result)
+    if len(done) < planned:
+        raise typer.Exit(complain(f"interrupted; {len(done)} of {planned} runs are in {folder}", INTERRUPTED))
+
+
+def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:
+    """Say each remark about traces once, with the largest count, however many runs made it."""
+    largest: dict[tuple[str, str], tuple[str, str, int, str]] = {}
+    for item in done:
+        for note in item.notes:
+            if note[2] > largest.get(note[:2], ("", "", 0, ""))[2]:
+                largest[note[:2]] = note
+    terminal.notes(largest.values())
+    by_label: dict[str, set[str]] = {}
+    for item in done:
+        by_label.setdefault(item.task.label, set()).add(json.dumps(item.summary.to_dict() | {"seed": 0}))
+    if len(done) > len(by_label) and all(len(kinds) == 1 for kinds in by_label.values()):
+        terminal.say("nothing in these scenarios is random: every seed gave the same run")
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULT).exists() and not (folder / "runs").is_dir():
+        raise ScenarioError(
+            f"{folder}: holds files that are no comparison, so it is not overwritten; give another --out"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ScenarioError(f"{folder}: cannot be made ({problem.strerror}); give another --out") from None
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", label).strip("-.") or "run"

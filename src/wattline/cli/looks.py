@@ -1,0 +1,206 @@
+"""``wattline policies``, ``report``, ``reproduce`` and ``check-policy``: look at what is there, again or more closely."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError, did_you_mean
+
+
+def policies(
+    slot: Annotated[str | None, typer.Argument(help="Only this slot: order, select, place, cap or learn.")] = None,
+    *,
+    state: Annotated[bool, typer.Option("--state", help="Show the fields that a policy sees instead.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the built-in policies and their parameters, or the state that a policy sees.
+
+    For example:
+
+      wattline policies select
+
+      wattline policies --state
+    """
+    terminal = Terminal(as_json, quiet)
+    if state:
+        _show_state(terminal)
+        return
+    from wattline.control.catalog import catalog
+
+    table = catalog()
+    if slot is not None and slot not in table:
+        raise ScenarioError(f"unknown slot {slot!r}{did_you_mean(slot, table)}")
+    rows = [m for name, found in table.items() if slot in (None, name) for m in found.values()]
+    terminal.show(_policy_table(rows))
+    terminal.data([
+        {"slot": m.slot, "name": m.name, "summary": m.summary, "source": m.source,
+         "parameters": {k: {"default": p.default, "meaning": p.meaning} for k, p in m.params.items()}}
+        for m in rows
+    ])  # fmt: skip
+
+
+def report(
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run left.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")] = None,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Count and draw a run again from its journal alone.
+
+    For example:
+
+      wattline report out/power-limit
+
+      wattline report out/power-limit --json
+    """
+    from wattline.report.html import report_page
+    from wattline.report.metrics import summarize_run
+    from wattline.report.run import load
+    from wattline.report.tables import summary_table
+    from wattline.traces.journal import REPORT, open_journal
+
+    terminal = Terminal(as_json, quiet)
+    opened = open_journal(journal)
+    loaded = load(opened)
+    summary = summarize_run(loaded)
+    page = report_page(loaded, summary, opened).write(out or journal / REPORT)
+    terminal.show(summary_table(summary))
+    terminal.line(f"\nreport   {page}")
+    terminal.data({"journal": str(journal), "report": str(page), "summary": summary.to_dict()})
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Which one (without a name: list them).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder (default: out/ and the name).")
+    ] = None,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in seconds.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce the claims of a published system and say which hold.
+
+    For example:
+
+      wattline reproduce recursion --quick
+    """
+    terminal = Terminal(as_json, quiet)
+    known = _lazily("wattline.systems", "reproductions").REPRODUCTIONS
+    if name is None:
+        for item in known:
+            terminal.line(item)
+        terminal.data(list(known))
+        return
+    if name not in known:
+        raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
+    terminal.compile_notice()
+    result = known[name](out or Path("out") / name, quick, terminal.say)
+    terminal.show(result.table)
+    terminal.line(f"\nreport   {result.path}")
+    terminal.data({"name": name, "report": str(result.path), **_more(result)})
+
+
+def check_policy(
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="File with one or more policies.")],
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check a policy of your own: deterministic, legal actions only, survives hard cases.
+
+    For example:
+
+      wattline check-policy examples/widest_first.py
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = Terminal(as_json, quiet)
+    check = _lazily("wattline.testing", "policy checks").check_policy_file
+    terminal.compile_notice()
+    found = check(file)
+    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
+    table.add_column("check", style="cyan", width=30)
+    table.add_column("", width=6)
+    table.add_column("", overflow="fold")
+    for title, passed, detail in found.rows:
+        table.add_row(str(title), Text("ok", "green") if passed else Text("FAILS", "bold red"), Text(str(detail)))
+    terminal.show(table)
+    terminal.data({"file": str(file), "ok": found.ok, "checks": [list(row) for row in found.rows]})
+    if not found.ok:
+        from wattline.cli import BAD_INPUT, complain
+
+        failed = [str(row[0]) for row in found.rows if not row[1]]
+        raise typer.Exit(
+            complain(f"{file}: {len(failed)} of {len(found.rows)} checks fail: {', '.join(failed)}", BAD_INPUT)
+        )
+
+
+def _lazily(module: str, what: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as problem:
+        if problem.name != module:
+            raise
+        raise ScenarioError(f"this installation has no {what}: {module} is missing; install Wattline again") from None
+
+
+def _more(result: Any) -> dict[str, Any]:
+    data = getattr(result, "to_dict", None)
+    return dict(data()) if callable(data) else {}
+
+
+def _policy_table(rows: list[Any]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
+    table.add_column("slot", style="cyan", width=7)
+    table.add_column("name", width=20)
+    table.add_column("what it does, and its parameters", overflow="fold")
+    last = ""
+    for m in rows:
+        text = Text(m.summary)
+        for key, param in m.params.items():
+            default = "required" if param.default is None else f"default {param.default:g}"
+            text.append(
+                f"\n{key}: {param.meaning} ({default})" if param.meaning else f"\n{key} ({default})", style="dim"
+            )
+        if m.source:
+            text.append(f"\n{m.source}", style="dim italic")
+        table.add_row("" if m.slot == last else m.slot, Text(m.name, style="bold"), text)
+        last = m.slot
+    return table
+
+
+def _show_state(terminal: Terminal) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.model.state import FIELDS, PROPOSALS
+
+    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
+    for title, width in (("field", 16), ("type", 8), ("size", 5), ("unit", 5), ("write", 5)):
+        table.add_column(title, width=width, style="cyan" if title == "field" else None, no_wrap=True)
+    table.add_column("meaning", overflow="fold")
+    rows = []
+    for name, (dtype, field) in FIELDS.items():
+        rows.append({"field": name, "type": dtype.__name__, "shape": field.shape, "unit": field.unit,
+                     "writable": name in PROPOSALS, "meaning": field.meaning})  # fmt: skip
+        table.add_row(
+            name, dtype.__name__, field.shape, field.unit, "yes" if name in PROPOSALS else "", Text(field.meaning)
+        )
+    terminal.show(table)
+    terminal.line(
+        "\nsizes: J jobs, N nodes, P node classes, C rate classes, R running jobs,"
+        "\nQ queue slots; 1 is a scalar: s.now[0]"
+    )
+    terminal.data(rows)

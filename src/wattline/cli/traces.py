@@ -1,0 +1,195 @@
+"""``wattline trace``: look at, convert and draw workloads."""
+
+from __future__ import annotations
+
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError
+
+app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
+
+TraceFile = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")
+]
+Format = Annotated[str | None, typer.Option("--format", help="swf, sacct, table or krc (default: by content).")]
+Cores = Annotated[int, typer.Option(min=1, help="Processors of the log that make one node.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
+
+
+class Generator(StrEnum):
+    """Workloads that can be drawn."""
+
+    POISSON = "poisson"
+    LUBLIN = "lublin"
+    BURSTY = "bursty"
+
+
+class Mix(StrEnum):
+    """Streams of the Lublin–Feitelson model."""
+
+    COMBINED = "combined"
+    TYPED = "typed"
+
+
+@app.command()
+def info(
+    trace: TraceFile,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine, for the offered load.")] = None,
+    cores_per_node: Cores = 1,
+    trace_format: Format = None,
+    *,
+    strict: Strict = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what is in a trace, and what its reader dropped or repaired.
+
+    For example:
+
+      wattline trace info KTH-SP2-1996-2.1-cln.swf.gz
+    """
+    from wattline.traces import read_trace, trace_info
+
+    terminal = Terminal(as_json, quiet)
+    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    facts = trace_info(found, nodes)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
+    terminal.show(_info_table(facts))
+    terminal.data(facts)
+
+
+@app.command()
+def convert(
+    trace: TraceFile,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
+    cores_per_node: Cores = 1,
+    trace_format: Format = None,
+    *,
+    strict: Strict = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Convert a trace; what the target's format cannot hold is said.
+
+    For example:
+
+      wattline trace convert log.swf.gz log.parquet
+    """
+    from wattline.traces import read_trace
+    from wattline.traces.export import write_trace
+
+    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    _write(found, target, Terminal(as_json, quiet), write_trace)
+
+
+@app.command()
+def generate(
+    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin or bursty.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the machine the jobs are for.")] = 128,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs to draw.")] = 1000,
+    load: Annotated[float | None, typer.Option(help="Offered load.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
+    rate: Annotated[str | None, typer.Option(help='Arrivals of all types together, e.g. "30/h" (poisson).')] = None,
+    mix: Annotated[Mix | None, typer.Option(help="One stream, or batch and interactive (lublin).")] = None,
+    users: Annotated[int | None, typer.Option(min=1, help="Users of each type.")] = None,
+    requests: Annotated[str | None, typer.Option(help="Time limits: none, exact, factor or rounded.")] = None,
+    job_type: Annotated[list[str] | None, typer.Option(
+        "--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated.")] = None,
+    phase: Annotated[list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")] = None,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Draw a synthetic workload and write it to a file.
+
+    For example:
+
+      wattline trace generate lublin week.swf --nodes 256 --jobs 5000 --load 0.8
+
+      wattline trace generate poisson p.swf --load 0.7 --type '{name="a", nodes=4, mean="1 h"}'
+
+      wattline trace generate bursty b.parquet --load 0.7 --type '{name="a", nodes=4, mean="1 h"}'
+      --phase '{rate="200/h", dwell="1 h"}' --phase '{rate="10/h", dwell="5 h"}'
+    """
+    from wattline.scenario import Source, TraceCache, document
+    from wattline.traces.export import write_trace
+
+    trace: dict[str, Any] = {
+        "generator": generator.value, "jobs": jobs, "load": load, "rate": rate, "mix": mix.value if mix else None,
+        "users": users, "requests": {"model": requests} if requests else None,
+        "type": [_inline("--type", text) for text in job_type or ()] or None,
+        "phase": [_inline("--phase", text) for text in phase or ()] or None,
+    }  # fmt: skip
+    data = {
+        "name": generator.value, "seed": seed, "cluster": {"nodes": nodes},
+        "trace": {key: value for key, value in trace.items() if value is not None},
+    }  # fmt: skip
+    drawn, _ = TraceCache().get(document(data, Source("trace generate")))
+    _write(drawn, target, Terminal(as_json, quiet), write_trace)
+
+
+def _inline(flag: str, text: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError as problem:
+        raise ScenarioError(f"{flag} {text}: not a TOML table like '{{name=\"a\", nodes=4}}': {problem}") from None
+
+
+def _write(trace: Any, target: Path, terminal: Terminal, write: Any) -> None:
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in trace.notes)
+    lost = write(trace, target)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
+    terminal.line(f"{len(trace.jobs):,} jobs in {target}")
+    notes = [n.__dict__ for n in (*trace.notes, *lost)]
+    terminal.data({"file": str(target), "jobs": len(trace.jobs), "notes": notes})
+
+
+def _info_table(facts: dict[str, Any]) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.report.show import compact, show
+
+    machine = facts["machine_nodes"]
+    load = "" if facts["offered_load"] is None else f", offered load {facts['offered_load']:.3g}"
+    request = facts["request"]
+    rows = [
+        ("jobs", f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} repaired)"),
+        ("span", show(facts["span_s"], "s")),
+        ("machine", f"{machine:,} nodes{load}" if machine else "size unknown (give --nodes)"),
+        ("too wide", f"{facts['wider_than_machine']:,} jobs" if facts["wider_than_machine"] else None),
+        ("work", f"{facts['node_hours']:,.0f} node-hours"),
+        ("people", f"{facts['users']:,} users, {facts['groups']:,} groups"),
+        ("requests", f"{request['known']:,} jobs have one, {request['exceeded']:,} run longer" if request["known"] else "none"),
+        ("linked", f"{facts['dependent']:,} jobs follow another" if facts["dependent"] else None),
+    ]  # fmt: skip
+    about = Table(
+        title=Text(str(facts["source"]), style="bold"),
+        title_justify="left",
+        show_header=False,
+        box=None,
+        pad_edge=False,
+    )
+    about.add_column(style="cyan", no_wrap=True, width=12)
+    about.add_column(overflow="fold")
+    for name, text in rows:
+        if text is not None:
+            about.add_row(name, Text(text))
+    numbers = Table(box=None, pad_edge=False, width=80, header_style="bold")
+    numbers.add_column("", style="cyan", no_wrap=True, width=16)
+    columns = ("mean", "min", "p25", "p50", "p75", "p95", "max")
+    for name in columns:
+        numbers.add_column({"p50": "median"}.get(name, name), justify="right", no_wrap=True)
+    for title, key, unit in (("nodes", "nodes", ""), ("run time", "work_s", "s"), ("request", "request", "s"),
+                             ("gap", "interarrival_s", "s"), ("recorded wait", "recorded_wait_s", "s"), ("power a node", "draw_w", "W")):  # fmt: skip
+        if facts[key].get("known"):
+            numbers.add_row(title, *(compact(facts[key][name], unit) for name in columns))
+    return Group(about, numbers)

@@ -1,0 +1,107 @@
+"""Whatever a user gets wrong: one line on standard error, exit code 2, no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from calling import Call
+
+MISTAKES = {
+    "no such trace": (["replay", "nope.swf"], "nope.swf: no such file"),
+    "no such scenario": (["run", "nope.toml"], "nope.toml: no such scenario file"),
+    "a folder as scenario": (["run", "."], "is a folder"),
+    "wrong flag": (["replay", "small.swf", "--nodez", "3"], "--nodez"),
+    "text for a number": (["replay", "small.swf", "--nodes", "many"], "--nodes"),
+    "no nodes at all": (["replay", "small.swf", "--nodes", "0"], "--nodes 0"),
+    "missing argument": (["run"], "SCENARIO.toml"),
+    "unknown command": (["rnu"], "rnu"),
+    "unknown policy": (["replay", "small.swf", "--select", "esy"], "did you mean 'easy'"),
+    "unknown estimates": (["replay", "small.swf", "--estimates", "recnt"], "did you mean 'recent'"),
+    "bad unit": (["replay", "small.swf", "--power-limit", "12 XW"], "unknown unit 'XW'"),
+    "bad tie rule": (["replay", "small.swf", "--ties", "both"], "--ties"),
+    "policy file missing": (["replay", "small.swf", "--select", "mine.py"], "no such policy file"),
+    "override without value": (["run", "small.toml", "--set", "cluster.nodes"], "expected key=value"),
+    "override of nothing": (["run", "small.toml", "--set", "cluster.nodse=4"], "did you mean 'nodes'"),
+    "override of a wrong type": (["run", "small.toml", "--set", "cluster.nodes=many"], "--set cluster.nodes=many"),
+    "override inside a number": (["run", "small.toml", "--set", "seed.x=1"], "has no keys"),
+    "nothing to compare": (["compare", "small.toml"], "nothing to compare"),
+    "the same twice": (["compare", "small.toml", "small.toml"], "both be called 'small'"),
+    "not a journal": (["report", "."], "not a journal"),
+    "unknown slot": (["policies", "selct"], "did you mean 'select'"),
+    "unknown reproduction": (["reproduce", "nothing"], "reproduc"),
+    "unknown trace ending": (["trace", "convert", "small.swf", "small.xls"], "small.xls"),
+    "generator without types": (["trace", "generate", "poisson", "x.swf"], "[[trace.type]]"),
+    "type that is no table": (["trace", "generate", "poisson", "x.swf", "--type", "4 nodes"], "--type 4 nodes"),
+    "strict reading": (["replay", "small.swf", "--strict"], "small.swf:4"),
+    "output in the way": (["run", "small.toml", "--out", "."], "not overwritten"),
+    "output is a file": (["run", "small.toml", "--out", "small.swf"], "is a file"),
+    "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x"),
+    "job wider than the machine": (["replay", "small.swf", "--nodes", "1"], "no job of the trace can run"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_code_2(wattline: Call, name: str) -> None:
+    """A user's mistake is answered by one line that names it, with exit code 2."""
+    arguments, expected = MISTAKES[name]
+    answer = wattline(*arguments)
+    lines = [line for line in answer.err.splitlines() if line.startswith("wattline: ")]
+    assert answer.code == 2
+    assert len(lines) == 1
+    assert lines[0] == answer.err.splitlines()[-1]
+    assert expected in lines[0]
+    assert "Traceback" not in answer.err
+    assert answer.out == ""
+
+
+def test_an_empty_trace_says_so(wattline: Call, folder: Path) -> None:
+    """A trace without jobs is refused with its name."""
+    (folder / "empty.swf").write_text("; MaxNodes: 4\n")
+    answer = wattline("replay", "empty.swf")
+    assert answer.code == 2
+    assert "empty.swf: no job in it" in answer.err
+
+
+def test_a_trace_of_unknown_size_asks_for_nodes(wattline: Call, folder: Path) -> None:
+    """Without a size in the header the user is told to give one."""
+    (folder / "bare.swf").write_text("1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    answer = wattline("replay", "bare.swf")
+    assert answer.code == 2
+    assert "--nodes" in answer.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_no_permission_is_said_before_anything_runs(wattline: Call, folder: Path) -> None:
+    """A folder that may not be written is refused at once."""
+    (folder / "locked").mkdir(mode=0o500)
+    answer = wattline("run", "small.toml", "--out", "locked/x")
+    assert answer.code == 2
+    assert "no permission" in answer.err
+
+
+def test_an_internal_error_is_one_line_too(wattline: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug of ours shows no traceback unless it is asked for."""
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.delenv("WATTLINE_DEBUG", raising=False)
+    monkeypatch.setattr("wattline.scenario.read_scenario", broken)
+    answer = wattline("run", "small.toml")
+    assert answer.code == 1
+    assert (
+        answer.err
+        == "wattline: internal error: ZeroDivisionError: oops (WATTLINE_DEBUG=1 shows where; please report it)\n"
+    )
+
+
+def test_a_run_that_gets_stuck_ends_with_code_1(wattline: Call, folder: Path) -> None:
+    """A policy that never starts anything is named, with exit code 1."""
+    (folder / "lazy.py").write_text(
+        "from wattline.policy import policy\n\n@policy(slot='select')\ndef lazy(s, arg, param, memory):\n    return 0\n"
+    )
+    answer = wattline("run", "small.toml", "--set", "policy.select=lazy.py")
+    assert answer.code == 1
+    assert "'lazy' does not start job" in answer.err.splitlines()[-1]

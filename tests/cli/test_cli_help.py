@@ -1,0 +1,64 @@
+"""Help is quick, complete, and fits a terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+from calling import Call
+
+COMMANDS = (["run"], ["replay"], ["compare"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["policies"],
+            ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
+
+
+def test_help_imports_no_heavy_package() -> None:
+    """``wattline --help`` imports neither numba nor numpy nor polars."""
+    code = (
+        "import sys; from wattline.cli import call; call(['--help']); call(['replay', '--help'])\n"
+        "heavy = {'numba', 'numpy', 'polars', 'scipy', 'plotly'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_takes_half_a_second_at_most() -> None:
+    """``wattline --help`` answers within half a second (the best of three, as machines hiccup)."""
+    best = min(_time_help() for _ in range(3))
+    assert best <= 0.5
+
+
+def _time_help() -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "wattline", "--help"], capture_output=True, check=True)
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_examples_json_and_quiet(wattline: Call, command: list[str]) -> None:
+    """The help of every command shows an example and offers --json and --quiet, in 80 columns."""
+    answer = wattline(*command, "--help")
+    assert answer.code == 0
+    assert f"wattline {' '.join(command)} " in answer.out.split("For example:")[1]
+    assert "--json" in answer.out
+    assert "--quiet" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_version(wattline: Call) -> None:
+    """``--version`` prints name and version."""
+    from wattline import __version__
+
+    assert wattline("--version").out == f"wattline {__version__}\n"
+
+
+def test_shell_completion_is_offered() -> None:
+    """A shell that asks for completions of ``wattline re`` gets the commands that begin so."""
+    import os
+
+    environment = {**os.environ, "_WATTLINE_COMPLETE": "complete_bash", "COMP_WORDS": "wattline re", "COMP_CWORD": "1"}
+    code = "from wattline.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert {"replay", "report", "reproduce"} <= set(done.stdout.split())

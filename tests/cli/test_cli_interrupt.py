@@ -1,0 +1,71 @@
+"""Ctrl-C keeps what was simulated; a reader that has seen enough is not complained to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from calling import program
+
+from wattline.cli.terminal import Terminal
+from wattline.traces.journal import open_journal
+
+SLOW_POLICY = """\
+import time
+from pathlib import Path
+from wattline.policy import policy
+
+@policy(slot="order", wake="arrival")
+def slow(s, arg, param, memory):
+    Path("started").touch()
+    time.sleep(0.01)
+    return 0
+"""
+
+
+def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
+    """An interrupted run exits with 130 and one line, and leaves a journal whose energies add up."""
+    (folder / "slow.py").write_text(SLOW_POLICY)
+    running = program(
+        "run", "small.toml", "--set", "policy.order=slow.py", "--set", "trace.jobs=3000", "--no-report", cwd=folder
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "wattline: interrupted; what was simulated so far is in out/small"
+    journal = open_journal(folder / "out/small")
+    assert journal.manifest["stopped"] == "interrupted"
+    assert 0 < journal.read("jobs")["start_s"].drop_nulls().len() < 3000
+
+
+def test_compiled_runs_stop_between_slices(folder: Path) -> None:
+    """Ctrl-C during compiled code ends the run at the next look from outside, with the state whole."""
+    from wattline.scenario import read_scenario, variants, wire
+
+    study = wire(variants(read_scenario("small.toml", ["trace.jobs=120000"]))[0])
+    with Terminal(quiet=True).progress("simulating") as report:
+
+        def press(done: int, total: int) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            report(done, total)
+
+        result = study.simulate(press)
+    assert result.stopped == "interrupted"
+    assert 0 < int(result.state.n_ended[0]) < 120_000
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_closed_pipe_is_silent(folder: Path) -> None:
+    """``wattline policies --state | head -1`` says nothing about the pipe."""
+    command = f"{sys.executable} -m wattline policies --state --json | head -c 10"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S602
+    assert len(done.stdout) == 10
+    assert done.stderr == ""

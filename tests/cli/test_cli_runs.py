@@ -1,0 +1,163 @@
+"""run, replay, report and compare do what they say, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from calling import Call
+
+from wattline.traces.journal import open_journal
+
+
+def test_run_writes_journal_and_report_and_prints_their_paths(wattline: Call, folder: Path) -> None:
+    """``run`` leaves a journal and a report in out/<name> and says where, in 80 columns."""
+    answer = wattline("run", "small.toml")
+    assert answer.code == 0, answer.err
+    assert "60 finished" in answer.out
+    assert "out/small/report.html" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert (folder / "out/small/report.html").stat().st_size > 100_000
+    manifest = open_journal(folder / "out/small").manifest
+    assert manifest["scenario"] == (folder / "small.toml").read_text()
+    assert len(manifest["scenario_sha256"]) == 64
+    assert manifest["seed"] == 4
+    assert manifest["policies"]["select"] == "easy"
+
+
+def test_json_is_all_there_is_on_standard_output(wattline: Call) -> None:
+    """``--json`` prints one JSON document and nothing else; the numbers are those of the summary."""
+    answer = wattline("run", "small.toml", "--json", "--no-report")
+    found = json.loads(answer.out)
+    assert found["summary"]["jobs"]["finished"] == 60
+    assert found["report"] is None
+    assert found["stopped"] == "done"
+
+
+def test_quiet_prints_nothing(wattline: Call, folder: Path) -> None:
+    """``--quiet`` leaves the results and says nothing."""
+    answer = wattline("run", "small.toml", "--quiet", "--no-report", "--out", "here")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    assert (folder / "here/jobs.parquet").exists()
+
+
+def test_an_override_is_run_and_recorded(wattline: Call, folder: Path) -> None:
+    """``--set`` changes the run, and the journal holds the scenario that was really run."""
+    wattline("run", "small.toml", "--set", "cluster.nodes=32", "--set", "policy.select=in-order", "--no-report")
+    journal = open_journal(folder / "out/small")
+    assert journal.manifest["cluster"]["nodes"] == 32
+    assert "nodes = 32" in journal.manifest["scenario"]
+    (folder / "again.toml").write_text(journal.manifest["scenario"])
+    wattline("run", "again.toml", "--no-report", "--out", "again")
+    assert open_journal(folder / "again").read("jobs").equals(journal.read("jobs"))
+
+
+def test_replay_takes_the_size_from_the_header_and_says_so(wattline: Call, folder: Path) -> None:
+    """Without --nodes the header's size is used and said; what the reader dropped is said with count and example."""
+    answer = wattline("replay", "small.swf")
+    assert answer.code == 0
+    assert "nodes: 8, as the trace's header says" in answer.err
+    assert "dropped 1: " in answer.err
+    assert "small.swf:4" in answer.err
+    jobs = open_journal(folder / "out/small").read("jobs")
+    assert jobs["start_s"].to_list() == [0.0, 100.0, 30.0]
+
+
+def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
+    """The flags of ``replay`` say what a scenario would: the journal's scenario gives the same run again."""
+    answer = wattline("replay", "small.swf", "--nodes", "16", "--cores-per-node", "2", "--select", "in-order", "--estimates", "exact",
+                      "--ties", "event", "--kill", "--power-limit", "6 kW", "--idle-power", "50 W", "--max-power", "400 W",
+                      "--jobs", "2", "--out", "o", "--no-report")  # fmt: skip
+    assert answer.code == 0, answer.err
+    manifest = open_journal(folder / "o").manifest
+    assert manifest["policies"] == {
+        "order": "fcfs",
+        "select": "in-order",
+        "place": "lowest",
+        "cap": "none",
+        "learn": "exact",
+    }
+    assert manifest["ties"] == "event"
+    assert manifest["kill"] is True
+    assert manifest["cluster"]["classes"] == [{"name": "node", "count": 16, "idle_w": 50.0, "max_w": 400.0}]
+    assert open_journal(folder / "o").read("jobs")["nodes"].to_list() == [2, 4]
+    (folder / "same.toml").write_text(manifest["scenario"])
+    assert wattline("run", "same.toml", "--out", "p", "--no-report").code == 0
+    assert open_journal(folder / "p").manifest["scenario_sha256"] == manifest["scenario_sha256"]
+
+
+def test_a_result_is_replaced_but_nothing_else_is(wattline: Call, folder: Path) -> None:
+    """Running again replaces the journal; a folder with other files is never touched."""
+    assert wattline("run", "small.toml", "--no-report").code == 0
+    assert wattline("run", "small.toml", "--no-report").code == 0
+    (folder / "precious").mkdir()
+    (folder / "precious/thesis.txt").write_text("years")
+    assert wattline("run", "small.toml", "--out", "precious").code == 2
+    assert [p.name for p in (folder / "precious").iterdir()] == ["thesis.txt"]
+
+
+def test_report_again_from_the_journal_alone(wattline: Call, folder: Path) -> None:
+    """``report`` gives the same numbers without scenario or trace."""
+    first = json.loads(wattline("run", "small.toml", "--json").out)
+    (folder / "small.toml").unlink()
+    again = json.loads(wattline("report", "out/small", "--json", "--out", "page.html").out)
+    assert again["summary"] == first["summary"]
+    assert (folder / "page.html").exists()
+
+
+def test_compare_policies_over_seeds(wattline: Call, folder: Path) -> None:
+    """``compare`` runs each listed policy on the same seeds and gives paired differences with intervals."""
+    choice = 'policy.select=["in-order", "easy"]'
+    answer = wattline("compare", "small.toml", "--set", choice, "--seeds", "3", "--json")
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)
+    assert found["comparison"]["labels"] == ["in-order", "easy"]
+    assert found["comparison"]["runs"] == [3, 3]
+    assert found["comparison"]["paired_by"] == "seed"
+    wait = next(m for m in found["comparison"]["metrics"] if m["path"] == "wait_s.mean")
+    assert wait["differences"][1]["half_width"] >= 0
+    assert len(found["runs"]) == 6
+    assert (folder / found["report"]).stat().st_size > 100_000
+    table = wattline("compare", "small.toml", "--set", choice)
+    assert max(map(len, table.out.splitlines())) <= 80
+
+
+def test_compare_gives_every_run_what_run_gives(wattline: Call, folder: Path) -> None:
+    """A run within a comparison is the same as the run alone, threads or not."""
+    wattline("compare", "small.toml", "--set", 'policy.select=["in-order", "easy"]', "--seeds", "2", "--threads", "2")
+    wattline("run", "small.toml", "--set", "seed=5", "--set", "policy.select=easy", "--no-report", "--out", "alone")
+    inside = open_journal(folder / "out/small/runs/easy/seed-5")
+    alone = open_journal(folder / "alone")
+    assert inside.read("jobs").equals(alone.read("jobs"))
+    assert inside.manifest["scenario_sha256"] == alone.manifest["scenario_sha256"]
+
+
+def test_compare_says_when_nothing_is_random(wattline: Call, folder: Path) -> None:
+    """Seeds that change nothing are pointed out."""
+    answer = wattline("compare", "small.toml", "--set", "trace.seed=1", "--seeds", "2")
+    assert "every seed gave the same run" in answer.err
+
+
+def test_policies_come_from_the_code(wattline: Call) -> None:
+    """``policies`` lists every built-in mechanism; ``--state`` every field with unit and meaning."""
+    from wattline.control.catalog import catalog
+    from wattline.model.state import FIELDS
+
+    listed = json.loads(wattline("policies", "--json").out)
+    assert {(p["slot"], p["name"]) for p in listed} == {(s, n) for s, found in catalog().items() for n in found}
+    state = json.loads(wattline("policies", "--state", "--json").out)
+    assert [row["field"] for row in state] == list(FIELDS)
+    assert max(map(len, wattline("policies").out.splitlines())) <= 80
+    assert max(map(len, wattline("policies", "--state").out.splitlines())) <= 80
+
+
+def test_traces_can_be_drawn_converted_and_looked_at(wattline: Call) -> None:
+    """``trace generate``, ``convert`` and ``info`` fit together."""
+    assert wattline("trace", "generate", "lublin", "w.swf", "--nodes", "64", "--jobs", "200", "--load", "0.8").code == 0
+    assert wattline("trace", "convert", "w.swf", "w.parquet").code == 0
+    facts = json.loads(wattline("trace", "info", "w.parquet", "--json").out)
+    assert facts["jobs"] == 200
+    assert abs(facts["offered_load"] - 0.8) < 0.02
+    shown = wattline("trace", "info", "w.swf")
+    assert "200 of 200 records" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
