@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import importlib.util
 import sys
@@ -20,6 +21,16 @@ def catalog() -> dict[str, dict[str, Mechanism]]:
     for mechanism in [*policy.builtin(), *learn.builtin()]:
         table[mechanism.slot][mechanism.name] = mechanism
     return table
+
+
+def _reduce(mechanism: Mechanism) -> tuple[object, tuple[str, str]]:
+    """Pickle a mechanism by where it is found: its function is hidden behind it in its module."""
+    if mechanism.builtin:
+        return find, (mechanism.slot, mechanism.name)
+    return find, (mechanism.slot, f"{mechanism.file}:{mechanism.name}")
+
+
+copyreg.pickle(Mechanism, _reduce)  # type: ignore[arg-type]  # find returns a Mechanism
 
 
 def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:

@@ -24,6 +24,7 @@ def pop_due(s: State) -> int:
     running.clear_due(s, j)
     if s.status[j] == codes.WAKING:
         commit.finish_waking(s, j)
+        s.happened[0] |= codes.AWAKE
         return -1
     if s.status[j] == codes.HELD:
         commit.enter_queue(s, j)
@@ -104,6 +105,7 @@ def tidy(s: State) -> None:
     if s.option[OPT_SORTED] == 1:
         if s.est_dirty[0] == 1:
             running.refresh_estimates(s)
+        running.extend_expired(s)
         if s.ix_on[0] == 0 and s.q_len[0] >= fitindex.DEEP:
             fitindex.build(s)
         elif s.q_len[0] < fitindex.DEEP // 4:
@@ -118,7 +120,7 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
     if what == DUE:
         return pop_due(s)
     if what == STOPS:
-        for i in range(s.n_stop[0]):
+        for i in range(min(s.n_stop[0], s.stop_job.shape[0])):
             guard.stop(s, s.stop_job[i])
     elif what == TIDY:
         tidy(s)

@@ -16,6 +16,7 @@ from wattline.model.state import (
     State,
 )
 from wattline.physics import clocks
+from wattline.physics.power import class_cap_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
 
@@ -81,7 +82,7 @@ def _prepare_class(s: State, j: int) -> int:
     c = s.base_class[j]
     if s.cap_w[j] < np.inf:
         return clocks.open_solo(s, j, s.cap_w[j])
-    clocks.apply_cap(s, c, s.want_cap_w[c])
+    clocks.apply_cap(s, c, class_cap_w(s, c))
     return c
 
 
@@ -282,7 +283,8 @@ def _holds_any(s: State, j: int, a: int, b: int) -> bool:
 def drain_nodes(s: State, a: int, b: int) -> None:
     """Take free nodes of a … b-1 out of service now, and the others when their jobs leave."""
     for node in range(a, b):
-        if s.node_state[node] != IN_SERVICE:
+        s.node_outages[node] += 1
+        if s.node_outages[node] > 1:
             continue
         s.n_off[0] += 1
         p = _pool_of(s, node)
@@ -310,9 +312,10 @@ def fail_nodes(s: State, a: int, b: int) -> None:
 
 @outlined
 def return_nodes(s: State, a: int, b: int) -> None:
-    """Put nodes back into service."""
+    """Put nodes back into service that no other outage covers."""
     for node in range(a, b):
-        if s.node_state[node] == IN_SERVICE:
+        s.node_outages[node] -= 1
+        if s.node_outages[node] > 0:
             continue
         s.n_off[0] -= 1
         if s.node_state[node] == OFF:

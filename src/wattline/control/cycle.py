@@ -14,7 +14,7 @@ from wattline.control import commit, guard
 from wattline.control.codes import CAPS, RESORT, STOPS, TIDY
 from wattline.model import codes
 from wattline.model.compiled import kernel
-from wattline.model.state import N_PASSES, OPT_DECISIONS, POLICY, State
+from wattline.model.state import N_PASSES, OPT_DECISIONS, OPT_SORTED, POLICY, State
 
 SLOT = types.FunctionType(POLICY)
 BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
@@ -24,7 +24,7 @@ WAKE = types.int64[::1]
 @kernel
 def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> None:
     """Judge the proposed starts in order, place and start those that pass."""
-    for i in range(n):
+    for i in range(min(n, s.p_job.shape[0])):
         j = s.p_job[i]
         cap_w = s.p_cap_w[i]
         verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w)
@@ -53,7 +53,7 @@ def control_pass(
             s.untidy[0] = 1
             if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
                 chores(s, RESORT, param[0], memory[0])
-        if s.untidy[0] == 1:
+        if s.untidy[0] == 1 or (s.option[OPT_SORTED] == 1 and s.n_running[0] > 0 and s.run_end_s[0] < s.now[0]):
             chores(s, TIDY, param[0], memory[0])
         if wake[codes.SELECT] & mask:
             s.n_stop[0] = 0

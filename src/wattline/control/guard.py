@@ -38,8 +38,12 @@ def judge_start(s: State, j: int, count: int, cap_w: float) -> int:
         return codes.BAD_SHAPE
     if count > s.free[s.pool[j]]:
         return codes.NO_NODES
-    if s.limit_w[0] < np.inf and power.system_w(s) + power.start_increase_w(s, j, cap_w) > s.limit_w[0]:
-        return codes.OVER_LIMIT
+    if cap_w < np.inf and s.n_solo[0] == 0:
+        return codes.NO_SOLO
+    if s.limit_w[0] < np.inf:
+        slack_w = power.LIMIT_SLACK * s.limit_w[0]  # on top of what policies may already use
+        if power.start_increase_w(s, j, cap_w) > power.headroom_w(s) + slack_w:
+            return codes.OVER_LIMIT
     return codes.OK
 
 
@@ -49,6 +53,8 @@ def take(s: State, j: int, rows: int) -> int:
     p = s.pool[j]
     count = 0
     slept = 0
+    if rows > s.place_a.shape[0]:
+        return -1
     for i in range(rows):
         a = s.place_a[i]
         b = s.place_b[i]
@@ -80,7 +86,7 @@ def _give_back(s: State, j: int) -> None:
 @kernel
 def clip_cap(s: State, j: int, cap_w: float) -> float:
     """Return a wanted cap of a job within what its nodes and the job can follow."""
-    least = max(s.min_cap_w[s.pool[j]], s.floor_w[j])
+    least = power.least_cap_w(s, j)
     return cap_w if cap_w >= least else least
 
 
@@ -124,8 +130,8 @@ def set_class_caps(s: State) -> None:
     for i in range(s.n_active[0]):
         c = s.active[i]
         want = s.want_cap_w[c]
-        if want == s.c_cap_w[c]:
-            continue
+        if want == s.c_cap_w[c] or c != s.base_class[s.heap_job[s.c_heap[c]]]:
+            continue  # nothing new, or a job capped alone
         if s.c_draw_w[c] != s.c_draw_w[c]:  # jobs of this class differ: there is nothing a common cap could mean
             record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE)
             s.want_cap_w[c] = s.c_cap_w[c]
@@ -145,7 +151,7 @@ def set_class_caps(s: State) -> None:
 @outlined
 def set_job_caps(s: State) -> None:
     """Apply wanted caps of single jobs: each moves to a rate class of its own, or back to its common one."""
-    for i in range(s.n_recap[0]):
+    for i in range(min(s.n_recap[0], s.recap_job.shape[0])):
         j = s.recap_job[i]
         if j < 0 or j >= s.status.shape[0]:
             record(s, codes.ACT_CAP, j, 0, s.recap_w[i], codes.CHOSEN, codes.UNKNOWN_JOB)
@@ -157,6 +163,9 @@ def set_job_caps(s: State) -> None:
         old = s.rate_class[j]
         if want < np.inf and old != s.base_class[j]:
             clocks.apply_cap(s, old, want)
+        elif want < np.inf and s.n_solo[0] == 0:
+            record(s, codes.ACT_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.NO_SOLO)
+            continue
         else:
             _move_class(s, j, want)
         s.cap_w[j] = want
@@ -179,7 +188,7 @@ def _move_class(s: State, j: int, cap_w: float) -> None:
     if old != s.base_class[j]:
         clocks.close_solo(s, old)
     if target == s.base_class[j] and s.c_n[target] == 0:
-        clocks.apply_cap(s, target, s.want_cap_w[target])
+        clocks.apply_cap(s, target, power.class_cap_w(s, target))
     clocks.join(s, j, target)
     s.est_dirty[0] = 1
     s.untidy[0] = 1

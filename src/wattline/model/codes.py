@@ -23,6 +23,7 @@ TIMER = 16
 TICK = 32
 EVENT_BITS = {"end": END, "node": NODE, "envelope": ENVELOPE, "arrival": ARRIVAL, "timer": TIMER, "tick": TICK}
 EVERYTHING = END | NODE | ENVELOPE | ARRIVAL | TIMER | TICK
+AWAKE = 64  # a job whose nodes woke began to work: logged, but wakes no policy
 ANY_CHANGE = END | NODE | ENVELOPE | ARRIVAL
 
 # -- policy slots, in the order in which a pass calls them
@@ -46,9 +47,11 @@ BAD_PLACE = 6
 CLIPPED = 7
 BAD_LEVEL = 8
 UNKNOWN_JOB = 9
+NO_SOLO = 10
 VERDICT_NAMES = (
     "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
     "nodes not free", "clipped to the cap range", "no such level", "no such job",
+    "no caps for single jobs declared",
 )  # fmt: skip
 
 # -- events that the job table alone does not show

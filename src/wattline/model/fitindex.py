@@ -37,13 +37,12 @@ def _climb(s: State, base: int, cell: int) -> None:
 def add(s: State, j: int) -> None:
     """Enter a job that stands in the last slot."""
     b = s.ix_bucket[j]
-    if s.ix_used[b] >= s.ix_room[b]:
-        build(s)  # squeezes out the leaves of jobs that left; j is among the queued already
-        return
+    if s.ix_used[b] >= s.ix_size[b]:
+        _squeeze(s, b)
     leaf = s.ix_used[b]
     s.ix_used[b] = leaf + 1
     _put(s, j, b, leaf)
-    _climb(s, s.ix_tree[b], s.ix_room[b] + leaf)
+    _climb(s, s.ix_tree[b], s.ix_size[b] + leaf)
 
 
 @kernel
@@ -51,7 +50,7 @@ def _put(s: State, j: int, b: int, leaf: int) -> None:
     s.ix_slot[s.ix_base[b] + leaf] = s.slot[j]
     s.ix_job[s.ix_base[b] + leaf] = j
     s.ix_leaf[j] = leaf
-    cell = s.ix_tree[b] + s.ix_room[b] + leaf
+    cell = s.ix_tree[b] + s.ix_size[b] + leaf
     s.ix_least_s[cell] = s.q_left_s[s.slot[j]]
     s.ix_width[cell] = s.nodes[j]
 
@@ -61,7 +60,7 @@ def drop(s: State, j: int) -> None:
     """Take a job out."""
     b = s.ix_bucket[j]
     leaf = s.ix_leaf[j]
-    cell = s.ix_room[b] + leaf
+    cell = s.ix_size[b] + leaf
     s.ix_job[s.ix_base[b] + leaf] = -1
     s.ix_leaf[j] = -1
     s.ix_least_s[s.ix_tree[b] + cell] = np.inf
@@ -70,25 +69,45 @@ def drop(s: State, j: int) -> None:
 
 
 @outlined
+def _squeeze(s: State, b: int) -> None:
+    """Drop the leaves of jobs that left a bucket and give its tree room to grow to twice its jobs."""
+    base = s.ix_base[b]
+    kept = 0
+    for leaf in range(s.ix_used[b]):
+        j = s.ix_job[base + leaf]
+        if j >= 0:
+            s.ix_job[base + kept] = j
+            kept += 1
+    size = 64
+    while size < 2 * kept + 2:
+        size *= 2
+    size = min(size, s.ix_room[b])
+    s.ix_size[b] = size
+    s.ix_used[b] = kept
+    for leaf in range(kept):
+        _put(s, s.ix_job[base + leaf], b, leaf)
+    tree = s.ix_tree[b]
+    for i in range(size + kept, 2 * size):
+        s.ix_least_s[tree + i] = np.inf
+        s.ix_width[tree + i] = NO_WIDTH
+    for i in range(size - 1, 0, -1):
+        s.ix_least_s[tree + i] = min(s.ix_least_s[tree + 2 * i], s.ix_least_s[tree + 2 * i + 1])
+        s.ix_width[tree + i] = min(s.ix_width[tree + 2 * i], s.ix_width[tree + 2 * i + 1])
+
+
+@outlined
 def build(s: State) -> None:
-    """Build the index from the queue."""
+    """Build the index from the queue, at a cost in proportion to its length."""
     for b in range(s.ix_used.shape[0]):
         s.ix_used[b] = 0
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j >= 0:
             b = s.ix_bucket[j]
-            _put(s, j, b, s.ix_used[b])
+            s.ix_job[s.ix_base[b] + s.ix_used[b]] = j
             s.ix_used[b] += 1
     for b in range(s.ix_used.shape[0]):
-        base = s.ix_tree[b]
-        room = s.ix_room[b]
-        for i in range(room + s.ix_used[b], 2 * room):
-            s.ix_least_s[base + i] = np.inf
-            s.ix_width[base + i] = NO_WIDTH
-        for i in range(room - 1, 0, -1):
-            s.ix_least_s[base + i] = min(s.ix_least_s[base + 2 * i], s.ix_least_s[base + 2 * i + 1])
-            s.ix_width[base + i] = min(s.ix_width[base + 2 * i], s.ix_width[base + 2 * i + 1])
+        _squeeze(s, b)
     s.ix_on[0] = 1
 
 
@@ -118,7 +137,7 @@ def next_fit(s: State, slot: int, free: int, window_s: float, extra: int) -> int
         least_width = (1 << (b - 1)) + 1 if b > 0 else 1
         if least_width > free:
             break
-        room = s.ix_room[b]
+        room = s.ix_size[b]
         base = s.ix_tree[b]
         if s.ix_used[b] == 0 or not (
             (s.ix_width[base + 1] <= free and s.ix_least_s[base + 1] <= window_s) or s.ix_width[base + 1] <= narrow

@@ -30,7 +30,7 @@ def append(s: State, j: int) -> None:
     tail = s.q_tail[0]
     if tail > s.q_head[0]:
         last = s.queue[tail - 1]
-        if last < 0 or before(s, j, last):
+        if last < 0 or before(s, j, last):  # a hole hides who stands before it
             s.untidy[0] = 1
     _put(s, tail, j)
     s.q_left_s[tail] = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
@@ -102,11 +102,14 @@ def settle_new(s: State) -> None:
 @outlined
 def _insert_left(s: State, j: int, i: int) -> None:
     p = i
-    while p > s.q_head[0]:
-        other = s.queue[p - 1]
-        if other >= 0 and before(s, other, j):
-            break
-        p -= 1
+    at = i
+    while at > s.q_head[0]:
+        other = s.queue[at - 1]
+        if other >= 0:
+            if before(s, other, j):
+                break
+            p = at - 1
+        at -= 1
     if p == i:
         return
     left_s = s.q_left_s[i]

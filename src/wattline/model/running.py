@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from wattline.model.codes import HELD, RUNNING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import OPT_SORTED, State
+
+LEAST_EXTENSION_S = 60.0
+"""Shortest extension of an estimate that has run out."""
 
 
 @kernel
@@ -66,8 +70,10 @@ def refresh_estimates(s: State) -> None:
     for i in range(s.n_running[0]):
         j = s.running[i]
         c = s.rate_class[j]
-        t = s.c_t0[c] + (s.v_estimate[j] - s.c_v0[c]) / s.c_rate[c]
-        s.estimated_end_s[j] = t
+        t = s.estimated_end_s[j]
+        if s.status[j] == RUNNING:
+            t = s.c_t0[c] + (s.v_estimate[j] - s.c_v0[c]) / s.c_rate[c]
+            s.estimated_end_s[j] = t
         p = i
         while p > 0 and s.run_end_s[p - 1] > t:
             s.running[p] = s.running[p - 1]
@@ -78,12 +84,41 @@ def refresh_estimates(s: State) -> None:
     s.est_dirty[0] = 0
 
 
+@outlined
+def extend_expired(s: State) -> None:
+    """Give running jobs whose estimate has run out a new one: twice what they have run, at most the user's request.
+
+    Without it such a job would count as ending at any moment, and nobody could pass the head of the line.
+    """
+    now = s.now[0]
+    while s.n_running[0] > 0 and s.run_end_s[0] < now:
+        j = s.running[0]
+        leave(s, j)
+        ran_s = s.ran_s[j] + now - s.resumed_s[j]
+        end_s = now + max(ran_s, LEAST_EXTENSION_S)
+        limit_s = now + s.request_s[j] - ran_s
+        if now < limit_s < end_s:
+            end_s = limit_s
+        if s.status[j] == RUNNING:
+            c = s.rate_class[j]
+            s.v_estimate[j] = s.c_v0[c] + s.c_rate[c] * (end_s - s.c_t0[c])
+        s.estimated_end_s[j] = end_s
+        enter(s, j)
+
+
 # ------------------------------------------------------------------ due times
 
 
 @kernel
 def _due_before(s: State, a: int, b: int) -> bool:
-    return s.due_s[a] < s.due_s[b] or (s.due_s[a] == s.due_s[b] and s.due_job[a] < s.due_job[b])
+    """Earlier first; at one time, releases of held jobs (which are arrivals) come last; then by job."""
+    if s.due_s[a] != s.due_s[b]:
+        return s.due_s[a] < s.due_s[b]
+    a_held = s.status[s.due_job[a]] == HELD
+    b_held = s.status[s.due_job[b]] == HELD
+    if a_held != b_held:
+        return b_held
+    return s.due_job[a] < s.due_job[b]
 
 
 @kernel

@@ -79,6 +79,9 @@ _I = Ints
 class State(Record):
     """All that a pass may look at. Policies read everything and write proposals, keys, timers and their memory only."""
 
+    def __reduce__(self) -> Any:
+        return rebuild_state, (sizes_of(self), {name: array.copy() for name, array in self.arrays().items()})
+
     # -- clock and totals
     now: Annotated[_F, Field("1", "s", "current time")]
     start_s: Annotated[_F, Field("1", "s", "time at which the run began")]
@@ -149,6 +152,7 @@ class State(Record):
     ix_base: Annotated[_I, Field("B", "", "first leaf of a bucket", fixed=True)]
     ix_room: Annotated[_I, Field("B", "", "leaves of a bucket, a power of two", fixed=True)]
     ix_tree: Annotated[_I, Field("B", "", "first tree cell of a bucket", fixed=True)]
+    ix_size: Annotated[_I, Field("B", "", "leaves its tree spans now, a power of two")]
     ix_used: Annotated[_I, Field("B", "", "leaves in use")]
     ix_slot: Annotated[_I, Field("I", "", "queue slot of a leaf")]
     ix_job: Annotated[_I, Field("I", "", "job of a leaf (-1: left)")]
@@ -187,6 +191,7 @@ class State(Record):
     hx_next: Annotated[_I, Field("N", "", "next extent of the same job (-1: last)", block="held")]
     hx_unused: Annotated[_I, Field("1", "", "first unused held-extent record")]
     node_state: Annotated[_I, Field("N", "", "0 in service, 1 draining, 2 down")]
+    node_outages: Annotated[_I, Field("N", "", "outages that cover the node now")]
     n_off: Annotated[_I, Field("1", "", "nodes draining or down")]
 
     # -- node classes: power
@@ -376,8 +381,13 @@ def sizes_of(s: State) -> Sizes:
 
 def copy_state(s: State) -> State:
     """Return a deep copy: nothing shared."""
-    twin = allocate(sizes_of(s))
-    for name, array in s.arrays().items():
+    return rebuild_state(sizes_of(s), s.arrays())
+
+
+def rebuild_state(sizes: Sizes, arrays: dict[str, npt.NDArray[Any]]) -> State:
+    """Return a state from plain copies of its arrays (for pickling)."""
+    twin = allocate(sizes)
+    for name, array in arrays.items():
         getattr(twin, name)[...] = array
     return twin
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from wattline.model.compiled import kernel
 from wattline.model.state import State
+
+LIMIT_SLACK = 1e-9
+"""Share of a power limit that sums of floats may be off by: those who propose and the guard add in different orders."""
 
 
 @kernel
@@ -43,10 +48,38 @@ def system_w(s: State) -> float:
 
 
 @kernel
+def least_cap_w(s: State, j: int) -> float:
+    """Return the lowest cap per node that a job and its nodes can follow."""
+    return max(s.min_cap_w[s.pool[j]], s.floor_w[j])
+
+
+@kernel
+def class_cap_w(s: State, c: int) -> float:
+    """Return the cap per node that a job would find on joining a rate class.
+
+    A class in use has the cap in force. An empty one takes the wanted cap, within what nodes and jobs can follow; where its
+    jobs differ a common cap means nothing, and it has none.
+    """
+    if s.c_n[c] > 0 or s.c_draw_w[c] != s.c_draw_w[c] or s.want_cap_w[c] != s.want_cap_w[c]:
+        return s.c_cap_w[c]
+    return max(s.want_cap_w[c], s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
+
+
+@kernel
+def headroom_w(s: State) -> float:
+    """Return the power that starts may add under the limit, to within a billionth of it."""
+    if s.limit_w[0] == np.inf:
+        return np.inf
+    return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s)
+
+
+@kernel
 def start_increase_w(s: State, j: int, cap_w: float) -> float:
-    """Return by how much the system's power would rise if a job started now on idle nodes at a cap per node."""
+    """Return by how much the system's power would rise if a job started now on idle nodes, at a cap of its own or not."""
     p = s.pool[j]
-    c = s.base_class[j]
-    cap = min(cap_w, s.c_cap_w[c], s.want_cap_w[c])
+    if cap_w < np.inf:
+        cap = max(cap_w, least_cap_w(s, j))
+    else:
+        cap = class_cap_w(s, s.base_class[j])
     share = capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
     return s.nodes[j] * (s.draw_w[j] * share - s.idle_w[p])

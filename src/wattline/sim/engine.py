@@ -118,7 +118,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     single = s.option[OPT_TIES_EVENT] == 1
     mask = 0
 
-    while t_end <= t or (t_rare <= t and s.n_due[0] > 0 and s.due_s[0] <= t):
+    while t_end <= t or (s.n_due[0] > 0 and s.due_s[0] <= t and s.status[s.due_job[0]] != codes.HELD):
         status = codes.FINISHED
         if t_end <= t:
             j = s.heap_job[s.c_heap[first]]
@@ -128,7 +128,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
         if j >= 0:
             end_job(s, j, status, wake, learn, param, memory)
             mask |= codes.END
-        if single and s.happened[0] | mask != 0:
+        if single:
             return mask
         first = clocks.next_class(s)
         t_end = s.c_next_s[first]
@@ -141,9 +141,11 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
             return mask
         i += 1
         t_arrival = s.submit_s[i] if i < s.submit_s.shape[0] else np.inf
-    if s.n_due[0] > 0 and s.due_s[0] <= t:  # jobs released by an end of this very instant
-        while s.n_due[0] > 0 and s.due_s[0] <= t and s.status[s.due_job[0]] == codes.HELD:
-            chores(s, DUE, param[0], memory[0])
+    while s.n_due[0] > 0 and s.due_s[0] <= t:  # held jobs, also those released by an end of this very instant
+        chores(s, DUE, param[0], memory[0])
+        mask |= codes.ARRIVAL
+        if single:
+            return mask
     return mask
 
 

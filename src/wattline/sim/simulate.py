@@ -159,6 +159,9 @@ class Simulation:
             for i, array in enumerate(arrays):
                 pieces = self._chunks[name][i :: len(arrays)]
                 logs[array] = np.concatenate(pieces) if pieces else getattr(self.state, array)[:0].copy()
+        rows = logs["timeline"]
+        if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
+            logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]  # noqa: FBT003
         return logs
 
     def _explain(self, code: int) -> None:

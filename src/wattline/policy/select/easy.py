@@ -10,19 +10,13 @@ from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
 from wattline.model.state import N_STARTS, State
-from wattline.physics.power import start_increase_w, system_w
+from wattline.physics.power import headroom_w, start_increase_w
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.policy.select.proposals import estimated_wall_s, propose, sort_ends
 
 
 # memory: the last reservation, valid while nothing has ended, started or changed speed; then room to sort ends
 M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_RATE, M_ENDS = 0, 1, 2, 3, 4, 8
-
-
-@kernel
-def headroom_w(s: State) -> float:
-    """Return the power that starts may add under the limit."""
-    return s.limit_w[0] - system_w(s) if s.limit_w[0] < np.inf else np.inf
 
 
 @kernel
@@ -165,7 +159,7 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
     if i >= tail - 1 or free == 0:
         return n
     head = i
-    quiet = mask == ARRIVAL and n == 0 and s.run_end_s[0] > s.now[0]
+    quiet = mask == ARRIVAL and n == 0 and memory[M_RATE] == s.c_t0[0]
     i = max(i + 1, s.q_new[0]) if quiet else i + 1  # nothing ended: who could not pass before cannot pass now
     if s.ix_on[0] == 0:
         while i < tail and s.q_nodes[i] > free:
@@ -173,7 +167,7 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
     if i >= tail:
         return n
     j = s.queue[head]
-    if quiet and memory[M_HEAD] == j + 1 and memory[M_STARTS] == s.counter[N_STARTS] and memory[M_RATE] == s.c_t0[0]:
+    if quiet and memory[M_HEAD] == j + 1 and memory[M_STARTS] == s.counter[N_STARTS]:
         shadow_s, extra = memory[M_SHADOW], int(memory[M_EXTRA])
     else:
         shadow_s, extra = simple_reservation(s, s.q_nodes[head], n, free, memory[M_ENDS:])

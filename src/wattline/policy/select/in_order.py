@@ -9,9 +9,9 @@ import numpy as np
 from wattline.model.codes import IN_ORDER
 from wattline.model.compiled import kernel
 from wattline.model.state import State
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import headroom_w, start_increase_w
 from wattline.model.mechanism import mechanism
-from wattline.policy.select.easy import fits, headroom_w
+from wattline.policy.select.easy import fits
 from wattline.policy.select.proposals import propose
 
 
