@@ -96,6 +96,11 @@ def cache_dir() -> Path:
     return folder
 
 
+def cache_is_shared() -> bool:
+    """Tell whether other processes will find what this one compiles."""
+    return cache_dir().parent == _cache_root()
+
+
 def _prune(current: Path, *, keep: int = 4, min_age_s: float = 86400.0) -> None:
     """Remove the caches of old sources, but none that another process may still be using."""
     others = [p for p in current.parent.iterdir() if p.is_dir() and p != current]
