@@ -9,10 +9,7 @@ from wattline.errors import InputError
 
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 POWER_UNITS = {f"{p}W": f for p, f in _PREFIX.items()} | {"mW": 1e-3}
-ENERGY_UNITS = (
-    {f"{p}J": f for p, f in _PREFIX.items()}
-    | {f"{p}Wh": f * 3600.0 for p, f in _PREFIX.items()}
-)
+ENERGY_UNITS = {f"{p}J": f for p, f in _PREFIX.items()} | {f"{p}Wh": f * 3600.0 for p, f in _PREFIX.items()}
 TIME_UNITS = {
     "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
     "d": 86400.0, "day": 86400.0, "days": 86400.0, "week": 604800.0, "weeks": 604800.0,
@@ -91,7 +88,11 @@ def _scaled(value: float, unit: str) -> str:
         return "unlimited" if value > 0 else str(value)
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= factor * 0.9995:
-            return f"{value / factor:.3g} {prefix}{unit}" if abs(value) < factor * 999.5 else f"{value / factor:.0f} {prefix}{unit}"
+            return (
+                f"{value / factor:.3g} {prefix}{unit}"
+                if abs(value) < factor * 999.5
+                else f"{value / factor:.0f} {prefix}{unit}"
+            )
     return f"{value:.3g} {unit}"
 
 

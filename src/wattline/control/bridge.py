@@ -45,14 +45,14 @@ def call(handle: float, arg: int) -> int:
     return int(got)
 
 
-def _bridge(s: Any, arg: int, param: Any, memory: Any) -> int:  # noqa: ARG001  # the one policy signature
+def _bridge(s: Any, arg: int, param: Any, memory: Any) -> int:  # the one policy signature
     handle = param[param.shape[0] - 1]
     with numba.objmode(got="int64"):
         got = call(handle, arg)
-    return got  # type: ignore[no-any-return]
+    return got  # noqa: RET504  # numba needs the name that objmode gives
 
 
-def _plain(s: Any, arg: int, param: Any, memory: Any) -> int:  # noqa: ARG001
+def _plain(s: Any, arg: int, param: Any, memory: Any) -> int:
     return call(param[-1], arg)
 
 

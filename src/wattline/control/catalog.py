@@ -45,7 +45,9 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
     found = [m for m in load(file) if m.slot == slot and wanted in ("", f":{m.name}")]
     if len(found) != 1:
         names = ", ".join(m.name for m in found) or "none"
-        raise PolicyError(f"{file}: expected one {slot} policy{' called ' + wanted[1:] if wanted else ''}, found {names}")
+        raise PolicyError(
+            f"{file}: expected one {slot} policy{' called ' + wanted[1:] if wanted else ''}, found {names}"
+        )
     return found[0]
 
 

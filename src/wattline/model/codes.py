@@ -55,7 +55,21 @@ VERDICT_NAMES = (
 )  # fmt: skip
 
 # -- events that the job table alone does not show
-EV_PREEMPT, EV_RESUME, EV_KILL, EV_FAIL, EV_REQUEUE, EV_DOWN, EV_UP, EV_LIMIT, EV_LEVEL, EV_CAP, EV_SLEEP, EV_WAKE, EV_DRAIN = range(13)
+(
+    EV_PREEMPT,
+    EV_RESUME,
+    EV_KILL,
+    EV_FAIL,
+    EV_REQUEUE,
+    EV_DOWN,
+    EV_UP,
+    EV_LIMIT,
+    EV_LEVEL,
+    EV_CAP,
+    EV_SLEEP,
+    EV_WAKE,
+    EV_DRAIN,
+) = range(13)
 EVENT_NAMES = (
     "preempt", "resume", "kill", "fail", "requeue", "node-down", "node-up", "limit", "level", "cap", "sleep", "wake", "drain",
 )  # fmt: skip

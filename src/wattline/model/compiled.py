@@ -44,7 +44,9 @@ from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-JIT = not numba.config.DISABLE_JIT
+_config: Any = numba.config  # its attributes are made at run time
+
+JIT = not _config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
 
 
@@ -118,12 +120,12 @@ def is_warm(name: str) -> bool:
 def _njit(function: F, *signature: Any, **options: Any) -> F:
     if not JIT:
         return function
-    saved = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_dir()) if options.get("cache") else saved
+    saved = _config.CACHE_DIR
+    _config.CACHE_DIR = str(cache_dir()) if options.get("cache") else saved
     try:
         return cast("F", numba.njit(*signature, **options)(function))
     finally:
-        numba.config.CACHE_DIR = saved
+        _config.CACHE_DIR = saved
 
 
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -137,12 +139,12 @@ def _lightly(dispatcher: F) -> F:
         compile_fully = compiler.compile
 
         def compile_lightly(args: Any, return_type: Any) -> Any:
-            saved = numba.config.OPT
-            numba.config.OPT = type(saved)(1)
+            saved = _config.OPT
+            _config.OPT = type(saved)(1)
             try:
                 return compile_fully(args, return_type)
             finally:
-                numba.config.OPT = saved
+                _config.OPT = saved
 
         compiler.compile = compile_lightly
     return dispatcher
@@ -176,7 +178,7 @@ def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = Fals
 # ------------------------------------------------------------------ the record type
 
 
-class RecordType(types.Type):  # type: ignore[misc]  # numba ships no types
+class RecordType(types.Type):
     """A numba type whose value is one pointer to ``[PyObject*][array descriptor]*``."""
 
     def __init__(self, label: str, fields: dict[str, Any]) -> None:
@@ -192,15 +194,15 @@ class RecordType(types.Type):  # type: ignore[misc]  # numba ships no types
 
 
 @register_model(RecordType)
-class _RecordModel(models.OpaqueModel):  # type: ignore[misc]
+class _RecordModel(models.OpaqueModel):
     """A bare pointer."""
 
 
 @infer_getattr
-class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+class _RecordAttributes(AttributeTemplate):
     key = RecordType
 
-    def generic_resolve(self, record: RecordType, attribute: str) -> Any:
+    def generic_resolve(self, record: RecordType, attribute: str) -> Any:  # type: ignore[override]  # numba sets NotImplemented
         return record.fields.get(attribute)
 
 
@@ -212,7 +214,9 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
     """
     array = record.fields[attribute]
     value_type = context.get_value_type(array)
-    address = builder.bitcast(cgutils.pointer_add(builder, pointer, record.offsets[attribute] * 8), value_type.as_pointer())
+    address = builder.bitcast(
+        cgutils.pointer_add(builder, pointer, record.offsets[attribute] * 8), value_type.as_pointer()
+    )
 
     def load(*path: int) -> Any:
         indices = [ir.Constant(ir.IntType(32), i) for i in (0, *path)]
@@ -236,7 +240,7 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
     return builder.insert_value(value, size, 2)
 
 
-class FieldArray(types.Array):  # type: ignore[misc]
+class FieldArray(types.Array):
     """A field of a record: an array whose single elements are reached without the check for negative indices.
 
     Half of a kernel's instructions would otherwise be that check. ``boundscheck=True`` restores numba's own access.
@@ -258,7 +262,7 @@ class FieldArray(types.Array):  # type: ignore[misc]
 register_model(FieldArray)(models.ArrayModel)
 
 
-def _element(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
+def _element(builder: Any, array: Any, value: Any, index: Any) -> Any:
     data = builder.extract_value(value, 4)
     if array.step != 8:
         index = builder.mul(index, ir.Constant(index.type, array.step // 8), flags=("nsw",))
@@ -267,10 +271,10 @@ def _element(context: Any, builder: Any, array: Any, value: Any, index: Any) -> 
 
 @lower_builtin(operator.getitem, FieldArray, types.Integer)
 def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    array, index = sig.args
+    array, _index = sig.args
     if array.ndim != 1 or context.enable_boundscheck:
         return getitem_arraynd_intp(context, builder, sig, args)
-    return builder.load(_element(context, builder, array, *args))
+    return builder.load(_element(builder, array, *args))
 
 
 def _cell(builder: Any, value: Any, index: Any) -> Any:
@@ -283,7 +287,7 @@ def _cell(builder: Any, value: Any, index: Any) -> Any:
 
 @lower_builtin(operator.getitem, FieldArray, types.UniTuple)
 def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    array, index = sig.args
+    _array, index = sig.args
     if index.count != 2 or not isinstance(index.dtype, types.Integer) or context.enable_boundscheck:
         return getitem_array_tuple(context, builder, sig, args)
     return builder.load(_cell(builder, *args))
@@ -304,7 +308,7 @@ def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     if array.ndim != 1 or context.enable_boundscheck:
         return setitem_array(context, builder, sig, args)
     value = context.cast(builder, args[2], given, array.dtype)
-    builder.store(value, _element(context, builder, array, args[0], args[1]))
+    builder.store(value, _element(builder, array, args[0], args[1]))
     return context.get_dummy_value()
 
 
@@ -340,7 +344,6 @@ class Record:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the fields as a dictionary."""
         return {name: getattr(self, name) for name in self.record_type.fields}
-
 
 
 def register(cls: type[Record], label: str, fields: dict[str, Any]) -> None:

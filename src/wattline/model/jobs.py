@@ -116,7 +116,7 @@ class JobTable:
             index = np.flatnonzero(index)
         where = np.full(len(self) + 1, UNKNOWN, dtype=np.int64)
         where[index] = np.arange(index.size)
-        picked = {name: np.ascontiguousarray(getattr(self, name)[index]) for name in ARRAY_COLUMNS}
+        picked: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[index]) for name in ARRAY_COLUMNS}
         picked["after"] = np.where(picked["after"] >= 0, where[picked["after"]], UNKNOWN)
         return replace(self, **picked)
 

@@ -131,7 +131,7 @@ def policy(
 @functools.cache
 def compile_builtin(built: Callable[..., int]) -> Any:
     """Compile a built-in mechanism's function (once a process; loaded from the cache when it is there)."""
-    from wattline.model.compiled import entry  # noqa: PLC0415
+    from wattline.model.compiled import entry
     from wattline.model.state import POLICY
 
     return entry(POLICY)(built)

@@ -114,8 +114,12 @@ class State(Record):
 
     # -- jobs: what changes
     status: Annotated[_I, Field("J", "", "code of wattline.model.codes", block="moving")]
-    key: Annotated[_F, Field("J", "", "place in the queue: smaller goes first; the order policy writes it", block="moving")]
-    seq: Annotated[_I, Field("J", "", "number by which the job first entered the queue; breaks ties of key", block="moving")]
+    key: Annotated[
+        _F, Field("J", "", "place in the queue: smaller goes first; the order policy writes it", block="moving")
+    ]
+    seq: Annotated[
+        _I, Field("J", "", "number by which the job first entered the queue; breaks ties of key", block="moving")
+    ]
     slot: Annotated[_I, Field("J", "", "slot of the queue that holds the job (-1: not queued)", block="moving")]
     estimate_s: Annotated[_F, Field("J", "s", "estimated run time at rate 1; the learner writes it", block="moving")]
     eligible_s: Annotated[_F, Field("J", "s", "when it first entered the queue", block="moving")]
@@ -125,7 +129,9 @@ class State(Record):
     ran_s: Annotated[_F, Field("J", "s", "time run in earlier segments", block="moving")]
     remaining: Annotated[_F, Field("J", "s", "work left when not running", block="moving")]
     v_end: Annotated[_F, Field("J", "s", "virtual time of its class at which it ends", block="moving")]
-    v_estimate: Annotated[_F, Field("J", "s", "virtual time of its class at which it is estimated to end", block="moving")]
+    v_estimate: Annotated[
+        _F, Field("J", "s", "virtual time of its class at which it is estimated to end", block="moving")
+    ]
     e_start: Annotated[_F, Field("J", "s", "energy clock of its class when the segment began", block="moving")]
     energy_j: Annotated[_F, Field("J", "J", "energy of its ended segments", block="moving")]
     estimated_end_s: Annotated[_F, Field("J", "s", "estimated end while running", block="moving")]
@@ -282,7 +288,9 @@ class State(Record):
     ev_job: Annotated[_I, Field("D", "", "job (-1: none)")]
     ev_value: Annotated[_F, Field("D", "", "limit, level, first node, …")]
     ev_nodes: Annotated[_I, Field("D", "", "nodes")]
-    log_room: Annotated[_I, Field("4", "", "rows of the decision, event, timeline and placement logs that leave room", fixed=True)]
+    log_room: Annotated[
+        _I, Field("4", "", "rows of the decision, event, timeline and placement logs that leave room", fixed=True)
+    ]
     tl_n: Annotated[_I, Field("1", "", "rows of the timeline")]
     timeline: Annotated[_F, Field("D,T", "", "one row an instant; columns TL_*")]
     px_n: Annotated[_I, Field("1", "", "rows of the placement log")]

@@ -51,7 +51,7 @@ _compiled_rounds = kernel(_rounds)
 @kernel
 def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
     """Return four random 32-bit words from a counter and a key of 32-bit words."""
-    return _compiled_rounds(c0, c1, c2, c3, k0, k1, _product)  # type: ignore[no-any-return]
+    return _compiled_rounds(c0, c1, c2, c3, k0, k1, _product)
 
 
 @kernel

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wattline.model.mechanism import Memory, Mechanism, policy
+    from wattline.model.mechanism import Mechanism, Memory, policy
 
 __all__ = ["Memory", "builtin", "policy"]
 

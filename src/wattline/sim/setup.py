@@ -28,6 +28,7 @@ from wattline.model.state import (
     State,
     allocate,
 )
+from wattline.physics.power import LIMIT_SLACK
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,9 @@ def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     changes = []
     for o in cluster.outages:
         if o.first < 0 or o.count < 1 or o.first + o.count > cluster.nodes:
-            raise InputError(f"outage of nodes {o.first} … {o.first + o.count - 1}: the cluster has nodes 0 … {cluster.nodes - 1}")
+            raise InputError(
+                f"outage of nodes {o.first} … {o.first + o.count - 1}: the cluster has nodes 0 … {cluster.nodes - 1}"
+            )
         changes.append((o.start_s, codes.NODES_DRAIN if o.drain else codes.NODES_DOWN, o.first, o.first + o.count))
         changes.append((o.end_s, codes.NODES_UP, o.first, o.first + o.count))
     for i, (t, kind, a, b) in enumerate(sorted(changes)):
@@ -248,19 +251,19 @@ def _reject(s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, s
     checks = (
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
         ("asks for no node", s.nodes < 1),
-        ("needs more power than the limit ever allows", idle_w + increase > limit if np.isfinite(limit) else np.zeros(len(jobs), bool)),
+        ("needs more power than the limit ever allows", idle_w + increase > limit * (1 + LIMIT_SLACK) if np.isfinite(limit) else np.zeros(len(jobs), bool)),
     )  # fmt: skip
-    for reason, mask in checks:
-        mask &= s.status == codes.FUTURE
+    for reason, applies in checks:
+        mask = applies & (s.status == codes.FUTURE)
         if np.any(mask):
             j = int(np.argmax(mask))
             example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} nodes, class {cluster.classes[s.pool[j]].name!r}"
             notes.append(("rejected", reason, int(mask.sum()), example))
             s.status[mask] = codes.REJECTED
     dependants = 0
-    for j in np.flatnonzero(jobs.after >= 0):
-        if s.status[jobs.after[j]] == codes.REJECTED and s.status[j] != codes.REJECTED:
-            s.status[j] = codes.REJECTED
+    for child in np.flatnonzero(jobs.after >= 0):
+        if s.status[jobs.after[child]] == codes.REJECTED and s.status[child] != codes.REJECTED:
+            s.status[child] = codes.REJECTED
             dependants += 1
     if dependants:
         notes.append(("rejected", "depends on a rejected job", dependants, ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -102,8 +103,8 @@ class Simulation:
 
     def advance(self, max_instants: int) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
-        from wattline.control.chores import chores
-        from wattline.sim.engine import run
+        chores = importlib.import_module("wattline.control.chores").chores  # importing compiles
+        run = importlib.import_module("wattline.sim.engine").run
 
         if self._poisoned:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
@@ -161,7 +162,7 @@ class Simulation:
                 logs[array] = np.concatenate(pieces) if pieces else getattr(self.state, array)[:0].copy()
         rows = logs["timeline"]
         if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
-            logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]  # noqa: FBT003
+            logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
         return logs
 
     def _explain(self, code: int) -> None:

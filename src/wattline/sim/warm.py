@@ -37,4 +37,3 @@ def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None]) -> None:
     finally:
         if helper is not None:
             helper.wait()
-

@@ -18,7 +18,7 @@ from wattline.policy.cap.levels import want_speed
     },
     source="recursion model, §III-A",
 )  # fmt: skip
-def count_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:  # noqa: ARG001  # the one policy signature
+def count_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Lowest speed at k_low jobs or fewer, highest above k_high jobs, unchanged in between."""
     present = s.q_len[0] + s.n_running[0]
     high = memory[0] != 0.0

@@ -7,7 +7,7 @@ from wattline.model.state import State
 
 
 @kernel
-def want_speed(s: State, high: bool) -> int:  # noqa: FBT001  # kernels take no keywords
+def want_speed(s: State, high: bool) -> int:  # kernels take no keywords
     """Ask for the highest or the lowest level of every node class; return 1 if that changes anything.
 
     Policies remember whether they are high in ``memory[0]``, which is zero at the start: an empty system rests low. A

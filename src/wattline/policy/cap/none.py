@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.state import State
 from wattline.model.mechanism import mechanism
+from wattline.model.state import State
 
 
 @mechanism("cap", "none", wake=0)

@@ -10,8 +10,8 @@ from typing import Any
 
 from wattline.model.codes import ANY_CHANGE, ARRIVAL, END, NODE, TICK, TIMER
 from wattline.model.compiled import kernel
-from wattline.model.state import State
 from wattline.model.mechanism import Param, mechanism
+from wattline.model.state import State
 
 NEWCOMERS = ARRIVAL | END | NODE | TIMER | TICK
 """Jobs enter the queue by arrival, by preemption (a pass of any kind) and when they lost a node."""

@@ -11,8 +11,8 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import start_increase_w
-from wattline.policy.select.easy import backfill_deep, fits, headroom_w
+from wattline.physics.power import headroom_w, start_increase_w
+from wattline.policy.select.easy import backfill_deep, fits
 from wattline.policy.select.proposals import propose, sort_ends
 
 
@@ -115,7 +115,7 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
     sorted_running=True,
     source="recursion model, §III-B (decision 21)",
 )
-def backfill_by_end(s: State, mask: int, param: Any, memory: Any) -> int:  # noqa: ARG001  # the one policy signature
+def backfill_by_end(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Backfilling by end: whoever fits and ends strictly before the head could start passes it; no extra nodes."""
     n = 0
     for p in range(s.free.shape[0]):

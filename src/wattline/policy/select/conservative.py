@@ -16,8 +16,8 @@ from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.queue import before
 from wattline.model.state import State
-from wattline.physics.power import start_increase_w
-from wattline.policy.select.easy import fits, headroom_w
+from wattline.physics.power import headroom_w, start_increase_w
+from wattline.policy.select.easy import fits
 from wattline.policy.select.profile import add, earliest, is_free
 from wattline.policy.select.proposals import estimated_wall_s, propose
 

@@ -9,11 +9,10 @@ import numpy as np
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
+from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_STARTS, State
 from wattline.physics.power import headroom_w, start_increase_w
-from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.policy.select.proposals import estimated_wall_s, propose, sort_ends
-
 
 # memory: the last reservation, valid while nothing has ended, started or changed speed; then room to sort ends
 M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_RATE, M_ENDS = 0, 1, 2, 3, 4, 8

@@ -39,7 +39,7 @@ def earliest(t: Any, f: Any, m: int, width: int, wall_s: float) -> float:
         while k < m and t[k] < end_s and f[k] >= width:
             k += 1
         if k == m or t[k] >= end_s:
-            return t[i]  # type: ignore[no-any-return]
+            return t[i]
         i = k
     return np.inf
 

@@ -11,8 +11,8 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_SEQ, State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import start_increase_w
-from wattline.policy.select.easy import fits, headroom_w
+from wattline.physics.power import headroom_w, start_increase_w
+from wattline.policy.select.easy import fits
 from wattline.policy.select.in_order import propose_fitting
 from wattline.policy.select.proposals import propose
 
@@ -146,7 +146,7 @@ def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     memory[0] = float(s.counter[N_SEQ])
     if param[1] != 0.0 or mask & (END | NODE | ENVELOPE):
         if param[0] == 0.0:
-            return propose_fitting(s, True)  # noqa: FBT003  # kernels take no keywords
+            return propose_fitting(s, True)  # kernels take no keywords
         n = 0
         half = (memory.shape[0] - 1) // 2
         for p in range(s.free.shape[0]):
