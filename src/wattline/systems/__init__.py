@@ -1,0 +1,27 @@
+"""Published systems, one a file: the recipe of mechanisms, its citation, and the claims it must reproduce.
+
+``wattline reproduce NAME`` runs them; nothing here imports a system before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wattline.systems.reproduction import Reproduction
+
+__all__ = ["REPRODUCTIONS"]
+
+Say = Callable[[str], None]
+
+
+def _recursion(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.recursion import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
+REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {"recursion": _recursion}
+"""Name → ``reproduce(out_dir, quick, say)``."""
