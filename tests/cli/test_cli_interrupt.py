@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -69,3 +70,20 @@ def test_a_closed_pipe_is_silent(folder: Path) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S602
     assert len(done.stdout) == 10
     assert done.stderr == ""
+
+
+def test_ctrl_c_keeps_the_runs_of_a_comparison_that_are_done(folder: Path) -> None:
+    """An interrupted comparison shows the runs that are done and exits with 130."""
+    slow = SLOW_POLICY.replace('Path("started").touch()', "").replace('wake="arrival"', 'name="slow", wake="arrival"')
+    (folder / "slow.py").write_text(slow.replace("0.01", "0.1"))
+    choice = 'policy.order=["fcfs", "slow.py"]'
+    running = program("compare", "small.toml", "--set", choice, "--threads", "1", "--json", cwd=folder)
+    deadline = time.monotonic() + 120
+    while not list((folder / "out").glob("**/manifest.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "wattline: interrupted; 1 of 2 runs are in out/small"
+    assert json.loads(out)["comparison"]["labels"] == ["fcfs"]

@@ -6,8 +6,8 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,35 +107,24 @@ def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[D
 
     traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
     stop = threading.Event()
-    done: list[Done] = []
     with terminal.progress("runs") as progress, ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(_run, task, traces[task.seed], stop) for task in tasks]
         try:
-            for future in _finished(futures, lambda n: progress(n, len(tasks))):
-                result = future.result()
-                if result.stopped != "interrupted":
-                    done.append(result)
+            while (n := sum(_succeeded(future) for future in futures)) < len(futures):
+                progress(n, len(futures))
+                wait(futures, timeout=0.2, return_when=FIRST_EXCEPTION)
         except BaseException as problem:
             stop.set()
             pool.shutdown(cancel_futures=True)
             if not isinstance(problem, KeyboardInterrupt):
                 raise
-    return sorted(done, key=lambda d: tasks.index(d.task))
+    found = [future.result() for future in futures if not future.cancelled()]
+    return [item for item in found if item.stopped != "interrupted"]
 
 
-def _finished(futures: Sequence[Future[Done]], report: Callable[[int], None]) -> Sequence[Future[Done]]:
-    """Yield futures as they finish, looking up often enough that Ctrl-C is noticed."""
-    from concurrent.futures import TimeoutError as Late
-
-    seen: list[Future[Done]] = []
-    while len(seen) < len(futures):
-        try:
-            for future in as_completed([f for f in futures if f not in seen], timeout=0.2):
-                seen.append(future)
-                report(len(seen))
-        except Late:
-            report(len(seen))
-    return seen
+def _succeeded(future: Future[Done]) -> bool:
+    """Tell whether a run is done; if it failed, raise why."""
+    return future.done() and future.result() is not None
 
 
 def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:

@@ -48,7 +48,7 @@ def run(
 
       wattline run examples/power-limit.toml
 
-      wattline run examples/power-limit.toml --set limit.power="40 kW" --out out/tight
+      wattline run examples/power-limit.toml --set cluster.nodes=200 --out out/smaller
     """
     from wattline.scenario import read_scenario
 

@@ -89,12 +89,14 @@ class _Meter:
 
     def __init__(self, what: str, *, shown: bool) -> None:
         self.what, self.shown = what, shown
-        self.began = self.last = time.monotonic()
+        self.began = self.last = 0.0  # the first report starts the clock: what comes before it is no progress
         self.bar: Any = None
         self.task: Any = None
 
     def update(self, done: int, total: int) -> None:
         now = time.monotonic()
+        if not self.began:
+            self.began = self.last = now
         if not self.shown or now - self.began < PROGRESS_AFTER_S:
             return
         if sys.stderr.isatty():

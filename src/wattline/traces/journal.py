@@ -52,7 +52,7 @@ class Coded(NamedTuple):
 STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
 EVENTS = (
     "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
-    "node-down", "node-up", "limit", "level", "sleep", "wake", "reject",
+    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject",
 )  # fmt: skip
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
