@@ -14,7 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from wattline.errors import PolicyError
+from wattline.control.complaints import failed_call
+from wattline.errors import PolicyError, WattlineError
 from wattline.model.compiled import JIT, plugin
 from wattline.model.state import POLICY, State
 
@@ -27,7 +28,9 @@ _handles = itertools.count(1)
 def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str) -> int:
     """Make a Python policy callable from compiled code; return its handle. ``disconnect`` it after the run."""
     handle = next(_handles)
-    _register[handle] = (function, state, param[:-1], memory, name)
+    values = param.copy()  # as compiled policies see it: declared parameters, then the seed
+    values.flags.writeable = False
+    _register[handle] = (function, state, values, memory, name)
     return handle
 
 
@@ -39,9 +42,18 @@ def disconnect(handle: int) -> None:
 def call(handle: float, arg: int) -> int:
     """Call the policy behind a handle."""
     function, state, param, memory, name = _register[int(handle)]
-    got = function(state, int(arg), param, memory)
+    try:
+        got = function(state, int(arg), param, memory)
+    except WattlineError:
+        raise
+    except Exception as problem:
+        raise failed_call(function, name, problem) from problem
     if not isinstance(got, (int, np.integer)):  # bool is an int
-        raise PolicyError(f"policy {name!r} must return an int, got {type(got).__name__}")
+        code = function.__code__
+        raise PolicyError(
+            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int, "
+            f"got {'nothing' if got is None else type(got).__name__}"
+        )
     return int(got)
 
 

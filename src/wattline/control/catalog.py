@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import hashlib
 import importlib.util
+import re
 import sys
+import traceback
 from pathlib import Path
 
 from wattline import learn, policy
@@ -38,16 +41,17 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
     known = catalog()[slot]
     if name in known:
         return known[name]
-    path, _, wanted = name.partition(".py")
-    if not _ and "/" not in name:
+    path = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
+    if path is None:
         raise PolicyError(f"unknown {slot} policy {name!r}{did_you_mean(name, known)}, or the path of a .py file")
-    file = (base or Path()) / f"{path}.py"
-    found = [m for m in load(file) if m.slot == slot and wanted in ("", f":{m.name}")]
+    file, wanted = (base or Path()) / path[1], path[2]
+    there = [m for m in load(file) if m.slot == slot]
+    found = [m for m in there if wanted in (None, m.name)]
     if len(found) != 1:
-        names = ", ".join(m.name for m in found) or "none"
-        raise PolicyError(
-            f"{file}: expected one {slot} policy{' called ' + wanted[1:] if wanted else ''}, found {names}"
-        )
+        which = f" called {wanted!r}" if wanted else ""
+        names = ", ".join(m.name for m in there) or "none"
+        hint = f"; name one as {path[1]}:{there[0].name}" if len(there) > 1 else ""
+        raise PolicyError(f"{file}: expected one {slot} policy{which}, it has {names}{hint}")
     return found[0]
 
 
@@ -55,7 +59,7 @@ def load(file: Path) -> list[Mechanism]:
     """Import a user's file and return the policies declared in it."""
     if not file.is_file():
         raise PolicyError(f"{file}: no such policy file")
-    name = f"wattline_user_{file.stem}_{abs(hash(file.resolve())):x}"
+    name = f"wattline_user_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise PolicyError(f"{file}: not a Python file")
@@ -63,13 +67,20 @@ def load(file: Path) -> list[Mechanism]:
     sys.modules[name] = module  # compiled functions are found again by their module's name
     try:
         spec.loader.exec_module(module)
-    except PolicyError as problem:
-        raise PolicyError(f"{file}: {problem}") from None
     except SyntaxError as problem:
-        raise PolicyError(f"{file}:{problem.lineno}: {problem.msg}") from None
-    except Exception as problem:
-        raise PolicyError(f"{file}: importing it failed: {type(problem).__name__}: {problem}") from problem
+        raise PolicyError(f"{problem.filename or file}:{problem.lineno}: {problem.msg}") from None
+    except PolicyError as problem:
+        raise PolicyError(f"{file}:{_line_in(file, problem)}: {problem}") from None
+    except (Exception, SystemExit) as problem:
+        what = f"{type(problem).__name__}: {problem}"
+        raise PolicyError(f"{file}:{_line_in(file, problem)}: importing it failed: {what}") from problem
     found = [value for value in vars(module).values() if isinstance(value, Mechanism) and not value.builtin]
     if not found:
         raise PolicyError(f"{file}: no policy in it; mark a function with @wattline.policy.policy(slot=...)")
     return found
+
+
+def _line_in(file: Path, problem: BaseException) -> int:
+    """Return the line of the file at which importing it went wrong."""
+    lines = [f.lineno for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename) == file]
+    return (lines[-1] if lines else None) or 1

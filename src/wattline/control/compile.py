@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from numba import types
+
 from wattline.control.bridge import bridge
+from wattline.control.complaints import failed_compile, where
 from wattline.errors import PolicyError
 from wattline.model.compiled import JIT, plugin
 from wattline.model.mechanism import Mechanism, compile_builtin
@@ -42,28 +45,20 @@ def check_signature(mechanism: Mechanism) -> None:
 
 
 def compile_user(mechanism: Mechanism, *, boundscheck: bool = False) -> Any:
-    """Compile a user's policy; numba's message is cut to the line that says what is wrong."""
+    """Compile a user's policy; what numba says against it is cut to one line."""
     if not JIT:
         return mechanism.function
     from numba.core.errors import NumbaError
 
     try:
+        compiled = plugin(mechanism.function, POLICY.args, cache=not boundscheck, boundscheck=boundscheck)
+        returns = compiled.overloads[POLICY.args].signature.return_type
+        if returns == types.int64:
+            return compiled
+        if returns == types.none:
+            raise PolicyError(f"{where(mechanism)} must return an int, it returns nothing")
+        if not isinstance(returns, (types.Integer, types.Boolean)):
+            raise PolicyError(f"{where(mechanism)} must return an int, it returns {returns}")
         return plugin(mechanism.function, POLICY, cache=not boundscheck, boundscheck=boundscheck)
-    except (NumbaError, TypeError) as problem:
-        raise PolicyError(f"{where(mechanism)}: cannot be compiled: {_gist(str(problem))}") from None
-
-
-def where(mechanism: Mechanism) -> str:
-    """Return file and line of a mechanism, for messages."""
-    code = mechanism.function.__code__
-    return f"{code.co_filename}:{code.co_firstlineno}: policy {mechanism.name!r}"
-
-
-def _gist(text: str) -> str:
-    if "return type: none" in text:
-        return "it never returns a number (every path must return an int)"
-    if "mismatch of return type" in text:
-        return text.splitlines()[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]
-    place = next((line for line in lines if line.startswith("File ")), "")
-    return " ".join([lines[0] if lines else text, place])[:300]
+    except (NumbaError, TypeError, NotImplementedError) as problem:
+        raise failed_compile(mechanism, problem) from None

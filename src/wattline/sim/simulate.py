@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from wattline.control import bridge
 from wattline.control.compile import callable_for
-from wattline.errors import PoisonedError, RunError, StuckError
+from wattline.control.complaints import failed_run
+from wattline.errors import PoisonedError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
@@ -92,6 +93,7 @@ class Simulation:
         self._handles = []
         for i, m in enumerate(self.policies.slots()):
             if not m.builtin and not m.compiled:
+                self.param[i][-1] = self.seed
                 handle = bridge.connect(m.function, read_only(self.state), self.param[i], self.memory[i], m.name)
                 self.param[i][-1] = handle
                 self._handles.append(handle)
@@ -113,6 +115,12 @@ class Simulation:
                 self.state, self.wake, *self.functions, chores, self.param, self.memory, float(self.options.until_s),
                 max_instants,
             )  # fmt: skip
+        except Exception as problem:
+            self._poisoned = True
+            blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.policies.slots())
+            if blamed is None:
+                raise
+            raise blamed from problem
         except BaseException:
             self._poisoned = True
             raise

@@ -1,0 +1,1 @@
+"""Tests of the engine: step, guard, clocks, nodes, and the loop around them."""
