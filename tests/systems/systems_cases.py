@@ -14,6 +14,7 @@ SWITCHING = {
     "count-single": ("count-hysteresis", {"k_low": 3, "k_high": 3}),
     "work": ("workload-hysteresis", {"k_low": 6.0, "k_high": 25.0}),
     "work-single": ("workload-hysteresis", {"k_low": 12.5, "k_high": 12.5}),
+    "work-as-printed": ("workload-hysteresis", {"k_low": 12.5, "k_high": 20.0, "as_printed": 1}),
     "work-weighted": ("workload-hysteresis", {"k_low": 20.0, "k_high": 60.0, "node_weighted": 1}),
 }
 

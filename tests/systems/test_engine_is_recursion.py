@@ -20,6 +20,15 @@ from reference.recursion import Constant, CountHysteresis, Randomized, Rates, Wo
 EXACT = Rates(low=1, high=2, busy_low=1, busy_high=4, idle_low=Fraction(1, 4), idle_high=Fraction(1, 2))
 
 
+class AsPrinted(WorkloadHysteresis):
+    """The switching epoch of the text, T + (W − k_L)/R, right only while one customer is served."""
+
+    def switch_in(self, state: Any) -> Any:
+        """Time from T_i to the switching event as printed."""
+        right = super().switch_in(state)
+        return right if right == math.inf else right * len(state.serving)
+
+
 def rule(cap: str, params: dict[str, Any], n: int, seed: int = 0) -> Constant:
     """The recursion's rule for a cap policy, with the coins that the policy throws."""
     from wattline.physics.random import CAP_COINS, uniforms
@@ -28,6 +37,8 @@ def rule(cap: str, params: dict[str, Any], n: int, seed: int = 0) -> Constant:
         return Randomized(params["p_low"], params["p_high"], uniforms(seed, CAP_COINS, 2 * n).tolist())
     if cap == "count-hysteresis":
         return CountHysteresis(params["k_low"], params["k_high"])
+    if params.get("as_printed"):
+        return AsPrinted(params["k_low"], params["k_high"])
     return WorkloadHysteresis(params["k_low"], params["k_high"], node_weighted=bool(params.get("node_weighted")))
 
 

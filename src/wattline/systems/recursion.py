@@ -78,7 +78,7 @@ def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
     say(f"{len(jobs):,} customers on {CORES} servers: figures 1 and 2")
     base, low = run(jobs, log=True), run(jobs, switching=SWITCHINGS["r_L"], log=True)
     say(f"figure 3: {THRESHOLDS.size} thresholds")
-    curve = study.curve(jobs)
+    curve, printed = study.curve(jobs), study.curve(jobs, as_printed=True)
     few = THRESHOLDS[:: 5 if seeds == QUICK_SEEDS else 3]
     say(f"randomized runs: {seeds} sequences at {few.size} thresholds")
     ensemble = study.ensemble(customers, seeds, few)
@@ -86,7 +86,7 @@ def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
     slow, fast = (stability(jobs.submit_s, jobs.work_s, jobs.nodes, CORES, level.rate) for level in (LOW, HIGH))
     return Findings(
         customers, base, epochs(base), low, study.switches(base), study.waiting(base, customers.figure_2),
-        study.waiting(low, customers.figure_2), study.singles_in_service(base, customers.figure_2), curve, ensemble,
+        study.waiting(low, customers.figure_2), study.singles_in_service(base, customers.figure_2), curve, printed, ensemble,
         study.grid(jobs), study.started_later(jobs), slow, fast, study.drifts(jobs),
     )  # fmt: skip
 
@@ -125,7 +125,10 @@ def _page(found: Any, stated: Any, remarks: list[str], measured: str) -> Page:
     first = found.customers.figure_2
     page.add(page.figure(draw.draw_schedule(found.base, first, "with the thresholds of Fig. 1")))
     page.add(page.figure(draw.draw_schedule(found.low, first, "at the constant low rate")))
-    page.add(page.figure(draw.draw_curve(found.curve)), folded("Fig. 3 as numbers", _curve_table(found.curve)))
+    page.add(
+        page.figure(draw.draw_curve(found.curve, found.printed_curve)),
+        folded("Fig. 3 as numbers", _curve_table(found.curve)),
+    )
     page.add("<h2>Beyond the paper</h2>", page.figure(draw.draw_ensemble(found.ensemble)))
     page.add(_grid_table(found.grid), page.figure(draw.draw_trade(found.grid, found.curve)), _drift_table(found))
     page.add("<h2>All measures of the run of Fig. 1</h2>", measured, "<h2>How this was done</h2>", HOW)
@@ -183,7 +186,9 @@ def _grid_table(grid: dict[tuple[str, str], dict[str, Any]]) -> str:
         rows = []
         for line, known in DISCIPLINES.items():
             values = (grid[line, rule][key] for rule in SWITCHINGS)
-            rows.append((known.name, *(compact(v, unit) if unit else number(v, 5) for v in values)))
+            rows.append(
+                (known.name, *(compact(v, unit) if unit else (f"{v:.4f}" if v < 100 else f"{v:,.0f}") for v in values))
+            )
         parts.append(table((title, *(rule.name for rule in SWITCHINGS.values())), rows))
     return "".join(parts)
 

@@ -32,9 +32,6 @@ def draw_workload(result_epochs: Epochs) -> Drawn:
     day = (e.time_s[window] - e.time_s[0]) / DAY
     before, after = _fall(e, window)
     figure = split_figure(460, 2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.68, 0.32])
-    for a, b in _spells(e.rate[window] == HIGH.rate):
-        end = day[b] if b < day.size else day[-1]
-        figure.add_vrect(x0=day[a], x1=end, fillcolor=soft(AMBER, 0.14), line_width=0, layer="below")
     figure.add_scatter(x=np.repeat(day, 2), y=np.column_stack([before, after]).ravel(), name="workload W", mode="lines",
                        line={"color": BLUE, "width": 1.6}, row=1, col=1)  # fmt: skip
     for level, name in ((K_LOW, "k_L"), (K_HIGH, "k_H")):
@@ -42,6 +39,9 @@ def draw_workload(result_epochs: Epochs) -> Drawn:
                            line={"color": RED, "width": 1, "dash": "dot"}, hoverinfo="skip")  # fmt: skip
     figure.add_scatter(x=day, y=e.served[window], name="customers in service", mode="lines", row=2, col=1,
                        line={"shape": "hv", "color": GREY, "width": 1.4}, fill="tozeroy", fillcolor=soft(GREY, 0.2))  # fmt: skip
+    for a, b in _spells(e.rate[window] == HIGH.rate):
+        end = day[b] if b < day.size else day[-1]
+        figure.add_vrect(x0=day[a], x1=end, fillcolor=soft(AMBER, 0.14), line_width=0, layer="below")
     figure.update_yaxes(title_text="workload", row=1, col=1)
     figure.update_yaxes(title_text="in service", row=2, col=1)
     figure.update_xaxes(title_text="days since the first arrival", row=2, col=1)
@@ -99,16 +99,18 @@ def draw_schedule(result: Result, first: int, how: str, count: int = 500) -> Dra
     )  # fmt: skip
 
 
-def draw_curve(curve: Curve) -> Drawn:
+def draw_curve(curve: Curve, printed: Curve) -> Drawn:
     """Fig. 3: mean energy and mean workload over the threshold, by eq. 12 and exactly."""
     figure = split_figure(330, 1, 2, horizontal_spacing=0.1)
     _line(figure, curve.k, curve.energy, "energy, eqs. 11 and 12", AMBER, 1)
+    _line(figure, printed.k, printed.energy, "energy, switch as printed", RED, 1)
     _line(figure, curve.k, curve.workload_eq12, "workload, eq. 12", GREY, 2)
     _line(figure, curve.k, curve.workload, "workload, exact", BLUE, 2)
     return Drawn(
         figure, "Fig. 3: mean energy and mean workload over the threshold k",
         "The recorded sequence, one run a threshold. Eq. 12 holds each W over its epoch as if it did not fall, so it "
-        "lies above the exact average; for the energy, which is constant within an epoch, it is exact.",
+        "lies above the exact average; for the energy, which is constant within an epoch, it is exact. Red: with "
+        "the switching epoch that the text prints, which ignores how many are in service.",
     )  # fmt: skip
 
 

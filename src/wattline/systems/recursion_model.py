@@ -68,9 +68,10 @@ class Switching:
     levels: tuple[Level, ...] = (LOW, HIGH)
 
 
-def workload(k_low: float, k_high: float) -> Switching:
-    """Workload-hysteretic switching (§III-C)."""
-    return Switching(f"work {k_low:g}/{k_high:g}", "workload-hysteresis", {"k_low": k_low, "k_high": k_high})
+def workload(k_low: float, k_high: float, *, as_printed: bool = False) -> Switching:
+    """Workload-hysteretic switching (§III-C); ``as_printed`` puts the switch where the text's formula puts it."""
+    params = {"k_low": k_low, "k_high": k_high, "as_printed": float(as_printed)}
+    return Switching(f"work {k_low:.0e}/{k_high:.0e}", "workload-hysteresis", params)
 
 
 SWITCHINGS: dict[str, Switching] = {

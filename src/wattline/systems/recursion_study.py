@@ -111,12 +111,12 @@ class Curve:
     workload_eq12: Floats
 
 
-def curve(jobs: JobTable, thresholds: Floats = THRESHOLDS) -> Curve:
+def curve(jobs: JobTable, thresholds: Floats = THRESHOLDS, *, as_printed: bool = False) -> Curve:
     """Run the single-threshold policy over all thresholds, in threads."""
     printed = Level(LOW.rate, HIGH.busy_w, LOW.idle_w), Level(HIGH.rate, LOW.busy_w, HIGH.idle_w)
 
     def one(k: float) -> tuple[float, ...]:
-        e = epochs(run(jobs, switching=workload(k, k)))
+        e = epochs(run(jobs, switching=workload(k, k, as_printed=as_printed)))
         return e.mean(e.power), e.energy_with(*printed), e.mean_workload, e.mean(e.workload)
 
     columns = np.array(in_threads(one, thresholds.tolist())).T

@@ -64,7 +64,7 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return claims, remarks and numbers for ``--json``."""
-        claims = [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims]
+        claims = [{**asdict(claim), "holds": bool(claim.holds), "verdict": claim.verdict} for claim in self.claims]
         return {"title": self.title, "remarks": list(self.remarks), "claims": claims, "numbers": self.numbers}
 
 

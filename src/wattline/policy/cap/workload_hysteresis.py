@@ -17,7 +17,7 @@ _NONE, _PROVISIONAL, _FIRM = 0.0, 1.0, 2.0
 
 
 @kernel
-def unfinished_work(s: State, weighted: bool) -> float:  # kernels take no keywords
+def unfinished_work(s: State, weighted: bool) -> float:  # noqa: FBT001  # kernels take no keywords
     """Return the work left of all jobs in the system, waiting or in service, as it is weighted."""
     total = 0.0
     for i in range(s.q_head[0], s.q_tail[0]):
@@ -34,7 +34,7 @@ def unfinished_work(s: State, weighted: bool) -> float:  # kernels take no keywo
 
 
 @kernel
-def fall_at_high(s: State, weighted: bool) -> float:  # kernels take no keywords
+def fall_at_high(s: State, weighted: bool) -> float:  # noqa: FBT001  # kernels take no keywords
     """Return how much work a second the jobs in service do once their nodes run at the highest level."""
     total = 0.0
     for i in range(s.n_running[0]):
@@ -62,6 +62,7 @@ def waking_nodes(s: State) -> int:
         "k_low": Param(None, "lowest speed when the work left in the system falls to this amount"),
         "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)"),
         "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes"),
+        "as_printed": Param(0.0, "1 times the switch as the paper prints it, as if one job were served (an error)"),
     },
     source="recursion model, §III-C (decision 21)",
 )  # fmt: skip
@@ -83,6 +84,8 @@ def workload_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:
     s.wake_at_s[CAP] = np.inf
     if high:
         speed = fall_at_high(s, weighted)
+        if param[3] != 0.0 and speed > 0.0:
+            speed = s.level_rate[0, s.n_levels[0] - 1]
         if speed > 0.0:
             due_s = max(s.now[0] + (work - param[0]) / speed, np.nextafter(s.now[0], np.inf))
             s.wake_at_s[CAP] = due_s
