@@ -19,6 +19,7 @@ from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from wattline.model.mechanism import Mechanism
     from wattline.report.metrics import Summary
     from wattline.scenario import TraceCache, Variant
 
@@ -65,7 +66,7 @@ def compare(
     """
     terminal = Terminal(as_json, quiet)
     tasks, folder = plan(scenarios, sets or (), seeds, out)
-    terminal.compile_notice()
+    terminal.warm_up(_mechanisms(tasks))
     done = carry_out(tasks, threads, terminal)
     show(done, len(tasks), folder, terminal)
 
@@ -98,6 +99,14 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
         for seed in range(variant.document.spec.seed, variant.document.spec.seed + seeds)
     ]
     return tasks, folder
+
+
+def _mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
+    """Return every policy that some run needs, once."""
+    from wattline.scenario import build_policies
+
+    documents = {id(task.variant): task.variant.document for task in tasks}.values()
+    return list({(m.slot, m.name): m for d in documents for m in build_policies(d).slots()}.values())
 
 
 def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[Done]:

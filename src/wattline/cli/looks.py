@@ -101,7 +101,7 @@ def reproduce(
         return
     if name not in known:
         raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
-    terminal.compile_notice()
+    terminal.warm_up()
     result = known[name](out or Path("out") / name, quick, terminal.say)
     terminal.show(result.table)
     terminal.line(f"\nreport   {result.path}")
@@ -125,7 +125,7 @@ def check_policy(
 
     terminal = Terminal(as_json, quiet)
     check = _lazily("wattline.testing", "policy checks").check_policy_file
-    terminal.compile_notice()
+    terminal.warm_up()
     found = check(file)
     table = Table(box=None, pad_edge=False, header_style="bold", width=80)
     table.add_column("check", style="cyan", width=30)

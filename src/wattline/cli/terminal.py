@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -57,12 +57,11 @@ class Terminal:
         for action, reason, count, example in notes:
             self.say(f"{action} {count:,}: {reason}" + (f"\n  e.g. {example}" if example else ""))
 
-    def compile_notice(self) -> None:
-        """Say, once and before it happens, that the engine has to be compiled."""
-        from wattline.model.compiled import is_warm
+    def warm_up(self, policies: Sequence[Any] = ()) -> None:
+        """Compile what a run needs if this machine never did, after saying so."""
+        from wattline.sim.warm import warm_up
 
-        if not is_warm("run"):
-            self.say("compiling the engine for this machine (once, about 15 s) …")
+        warm_up(policies, self.say)
 
     @contextmanager
     def progress(self, what: str, *, patient: bool = True) -> Iterator[Callable[[int, int], None]]:
