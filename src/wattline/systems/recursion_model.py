@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 LOW = Level(2.0, 0.034, 0.014)
 HIGH = Level(2.66, 0.041, 0.018)
-"""r, e(r) and e_0(r) per server. The text prints the two e(r) the other way round (decision 21)."""
+"""r, e(r) and e_0(r) per server. The text prints the two e(r) the other way round."""
 
 K_LOW, K_HIGH = 1e5, 3e5
 THRESHOLDS: Floats = np.arange(31, dtype=np.float64) * 1e5

@@ -64,7 +64,7 @@ def waking_nodes(s: State) -> int:
         "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes"),
         "as_printed": Param(0.0, "1 times the switch as the paper prints it, as if one job were served (an error)"),
     },
-    source="recursion model, §III-C (decision 21)",
+    source="recursion model, §III-C, corrected",
 )  # fmt: skip
 def workload_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:
     """Lowest speed once the work left falls to k_low, highest when it exceeds k_high, unchanged in between.

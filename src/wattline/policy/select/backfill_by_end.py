@@ -113,7 +113,7 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)")},
     memory=Memory(per_running=1),
     sorted_running=True,
-    source="recursion model, §III-B (decision 21)",
+    source="recursion model, §III-B, corrected",
 )
 def backfill_by_end(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Backfilling by end: whoever fits and ends strictly before the head could start passes it; no extra nodes."""

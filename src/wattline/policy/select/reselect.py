@@ -134,7 +134,7 @@ def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
     },
     memory=Memory(fixed=1, per_running=2),
     preempts=True,
-    source="recursion model, §III-B (decision 22)",
+    source="recursion model, §III-B, corrected",
 )  # fmt: skip
 def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     """Serve the longest fitting prefix of the order, chosen anew; preemptive-resume or among the waiting only.
