@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,15 @@ def table(*rows: Mapping[str, float], **columns: Any) -> JobTable:
     """Return a job table from rows of submit, work, nodes and what else a row says."""
     names = {"submit": "submit_s", "work": "work_s", "request": "request_s", "draw": "draw_w", "think": "think_s"}
     data: dict[str, list[float]] = {}
-    defaults = {"after": -1, "request_s": np.nan, "draw_w": np.nan, "partition": -1, "user": -1, "floor_w": np.nan, "stretch": np.nan}
+    defaults = {
+        "after": -1,
+        "request_s": np.nan,
+        "draw_w": np.nan,
+        "partition": -1,
+        "user": -1,
+        "floor_w": np.nan,
+        "stretch": np.nan,
+    }
     for key in {k for row in rows for k in row}:
         column = names.get(key, key)
         data[column] = [row.get(key, defaults.get(column, 0)) for row in rows]
@@ -88,7 +97,19 @@ def digest(result: Result) -> str:
 
     sha = hashlib.sha256()
     s = result.state
-    for name in ("status", "eligible_s", "started_s", "end_s", "energy_j", "preemptions", "restarts", "node_j", "node_s", "now", "counter"):
+    for name in (
+        "status",
+        "eligible_s",
+        "started_s",
+        "end_s",
+        "energy_j",
+        "preemptions",
+        "restarts",
+        "node_j",
+        "node_s",
+        "now",
+        "counter",
+    ):
         sha.update(name.encode() + np.ascontiguousarray(getattr(s, name)).tobytes())
     for name in sorted(result.logs):
         sha.update(name.encode() + np.ascontiguousarray(result.logs[name]).tobytes())
@@ -103,7 +124,7 @@ def check_structure(s: State) -> None:
         assert 0 <= s.asleep[p] <= s.free[p]
         spans = [(int(s.fx_a[first + i]), int(s.fx_b[first + i])) for i in range(int(s.fx_count[p]))]
         assert all(a < b for a, b in spans)
-        assert all(hi[0] >= lo[1] for hi, lo in zip(spans, spans[1:], strict=False)), spans
+        assert all(hi[0] >= lo[1] for hi, lo in itertools.pairwise(spans)), spans
         assert sum(b - a for a, b in spans) == s.free[p]
         assert not spans or (spans[0][1] <= first + count and spans[-1][0] >= first)
     waiting = [int(j) for j in s.queue[s.q_head[0] : s.q_tail[0]] if j >= 0]
@@ -131,7 +152,7 @@ def assert_no_double_booking(result: Result) -> None:
             by_node.setdefault(node, []).append((t0, t1))
     for spans in by_node.values():
         spans.sort()
-        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False)), spans
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans)), spans
 
 
 # ------------------------------------------------------------------ random worlds
@@ -171,10 +192,14 @@ def workloads(
     work = draw(st.lists(st.one_of(st.just(0), st.integers(0, 12)), min_size=n, max_size=n))
     pool = draw(st.lists(st.integers(0, len(counts) - 1), min_size=n, max_size=n))
     nodes = [draw(st.integers(1, counts[p])) for p in pool]
-    slack = draw(st.lists(st.sampled_from([0, 0, 1, 5, 30] if honest else [0, 1, 5, 30, -3, -8, None]), min_size=n, max_size=n))
+    slack = draw(
+        st.lists(st.sampled_from([0, 0, 1, 5, 30] if honest else [0, 1, 5, 30, -3, -8, None]), min_size=n, max_size=n)
+    )
     request = [np.nan if extra is None else float(max(0, w + extra)) for w, extra in zip(work, slack, strict=True)]
     watts = draw(st.lists(st.sampled_from([120.0, 200.0, 300.0]), min_size=n, max_size=n))
     after = [draw(st.integers(-1, i - 1)) if linked and i and draw(st.booleans()) else -1 for i in range(n)]
     think = draw(st.lists(st.sampled_from([0.0, 3.0]), min_size=n, max_size=n))
     priority = [float(p) for p in draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))]
-    return Work([float(t) for t in submit], [float(w) for w in work], nodes, request, watts, pool, after, think, priority)
+    return Work(
+        [float(t) for t in submit], [float(w) for w in work], nodes, request, watts, pool, after, think, priority
+    )

@@ -48,17 +48,16 @@ def compile_user(mechanism: Mechanism, *, boundscheck: bool = False) -> Any:
     """Compile a user's policy; what numba says against it is cut to one line."""
     if not JIT:
         return mechanism.function
-    from numba.core.errors import NumbaError
-
+    options: dict[str, Any] = {"cache": not boundscheck, "boundscheck": boundscheck}
     try:
-        compiled = plugin(mechanism.function, POLICY.args, cache=not boundscheck, boundscheck=boundscheck)
+        compiled: Any = plugin(mechanism.function, POLICY.args, **options)
         returns = compiled.overloads[POLICY.args].signature.return_type
-        if returns == types.int64:
-            return compiled
-        if returns == types.none:
-            raise PolicyError(f"{where(mechanism)} must return an int, it returns nothing")
-        if not isinstance(returns, (types.Integer, types.Boolean)):
-            raise PolicyError(f"{where(mechanism)} must return an int, it returns {returns}")
-        return plugin(mechanism.function, POLICY, cache=not boundscheck, boundscheck=boundscheck)
-    except (NumbaError, TypeError, NotImplementedError) as problem:
+        if isinstance(returns, (types.Integer, types.Boolean)) and returns != types.int64:
+            return plugin(mechanism.function, POLICY, **options)
+    except Exception as problem:  # numba raises errors of all kinds
         raise failed_compile(mechanism, problem) from None
+    if isinstance(returns, (types.NoneType, types.Optional)):
+        raise PolicyError(f"{where(mechanism)}: every path must return an int, not all of them return anything")
+    if returns != types.int64:
+        raise PolicyError(f"{where(mechanism)} must return an int, it returns {returns}")
+    return compiled

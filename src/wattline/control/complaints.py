@@ -44,8 +44,8 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     text = str(problem)
     lines = re.findall(r'File "[^"]*", line (\d+)', text) or re.findall(r"\.py[:\s(]+(\d+)\)", text)
     file = mechanism.function.__code__.co_filename
-    number = int(lines[0]) if lines else mechanism.function.__code__.co_firstlineno
-    return PolicyError(f"{_spot(file, number)}: policy {mechanism.name!r} cannot be compiled: {_gist(text)}")
+    place = f"{_spot(file, int(lines[0]))}: policy {mechanism.name!r}" if lines else where(mechanism)
+    return PolicyError(f"{place} cannot be compiled: {_gist(text)}")
 
 
 # ------------------------------------------------------------------ places

@@ -156,10 +156,14 @@ class Simulation:
                 stopped = "until" if code == codes.UNTIL else "done"
             except KeyboardInterrupt:
                 stopped = "interrupted"
+        return self.result(stopped, time.perf_counter() - began)
+
+    def result(self, stopped: str = "done", wall_s: float = 0.0) -> Result:
+        """Return what the run has left behind so far."""
         self.empty_logs()
         return Result(
             self.jobs, self.cluster, self.policies, self.options, self.state, self._logs(), self.notes, stopped,
-            time.perf_counter() - began, self.seed,
+            wall_s, self.seed,
         )  # fmt: skip
 
     def _logs(self) -> dict[str, npt.NDArray[Any]]:

@@ -1,0 +1,106 @@
+"""Tiny worlds that policies are tried in: each is hard in one way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.jobs import JobTable
+from wattline.sim.setup import Options
+
+IDLE_W, MAX_W, MIN_CAP_W = 100.0, 300.0, 150.0
+LEVELS = (Level(rate=0.5, busy_w=180.0, idle_w=80.0), Level(rate=1.0, busy_w=MAX_W, idle_w=IDLE_W))
+
+
+@dataclass(frozen=True)
+class World:
+    """A workload, a machine and how to run them."""
+
+    jobs: JobTable
+    cluster: Cluster
+    options: Options = field(default_factory=Options)
+
+
+def nodes(count: int, name: str = "node", **more: Any) -> NodeClass:
+    """Return a node class whose speed can be set and whose power can be capped."""
+    return NodeClass(name, count, IDLE_W, MAX_W, min_cap_w=MIN_CAP_W, levels=LEVELS, **more)
+
+
+def jobs(submit_s: Any, work_s: Any, widths: Any, **columns: Any) -> JobTable:
+    """Return a job table with users, requests twice the truth, and powers that differ."""
+    n = len(submit_s)
+    given = {
+        "request_s": 2.0 * np.asarray(work_s, dtype=float) + 1.0, "user": np.arange(n) % 2,
+        "draw_w": np.where(np.arange(n) % 3 == 0, MAX_W, 220.0), "priority": np.arange(n) % 4,
+    }  # fmt: skip
+    return JobTable.build(submit_s=submit_s, work_s=work_s, nodes=widths, users=("ann", "bob"), **(given | columns))
+
+
+def busy(seed: int = 7, count: int = 40, machine: int = 5, **options: Any) -> World:
+    """A random workload that keeps a queue, with a node class that can sleep, ticks, and jobs that wait for others."""
+    rng = np.random.default_rng(seed)
+    submit = np.sort(rng.integers(0, 3 * count, count)).astype(float)
+    after = np.where(rng.random(count) < 0.15, np.arange(count) - 3, -1)
+    table = jobs(
+        submit, rng.integers(1, 25, count).astype(float), rng.integers(1, machine + 1, count),
+        after=np.where(after < 0, -1, after), think_s=np.full(count, 2.0),
+    )  # fmt: skip
+    sleep = Sleep(power_w=10.0, after_s=30.0, entry_s=2.0, exit_s=3.0)
+    return World(table, Cluster((nodes(machine, sleep=sleep),)), Options(tick_s=10.0, kill=True, **options))
+
+
+def empty() -> World:
+    """No job at all."""
+    return World(jobs([], [], []), Cluster((nodes(2),)))
+
+
+def all_down() -> World:
+    """Every node fails while jobs run, wait and arrive, and comes back."""
+    table = jobs([0, 1, 2, 12, 14], [20, 5, 5, 3, 4], [2, 3, 1, 4, 2])
+    return World(table, Cluster((nodes(4),), outages=(Outage(10.0, 50.0, 0, 4),)), Options(tick_s=5.0))
+
+
+def one_node() -> World:
+    """A machine of one node."""
+    return World(jobs([0, 0, 1, 30], [5, 3, 2, 4], [1, 1, 1, 1]), Cluster((nodes(1),)))
+
+
+def ties() -> World:
+    """Many equal jobs at one instant, whose ends coincide with later arrivals."""
+    n = 30
+    submit = np.where(np.arange(n) < 20, 0.0, 10.0)
+    return World(jobs(submit, np.full(n, 10.0), 1 + np.arange(n) % 3), Cluster((nodes(6),)))
+
+
+def wide() -> World:
+    """Jobs as wide as the machine among narrow ones."""
+    return World(jobs([0, 0, 1, 2, 3, 4], [10, 5, 8, 2, 30, 3], [1, 4, 1, 4, 1, 4]), Cluster((nodes(4),)))
+
+
+def zero_length() -> World:
+    """Jobs that take no time, alone and beside others."""
+    return World(jobs([0, 0, 0, 5, 5], [0, 10, 0, 0, 0], [2, 3, 4, 4, 1]), Cluster((nodes(4),)))
+
+
+def limited() -> World:
+    """A power limit that allows two busy nodes, then four, then fewer again."""
+    limit = [(0.0, 4 * IDLE_W + 2 * 200.0), (40.0, 4 * MAX_W), (60.0, 4 * IDLE_W + 2 * 200.0)]
+    table = jobs(np.arange(12) * 6.0, 5.0 + np.arange(12) % 5, 1 + np.arange(12) % 2)
+    return World(table, Cluster((nodes(4),)), Options(limit_w=limit))
+
+
+def several_classes() -> World:
+    """Two node classes with lines of their own under one power limit."""
+    n = 16
+    table = jobs(
+        np.arange(n) // 2 * 3.0,
+        4.0 + np.arange(n) % 7,
+        1 + np.arange(n) % 3,
+        partition=np.arange(n) % 2,
+        partitions=("cpu", "gpu"),
+    )
+    limit = [(0.0, 7 * IDLE_W + 4 * 200.0)]
+    return World(table, Cluster((nodes(4, "cpu"), nodes(3, "gpu"))), Options(limit_w=limit))
