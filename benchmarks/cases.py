@@ -67,7 +67,7 @@ def data(name: str) -> Path | None:
     return Path(folder) / name if folder else None
 
 
-def easy_ratio(quick: bool) -> Rows:  # noqa: FBT001
+def easy_ratio(quick: bool) -> Rows:
     """EASY through the general engine against a bare kernel and plain Python, on KTH (or Lublin without data)."""
     path = data("schedules/kth_norm.swf.gz")
     jobs = read_trace(path).jobs if path else generate(Lublin(jobs=28_489, nodes=100, load=0.7, seed=1)).jobs
@@ -76,8 +76,8 @@ def easy_ratio(quick: bool) -> Rows:  # noqa: FBT001
     columns = (jobs.submit_s, jobs.work_s, jobs.nodes, jobs.request_s)
     lists = [column.tolist() for column in columns]
     starts = bare_easy(*columns, 100)
-    assert np.array_equal(starts, simulated(jobs, 100).state.started_s)  # noqa: S101  # the race is only fair at equal results
-    assert np.array_equal(starts, python_easy(*lists, 100))  # noqa: S101
+    assert np.array_equal(starts, simulated(jobs, 100).state.started_s)  # the race is only fair at equal results
+    assert np.array_equal(starts, python_easy(*lists, 100))
     bare, engine, logged = best(
         5 if quick else 25,
         lambda: timed(lambda: bare_easy(*columns, 100)),
@@ -88,31 +88,61 @@ def easy_ratio(quick: bool) -> Rows:  # noqa: FBT001
     n = len(jobs)
     name = "KTH" if path else "Lublin"
     return [
-        row(f"EASY on {name}, engine / bare kernel", f"{bare / engine:.2f} ×", "≥ 0.45 ×", met=bare / engine >= 0.45, ratio=bare / engine),
+        row(
+            f"EASY on {name}, engine / bare kernel",
+            f"{bare / engine:.2f} ×",
+            "≥ 0.45 ×",
+            met=bare / engine >= 0.45,
+            ratio=bare / engine,
+        ),
         row("… with timeline, decisions and placements logged", f"{bare / logged:.2f} ×", ratio=bare / logged),
-        row("EASY, engine / plain Python", f"{python / engine:.0f} ×", "≥ 30 ×", met=python / engine >= 30, ratio=python / engine),
-        row("jobs per second: bare, engine, logged, Python", " / ".join(f"{n / t / 1e6:.2f} M" for t in (bare, engine, logged, python))),
+        row(
+            "EASY, engine / plain Python",
+            f"{python / engine:.0f} ×",
+            "≥ 30 ×",
+            met=python / engine >= 30,
+            ratio=python / engine,
+        ),
+        row(
+            "jobs per second: bare, engine, logged, Python",
+            " / ".join(f"{n / t / 1e6:.2f} M" for t in (bare, engine, logged, python)),
+        ),
     ]
 
 
-def whole_runs(quick: bool) -> Rows:  # noqa: FBT001
+def whole_runs(quick: bool) -> Rows:
     """Read, EASY, journal and summary as one process, by the command line."""
     rows = []
     path = data("swf/CEA-Curie-2011-2.1-cln.swf.gz")
     with tempfile.TemporaryDirectory() as folder:
         if path:
-            seconds, peak_gb = _command("replay", str(path), "--nodes", "93312", "--out", f"{folder}/curie", "--no-report")
-            rows.append(row("CEA-Curie: read + EASY + journal + summary", f"{seconds:.1f} s, {peak_gb:.2f} GB", "≤ 5 s, ≤ 1.5 GB", met=seconds <= 5 and peak_gb <= 1.5, seconds=seconds, peak_gb=peak_gb))
+            seconds, peak_gb = _command(
+                "replay", str(path), "--nodes", "93312", "--out", f"{folder}/curie", "--no-report"
+            )
+            rows.append(
+                row(
+                    "CEA-Curie: read + EASY + journal + summary",
+                    f"{seconds:.1f} s, {peak_gb:.2f} GB",
+                    "≤ 5 s, ≤ 1.5 GB",
+                    met=seconds <= 5 and peak_gb <= 1.5,
+                    seconds=seconds,
+                    peak_gb=peak_gb,
+                )
+            )
         kth = data("schedules/kth_norm.swf.gz")
         if kth:
             seconds, _ = _command("replay", str(kth), "--nodes", "100", "--out", f"{folder}/kth")
-            rows.append(row("wattline replay KTH, cached", f"{seconds:.2f} s", "≤ 2 s", met=seconds <= 2, seconds=seconds))
+            rows.append(
+                row("wattline replay KTH, cached", f"{seconds:.2f} s", "≤ 2 s", met=seconds <= 2, seconds=seconds)
+            )
         seconds = min(_command("--help")[0] for _ in range(3))
         rows.append(row("wattline --help", f"{seconds:.2f} s", "≤ 0.5 s", met=seconds <= 0.5, seconds=seconds))
     if not quick:
         jobs = generate(Lublin(jobs=1_000_000, nodes=256, load=0.9, seed=1)).jobs
         seconds = timed(lambda: simulated(jobs, 256, Options()))
-        rows.append(row("one million Lublin jobs, logged", f"{seconds:.1f} s", "≤ 10 s", met=seconds <= 10, seconds=seconds))
+        rows.append(
+            row("one million Lublin jobs, logged", f"{seconds:.1f} s", "≤ 10 s", met=seconds <= 10, seconds=seconds)
+        )
     return rows
 
 
@@ -129,7 +159,7 @@ def _command(*words: str) -> tuple[float, float]:
     return seconds, peak_gb
 
 
-def growth(quick: bool) -> Rows:  # noqa: FBT001
+def growth(quick: bool) -> Rows:
     """Cost per job from 10⁴ to 10⁶ jobs, 10² to 10⁵ nodes, and in overload: it may grow as a logarithm, not as a power."""
     rows = []
     sizes = (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000)
@@ -140,17 +170,33 @@ def growth(quick: bool) -> Rows:  # noqa: FBT001
             per_job.append(min(simulated(jobs, 256).wall_s for _ in range(2)) / n * 1e6)
         growth_of = per_job[-1] / per_job[0]
         allowed = 2.0 * np.log(sizes[-1]) / np.log(sizes[0])
-        rows.append(row(f"load {load}: µs per job at {', '.join(f'{n:.0e}' for n in sizes)} jobs", ", ".join(f"{x:.2f}" for x in per_job), f"grows ≤ {allowed:.1f} ×", met=growth_of <= allowed, growth=growth_of))
+        rows.append(
+            row(
+                f"load {load}: µs per job at {', '.join(f'{n:.0e}' for n in sizes)} jobs",
+                ", ".join(f"{x:.2f}" for x in per_job),
+                f"grows ≤ {allowed:.1f} ×",
+                met=growth_of <= allowed,
+                growth=growth_of,
+            )
+        )
     per_job = []
     machines = (100, 1_000, 10_000, 100_000)
     for nodes in machines:
         jobs = generate(Lublin(jobs=50_000, nodes=nodes, load=0.9, seed=1)).jobs
         per_job.append(min(simulated(jobs, nodes).wall_s for _ in range(2)) / len(jobs) * 1e6)
-    rows.append(row("µs per job at 1e2 … 1e5 nodes", ", ".join(f"{x:.2f}" for x in per_job), "grows ≤ 5 ×", met=per_job[-1] / per_job[0] <= 5, growth=per_job[-1] / per_job[0]))
+    rows.append(
+        row(
+            "µs per job at 1e2 … 1e5 nodes",
+            ", ".join(f"{x:.2f}" for x in per_job),
+            "grows ≤ 5 ×",
+            met=per_job[-1] / per_job[0] <= 5,
+            growth=per_job[-1] / per_job[0],
+        )
+    )
     return rows
 
 
-def control_loop(quick: bool) -> Rows:  # noqa: FBT001
+def control_loop(quick: bool) -> Rows:
     """Caps that change every second on all running jobs: what demand response will ask of the engine."""
     from benchmarks.sway import sway
 
@@ -165,14 +211,24 @@ def control_loop(quick: bool) -> Rows:  # noqa: FBT001
             draw_w=150.0 + 10.0 * kinds, floor_w=np.full(n, 90.0), stretch=1.2 + 0.1 * kinds,
         )  # fmt: skip
         cluster = Cluster((NodeClass("node", nodes, idle_w=60.0, max_w=220.0, min_cap_w=80.0),))
-        chosen = Policies(find("order", "fcfs"), find("select", "in-order"), find("place", "lowest"), sway, find("learn", "exact"))
+        chosen = Policies(
+            find("order", "fcfs"), find("select", "in-order"), find("place", "lowest"), sway, find("learn", "exact")
+        )
         options = Options(timeline=False, placements=False, decisions=False, tick_s=1.0, until_s=3600.0)
         ms = min(Simulation(jobs, cluster, chosen, options).run().wall_s for _ in range(3 if quick else 8)) * 1e3
-        rows.append(row(f"one hour, {nodes} nodes, all caps change every second", f"{ms:.1f} ms", f"≤ {goal_ms:g} ms", met=ms <= goal_ms, ms=ms))
+        rows.append(
+            row(
+                f"one hour, {nodes} nodes, all caps change every second",
+                f"{ms:.1f} ms",
+                f"≤ {goal_ms:g} ms",
+                met=ms <= goal_ms,
+                ms=ms,
+            )
+        )
     return rows
 
 
-def threads(quick: bool) -> Rows:  # noqa: FBT001
+def threads(quick: bool) -> Rows:
     """Two runs in two threads against one after the other: compiled code works without the interpreter's lock."""
     from concurrent.futures import ThreadPoolExecutor
 

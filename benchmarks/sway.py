@@ -9,7 +9,7 @@ from wattline.policy import policy
 
 
 @policy("cap", wake="tick", compiled=True, caps=True)
-def sway(s: State, mask: int, param: Any, memory: Any) -> int:  # noqa: ARG001  # the one policy signature
+def sway(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Move the cap of every class along a triangle between its floor and its full power, with a period of a minute."""
     phase = (s.now[0] - s.start_s[0]) % 60.0 / 30.0
     share = phase if phase <= 1.0 else 2.0 - phase

@@ -25,6 +25,9 @@ from wattline.sim.setup import Options, prepare
 SLICE_INSTANTS = 100_000
 """Instants simulated between two looks at Ctrl-C and the progress bar (about 50 ms)."""
 
+PYTHON_SLICE_INSTANTS = 1_000
+"""The same when some policy is plain Python, which may be a thousand times slower."""
+
 Progress = Callable[[int, int], None]
 """Called with (jobs ended, jobs in all)."""
 
@@ -145,11 +148,13 @@ class Simulation:
         """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated."""
         began = time.perf_counter()
         stopped = "done"
+        in_python = any(not m.builtin and not m.compiled for m in self.policies.slots())
+        slice_instants = PYTHON_SLICE_INSTANTS if in_python else SLICE_INSTANTS
         with self:
             try:
                 code = codes.BUDGET
                 while code in (codes.BUDGET, codes.LOG_FULL):
-                    code = self.advance(SLICE_INSTANTS)
+                    code = self.advance(slice_instants)
                     if progress is not None:
                         progress(int(self.state.n_ended[0]), len(self.jobs))
                 self._explain(code)
