@@ -17,7 +17,7 @@ _NONE, _PROVISIONAL, _FIRM = 0.0, 1.0, 2.0
 
 
 @kernel
-def unfinished_work(s: State, weighted: bool) -> float:  # noqa: FBT001  # kernels take no keywords
+def unfinished_work(s: State, weighted: bool) -> float:  # kernels take no keywords
     """Return the work left of all jobs in the system, waiting or in service, as it is weighted."""
     total = 0.0
     for i in range(s.q_head[0], s.q_tail[0]):
@@ -34,7 +34,7 @@ def unfinished_work(s: State, weighted: bool) -> float:  # noqa: FBT001  # kerne
 
 
 @kernel
-def fall_at_high(s: State, weighted: bool) -> float:  # noqa: FBT001  # kernels take no keywords
+def fall_at_high(s: State, weighted: bool) -> float:  # kernels take no keywords
     """Return how much work a second the jobs in service do once their nodes run at the highest level."""
     total = 0.0
     for i in range(s.n_running[0]):
