@@ -23,7 +23,12 @@ def commands(body: str) -> list[list[str]]:
 def run(words: list[str], folder: Path) -> None:
     """Run a command as a user would and show what it said if it fails."""
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr

@@ -1,7 +1,8 @@
 """A slow scheduler in plain Python that shares nothing with the engine: sets of nodes, lists, no index, no clocks.
 
-It is written from the definitions. Within an instant: ends and kills, node changes, envelope, arrivals, one pass. EASY
-computes the head's reservation from scratch at every pass by letting the running jobs leave at their estimated ends.
+It is written from the definitions. Within an instant: ends and kills, node changes, envelope, arrivals (and jobs that
+waited for another one), one pass. EASY computes the head's reservation from scratch at every pass by letting the running
+jobs leave at their estimated ends.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Job:
     left: float = 0.0
     ran: float = 0.0
     since: float = 0.0
+    expected: float = 0.0
     restarts: int = 0
     held: tuple[int, ...] = ()
     places: list[tuple[float, float, tuple[int, ...]]] = field(default_factory=list)
@@ -125,16 +127,16 @@ class Scheduler:
                 self.leave(job, KILLED if killed else ENDED)
                 if single:
                     return self.do_pass()
-        while self.due and self.due[0][0] <= self.now:
-            self.enter(heapq.heappop(self.due)[2])
-            if single:
-                return self.do_pass()
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
         while self.steps and self.steps[0][0] <= self.now:
             self.limit_w = self.steps.pop(0)[1]
         while self.future and self.future[0].submit <= self.now:
             self.arrive(self.future.pop(0))
+            if single:
+                return self.do_pass()
+        while self.due and self.due[0][0] <= self.now:
+            self.enter(heapq.heappop(self.due)[2])
             if single:
                 return self.do_pass()
         return self.do_pass()
@@ -200,7 +202,7 @@ class Scheduler:
                 pool.remove(node)
                 self.down.add(node)
         if not up and not outage[4]:
-            for job in [j for j in self.by_estimate() if set(j.held) & set(nodes)]:
+            for job in [j for j in self.running if set(j.held) & set(nodes)]:
                 self.fail(job)
 
     def fail(self, job: Job) -> None:
@@ -216,9 +218,15 @@ class Scheduler:
 
     # -- the pass
 
-    def by_estimate(self) -> list[Job]:
-        """Running jobs by estimated end, then in the order in which they started."""
-        return sorted(self.running, key=lambda j: j.since + j.estimate_left())
+    def expect_anew(self) -> None:
+        """Give jobs that outlived their estimate a new one: twice what they ran, a minute more at least, the request at most."""
+        for job in self.running:
+            if job.expected < self.now:
+                ran = job.ran + self.now - job.since
+                job.expected = self.now + max(ran, 60.0)
+                asked = self.now + job.request - ran
+                if self.now < asked < job.expected:
+                    job.expected = asked
 
     def power(self) -> float:
         """Watts drawn now."""
@@ -239,6 +247,8 @@ class Scheduler:
             for job in self.queue:
                 job.key = self.setup.order(job, self.now)
         self.queue.sort(key=lambda j: (j.key, j.seq))
+        if self.queue:
+            self.expect_anew()
         for p in range(len(self.setup.classes)):
             line = [j for j in self.queue if j.pool == p]
             while line and (self.fits(line[0]) or self.setup.select == "first-fit"):
@@ -254,6 +264,7 @@ class Scheduler:
         job.held = tuple(sorted(self.free[job.pool])[: job.nodes])
         self.free[job.pool] -= set(job.held)
         job.since = self.now
+        job.expected = self.now + job.estimate_left()
         if math.isnan(job.started):
             job.started = self.now
         job.status = "running"
@@ -262,9 +273,8 @@ class Scheduler:
     def reservation(self, head: Job) -> tuple[float, float, float]:
         """When the head can start by the estimates, and the nodes and watts left over then."""
         nodes, watts = len(self.free[head.pool]), self.limit_w - self.power()
-        at = {max(self.now, j.since + j.estimate_left()) for j in self.running} | {self.now}
-        for t in sorted(at):
-            gone = [j for j in self.running if max(self.now, j.since + j.estimate_left()) <= t]
+        for t in sorted({j.expected for j in self.running} | {self.now}):
+            gone = [j for j in self.running if j.expected <= t]
             n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
             w = watts + sum(self.increase(j) for j in gone)
             if n >= head.nodes and w >= self.increase(head):

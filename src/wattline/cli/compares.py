@@ -66,7 +66,8 @@ def compare(
     """
     terminal = Terminal(as_json, quiet)
     tasks, folder = plan(scenarios, sets or (), seeds, out)
-    terminal.warm_up(_mechanisms(tasks))
+    clusters = [task.variant.document.spec.cluster for task in tasks]
+    terminal.warm_up(_mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
     done = carry_out(tasks, threads, terminal)
     show(done, len(tasks), folder, terminal)
 

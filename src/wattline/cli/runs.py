@@ -133,7 +133,7 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     study = wire(choices[0])
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.trace.notes)
     _say_assumptions(document, study, terminal)
-    terminal.warm_up(study.policies.slots())
+    terminal.warm_up(study.policies.slots(), nodes_change=study.cluster.nodes_change)
     compiled = all(m.builtin or m.compiled for m in study.policies.slots())
     with terminal.progress("simulating", patient=compiled) as progress:
         result = study.simulate(progress)

@@ -57,11 +57,11 @@ class Terminal:
         for action, reason, count, example in notes:
             self.say(f"{action} {count:,}: {reason}" + (f"\n  e.g. {example}" if example else ""))
 
-    def warm_up(self, policies: Sequence[Any] = ()) -> None:
+    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
         """Compile what a run needs if this machine never did, after saying so."""
         from wattline.sim.warm import warm_up
 
-        warm_up(policies, self.say)
+        warm_up(policies, self.say, nodes_change=nodes_change)
 
     @contextmanager
     def progress(self, what: str, *, patient: bool = True) -> Iterator[Callable[[int, int], None]]:

@@ -43,7 +43,9 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
         return known[name]
     path = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
     if path is None:
-        raise PolicyError(f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of its .py file)")
+        raise PolicyError(
+            f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of its .py file)"
+        )
     file, wanted = (base or Path()) / path[1], path[2]
     there = [m for m in load(file) if m.slot == slot]
     found = [m for m in there if wanted in (None, m.name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from numba import types
@@ -31,6 +32,13 @@ def callable_for(mechanism: Mechanism) -> Any:
 
 def _nothing(s: Any, arg: int, param: Any, memory: Any) -> int:
     return 0
+
+
+def chores_needed(policies: Sequence[Mechanism], *, nodes_change: bool) -> str:
+    """Return which chores a run needs: ``daily``, or all ``chores`` where nodes come and go, or jobs are stopped or capped."""
+    stops = any(m.slot == "select" and (m.preempts or not m.builtin) for m in policies)
+    caps = any(m.slot == "cap" and m.wake for m in policies)
+    return "chores" if stops or caps or nodes_change else "daily"
 
 
 def check_signature(mechanism: Mechanism) -> None:

@@ -89,3 +89,8 @@ class Cluster:
     def nodes(self) -> int:
         """Number of nodes in all classes."""
         return sum(c.count for c in self.classes)
+
+    @property
+    def nodes_change(self) -> bool:
+        """Whether nodes go out of service or to sleep."""
+        return bool(self.outages) or any(c.sleep is not None for c in self.classes)

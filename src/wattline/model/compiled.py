@@ -165,6 +165,20 @@ def entry(*signature: Any) -> Callable[[F], F]:
     return lambda function: _njit(function, *signature, cache=True, nogil=True, _nrt=False)
 
 
+def seldom(*signature: Any) -> Callable[[F], F]:
+    """Compile an entry point that is called too seldom to be worth more than light optimisation."""
+
+    def compile_lightly(function: F) -> F:
+        saved = _config.OPT
+        _config.OPT = type(saved)(1)
+        try:
+            return _njit(function, *signature, cache=True, nogil=True, _nrt=False)
+        finally:
+            _config.OPT = saved
+
+    return compile_lightly
+
+
 def library(function: F) -> F:
     """Compile a stand-alone numerical function of arrays: cached on disk, without the GIL; it may allocate."""
     return _njit(function, cache=True, nogil=True)

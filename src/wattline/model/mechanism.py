@@ -41,7 +41,7 @@ class Mechanism:
     ``function(s, arg, param, memory) -> int``. ``compiled`` says whether it is translated to machine code or called as
     plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated end and
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
-    be capped one by one.
+    be capped one by one; ``levels`` that some node class have two speeds to switch between.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Mechanism:
     preempts: bool = False
     caps: bool = False
     solo_caps: bool = False
+    levels: bool = False
     file: Path | None = None
 
     def values(self, given: Mapping[str, float]) -> list[float]:

@@ -251,6 +251,7 @@ class State(Record):
     change_b: Annotated[_I, Field("K", "", "one past the last node", fixed=True)]
     change_at: Annotated[_I, Field("1", "", "next node change")]
     wake_at_s: Annotated[_F, Field("5", "s", "timers that policies set, one a slot (inf: none)")]
+    timer_last_s: Annotated[_F, Field("1", "s", "when a timer last fired")]
     tick_s: Annotated[_F, Field("1", "s", "control period (inf: none)", fixed=True)]
     schedule_s: Annotated[_F, Field("1", "s", "next envelope step, node change or tick")]
     tick_k: Annotated[_I, Field("1", "", "number of the next tick")]
@@ -315,7 +316,7 @@ OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
 OPT_CHECK = 10  # guard proposals even of trusted policies, check invariants
 
 # -- numbers in s.counter
-N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS = range(6)
+N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS = range(7)
 
 FIELDS: dict[str, tuple[Any, Field]] = {
     name: (np.float64 if hint.__args__[0] == Floats else np.int64, hint.__metadata__[0])

@@ -158,6 +158,12 @@ class ClusterSpec(NodesSpec):
     outage: list[OutageSpec] = Field(default_factory=list, description="planned outages")
     failures: FailuresSpec | None = Field(None, description="random failures")
 
+    @property
+    def nodes_change(self) -> bool:
+        """Whether nodes go out of service or to sleep."""
+        classes: list[NodesSpec] = [self, *self.class_]
+        return bool(self.outage) or self.failures is not None or any(c.sleep is not None for c in classes)
+
 
 class MechanismSpec(Section):
     """One policy: its name or path and its parameters."""

@@ -20,6 +20,7 @@ from wattline.model.state import (
     N_EVENTS,
     N_FRUITLESS,
     N_STARTS,
+    N_TIMER_REPEATS,
     OPT_BACKLOG,
     OPT_SLEEP,
     OPT_TIES_EVENT,
@@ -29,6 +30,9 @@ from wattline.model.state import (
 from wattline.physics import clocks, power
 
 NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
+MOST_TIMER_REPEATS = 1_000
+"""Timers that may fire in one instant (a timer set to *now* fires again at once) before the run is stopped."""
+
 FRUITLESS_TICKS = 100_000
 """Ticks with waiting jobs and nothing running after which a run counts as stuck."""
 
@@ -104,7 +108,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     if i < s.submit_s.shape[0]:
         t_arrival = s.submit_s[i]
     t_timer = next_timer_s(s)
-    if t_timer <= s.now[0]:
+    if t_timer <= s.now[0] and (t_timer < s.now[0] or s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS):
         return TIMER_PASSED
     t_rare = next_rare_s(s, t_timer)
     t = min(t_end, t_arrival, t_rare)

@@ -61,6 +61,11 @@ class Prepared:
 def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> Prepared:
     """Lay out the state for a run; jobs that can never run are rejected here and said so."""
     notes: list[tuple[str, str, int, str]] = []
+    for m in policies:
+        if m.levels and all(len(c.levels) < 2 for c in cluster.classes):
+            raise InputError(
+                f"{m.slot} policy {m.name!r} switches between speeds: give a node class at least two levels"
+            )
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)

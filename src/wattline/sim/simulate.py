@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.control import bridge
-from wattline.control.compile import callable_for
+from wattline.control.compile import callable_for, chores_needed
 from wattline.control.complaints import failed_run
 from wattline.errors import PoisonedError, RunError, StuckError, WattlineError
 from wattline.model import codes
@@ -92,6 +92,8 @@ class Simulation:
         self.param, self.memory = tuple(param), tuple(memory)
         self.functions = tuple(callable_for(m) for m in self.policies.slots())
 
+        self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change)
+
     def __enter__(self) -> Simulation:
         self._handles = []
         for i, m in enumerate(self.policies.slots()):
@@ -108,14 +110,14 @@ class Simulation:
 
     def advance(self, max_instants: int) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
-        chores = importlib.import_module("wattline.control.chores").chores  # importing compiles
+        chores = importlib.import_module(f"wattline.control.{self.chores}")  # importing compiles
         run = importlib.import_module("wattline.sim.engine").run
 
         if self._poisoned:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
         try:
             code = run(
-                self.state, self.wake, *self.functions, chores, self.param, self.memory, float(self.options.until_s),
+                self.state, self.wake, *self.functions, getattr(chores, self.chores), self.param, self.memory, float(self.options.until_s),
                 max_instants,
             )  # fmt: skip
         except Exception as problem:

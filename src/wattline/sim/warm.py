@@ -12,25 +12,26 @@ import sys
 from collections.abc import Callable, Sequence
 
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for
+from wattline.control.compile import callable_for, chores_needed
 from wattline.model.compiled import JIT, cache_is_shared, is_warm
 from wattline.model.mechanism import Mechanism
 
 
-def side_work(names: Sequence[str]) -> None:
-    """Compile the rare transitions and the built-in mechanisms named ``slot=name`` (in the second process)."""
-    importlib.import_module("wattline.control.chores")
+def side_work(chores: str, names: Sequence[str]) -> None:
+    """Compile the chores and the built-in mechanisms named ``slot=name`` (in the second process)."""
+    importlib.import_module(f"wattline.control.{chores}")
     for slot, _, name in (text.partition("=") for text in names):
         callable_for(find(slot, name))
 
 
-def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None]) -> None:
+def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None], *, nodes_change: bool) -> None:
     """Compile what a run needs unless the cache has it; ``say`` is called once, before anything slow."""
-    if not JIT or is_warm("run"):
+    chores = chores_needed(policies, nodes_change=nodes_change)
+    if not JIT or (is_warm("engine.run") and is_warm(f"{chores}.{chores}")):
         return
     say("compiling the core for this machine (once; later runs start at once) ...")
     names = [f"{m.slot}={m.name}" for m in policies if m.builtin]
-    script = f"from wattline.sim.warm import side_work; side_work({names!r})"
+    script = f"from wattline.sim.warm import side_work; side_work({chores!r}, {names!r})"
     helper = subprocess.Popen([sys.executable, "-c", script]) if cache_is_shared() else None  # noqa: S603
     try:
         importlib.import_module("wattline.sim.engine")

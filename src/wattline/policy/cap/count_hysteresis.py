@@ -11,7 +11,7 @@ from wattline.policy.cap.levels import want_speed
 
 
 @mechanism(
-    "cap", "count-hysteresis", wake=ARRIVAL | END | NODE, memory=Memory(fixed=1),
+    "cap", "count-hysteresis", levels=True, wake=ARRIVAL | END | NODE, memory=Memory(fixed=1),
     params={
         "k_low": Param(None, "lowest speed when this many jobs, or fewer, are in the system"),
         "k_high": Param(None, "highest speed when more jobs than this are in the system (inf: never)"),

@@ -12,7 +12,7 @@ from wattline.policy.cap.levels import want_speed
 
 
 @mechanism(
-    "cap", "randomized", wake=ARRIVAL | END, memory=Memory(fixed=2),
+    "cap", "randomized", levels=True, wake=ARRIVAL | END, memory=Memory(fixed=2),
     params={
         "p_low": Param(None, "probability of the lowest speed after a departure"),
         "p_high": Param(None, "probability of the highest speed after an arrival"),

@@ -57,7 +57,7 @@ def waking_nodes(s: State) -> int:
 
 
 @mechanism(
-    "cap", "workload-hysteresis", wake=ARRIVAL | END | NODE | TIMER, memory=Memory(fixed=3),
+    "cap", "workload-hysteresis", levels=True, wake=ARRIVAL | END | NODE | TIMER, memory=Memory(fixed=3),
     params={
         "k_low": Param(None, "lowest speed when the work left in the system falls to this amount"),
         "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)"),

@@ -1,0 +1,104 @@
+"""Chores of every run: envelope steps, timers and ticks, due times, a tidy queue. Compiled apart from the hot loop.
+
+The loop calls them as it calls a policy; inlining them would multiply the time to compile it. ``chores`` does these and
+all the rarer ones, takes twice as long to compile, and is used by runs that need it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.control import commit
+from wattline.control.codes import DUE, RARE, RESORT, TIDY
+from wattline.model import codes, fitindex, queue, running
+from wattline.model.compiled import kernel, outlined, seldom
+from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
+
+
+@outlined
+def pop_due(s: State) -> int:
+    """Serve the first due job: a held one enters the queue; return another, which is to be killed or to begin, or -1."""
+    j = s.due_job[0]
+    running.clear_due(s, j)
+    if s.status[j] == codes.HELD:
+        commit.enter_queue(s, j)
+        s.happened[0] |= codes.ARRIVAL
+        return -1
+    if s.status[j] == codes.RUNNING:
+        commit.log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
+    return j
+
+
+@outlined
+def step_envelope(s: State) -> int:
+    """Apply the envelope steps, timers and the tick of an instant; return what happened."""
+    t = s.now[0]
+    mask = 0
+    while s.env_at[0] < s.env_s.shape[0] and s.env_s[s.env_at[0]] <= t:
+        s.limit_w[0] = s.env_w[s.env_at[0]]
+        s.env_at[0] += 1
+        mask |= codes.ENVELOPE
+        commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
+    for slot in range(s.wake_at_s.shape[0]):
+        if s.wake_at_s[slot] <= t:
+            s.wake_at_s[slot] = np.inf
+            mask |= codes.TIMER
+            s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + 1 if s.timer_last_s[0] == t else 0
+            s.timer_last_s[0] = t
+    if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
+        s.tick_k[0] += 1
+        mask |= codes.TICK
+    set_schedule(s)
+    return mask
+
+
+@outlined
+def set_schedule(s: State) -> None:
+    """Note the time of the next envelope step, node change or tick."""
+    t = np.inf
+    if s.tick_s[0] < np.inf:
+        t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
+    if s.env_at[0] < s.env_s.shape[0]:
+        t = min(t, s.env_s[s.env_at[0]])
+    if s.change_at[0] < s.change_s.shape[0]:
+        t = min(t, s.change_s[s.change_at[0]])
+    s.schedule_s[0] = t
+
+
+@outlined
+def tidy(s: State) -> None:
+    """Bring queue, backfill index and estimated ends in order before a pass."""
+    s.untidy[0] = 0
+    if queue.is_sparse(s):
+        queue.compact(s)
+    queue.settle_new(s)
+    if s.option[OPT_SORTED] == 1:
+        if s.est_dirty[0] == 1:
+            running.refresh_estimates(s)
+        running.extend_expired(s)
+        if s.ix_on[0] == 0 and s.q_len[0] >= fitindex.DEEP:
+            fitindex.build(s)
+        elif s.q_len[0] < fitindex.DEEP // 4:
+            s.ix_on[0] = 0
+
+
+@kernel
+def do_daily(s: State, what: int) -> int:
+    """Do a chore of every run."""
+    if what == RARE:
+        return step_envelope(s)
+    if what == DUE:
+        return pop_due(s)
+    if what == TIDY:
+        tidy(s)
+    elif what == RESORT:
+        queue.resort(s)
+    return 0
+
+
+@seldom(POLICY)
+def daily(s: State, what: int, param: Any, memory: Any) -> int:
+    """Do one chore; what it returns depends on which."""
+    return do_daily(s, what)
