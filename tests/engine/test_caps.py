@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -20,6 +18,8 @@ IDLE, MAX, FLOOR, STRETCH = 100.0, 300.0, 150.0, 2.0
 def speed(cap_w: float, draw_w: float = MAX, floor_w: float = FLOOR, stretch: float = STRETCH) -> float:
     """Return the progress per second under a cap: run time grows linearly as power falls."""
     power = min(draw_w, max(cap_w, floor_w))
+    if floor_w == draw_w:
+        return 1.0
     return 1.0 / (1.0 + (stretch - 1.0) * (draw_w - power) / (draw_w - floor_w))
 
 

@@ -115,7 +115,7 @@ def check_legal(mechanism: Mechanism, params: Params = None) -> None:
 
 
 def check_timer(mechanism: Mechanism, params: Params = None) -> None:
-    """A policy sets its timer to times in the future only."""
+    """A policy never sets its timer to a time that has passed."""
     play(watch.wrapped(mechanism, watch.timers_ahead(mechanism.slot)), worlds.busy(), params)
 
 

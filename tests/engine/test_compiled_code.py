@@ -1,0 +1,127 @@
+"""Compiled code: no reference counts, cached, never stale, and usable where nothing can be written."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wattline
+from engine.worlds import cluster, run, table
+from wattline.model.compiled import JIT, KERNEL_ROOMS, cache_dir
+
+PACKAGE = Path(wattline.__file__).parent
+DECORATORS = {"kernel", "outlined", "entry", "library", "plugin"}
+PROBE = """
+from numba import types
+from wattline.model.compiled import entry
+from wattline.physics.power import capped_rate
+
+@entry(types.float64(types.float64))
+def probe(cap_w):
+    return capped_rate(300.0, 150.0, 2.0, cap_w)
+
+print(probe(225.0), sum(probe.stats.cache_hits.values()))
+"""
+needs_jit = pytest.mark.skipif(not JIT, reason="about compiled code")
+
+
+def python(*arguments: str, cache: Path | str, source: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python with a cache root and, if given, another copy of the package."""
+    place = {"WATTLINE_CACHE_DIR": str(cache), "PYTHONPATH": str(source or PACKAGE.parent)}
+    return subprocess.run([sys.executable, *arguments], env=os.environ | place, capture_output=True, text=True)
+
+
+def compiled_files(root: Path) -> dict[str, int]:
+    """Return the cache's files and when they were written."""
+    return {str(p): p.stat().st_mtime_ns for p in root.rglob("*.nb[ic]")}
+
+
+@needs_jit
+def test_no_reference_counts_in_the_loop() -> None:
+    """The compiled loop, the step and the chores never count references: that cost twelve times their speed."""
+    run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
+    found = {name: list(cache_dir().rglob(f"*.{name}-*.nbc")) for name in ("run", "easy", "in_order")}
+    assert found["run"]
+    for files in found.values():
+        for file in files:
+            code = file.read_bytes()
+            assert b"NRT_incref" not in code, file
+            assert b"NRT_MemInfo_call_dtor" not in code, file
+
+
+@needs_jit
+def test_a_second_process_compiles_nothing() -> None:
+    """What one process compiled the next one loads."""
+    run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
+    before = compiled_files(cache_dir())
+    code = "from engine.worlds import *; run(table({'submit': 0, 'work': 1, 'nodes': 1}), cluster(1))"
+    tests = str(Path(__file__).parents[1])
+    done = python("-c", f"import sys; sys.path.insert(0, {tests!r}); {code}", cache=cache_dir().parent)
+    assert done.returncode == 0, done.stderr
+    assert compiled_files(cache_dir()) == before
+
+
+@needs_jit
+def test_editing_a_kernel_never_runs_stale_code(tmp_path: Path) -> None:
+    """A formula edited in one file is seen by a cached function of another one; unchanged, the cache is hit."""
+    shutil.copytree(PACKAGE, tmp_path / "src" / "wattline", ignore=shutil.ignore_patterns("__pycache__"))
+    script = tmp_path / "probe.py"
+    script.write_text(PROBE)
+
+    def probe() -> list[float]:
+        done = python(str(script), cache=tmp_path / "cache", source=tmp_path / "src")
+        assert done.returncode == 0, done.stderr
+        return [float(word) for word in done.stdout.split()]
+
+    assert probe() == [1 / 1.5, 0]
+    assert probe() == [1 / 1.5, 1]
+    power = tmp_path / "src" / "wattline" / "physics" / "power.py"
+    text = power.read_text()
+    assert "(stretch - 1.0) * depth" in text
+    power.write_text(text.replace("(stretch - 1.0) * depth", "(stretch - 1.0) * depth * depth"))
+    assert probe() == [1 / 1.25, 0]
+    codes = tmp_path / "src" / "wattline" / "model" / "codes.py"
+    codes.write_text(codes.read_text() + "\n")
+    assert probe() == [1 / 1.25, 0]
+
+
+@needs_jit
+def test_without_a_writable_cache(tmp_path: Path) -> None:
+    """Where no cache can be written everything works, and one warning says that every process will compile."""
+    (tmp_path / "file").write_text("")
+    script = tmp_path / "probe.py"
+    script.write_text(PROBE)
+    done = python("-W", "always", str(script), cache=tmp_path / "file" / "below")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == str(1 / 1.5)
+    assert done.stderr.count("no writable cache for compiled code") == 1
+
+
+def test_only_fingerprinted_rooms_hold_compiled_code() -> None:
+    """Every module that uses a compiling decorator, or numba itself, lies in a room whose sources are fingerprinted."""
+    for file in PACKAGE.rglob("*.py"):
+        room = file.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(ast.parse(file.read_text())):
+            names: set[str] = set()
+            if isinstance(node, ast.ImportFrom):
+                used = {alias.name for alias in node.names}
+                names = used & DECORATORS if node.module == "wattline.model.compiled" else set()
+                names |= {node.module} if (node.module or "").split(".")[0] == "numba" else set()
+            elif isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names if alias.name.split(".")[0] == "numba"}
+            if names and "numba" in names and room not in KERNEL_ROOMS:
+                # versions for a manifest are no compiled code
+                names = set() if "njit" not in file.read_text() else names
+            assert not names or room in KERNEL_ROOMS, f"{file}: {names}"
+
+
+def test_importing_the_package_imports_no_numba(tmp_path: Path) -> None:
+    """`import wattline`, its errors, units and policy door cost no compiler."""
+    code = "import sys, wattline, wattline.errors, wattline.units, wattline.policy; sys.exit('numba' in sys.modules)"
+    assert python("-c", code, cache=tmp_path).returncode == 0

@@ -1,0 +1,263 @@
+"""Small cases whose starts, ends and joules are computed by hand in the test's own lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.worlds import accounted_energy_j, cluster, placements, run, status_names, table, timeline_energy_j
+from wattline.errors import InputError
+from wattline.model import codes
+from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.sim.setup import Options
+
+
+def events(result, *names: str) -> list[tuple[float, str, int]]:
+    """Return (time, event, job) rows of the event log, of the named kinds."""
+    logs = result.logs
+    rows = zip(logs["ev_time_s"], logs["ev_kind"], logs["ev_job"], strict=True)
+    named = [(float(t), codes.EVENT_NAMES[k], int(j)) for t, k, j in rows]
+    return [row for row in named if not names or row[1] in names]
+
+
+# ------------------------------------------------------------------ sleep
+
+
+def test_sleep_entry_sleep_and_wake() -> None:
+    """A node falls asleep after its idle time and the entry delay at idle power, and wakes at greatest power.
+
+    One node, 100 W idle, 300 W, 10 W asleep, after 20 s, entry 5 s, exit 7 s; jobs of 10 s at 200 W at 0 s and at 100 s.
+    Idle from 10 s, asleep from 35 s to 100 s, wakes until 107 s, works until 117 s.
+    """
+    jobs = table(
+        {"submit": 0, "work": 10, "nodes": 1, "draw": 200}, {"submit": 100, "work": 10, "nodes": 1, "draw": 200}
+    )
+    result = run(jobs, cluster(1, sleep=Sleep(power_w=10, after_s=20, entry_s=5, exit_s=7)))
+    s = result.state
+    np.testing.assert_array_equal(s.started_s, [0, 100])
+    np.testing.assert_array_equal(s.end_s, [10, 117])
+    np.testing.assert_array_equal(s.energy_j, [2000, 7 * 300 + 2000])
+    np.testing.assert_array_equal(s.node_j, [[4000, 25 * 100, 65 * 10, 7 * 300]])
+    np.testing.assert_array_equal(s.node_s, [[27, 25, 65, 0]])
+    assert events(result) == [(35.0, "sleep", -1), (100.0, "wake", 1)]
+    assert timeline_energy_j(result) == accounted_energy_j(result) == 4000 + 2500 + 650 + 2100
+
+
+def test_only_sleeping_nodes_wake() -> None:
+    """A job on nodes that are awake starts at once; one that needs a sleeping node waits for it to wake."""
+    rows = [(0, 30, 1), (40, 5, 1), (41, 5, 2)]
+    jobs = table(*[{"submit": t, "work": w, "nodes": n} for t, w, n in rows])
+    result = run(jobs, cluster(3, sleep=Sleep(power_w=10, after_s=15, exit_s=4)))
+    # node 0 is busy to 30 s and awake until 45 s; nodes 1 and 2 sleep from 15 s
+    np.testing.assert_array_equal(result.state.started_s, [0, 40, 41])
+    np.testing.assert_array_equal(result.state.end_s, [30, 45, 50])
+    assert events(result, "wake") == [(41.0, "wake", 2)]
+
+
+def test_a_node_that_is_used_does_not_sleep() -> None:
+    """A job before the idle time is over keeps the node awake."""
+    jobs = table(*[{"submit": t, "work": 5, "nodes": 1} for t in (0, 14, 28)])
+    result = run(jobs, cluster(1, sleep=Sleep(power_w=10, after_s=10, exit_s=4)))
+    np.testing.assert_array_equal(result.state.end_s, [5, 19, 33])
+    assert events(result) == []
+
+
+def test_no_exit_delay() -> None:
+    """Without an exit delay a sleeping node serves at once."""
+    jobs = table({"submit": 0, "work": 0, "nodes": 1}, {"submit": 50, "work": 5, "nodes": 1})
+    result = run(jobs, cluster(1, sleep=Sleep(power_w=10, after_s=10)))
+    np.testing.assert_array_equal(result.state.end_s, [0, 55])
+    np.testing.assert_array_equal(result.state.node_j, [[1500, 1000, 400, 0]])
+
+
+# ------------------------------------------------------------------ nodes fail and drain
+
+
+LONG = {"submit": 0, "work": 20, "nodes": 1}
+
+
+def test_a_failed_node_takes_its_job() -> None:
+    """The job loses its node at 8 s and starts again from scratch when it returns at 11 s; the other goes on."""
+    result = run(table(LONG, LONG), cluster(2, outages=[Outage(8, 11, 0, 1)]))
+    np.testing.assert_array_equal(result.state.end_s, [31, 20])
+    np.testing.assert_array_equal(result.state.restarts, [1, 0])
+    np.testing.assert_array_equal(result.state.energy_j, [300 * 28, 300 * 20])
+    assert [(j, t0, t1) for j, t0, t1, _ in placements(result)] == [(0, 0, 8), (0, 11, 31), (1, 0, 20)]
+    assert events(result) == [
+        (8.0, "node-down", -1), (8.0, "requeue", 0), (11.0, "node-up", -1), (11.0, "resume", 0),
+    ]  # fmt: skip
+    assert result.state.node_s[0].tolist() == [48, 11, 0, 3]
+
+
+def test_checkpoints_keep_progress() -> None:
+    """With checkpoints 12 s of work are left."""
+    options = Options(keep_progress=True)
+    result = run(table(LONG, LONG), cluster(2, outages=[Outage(8, 11, 0, 1)]), options=options)
+    np.testing.assert_array_equal(result.state.end_s, [23, 20])
+    np.testing.assert_array_equal(result.state.energy_j, [6000, 6000])
+
+
+def test_without_requeue_the_job_fails() -> None:
+    """Without requeueing the job is lost, and said to be."""
+    result = run(table(LONG, LONG), cluster(2, outages=[Outage(8, 11, 0, 1)]), options=Options(requeue=False))
+    assert status_names(result) == ["failed", "finished"]
+    assert result.state.end_s[0] == 8
+    assert (8.0, "fail", 0) in events(result)
+
+
+def test_draining_lets_the_job_finish() -> None:
+    """A draining node takes no new job, but keeps the one it has; it is out of service from then on."""
+    jobs = table({"submit": 0, "work": 20, "nodes": 2}, {"submit": 1, "work": 5, "nodes": 2})
+    result = run(jobs, cluster(2, outages=[Outage(8, 50, 0, 1, drain=True)]))
+    np.testing.assert_array_equal(result.state.end_s, [20, 55])
+    assert result.state.node_s[0].tolist() == [50, 30, 0, 30]
+    np.testing.assert_array_equal(result.state.restarts, [0, 0])
+
+
+def test_outages_that_touch_and_overlap() -> None:
+    """A node is back when no outage covers it any more."""
+    for outages in ([Outage(1, 10, 0, 1), Outage(10, 20, 0, 1)], [Outage(1, 20, 0, 1), Outage(5, 10, 0, 1)]):
+        result = run(
+            table({"submit": 2, "work": 1, "nodes": 1}, {"submit": 2, "work": 1, "nodes": 1}),
+            cluster(1, outages=outages),
+        )
+        np.testing.assert_array_equal(result.state.end_s, [21, 22])
+
+
+def test_outage_outside_the_cluster() -> None:
+    """An outage of nodes that do not exist is refused."""
+    with pytest.raises(InputError, match="nodes 0 … 1"):
+        run(table(LONG), cluster(2, outages=[Outage(0, 1, 1, 2)]))
+
+
+# ------------------------------------------------------------------ dependencies, kills, priorities
+
+
+def test_dependencies_and_think_time() -> None:
+    """A chain: each job enters the queue when its predecessor has ended and the think time is over."""
+    jobs = table(
+        {"submit": 0, "work": 10, "nodes": 1},
+        {"submit": 1, "work": 5, "nodes": 1, "after": 0, "think": 3},
+        {"submit": 2, "work": 5, "nodes": 1, "after": 1},
+        {"submit": 40, "work": 5, "nodes": 1, "after": 0, "think": 3},
+        {"submit": 41, "work": 1, "nodes": 1, "after": 3, "think": 100},
+    )
+    result = run(jobs, cluster(2))
+    np.testing.assert_array_equal(result.state.eligible_s, [0, 13, 18, 40, 145])
+    np.testing.assert_array_equal(result.state.end_s, [10, 18, 23, 45, 146])
+
+
+def test_dependants_of_rejected_jobs() -> None:
+    """A job that can never run is rejected with all that depend on it; the notes say so."""
+    jobs = table(
+        {"submit": 0, "work": 1, "nodes": 9},
+        {"submit": 0, "work": 1, "nodes": 1, "after": 0},
+        {"submit": 0, "work": 1, "nodes": 1},
+    )
+    result = run(jobs, cluster(2))
+    assert status_names(result) == ["rejected", "rejected", "finished"]
+    assert [note[:3] for note in result.notes if note[0] == "rejected"] == [
+        ("rejected", "wider than its node class", 1), ("rejected", "depends on a rejected job", 1),
+    ]  # fmt: skip
+
+
+def test_walltime_kill() -> None:
+    """Jobs past their request end at it, exact ones finish; without a request nobody is killed."""
+    jobs = table(
+        {"submit": 0, "work": 10, "nodes": 1, "request": 4}, {"submit": 0, "work": 10, "nodes": 1, "request": 10},
+        {"submit": 0, "work": 10, "nodes": 1},
+    )  # fmt: skip
+    result = run(jobs, cluster(3), options=Options(kill=True))
+    assert status_names(result) == ["killed", "finished", "finished"]
+    np.testing.assert_array_equal(result.state.end_s, [4, 10, 10])
+    np.testing.assert_array_equal(result.state.energy_j, [1200, 3000, 3000])
+    assert events(result) == [(4.0, "kill", 0)]
+
+
+def test_priorities() -> None:
+    """The highest priority goes first, first come among equals."""
+    jobs = table(*[{"submit": t, "work": 10, "nodes": 1, "priority": p} for t, p in [(0, 0), (1, 1), (2, 5), (3, 5)]])
+    result = run(jobs, cluster(1), order="priority", select="in-order")
+    np.testing.assert_array_equal(result.state.started_s, [0, 30, 10, 20])
+
+
+def test_preemptive_lcfs() -> None:
+    """The latest job interrupts; the interrupted one resumes with what was left."""
+    jobs = table(*[{"submit": t, "work": 10, "nodes": 1} for t in (0, 4, 6)])
+    result = run(jobs, cluster(1), order="lcfs", select="reselect")
+    np.testing.assert_array_equal(result.state.end_s, [30, 24, 16])
+    np.testing.assert_array_equal(result.state.preemptions, [1, 1, 0])
+    np.testing.assert_array_equal(result.state.energy_j, [3000, 3000, 3000])
+
+
+# ------------------------------------------------------------------ node classes and limits
+
+
+def test_node_classes_have_their_own_lines() -> None:
+    """A full class does not hold up another; energies are accounted by class."""
+    machine = Cluster((NodeClass("cpu", 2, 50.0, 100.0), NodeClass("gpu", 1, 200.0, 900.0)))
+    rows = [(0, 10, 2, 0), (0, 10, 1, 0), (1, 20, 1, 1), (2, 5, 1, 1)]
+    jobs = table(
+        *[{"submit": t, "work": w, "nodes": n, "partition": p} for t, w, n, p in rows], partitions=("cpu", "gpu")
+    )
+    result = run(jobs, machine)
+    np.testing.assert_array_equal(result.state.started_s, [0, 10, 1, 21])
+    np.testing.assert_array_equal(result.state.node_j[:, 0], [10 * 200 + 10 * 100, 25 * 900])
+    np.testing.assert_array_equal(result.state.node_j[:, 1], [(10 * 1 + 6 * 2) * 50, 1 * 200])
+    assert [sorted(nodes) for _, _, _, nodes in placements(result)] == [[0, 1], [0], [2], [2]]
+
+
+def test_constant_power_limit() -> None:
+    """Three nodes at 300 W, 100 W idle: under 700 W two jobs run, the third waits for an end."""
+    jobs = table(*[{"submit": 0, "work": w, "nodes": 1} for w in (10, 20, 5)])
+    result = run(jobs, cluster(3), options=Options(limit_w=[(0, 700.0)]))
+    np.testing.assert_array_equal(result.state.started_s, [0, 0, 10])
+    assert result.logs["timeline"][:, codes.TL_POWER].max() == 700.0
+    assert result.state.counter[2] == 0
+
+
+def test_stepped_power_limit() -> None:
+    """A limit that rises lets a job in at that instant; one that falls stops nobody but lets nobody in."""
+    jobs = table(
+        {"submit": 0, "work": 30, "nodes": 1},
+        {"submit": 1, "work": 10, "nodes": 1},
+        {"submit": 2, "work": 5, "nodes": 1},
+    )
+    limit = [(0, 500.0), (10, 700.0), (15, 500.0)]
+    result = run(jobs, cluster(3), options=Options(limit_w=limit))
+    np.testing.assert_array_equal(result.state.started_s, [0, 10, 30])
+    assert [
+        (t, v)
+        for t, k, v in zip(result.logs["ev_time_s"], result.logs["ev_kind"], result.logs["ev_value"], strict=True)
+        if k == codes.EV_LIMIT
+    ] == [(10.0, 700.0), (15.0, 500.0)]
+
+
+def test_jobs_that_exceed_every_limit_are_rejected() -> None:
+    """A job that no step of the limit ever allows is rejected, not waited for."""
+    jobs = table({"submit": 0, "work": 1, "nodes": 3}, {"submit": 0, "work": 1, "nodes": 1})
+    result = run(jobs, cluster(3), options=Options(limit_w=[(0, 500.0), (10, 600.0)]))
+    assert status_names(result) == ["rejected", "finished"]
+    assert any("more power than the limit" in note[1] for note in result.notes)
+
+
+def test_limits_reached_exactly() -> None:
+    """A limit reached to the last bit, in decimal watts, admits the job: sums in another order do not count against it."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        draws, idle = np.round(rng.uniform(100, 300, 6), 1), round(rng.uniform(10, 99), 1)
+        jobs = table(*[{"submit": 0, "work": 3, "nodes": 1 + i % 2, "draw": d} for i, d in enumerate(draws)])
+        limit = 4 * idle + sum(jobs.nodes[i] * (jobs.draw_w[i] - idle) for i in (1, 2))
+        result = run(jobs, cluster(4, idle, 300.0), options=Options(limit_w=[(0, limit)]))
+        assert result.state.counter[2] == 0
+        assert "waiting" not in status_names(result)
+
+
+def test_zero_length_jobs_pass_through() -> None:
+    """Jobs without work start and end in the instant in which nodes are free; the timeline keeps one row an instant."""
+    jobs = table(*[{"submit": 0, "work": w, "nodes": 2} for w in (0, 0, 5, 0)])
+    result = run(jobs, cluster(2))
+    np.testing.assert_array_equal(result.state.started_s, [0, 0, 0, 5])
+    np.testing.assert_array_equal(result.state.end_s, [0, 0, 5, 5])
+    times = result.logs["timeline"][:, codes.TL_TIME]
+    assert np.all(np.diff(times) > 0)
