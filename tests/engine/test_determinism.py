@@ -52,9 +52,9 @@ def test_without_compilation() -> None:
 
 
 def test_tiny_logs_lose_nothing(log_rows: Callable[[int], None]) -> None:
-    """Logs that fill up a hundred times are emptied in time: the bytes are those of one large log."""
+    """Logs that fill up again and again are emptied in time: the bytes are those of one large log."""
     whole = everything.fingerprint()
-    log_rows(170)
+    log_rows(128)
     sim = Simulation(everything.jobs(), everything.machine(), everything.chosen(), everything.OPTIONS)
     full = 0
     with sim:
