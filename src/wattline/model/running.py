@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wattline.model.codes import HELD, RUNNING
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import OPT_SORTED, State
+from wattline.model.state import N_REPLANS, OPT_SORTED, State
 
 LEAST_EXTENSION_S = 60.0
 """Shortest extension of an estimate that has run out."""
@@ -82,6 +82,7 @@ def refresh_estimates(s: State) -> None:
         s.running[p] = j
         s.run_end_s[p] = t
     s.est_dirty[0] = 0
+    s.counter[N_REPLANS] += 1
 
 
 @outlined
@@ -104,6 +105,7 @@ def extend_expired(s: State) -> None:
             s.v_estimate[j] = s.c_v0[c] + s.c_rate[c] * (end_s - s.c_t0[c])
         s.estimated_end_s[j] = end_s
         enter(s, j)
+        s.counter[N_REPLANS] += 1
 
 
 # ------------------------------------------------------------------ due times

@@ -316,7 +316,7 @@ OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
 OPT_CHECK = 10  # guard proposals even of trusted policies, check invariants
 
 # -- numbers in s.counter
-N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS = range(7)
+N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS, N_REPLANS = range(8)
 
 FIELDS: dict[str, tuple[Any, Field]] = {
     name: (np.float64 if hint.__args__[0] == Floats else np.int64, hint.__metadata__[0])

@@ -75,11 +75,18 @@ def headroom_w(s: State) -> float:
 
 @kernel
 def start_increase_w(s: State, j: int, cap_w: float) -> float:
-    """Return by how much the system's power would rise if a job started now on idle nodes, at a cap of its own or not."""
+    """Return by how much the system's power may rise if a job starts now, at a cap of its own or not.
+
+    Nodes that sleep draw less before, and the class's maximum while they wake: the worst case is that the job gets them all.
+    """
     p = s.pool[j]
     if cap_w < np.inf:
         cap = max(cap_w, least_cap_w(s, j))
     else:
         cap = class_cap_w(s, s.base_class[j])
     share = capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
-    return s.nodes[j] * (s.draw_w[j] * share - s.idle_w[p])
+    busy_w = s.draw_w[j] * share
+    asleep = min(s.nodes[j], s.asleep[p])
+    if asleep > 0 and s.sleep_exit_s[p] > 0.0:
+        busy_w = max(busy_w, s.max_w[p])
+    return s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]

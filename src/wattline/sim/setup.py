@@ -252,7 +252,9 @@ def _reject(s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, s
     """Reject the jobs that can never run, and those that depend on them."""
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
     limit = max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
-    increase = s.nodes * (s.draw_w * s.level_busy[:, 0][s.pool] - s.idle_w[s.pool])
+    busy_w = s.draw_w * s.level_busy[:, 0][s.pool]
+    busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
+    increase = s.nodes * (busy_w - s.idle_w[s.pool])
     checks = (
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
         ("asks for no node", s.nodes < 1),

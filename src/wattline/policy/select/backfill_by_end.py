@@ -11,9 +11,9 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import headroom_w, start_increase_w
+from wattline.physics.power import start_increase_w
 from wattline.policy.select.easy import backfill_deep, fits
-from wattline.policy.select.proposals import propose, sort_ends
+from wattline.policy.select.proposals import headroom_left_w, propose, sort_ends
 
 
 @kernel
@@ -68,7 +68,7 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
     """Propose starts on one node class; return the number of proposals so far."""
     n = n0
     free = s.free[p]
-    watts = headroom_w(s)
+    watts = headroom_left_w(s, n0)
     tail = s.q_tail[0]
     i = s.q_head[0]
     while i < tail:

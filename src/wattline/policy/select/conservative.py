@@ -16,10 +16,10 @@ from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.queue import before
 from wattline.model.state import State
-from wattline.physics.power import headroom_w, start_increase_w
+from wattline.physics.power import start_increase_w
 from wattline.policy.select.easy import fits
 from wattline.policy.select.profile import add, earliest, is_free
-from wattline.policy.select.proposals import estimated_wall_s, propose
+from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, propose
 
 STEPS_PER_JOB, JOB_COLUMNS = 2, 3
 
@@ -137,7 +137,7 @@ def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) ->
     """Propose the jobs of a node class whose reservation is now; return the number of proposals so far."""
     n = n0
     free = s.free[p]
-    watts = headroom_w(s)
+    watts = headroom_left_w(s, n0)
     for i in range(planned):
         j = int(plan[i])
         if start[j] > s.now[0]:

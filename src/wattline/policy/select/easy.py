@@ -10,12 +10,12 @@ from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import N_STARTS, State
-from wattline.physics.power import headroom_w, start_increase_w
-from wattline.policy.select.proposals import estimated_wall_s, propose, sort_ends
+from wattline.model.state import N_REPLANS, N_STARTS, State
+from wattline.physics.power import start_increase_w
+from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, propose, sort_ends
 
-# memory: the last reservation, valid while nothing has ended, started or changed speed; then room to sort ends
-M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_RATE, M_ENDS = 0, 1, 2, 3, 4, 8
+# memory: the last reservation, valid while only arrivals happen and no estimated end has moved; then room to sort ends
+M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_PLANS, M_ENDS = 0, 1, 2, 3, 4, 8
 
 
 @kernel
@@ -147,6 +147,8 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
     free = s.free[0]
     tail = s.q_tail[0]
     i = s.q_head[0]
+    if mask != ARRIVAL:
+        memory[M_HEAD] = 0.0
     while i < tail:
         width = s.q_nodes[i]
         if width <= free:
@@ -158,7 +160,7 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
     if i >= tail - 1 or free == 0:
         return n
     head = i
-    quiet = mask == ARRIVAL and n == 0 and memory[M_RATE] == s.c_t0[0]
+    quiet = mask == ARRIVAL and n == 0 and memory[M_PLANS] == s.counter[N_REPLANS]
     i = max(i + 1, s.q_new[0]) if quiet else i + 1  # nothing ended: who could not pass before cannot pass now
     if s.ix_on[0] == 0:
         while i < tail and s.q_nodes[i] > free:
@@ -170,7 +172,7 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
         shadow_s, extra = memory[M_SHADOW], int(memory[M_EXTRA])
     else:
         shadow_s, extra = simple_reservation(s, s.q_nodes[head], n, free, memory[M_ENDS:])
-        memory[M_HEAD], memory[M_STARTS], memory[M_RATE] = j + 1, s.counter[N_STARTS] + n, s.c_t0[0]
+        memory[M_HEAD], memory[M_STARTS], memory[M_PLANS] = j + 1, s.counter[N_STARTS] + n, s.counter[N_REPLANS]
         memory[M_SHADOW], memory[M_EXTRA] = shadow_s, extra
         s.reserved_s[j] = min(s.reserved_s[j], shadow_s)
     window_s = (shadow_s - s.now[0]) * s.c_rate[0]
@@ -184,9 +186,7 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
     """Propose starts on one node class, in nodes and watts; return the number of proposals so far."""
     n = n0
     free = s.free[p]
-    watts = headroom_w(s)
-    for i in range(n0):
-        watts -= start_increase_w(s, s.p_job[i], np.inf)
+    watts = headroom_left_w(s, n0)
     tail = s.q_tail[0]
     i = s.q_head[0]
     while i < tail:

@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.compiled import kernel
 from wattline.model.state import State
+from wattline.physics.power import headroom_w, start_increase_w
 
 
 @kernel
@@ -18,6 +19,16 @@ def propose(s: State, n: int, j: int, why: int) -> int:
     s.p_cap_w[n] = np.inf
     s.p_why[n] = why
     return n + 1
+
+
+@kernel
+def headroom_left_w(s: State, n: int) -> float:
+    """Return the power that further starts may add under the limit, after the first n proposals of this pass."""
+    watts = headroom_w(s)
+    if watts < np.inf:
+        for i in range(n):
+            watts -= start_increase_w(s, s.p_job[i], s.p_cap_w[i])
+    return watts
 
 
 @kernel

@@ -11,10 +11,10 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_SEQ, State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import headroom_w, start_increase_w
+from wattline.physics.power import start_increase_w
 from wattline.policy.select.easy import fits
 from wattline.policy.select.in_order import propose_fitting
-from wattline.policy.select.proposals import propose
+from wattline.policy.select.proposals import headroom_left_w, propose
 
 
 @kernel
@@ -56,7 +56,7 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
     n = n0
     served = 0
     free = s.free[p]
-    watts = headroom_w(s)
+    watts = headroom_left_w(s, n0)
     for x in range(s.n_running[0]):
         j = s.running[x]
         if s.pool[j] == p:
@@ -112,7 +112,7 @@ def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
     n = n0
     last = -1
     free = s.free[p]
-    watts = headroom_w(s)
+    watts = headroom_left_w(s, n0)
     while True:
         j = next_in_time(s, p, last)
         if j < 0 or s.seq[j] < first_new or not fits(s, j, free, watts):
