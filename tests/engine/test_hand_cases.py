@@ -130,6 +130,22 @@ def test_outage_outside_the_cluster() -> None:
         run(table(LONG), cluster(2, outages=[Outage(0, 1, 1, 2)]))
 
 
+def test_a_drain_ends_an_old_reservation() -> None:
+    """Two of six nodes drain, so that the head can start at no known time: who arrives then may pass."""
+    rows = [(0, 100, 3), (1, 10, 6), (2, 1000, 3), (4, 1000, 1)]
+    jobs = table(*[{"submit": t, "work": w, "nodes": n, "request": w} for t, w, n in rows])
+    result = run(jobs, cluster(6, outages=[Outage(3, 5000, 4, 2, drain=True)]))
+    np.testing.assert_array_equal(result.state.started_s, [0, 5000, 100, 4])
+
+
+def test_an_outlived_estimate_moves_the_reservation() -> None:
+    """Job 3 outlives its estimate at 22 s; at 26 s it is expected to run on, and job 4 may pass the head."""
+    rows = [(0, 9, 4, 10), (2, 13, 7, 43), (2, 14, 4, 6), (11, 19, 3, 11), (22, 18, 3, 15), (26, 1, 7, 101)]
+    jobs = table(*[{"submit": t, "work": w, "nodes": n, "request": r} for t, w, n, r in rows])
+    result = run(jobs, cluster(8))
+    np.testing.assert_array_equal(result.state.started_s, [0, 44, 2, 11, 26, 57])
+
+
 # ------------------------------------------------------------------ dependencies, kills, priorities
 
 

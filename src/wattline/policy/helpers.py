@@ -1,0 +1,44 @@
+"""Helpers for policies of users: called alike from plain Python and from compiled code.
+
+The kernels behind them live inside the compiled engine and cannot be called from Python; these can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.model.codes import CHOSEN
+from wattline.model.compiled import library
+from wattline.model.state import State
+from wattline.physics import power, random
+from wattline.policy.select import proposals
+
+
+@library
+def headroom_w(s: State) -> float:
+    """Return the watts that starts may still add under the power limit (inf: no limit)."""
+    return power.headroom_w(s)
+
+
+@library
+def start_increase_w(s: State, j: int) -> float:
+    """Return by how many watts the system's power would rise if job j started now."""
+    return power.start_increase_w(s, j, np.inf)
+
+
+@library
+def propose(s: State, n: int, j: int) -> int:
+    """Write proposal number n, to start job j on its nodes without a cap of its own; return n + 1."""
+    return proposals.propose(s, n, j, CHOSEN)
+
+
+@library
+def estimated_wall_s(s: State, j: int) -> float:
+    """Return how long waiting job j is estimated to run if it starts now."""
+    return proposals.estimated_wall_s(s, j)
+
+
+@library
+def uniform(seed: float, stream: int, counter: int) -> float:
+    """Return number ``counter`` of a stream of random numbers in [0, 1): the same in every run with this seed."""
+    return random.uniform(int(seed), stream, counter)

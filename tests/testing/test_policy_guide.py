@@ -1,0 +1,104 @@
+"""The policy guide: every file, command and claim on the page is tried."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wattline.model.state import FIELDS, PROPOSALS
+from wattline.testing import check_policy_file
+from wattline.testing.checks import CHECKS, title
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+BLOCK = re.compile(r"(?:<!-- (?P<mark>[\w./: -]+) -->\n)?```(?P<language>\w+)\n(?P<body>.*?)```", re.DOTALL)
+FILES = {
+    b["mark"].removeprefix("file: "): b["body"] for b in BLOCK.finditer(GUIDE) if (b["mark"] or "").startswith("file: ")
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working folder that holds the guide's files."""
+    for name, body in FILES.items():
+        (tmp_path / name).write_text(body)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def block(mark: str) -> str:
+    """Return the body of a marked block."""
+    return next(b["body"] for b in BLOCK.finditer(GUIDE) if b["mark"] == mark)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".py")])
+def test_the_policies_pass_their_checks(name: str, folder: Path) -> None:
+    """Every policy of the guide conforms."""
+    report = check_policy_file(folder / name)
+    assert report.ok, str(report)
+
+
+def test_compiled_by_one_word(folder: Path) -> None:
+    """The first policy gives the same schedule when `compiled=True` is added, as the guide says."""
+    from engine.everything import jobs, machine
+    from engine.worlds import digest, run
+    from wattline.control.catalog import find
+
+    text = FILES["patient.py"]
+    (folder / "fast.py").write_text(text.replace('@policy("select",', '@policy("select", compiled=True,'))
+    results = [run(jobs(), machine(), select=find("select", name)) for name in ("patient.py", "fast.py")]
+    assert digest(results[0]) == digest(results[1])
+    assert results[0].state.counter[2] == 0
+
+
+def test_commands(folder: Path) -> None:
+    """The commands work as they stand."""
+    ran = 0
+    for found in BLOCK.finditer(GUIDE):
+        for line in found["body"].splitlines() if found["language"] == "console" else ():
+            words = [sys.executable, "-m", *shlex.split(line)]
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+            ran += 1
+    assert ran == 2
+
+
+def test_python_blocks(folder: Path) -> None:
+    """The lines for Python run; the test-suite's block collects the checks."""
+    world: dict[str, object] = {}
+    exec(block("run"), world)  # noqa: S102
+    assert world["starts"] == [30.0, 0.0, 5.0]
+    exec(block("test"), world)  # noqa: S102
+    assert callable(world["test_my_policy"])
+
+
+def test_tables() -> None:
+    """The tables name fields that exist, all that may be written, and all checks in the words of the code."""
+    tables = GUIDE.split("## What a policy may read")[1].split("## Timers")[0]
+    rows = [line.split("|")[1] for line in tables.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named <= set(FIELDS)
+    written = GUIDE.split("<!-- proposals -->")[1].split("\n\n")[0]
+    writable = {
+        n for line in written.splitlines() if line.startswith("| `") for n in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert writable == set(PROPOSALS)
+    for check in CHECKS:
+        assert f"| `{title(check)}` | {check.__doc__} |" in GUIDE
+
+
+def test_error_line(folder: Path) -> None:
+    """The mistake that the guide shows is told in the words that it shows."""
+    from engine.worlds import cluster, run, table
+    from wattline.control.catalog import find
+    from wattline.errors import PolicyError
+
+    said = next(b["body"].strip() for b in BLOCK.finditer(GUIDE) if b["language"] == "text")
+    (folder / "patient.py").write_text(FILES["patient.py"].replace("s.eligible_s", "s.elegible_s"))
+    with pytest.raises(PolicyError) as caught:
+        run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", "patient.py"))
+    assert str(caught.value).removeprefix(f"{folder}/") == said
