@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
@@ -120,40 +120,49 @@ class Scheduler:
 
     def instant(self) -> None:
         """Let everything of this instant happen, with a pass after it (or after each single event)."""
-        single = self.setup.ties == "event"
+        happened = False
+        for _ in self.events():
+            happened = True
+            if self.setup.ties == "event":
+                break
+        if happened:
+            self.do_pass()
+
+    def events(self) -> Iterator[None]:
+        """Let the events of this instant happen, one by one; a job that is submitted but held back is none."""
         for job in sorted(self.running, key=lambda j: (self.end_of(j), self.jobs.index(j))):
             if self.end_of(job) <= self.now:
                 killed = job.since + job.left > self.now
-                self.leave(job, KILLED if killed else ENDED)
-                if single:
-                    return self.do_pass()
+                yield self.leave(job, KILLED if killed else ENDED)
+        rare = bool(self.changes and self.changes[0][0] <= self.now) or bool(
+            self.steps and self.steps[0][0] <= self.now
+        )
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
         while self.steps and self.steps[0][0] <= self.now:
             self.limit_w = self.steps.pop(0)[1]
+        if rare:
+            yield
         while self.future and self.future[0].submit <= self.now:
-            self.arrive(self.future.pop(0))
-            if single:
-                return self.do_pass()
+            if self.arrive(self.future.pop(0)):
+                yield
         while self.due and self.due[0][0] <= self.now:
-            self.enter(heapq.heappop(self.due)[2])
-            if single:
-                return self.do_pass()
-        return self.do_pass()
+            yield self.enter(heapq.heappop(self.due)[2])
 
     # -- jobs come and go
 
-    def arrive(self, job: Job) -> None:
-        """Take a submitted job in, or hold it back until the job it depends on has left."""
+    def arrive(self, job: Job) -> bool:
+        """Take a submitted job in, or hold it back until the job it depends on has left; tell which."""
         if job.after >= 0:
             first = self.jobs[job.after]
             if math.isnan(first.ended):
                 job.status = "held"
-                return
+                return False
             if first.ended + job.think > self.now:
                 self.hold(job, first.ended + job.think)
-                return
+                return False
         self.enter(job)
+        return True
 
     def hold(self, job: Job, until: float) -> None:
         """Let a job enter the queue later."""

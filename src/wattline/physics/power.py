@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wattline.model.codes import RUNNING
 from wattline.model.compiled import kernel
 from wattline.model.state import State
 
@@ -74,18 +75,33 @@ def headroom_w(s: State) -> float:
 
 
 @kernel
+def node_w(s: State, j: int, cap_w: float) -> float:
+    """Return what a node of a job would draw if it started now, at a cap of its own or (inf) at its class's."""
+    p = s.pool[j]
+    if cap_w < np.inf:
+        cap = max(cap_w, least_cap_w(s, j))
+    else:
+        cap = class_cap_w(s, s.base_class[j])
+    return s.draw_w[j] * capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
+
+
+@kernel
+def end_decrease_w(s: State, j: int) -> float:
+    """Return by how much the system's power falls when a job ends and its nodes idle: one that runs, or would start now."""
+    busy_w = node_w(s, j, s.cap_w[j])
+    if s.status[j] == RUNNING:
+        busy_w = s.draw_w[j] * s.c_power[s.rate_class[j]]
+    return s.nodes[j] * (busy_w - s.idle_w[s.pool[j]])
+
+
+@kernel
 def start_increase_w(s: State, j: int, cap_w: float) -> float:
     """Return by how much the system's power may rise if a job starts now, at a cap of its own or not.
 
     Nodes that sleep draw less before, and the class's maximum while they wake: the worst case is that the job gets them all.
     """
     p = s.pool[j]
-    if cap_w < np.inf:
-        cap = max(cap_w, least_cap_w(s, j))
-    else:
-        cap = class_cap_w(s, s.base_class[j])
-    share = capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
-    busy_w = s.draw_w[j] * share
+    busy_w = node_w(s, j, cap_w)
     asleep = min(s.nodes[j], s.asleep[p])
     if asleep > 0 and s.sleep_exit_s[p] > 0.0:
         busy_w = max(busy_w, s.max_w[p])

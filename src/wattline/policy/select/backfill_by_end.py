@@ -11,7 +11,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.easy import backfill_deep, fits
 from wattline.policy.select.proposals import headroom_left_w, propose, sort_ends
 
@@ -58,7 +58,7 @@ def left_before_head(s: State, h: int, p: int, n: int, free0: int, watts0: float
         elif watts == np.inf:
             continue
         if watts < np.inf:
-            watts += start_increase_w(s, j, s.cap_w[j])
+            watts += end_decrease_w(s, j)
         alpha = max(alpha, estimated_left(s, j))
     return alpha
 

@@ -11,7 +11,7 @@ from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_REPLANS, N_STARTS, State
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, propose, sort_ends
 
 # memory: the last reservation, valid while only arrivals happen and no estimated end has moved; then room to sort ends
@@ -55,7 +55,7 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
         elif watts == np.inf:
             continue
         if watts < np.inf:
-            watts += start_increase_w(s, j, s.cap_w[j])
+            watts += end_decrease_w(s, j)
         t = max(t, t_j)
     if free < s.nodes[h] or watts < need_w:
         return np.inf, free, watts

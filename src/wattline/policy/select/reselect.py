@@ -11,7 +11,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_SEQ, State
 from wattline.physics.clocks import virtual_now
-from wattline.physics.power import start_increase_w
+from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.easy import fits
 from wattline.policy.select.in_order import propose_fitting
 from wattline.policy.select.proposals import headroom_left_w, propose
@@ -65,7 +65,7 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
             served += 1
             free += s.nodes[j]
             if watts < np.inf:
-                watts += start_increase_w(s, j, s.cap_w[j])
+                watts += end_decrease_w(s, j)
     sort_served(s, served, jobs, keys)
     i = s.q_head[0]
     k = 0
