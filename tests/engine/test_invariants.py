@@ -24,7 +24,9 @@ from engine.worlds import (
 )
 from wattline.control.catalog import catalog
 from wattline.model import codes
-from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.mechanism import policy
+from wattline.policy.helpers import uniform
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
@@ -131,3 +133,47 @@ def test_sound_after_every_instant(work: Work, outages: list[Any], select: str) 
         while sim.advance(1) == codes.BUDGET:
             check_structure(sim.state)
     check_structure(sim.state)
+
+
+@policy("cap", wake="arrival end tick timer", caps=True, solo_caps=True, memory=1)
+def whims(s, arg, param, memory):
+    """Cap classes and single jobs, set levels and timers, at random: also to what is not allowed."""
+    memory[0] += 8
+    coin = [uniform(param[-1], 11, int(memory[0]) + i) for i in range(8)]
+    for c in range(s.want_cap_w.size):
+        s.want_cap_w[c] = np.inf if coin[0] < 0.3 else 400.0 * uniform(param[-1], 12 + c, int(memory[0]))
+    for p in range(s.want_level.size):
+        s.want_level[p] = int(coin[1] * (s.n_levels[p] + 1))
+    n = min(int(coin[2] * 4), int(s.n_running[0]))
+    for i in range(n):
+        s.recap_job[i] = s.running[int(coin[3] * s.n_running[0])]
+        s.recap_w[i] = np.inf if coin[4] < 0.3 else 350.0 * coin[5]
+    s.n_recap[0] = n
+    s.wake_at_s[codes.CAP] = s.now[0] + 1.0 + 5.0 * coin[6] if coin[7] < 0.5 else np.inf
+    return 1
+
+
+@SOME
+@given(
+    work=workloads(counts=(4, 3), linked=True, most=14), outages=OUTAGES, select=st.sampled_from(SELECTS),
+    seed=st.integers(0, 10_000), kill=st.booleans(),
+)  # fmt: skip
+def test_sound_whatever_a_cap_policy_does(work: Work, outages: list[Any], select: str, seed: int, kill: bool) -> None:
+    """Caps and levels that change at random, legal or not, lose no job and no joule; the guard keeps caps in range."""
+    two = (Level(0.5, 180.0, 80.0), Level(1.0, 300.0, 100.0))
+    classes = (
+        NodeClass("a", 4, 100.0, 300.0, min_cap_w=150.0, levels=two, sleep=Sleep(10.0, 4.0, 1.0, 2.5)),
+        NodeClass("b", 3, 50.0, 320.0, min_cap_w=110.0),
+    )
+    lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
+    options = Options(kill=kill, tick_s=2.5)
+    result = run(
+        work.table(["a", "b"]), Cluster(classes, outages=lost), select=select, cap=whims, options=options, seed=seed
+    )
+    assert_sound(result, [])
+    caps = (result.logs["a_kind"] == codes.ACT_CAP) & np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))
+    assert np.all(result.logs["a_cap_w"][caps] >= 110.0)
+    s = result.state
+    assert s.busy_w[0] == s.busy_w[1] == 0.0
+    assert s.n_active[0] == 0
+    assert sorted(s.solo[: s.n_solo[0]]) == list(range(s.c_n.size - s.n_solo[0], s.c_n.size))
