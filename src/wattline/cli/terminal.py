@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import sys
@@ -19,6 +20,21 @@ PROGRESS_AFTER_S, LINE_EVERY_S = 2.0, 10.0
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def _skip_blas() -> None:
+    """Load numba without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
+
+    In a program of our own that is a fair trade; as a library we leave numba as it is.
+    """
+    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
+        return
+    blocked: Any = None  # what Python takes for "cannot be imported"
+    sys.modules["scipy.linalg"] = blocked
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]
 
 
 @dataclass
@@ -59,6 +75,7 @@ class Terminal:
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
         """Compile what a run needs if this machine never did, after saying so."""
+        _skip_blas()
         from wattline.sim.warm import warm_up
 
         warm_up(policies, self.say, nodes_change=nodes_change)
