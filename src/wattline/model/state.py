@@ -2,7 +2,7 @@
 
 Each field is declared once, with its shape, unit and meaning; the numba type, the allocation, the documentation
 (``wattline policies --state``) and the read-only marks all come from that declaration. One-element arrays are scalars:
-``s.now[0]``.
+``s.now[0]``. (The file is long because the declaration is one list.)
 """
 
 from __future__ import annotations
