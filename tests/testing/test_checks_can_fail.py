@@ -8,6 +8,7 @@ import pytest
 
 from wattline.control.catalog import load
 from wattline.errors import WattlineError
+from wattline.model.compiled import JIT
 from wattline.model.mechanism import Mechanism
 from wattline.testing import Report, check_policy, check_policy_file, checks_for
 from wattline.testing.checks import CHECKS, Check, title
@@ -43,6 +44,8 @@ def test_every_check_has_a_policy_that_fails_it() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_notices(name: str) -> None:
     """The check notices the policy that breaks its rule, and says in one line what it did."""
+    if not JIT and name in ("proposes-only", "same-in-plain-python"):
+        pytest.skip("about compiled policies")
     with pytest.raises(WattlineError, match=EXPECTED[name]) as caught:
         check_of(name)(BAD[name])
     assert "\n" not in str(caught.value)

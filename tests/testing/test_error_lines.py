@@ -9,7 +9,9 @@ import pytest
 from engine.worlds import cluster, run, table
 from wattline.control.catalog import find, load
 from wattline.errors import PolicyError
+from wattline.model.compiled import JIT
 
+NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 HEAD = "from wattline.policy import policy\n\n"
 BODIES = {
     "wrong arity": ("@policy('select'{c})\ndef p(s, arg):\n    return 0\n", "{f}:3", "takes exactly (s, arg, param, memory)"),
@@ -31,7 +33,7 @@ BODIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("tier", ["python", "compiled"])
+@pytest.mark.parametrize("tier", ["python", pytest.param("compiled", marks=NEEDS_JIT)])
 @pytest.mark.parametrize("case", BODIES)
 def test_mistakes_in_a_policy(tmp_path: Path, case: str, tier: str) -> None:
     """Both tiers name file and line of the user's code and say what is wrong, in one line."""
