@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.worlds import (
@@ -15,6 +15,7 @@ from engine.worlds import (
     assert_no_double_booking,
     check_structure,
     cluster,
+    examples,
     placements,
     policies,
     run,
@@ -31,8 +32,7 @@ from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
 ORDERS, SELECTS = sorted(catalog()["order"]), sorted(catalog()["select"])
-FEW = settings(max_examples=12, deadline=None)
-SOME = settings(max_examples=60, deadline=None)
+FEW, SOME = examples(12), examples(60)
 
 
 def machine(outages: list[Any], *, sleep: bool) -> Cluster:

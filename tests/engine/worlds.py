@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from wattline.control.catalog import find
@@ -82,13 +84,15 @@ def accounted_energy_j(result: Result) -> float:
 
 def placements(result: Result) -> list[tuple[int, float, float, frozenset[int]]]:
     """Return (job, from, until, nodes) of every segment, in the order of job and time."""
-    segments: dict[tuple[int, float, float], set[int]] = {}
-    logs = result.logs
-    for j, a, n, t0, t1 in zip(
-        logs["px_job"], logs["px_first"], logs["px_count"], logs["px_from_s"], logs["px_until_s"], strict=True
-    ):
-        segments.setdefault((int(j), float(t0), float(t1)), set()).update(range(int(a), int(a + n)))
-    return sorted((j, t0, t1, frozenset(nodes)) for (j, t0, t1), nodes in segments.items())
+    segments, mine = [], set()
+    names = ("px_job", "px_first", "px_count", "px_from_s", "px_until_s")
+    for j, a, n, t0, t1 in zip(*(result.logs[name].tolist() for name in names), strict=True):
+        mine |= set(range(a, a + n))
+        if len(mine) == result.jobs.nodes[j]:  # a job may hold nodes twice in one instant
+            segments.append((j, t0, t1, frozenset(mine)))
+            mine = set()
+    assert not mine
+    return sorted(segments, key=lambda segment: (*segment[:3], sorted(segment[3])))
 
 
 def digest(result: Result) -> str:
@@ -156,6 +160,15 @@ def assert_no_double_booking(result: Result) -> None:
 
 
 # ------------------------------------------------------------------ random worlds
+
+
+def examples(count: int) -> settings:
+    """Return Hypothesis settings: the same examples every time, or WATTLINE_EXAMPLES times as many new ones."""
+    more = os.environ.get("WATTLINE_EXAMPLES")
+    slow = [HealthCheck.too_slow]
+    return settings(
+        max_examples=count * int(more or 1), derandomize=not more, deadline=None, suppress_health_check=slow
+    )
 
 
 @dataclass(frozen=True)
