@@ -73,7 +73,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     classes, base_class = _rate_classes(pool, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
     most_running = min(len(jobs), cluster.nodes) + 1
     sizes = Sizes(
-        J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=len(classes) + (most_running if solo else 0),
+        J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
         D=65536 + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w),
     )  # fmt: skip
