@@ -1,7 +1,7 @@
 """The simulator's loop: advance to the next instant, let control pass, log.
 
-Within an instant, in this order: ends (and ends of waking, and kills), node changes, envelope steps, arrivals, timers and
-ticks; then one control pass. Under ``ties = event`` the pass comes after each single end or arrival instead.
+Within an instant, in this order: ends (and ends of waking, and kills), node changes, falling asleep, envelope steps,
+timers and ticks, arrivals (then released jobs); then one control pass. Under ``ties = event`` the pass comes after each single end or arrival instead.
 """
 
 from __future__ import annotations
