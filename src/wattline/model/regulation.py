@@ -1,0 +1,61 @@
+"""What a regulation market gives and takes: the signal it sends and the bid it holds us to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+from wattline.model.jobs import Floats
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A regulation signal y(t) in [-1, 1]: ``values[k]`` holds from ``start_s + k * step_s`` for one step."""
+
+    start_s: float
+    step_s: float
+    values: Floats
+
+    def __post_init__(self) -> None:
+        if not self.step_s > 0 or not np.isfinite(self.step_s) or not np.isfinite(self.start_s):
+            raise InputError(f"signal: the step must be a positive time, got {self.step_s:g} s")
+        if self.values.ndim != 1 or self.values.size == 0:
+            raise InputError("signal: there is no value in it")
+        if not np.all(np.abs(self.values) <= 1.0):
+            worst = int(np.argmax(~(np.abs(self.values) <= 1.0)))
+            raise InputError(f"signal: value {worst} is {self.values[worst]:g}; a regulation signal stays within [-1, 1]")
+
+    @property
+    def end_s(self) -> float:
+        """Time at which the last value ends."""
+        return self.start_s + self.step_s * self.values.size
+
+    def at(self, time_s: npt.ArrayLike) -> Floats:
+        """Return the values at some times; before the start the first holds, after the end the last."""
+        k = np.floor((np.asarray(time_s, dtype=np.float64) - self.start_s) / self.step_s).astype(np.int64)
+        return np.asarray(self.values[np.clip(k, 0, self.values.size - 1)], dtype=np.float64)
+
+    def covers(self, begin_s: float, end_s: float) -> bool:
+        """Tell whether the signal has a value of its own at every time of an interval."""
+        return self.start_s <= begin_s and end_s <= self.end_s
+
+
+@dataclass(frozen=True)
+class Bid:
+    """What is promised for an hour: the mean power P̄ and the reserve R, in watts; the target is P̄ + y(t) R."""
+
+    mean_w: float
+    reserve_w: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean_w) and self.mean_w > 0):
+            raise InputError(f"bid: the mean power must be positive, got {self.mean_w:g} W")
+        if not (np.isfinite(self.reserve_w) and self.reserve_w >= 0):
+            raise InputError(f"bid: the reserve must not be negative, got {self.reserve_w:g} W")
+
+    def target_w(self, y: npt.ArrayLike) -> Floats:
+        """Return the power that a signal value asks for."""
+        return self.mean_w + np.asarray(y, dtype=np.float64) * self.reserve_w
