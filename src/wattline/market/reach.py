@@ -1,0 +1,126 @@
+"""Can the cluster reach what a bid may ask of it? What cannot be reached, and what that alone does to the error.
+
+QoSG demands that the whole range can be reached: P̄ + R ≤ N·p_max and P̄ − R ≥ N·p_idle (thesis eqs. 2.22–2.23); that is
+``strict``. AQA drops both, and most of its published costs need bids that break them. ``paper`` therefore refuses only a
+mean power outside [N·p_idle, N·p_max], and a bid whose unreachable part alone breaks the tracking constraint. Either way
+the reach is returned, to be reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from wattline.errors import InputError, did_you_mean
+from wattline.market.tracking import MARGIN, SHARE
+from wattline.model.jobs import Floats
+from wattline.model.regulation import Bid, Signal
+
+Mode = Literal["strict", "paper"]
+MODES: tuple[Mode, ...] = ("strict", "paper")
+_SLACK = 1e-9
+"""Relative room for rounding at a bound."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The part of a bid's targets that lies outside [low_w, high_w], as shares of time.
+
+    ``exceed_share``: outside by more than margin·R, which is what reach alone adds to Prob[ε > margin]; 0 without a
+    reserve. ``mean_error``: what it alone adds to ε̄, 0 without a reserve. A perfect policy has just these.
+    """
+
+    below_share: float
+    above_share: float
+    exceed_share: float
+    mean_error: float
+    low_w: float
+    high_w: float
+
+    @property
+    def outside_share(self) -> float:
+        """Share of time in which the target cannot be reached."""
+        return self.below_share + self.above_share
+
+
+def reach(bid: Bid, signal: Signal | Floats, low_w: float, high_w: float, margin: float = MARGIN) -> Reach:
+    """Hold the targets of a bid against the power range; the signal may be given as equally likely values.
+
+    >>> reach(Bid(100.0, 50.0), np.array([-1.0, 0.0, 0.5, 1.0]), 80.0, 130.0).outside_share
+    0.5
+    """
+    _check_range(low_w, high_w)
+    values = signal.values if isinstance(signal, Signal) else signal
+    target = bid.target_w(values)
+    missing = np.maximum(low_w - target, target - high_w)
+    exceeds = bool(bid.reserve_w > 0)
+    return Reach(
+        below_share=float(np.mean(target < low_w)),
+        above_share=float(np.mean(target > high_w)),
+        exceed_share=float(np.mean(missing > margin * bid.reserve_w)) if exceeds else 0.0,
+        mean_error=float(np.maximum(missing, 0.0).mean() / bid.reserve_w) if exceeds else 0.0,
+        low_w=low_w,
+        high_w=high_w,
+    )
+
+
+@cache
+def normal_values(std: float = 0.40, count: int = 2000) -> Floats:
+    """Return equally likely values of a normal signal of mean 0, clipped to [−1, 1]: the papers' distribution."""
+    from statistics import NormalDist
+
+    if not (std > 0 and count > 0):
+        raise InputError(f"signal: std and count must be positive (got {std}, {count})")
+    law = NormalDist(0.0, std)
+    values = np.clip([law.inv_cdf((i + 0.5) / count) for i in range(count)], -1.0, 1.0)
+    values.setflags(write=False)
+    return values
+
+
+def check_bid(
+    bid: Bid, signal: Signal | Floats, idle_w: float, max_w: float, mode: str = "strict",
+    *, margin: float = MARGIN, share: float = SHARE,
+) -> Reach:  # fmt: skip
+    """Refuse a bid that the cluster, from all idle to all at full power, cannot keep; return its reach otherwise."""
+    if mode not in MODES:
+        raise InputError(f"reach must be strict or paper (got {mode!r}){did_you_mean(mode, MODES)}")
+    found = reach(bid, signal, idle_w, max_w, margin)
+    slack = _SLACK * max_w
+    if not idle_w - slack <= bid.mean_w <= max_w + slack:
+        raise InputError(
+            f"bid: mean power {bid.mean_w:g} W is outside what the cluster can draw, {idle_w:g} W (all idle) to "
+            f"{max_w:g} W (all at full power); choose a mean between them"
+        )
+    if mode == "strict":
+        _check_strict(bid, idle_w, max_w, slack)
+    elif found.exceed_share >= share:
+        raise InputError(
+            f"bid: with mean {bid.mean_w:g} W and reserve {bid.reserve_w:g} W the target lies more than {margin:g} R "
+            f"outside {idle_w:g} W to {max_w:g} W for {found.exceed_share:.1%} of the signal, and {share:.0%} is the "
+            "limit; lower the reserve"
+        )
+    return found
+
+
+def _check_strict(bid: Bid, idle_w: float, max_w: float, slack: float) -> None:
+    """Refuse targets that may leave the power range at either end (thesis eqs. 2.22–2.23)."""
+    most = max(min(bid.mean_w - idle_w, max_w - bid.mean_w), 0.0)
+    advice = f'lower the reserve to at most {most:g} W, move the mean, or take reach = "paper"'
+    if bid.mean_w - bid.reserve_w < idle_w - slack:
+        raise InputError(
+            f"bid: mean {bid.mean_w:g} W − reserve {bid.reserve_w:g} W = {bid.mean_w - bid.reserve_w:g} W is below the "
+            f"{idle_w:g} W that the idle cluster draws; {advice}"
+        )
+    if bid.mean_w + bid.reserve_w > max_w + slack:
+        raise InputError(
+            f"bid: mean {bid.mean_w:g} W + reserve {bid.reserve_w:g} W = {bid.mean_w + bid.reserve_w:g} W is above the "
+            f"{max_w:g} W that the cluster draws at full power; {advice}"
+        )
+
+
+def _check_range(low_w: float, high_w: float) -> None:
+    if not (0 <= low_w <= high_w < np.inf):
+        raise InputError(f"reach: the power range must run upward from 0 W or more (got {low_w:g} W to {high_w:g} W)")
