@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from calling import Call
@@ -61,6 +63,18 @@ def test_replay_takes_the_size_from_the_header_and_says_so(wattline: Call, folde
     assert "small.swf:4" in answer.err
     jobs = open_journal(folder / "out/small").read("jobs")
     assert jobs["start_s"].to_list() == [0.0, 100.0, 30.0]
+
+
+def test_a_replay_with_its_report_does_not_import_plotly(folder: Path) -> None:
+    """Figures are drawn without plotly's Python modules, whose import would take a quarter of a cached replay."""
+    code = (
+        "import sys; from wattline.cli import call; code = call(['replay', 'small.swf', '--quiet'])\n"
+        "found = [name for name in sys.modules if name.partition('.')[0] in ('plotly', '_plotly_utils', 'narwhals')]\n"
+        "sys.exit(code or (f'imported {found[0]}' if found else 0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert '"type":"scatter"' in (folder / "out/small/report.html").read_text(encoding="utf-8")
 
 
 def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:

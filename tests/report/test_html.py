@@ -160,15 +160,15 @@ def test_stopped_runs_say_so(tmp_path: Path, out: Path) -> None:
 def test_limit_is_drawn_only_when_there_is_one(tmp_path: Path, journal: Journal) -> None:
     """The line of the limit appears with a limit, and each curve is named."""
     free = write_synthetic(tmp_path / "j", **block_schedule(50, 2, 2, 1))
-    assert [trace.name for trace in draw_power(load(free)).figure.data] == ["power"]
-    assert [trace.name for trace in draw_power(load(journal)).figure.data] == ["power", "limit"]
+    assert [trace["name"] for trace in draw_power(load(free)).figure.data] == ["power"]
+    assert [trace["name"] for trace in draw_power(load(journal)).figure.data] == ["power", "limit"]
 
 
 def test_peaks_survive_drawing(tmp_path: Path) -> None:
     """A run too long to draw change by change keeps its highest and lowest power in the figure, and says how."""
     found = load(write_synthetic(tmp_path / "j", **block_schedule(5000, 10, 4, 3)))
     drawn = draw_power(found)
-    band = np.asarray(drawn.figure.data[0].y) * 1000
+    band = drawn.figure.data[0]["y"] * 1000
     assert band.max() == pytest.approx(found.steps.power_w[found.steps.duration_s > 0].max())
     assert band.min() == pytest.approx(found.steps.power_w[found.steps.duration_s > 0].min())
     assert str(BINS) in drawn.caption
@@ -178,14 +178,14 @@ def test_peaks_survive_drawing(tmp_path: Path) -> None:
 def test_gantt_by_rectangles_or_raster(tmp_path: Path, journal: Journal) -> None:
     """Few placements are drawn as rectangles, many as the busy share of cells, whose mean is the utilization."""
     few = draw_gantt(load(journal), journal)
-    assert few.figure.data[0].type == "bar"
-    assert len(few.figure.data[0].x) == 600
+    assert few.figure.data[0]["type"] == "bar"
+    assert len(few.figure.data[0]["x"]) == 600
     many = write_synthetic(tmp_path / "j", **block_schedule(RECTANGLES + 1, 10, 4, 3))
     run = load(many)
     heat = draw_gantt(run, many).figure.data[0]
-    assert heat.type == "heatmap"
-    assert np.asarray(heat.z).shape == (40, CELLS[1])
-    assert np.asarray(heat.z).mean() / 100 == pytest.approx(summarize(many).utilization, abs=0.003)
+    assert heat["type"] == "heatmap"
+    assert heat["z"].shape == (40, CELLS[1])
+    assert heat["z"].mean() / 100 == pytest.approx(summarize(many).utilization, abs=0.003)
 
 
 def test_rates_are_drawn_when_they_change(tmp_path: Path, journal: Journal) -> None:
@@ -195,14 +195,14 @@ def test_rates_are_drawn_when_they_change(tmp_path: Path, journal: Journal) -> N
     frames["timeline"]["rate"] = np.where(frames["timeline"]["queued_jobs"] > 1, 2.66, 2.0)
     write_journal(tmp_path / "j", frames, manifest)
     drawn = draw_rates(load(open_journal(tmp_path / "j")))
-    assert [trace.name for trace in drawn.figure.data] == ["rate", "remaining work"]
+    assert [trace["name"] for trace in drawn.figure.data] == ["rate", "remaining work"]
 
 
 def test_rankings_keep_everybody() -> None:
     """A ranking shows the first and tells what the rest used; one alone is no ranking."""
     rows = [GroupRow(f"u{i}", 1, 1.0, 3.6e6, 0.01, 0.0, 1.0) for i in range(TOP + 5)]
     drawn = draw_ranking(rows, "user")
-    assert len(drawn.figure.data[0].x) == TOP
+    assert len(drawn.figure.data[0]["x"]) == TOP
     assert "5 more used 5 kWh together" in drawn.caption
     assert draw_ranking(rows[:1], "user") is None
 
@@ -210,8 +210,8 @@ def test_rankings_keep_everybody() -> None:
 def test_waits_are_a_distribution(journal: Journal, summary: Summary) -> None:
     """The curve of waits ends at the longest wait and at all jobs."""
     curve = draw_waits(load(journal)).figure.data[0]
-    assert max(curve.x) == summary.wait_s.max
-    assert max(curve.y) == pytest.approx(100)
+    assert max(curve["x"]) == summary.wait_s.max
+    assert max(curve["y"]) == pytest.approx(100)
 
 
 def test_comparison_page(labelled: dict[str, list[Summary]], out: Path) -> None:
@@ -222,7 +222,7 @@ def test_comparison_page(labelled: dict[str, list[Summary]], out: Path) -> None:
         assert text in words
     figures = draw_comparison(compare(labelled))
     assert len(figures) == len(figures_of(out))
-    assert figures[0].figure.data[0].error_x.array[0] == pytest.approx(24.84, abs=0.01)
+    assert figures[0].figure.data[0]["error_x"]["array"][0] == pytest.approx(24.84, abs=0.01)
 
 
 def test_a_million_jobs(tmp_path: Path, out: Path) -> None:

@@ -5,11 +5,12 @@ Figures are made of reduced data, and each caption says how; numbers are never r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wattline.model.jobs import Floats, Ints
+from wattline.report.figure import Figure
 from wattline.report.reduce import envelope, raster
 from wattline.report.run import Run
 from wattline.report.show import Scale, plural, scale_of
@@ -166,7 +167,7 @@ def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
 
 
 def add_steps(
-    figure: Any, run: Run, values: Floats, name: str, colour: str, axis: Scale, row: int | None = None
+    figure: Figure, run: Run, values: Floats, name: str, colour: str, axis: Scale, row: int | None = None
 ) -> str:
     """Add a step function to a figure, exactly or as an envelope around its mean; return which."""
     steps = run.steps
@@ -196,7 +197,7 @@ def time_axis(run: Run) -> Scale:
     return scale_of([(run.end_s - run.start_s) / 2], "s")
 
 
-def finish_time_axes(figure: Any, run: Run, axis: Scale) -> None:
+def finish_time_axes(figure: Figure, run: Run, axis: Scale) -> None:
     """Name the time axis and let it span the run."""
     span = (run.end_s - run.start_s) / axis.factor or 1.0
     figure.update_xaxes(
@@ -218,7 +219,7 @@ def escape_label(value: object) -> object:
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _finish_gantt(figure: Any, run: Run, axis: Scale) -> None:
+def _finish_gantt(figure: Figure, run: Run, axis: Scale) -> None:
     finish_time_axes(figure, run, axis)
     figure.update_yaxes(title_text="node", range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False)
     figure.update_layout(showlegend=False)

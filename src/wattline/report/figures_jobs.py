@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wattline.report.compare import Comparison, Row
+from wattline.report.figure import Figure
 from wattline.report.figures import escape_label
 from wattline.report.groups import GroupRow, SizeRow, with_slowdowns
 from wattline.report.reduce import ecdf
@@ -172,7 +173,7 @@ def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
     return Drawn(figure, row.metric.title, "Mean and 95 % interval." if known else "One run each: no interval.")
 
 
-def _add_ecdf(figure: Any, column: pl.Series, name: str, colour: str, least: float) -> None:
+def _add_ecdf(figure: Figure, column: pl.Series, name: str, colour: str, least: float) -> None:
     x, share = ecdf(np.maximum(column.drop_nulls().to_numpy(), least), POINTS)
     if x.size == 0:
         return
@@ -182,7 +183,7 @@ def _add_ecdf(figure: Any, column: pl.Series, name: str, colour: str, least: flo
     figure.update_yaxes(title_text="share of jobs [%]", range=[0, 102])
 
 
-def _log_time_axis(figure: Any, title: str) -> None:
+def _log_time_axis(figure: Figure, title: str) -> None:
     figure.update_xaxes(type="log", tickvals=list(TIME_TICKS), ticktext=list(TIME_TICKS.values()), title_text=title)
 
 

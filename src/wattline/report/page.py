@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from wattline.errors import InputError
@@ -34,7 +35,7 @@ class Page:
         name = f"figure-{len(self._figures) + 1}"
         body = drawn.figure.to_json()
         self._figures.append(f'{{"id":"{name}",{body[1:]}')
-        height = drawn.figure.layout.height
+        height = drawn.figure.layout["height"]
         return (
             f'<figure><h3>{escape(drawn.title)}</h3><div class="plot" id="{name}" style="height:{height}px"></div>'
             f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
@@ -45,34 +46,32 @@ class Page:
         temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(self.text(), encoding="utf-8")
+            temporary.write_bytes(self.content())
             temporary.replace(path)
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise InputError(f"{path}: the page cannot be written: {error.strerror or error}") from error
         return path
 
-    def text(self) -> str:
+    def content(self) -> bytes:
         """Return the whole page."""
-        # "<" would let a name in the data close the script element.
-        data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
-        scripts = ""
-        if self._figures:
-            from plotly.offline import get_plotlyjs
-
-            scripts = (
-                f"<script>{get_plotlyjs()}</script>\n"
-                f'<script type="application/json" id="figures">{data}</script>\n<script>{_asset("page.js")}</script>\n'
-            )
-        return (
+        page = (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>\n"
             + "\n".join(self._parts)
-            + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the tables.</p></noscript>\n'
-            f"</main>\n{scripts}</body>\n</html>\n"
+            + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the tables.</p></noscript>\n</main>\n'
         )
+        return b"".join((page.encode(), *self._scripts(), b"</body>\n</html>\n"))
+
+    def _scripts(self) -> tuple[bytes, ...]:
+        if not self._figures:
+            return ()
+        # "<" would let a name in the data close the script element.
+        data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
+        own = f'<script type="application/json" id="figures">{data}</script>\n<script>{_asset("page.js")}</script>\n'
+        return b"<script>", _plotly_js(), b"</script>\n", own.encode()
 
 
 def card(name: str, value: str, more: str = "", *, bad: bool = False) -> str:
@@ -123,3 +122,15 @@ class Raw:
 
 def _asset(name: str) -> str:
     return files("wattline.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _plotly_js() -> bytes:
+    """Return the drawing library, which the package plotly carries; importing the package would cost half a second."""
+    package = find_spec("plotly")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        path = Path(folder, "package_data", "plotly.min.js")
+        if path.is_file():
+            return path.read_bytes()
+    raise InputError(
+        "plotly.js was not found; the package that carries it comes with: pip install --force-reinstall plotly"
+    )

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from wattline.report.figure import Figure
+
 BLUE, TEAL, AMBER, RED, VIOLET = "#3f7fd1", "#2a9d8f", "#d9932f", "#d1495b", "#8073cf"
 GREEN, PINK, GREY = "#6a9f4f", "#c272b0", "#8b919b"
 PALETTE = (BLUE, AMBER, TEAL, VIOLET, RED, GREEN, PINK, GREY)
 
 
 class Drawn(NamedTuple):
-    """A figure (``plotly.graph_objects.Figure``), its title, and a caption that says how it was reduced."""
+    """A figure, its title, and a caption that says how it was reduced."""
 
-    figure: Any
+    figure: Figure
     title: str
     caption: str
 
@@ -28,14 +30,10 @@ def soft(colour: str, alpha: float) -> str:
     return f"rgba({red}, {green}, {blue}, {alpha})"
 
 
-def new_figure(height: int = 300, **layout: Any) -> Any:
+def new_figure(height: int = 300, **layout: Any) -> Figure:
     """Return an empty figure in the house style; a height in pixels, the width is that of the page."""
-    import plotly.graph_objects as go
-
-    # An empty template from the start: plotly's default one takes a quarter of a second to load and repeats seven
-    # kilobytes of colours in every figure.
-    figure = go.Figure(layout={
-        "template": {}, "height": height, "margin": {"l": 64, "r": 16, "t": 12, "b": 48}, "colorway": list(PALETTE),
+    figure = Figure({
+        "height": height, "margin": {"l": 64, "r": 16, "t": 12, "b": 48}, "colorway": list(PALETTE),
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "hovermode": "closest",
         "font": {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12},
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}, **layout,
@@ -46,16 +44,15 @@ def new_figure(height: int = 300, **layout: Any) -> Any:
 
 def split_figure(
     height: int, rows: int, columns: int = 1, *, layout: Mapping[str, Any] | None = None, **split: Any
-) -> Any:
-    """Return an empty figure in the house style, split into rows and columns as ``make_subplots`` takes them."""
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(rows=rows, cols=columns, figure=new_figure(height, **(layout or {})), **split)
+) -> Figure:
+    """Return an empty figure in the house style, split into rows and columns as ``Figure.split`` does it."""
+    figure = new_figure(height, **(layout or {}))
+    figure.split(rows, columns, **split)
     style_axes(figure)
     return figure
 
 
-def style_axes(figure: Any) -> None:
+def style_axes(figure: Figure) -> None:
     """Give all axes the house style."""
     figure.update_xaxes(zeroline=False, automargin=True, showline=True, ticks="outside", ticklen=4)
     figure.update_yaxes(zeroline=False, automargin=True, rangemode="tozero", nticks=7)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wattline.model.jobs import Floats
+from wattline.report.figure import Figure
 from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
 from wattline.sim.simulate import Result
 from wattline.systems.recursion_model import HIGH, K_HIGH, K_LOW, Epochs
@@ -134,7 +135,7 @@ def draw_ensemble(found: Ensemble) -> Drawn:
     )  # fmt: skip
 
 
-def _line(figure: Any, x: Floats, y: Floats, name: str, colour: str, column: int) -> None:
+def _line(figure: Figure, x: Floats, y: Floats, name: str, colour: str, column: int) -> None:
     figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", marker={"size": 4}, row=1, col=column,
                        line={"color": colour, "width": 1.8})  # fmt: skip
     figure.update_xaxes(title_text="threshold k", row=1, col=column)
