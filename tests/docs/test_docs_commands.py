@@ -69,6 +69,25 @@ def test_the_readme_shows_commands_that_work(words: list[str], tmp_path: Path, r
     run(words, tmp_path)
 
 
+SCENARIOS = [
+    (page.name, block["body"])
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for block in BLOCK.finditer(page.read_text())
+    if block["language"] == "toml" and "[trace]" in block["body"] and not block["file"]
+]
+
+
+@pytest.mark.parametrize(("page", "text"), SCENARIOS, ids=[page for page, _ in SCENARIOS])
+def test_the_documents_show_scenarios_that_run(page: str, text: str, tmp_path: Path, data_dir: Path) -> None:
+    """Every whole scenario of the documentation runs as it stands (those saved as files are run by the page's own test)."""
+    log = re.search(r'file = "([^"]+)"', text)
+    if log:
+        (tmp_path / log[1]).symlink_to(data_dir / "swf" / log[1])
+    (tmp_path / "shown.toml").write_text(text)
+    several = re.search(r"^(order|select|place|cap|learn) = \[", text, re.MULTILINE)
+    run(["wattline", "compare" if several else "run", "shown.toml"], tmp_path)
+
+
 def test_documents_link_to_files_that_exist() -> None:
     """No link of the documentation leads nowhere."""
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:

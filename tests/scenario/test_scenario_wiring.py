@@ -78,6 +78,17 @@ def test_a_limit_may_come_into_force_later(study: Any) -> None:
     assert study(BASE + '[limit]\npower = "off"\n').options.limit_w == ()
 
 
+def test_a_limit_repeats_when_asked(study: Any) -> None:
+    """``repeat`` begins the steps anew until twice the trace's span has passed; without it the last step stays."""
+    steps = '[limit]\nsteps = [["0 s", "20 kW"], ["8 h", "off"]]\n'
+    once, daily = study(BASE + steps), study(BASE + steps + 'repeat = "1 d"\n')
+    start_s, span_s = once.trace.jobs.submit_s[0], once.trace.jobs.span_s
+    assert len(once.options.limit_w) == 2
+    found = [(time_s - start_s, watts) for time_s, watts in daily.options.limit_w]
+    assert found[:4] == [(0.0, 20e3), (28800.0, math.inf), (86400.0, 20e3), (115200.0, math.inf)]
+    assert found[-2][0] >= 2 * span_s - 86400.0
+
+
 def test_the_same_content_has_the_same_hash(study: Any) -> None:
     """Units, order of keys, comments and where results go do not change the hash; what is run does."""
     first = study(BASE + 'idle = "0.1 kW"\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -18,6 +19,9 @@ _FOR = {
     "seed": ("poisson", "lublin", "bursty"), "type": ("poisson", "bursty"), "phase": ("bursty",),
 }  # fmt: skip
 """Keys of [trace] that only some sources of jobs know."""
+
+MOST_STEPS = 1_000_000
+"""Steps of a repeated limit; whoever asks for more has mistaken a unit."""
 
 _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
@@ -45,10 +49,14 @@ def node_ranges(texts: list[str]) -> list[tuple[int, int]]:
     return found
 
 
-def limit_steps(limit: LimitSpec) -> list[tuple[float, float]]:
-    """Return the limit as (seconds since the first submission, watts)."""
+def limit_steps(limit: LimitSpec, until_s: float) -> list[tuple[float, float]]:
+    """Return the limit as (seconds since the first submission, watts), repeated up to a time if that is asked for."""
     if limit.steps:
-        return [_step(step) for step in limit.steps]
+        steps = [_step(step) for step in limit.steps]
+        rounds = 1 if limit.repeat is None else max(1, math.ceil(until_s / limit.repeat))
+        if rounds * len(steps) > MOST_STEPS:
+            raise InputError(f"that would be {rounds * len(steps):,} steps over this trace, more than {MOST_STEPS:,}")
+        return [(i * (limit.repeat or 0.0) + time_s, watts) for i in range(rounds) for time_s, watts in steps]
     return [(limit.warmup, limit.power)] if limit.power < float("inf") else []
 
 
@@ -97,6 +105,8 @@ def _limit(limit: LimitSpec) -> Iterator[Problem]:
     here: Path = ("limit",)
     if limit.steps and {"power", "warmup"} & limit.model_fields_set:
         yield (*here, "steps"), "give either power (with warmup) or steps"
+    if limit.repeat is not None and not limit.steps:
+        yield (*here, "repeat"), "goes with steps, and there are none"
     last_s = -1.0
     for i, step in enumerate(limit.steps):
         try:
@@ -106,4 +116,6 @@ def _limit(limit: LimitSpec) -> Iterator[Problem]:
             return
         if time_s <= last_s:
             yield (*here, "steps", i), "times must increase"
+        if limit.repeat is not None and time_s >= limit.repeat:
+            yield (*here, "steps", i), "comes after the steps begin anew (repeat)"
         last_s = time_s

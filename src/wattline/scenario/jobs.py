@@ -139,6 +139,11 @@ def _with_users(jobs: JobTable, users: int, seed: int) -> JobTable:
     return jobs.with_columns(user=kind * users + one_of, users=names)
 
 
+def run_bound_s(jobs: JobTable) -> float:
+    """Return how long after the first submission failures and repeated steps still come: twice the span and a job."""
+    return 2 * jobs.span_s + float(jobs.work_s.max())
+
+
 def random_outages(
     spec: FailuresSpec, seed: int, nodes: int, jobs: JobTable, planned: Sequence[Outage]
 ) -> list[Outage]:
@@ -148,7 +153,7 @@ def random_outages(
     """
     random = np.random.Generator(np.random.Philox(key=[seed, _FAILURES_KEY]))
     start_s = float(jobs.submit_s[0])
-    until_s = start_s + 2 * jobs.span_s + float(jobs.work_s.max())
+    until_s = start_s + run_bound_s(jobs)
     clock = np.full(nodes, start_s)
     found: list[Outage] = []
     while np.any(clock < until_s):

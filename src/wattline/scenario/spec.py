@@ -234,6 +234,11 @@ class LimitSpec(Section):
     steps: list[Annotated[list[Any], Words("[time, power]")]] = Field(
         default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
     )
+    repeat: Duration | None = Field(
+        None,
+        gt=0,
+        description="begin `steps` anew after this time, until twice the trace's span has passed (default: the last step stays)",
+    )
 
 
 class OutputSpec(Section):

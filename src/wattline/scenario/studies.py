@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattline.errors import InputError, ScenarioError
 from wattline.scenario.checks import limit_steps, node_ranges
+from wattline.scenario.jobs import run_bound_s
 from wattline.scenario.read import Document
 from wattline.scenario.spec import NodesSpec, PolicySpec
 from wattline.scenario.toml_text import to_toml
@@ -101,8 +102,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     document = replace(document, spec=spec)
     policies = build_policies(document)
     trace, trace_sha256 = (traces or TraceCache()).get(document)
-    start_s = float(trace.jobs.submit_s[0])
-    options = _options(document, start_s)
+    options = _options(document, trace)
     text = document.text
     if seed is not None and seed != document.data.get("seed", 1):
         text = to_toml({**document.data, "seed": seed})
@@ -214,14 +214,16 @@ def build_policies(document: Document) -> Policies:
     return Policies(**chosen, params=params)
 
 
-def _options(document: Document, start_s: float) -> Options:
+def _options(document: Document, trace: Trace) -> Options:
     from wattline.sim.setup import Options
 
     run, output = document.spec.run, document.spec.output
+    start_s = float(trace.jobs.submit_s[0])
+    limit = _located(document, ("limit", "repeat"), limit_steps, document.spec.limit, run_bound_s(trace.jobs))
     return Options(
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=run.tick,
         until_s=start_s + run.until, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
-        limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit_steps(document.spec.limit)),
+        limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
     )  # fmt: skip
 
 
