@@ -15,7 +15,7 @@ from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 from wattline.errors import TraceError
 from wattline.report.metrics import Summary, summarize
 from wattline.report.statistics import describe, describe_steps
-from wattline.traces.journal import SCHEMA, open_journal, write_journal
+from wattline.traces.journal import SCHEMA, Coded, open_journal, write_journal
 
 NEVER = math.nan
 # Four nodes, strict FCFS: job 1 holds two nodes for 100 s, job 2 needs all four, job 3 may not overtake it, job 4 is too wide.
@@ -49,11 +49,44 @@ def test_waits(tiny: Summary) -> None:
 
 
 def test_slowdowns(tiny: Summary) -> None:
-    """Slowdown is response over run time; the bounded one takes run times below 10 s as 10 s."""
+    """Slowdown is response over the time alone; the bounded one takes times below 10 s as 10 s."""
     assert tiny.response_s.mean == pytest.approx((100 + 140 + 135) / 3)
     assert tiny.slowdown.mean == pytest.approx((1 + 2.8 + 27) / 3)
     assert tiny.slowdown.max == pytest.approx(27)
     assert tiny.bounded_slowdown.mean == pytest.approx((1 + 2.8 + 13.5) / 3)
+
+
+def test_waking_slows_down(tmp_path: Path) -> None:
+    """Waiting for nodes to wake is shown apart, and makes a slowdown worse: it is part of the response only."""
+    frames, manifest = frames_of(**TINY)
+    frames["jobs"]["work_s"] = np.array([100.0, 50.0, 2.5, NEVER])
+    events = frames["events"]
+    woken = {"time_s": 150.0, "job_id": 3, "nodes": 1, "value": 2.5}
+    awake: dict[str, object] = {name: np.append(events[name], value) for name, value in woken.items()}
+    awake["event"] = Coded(np.append(events["event"].codes, 3), ["submit", "start", "end", "wake"])
+    write_journal(tmp_path / "j", frames | {"events": awake}, manifest)
+    summary = summarize(open_journal(tmp_path / "j"))
+    assert summary.slowdown.max == pytest.approx(135 / 2.5)
+    assert (summary.waking_s.count, summary.waking_s.mean) == (1, 2.5)
+    assert summary.service.slowdown.max == pytest.approx(135 / 5)
+
+
+@pytest.mark.parametrize(("status", "alone_s"), [(0, 200.0), (1, 60.0), (2, 50.0)])
+def test_time_alone_of_jobs_cut_short(tmp_path: Path, status: int, alone_s: float) -> None:
+    """Alone, a job takes its work; a killed one no longer than its request, a failed one no longer than it ran."""
+    frames, manifest = frames_of([0], [50], [100], [1], [0], 1, status=[status])
+    frames["jobs"] |= {"work_s": np.array([200.0]), "request_s": np.array([60.0])}
+    write_journal(tmp_path / "j", frames, manifest)
+    assert summarize(open_journal(tmp_path / "j")).slowdown.max == pytest.approx(100 / alone_s)
+
+
+def test_faster_than_full_speed(tmp_path: Path) -> None:
+    """Where nodes run faster than 1, alone means at the highest rate: no job is quicker than alone."""
+    frames, manifest = frames_of([0], [0], [100], [1], [0], 1)
+    frames["jobs"]["work_s"] = np.array([266.0])
+    frames["timeline"]["rate"] = np.full(frames["timeline"]["time_s"].size, 2.66)
+    write_journal(tmp_path / "j", frames, manifest)
+    assert summarize(open_journal(tmp_path / "j")).slowdown.max == pytest.approx(1.0)
 
 
 def test_span_and_throughput(tiny: Summary) -> None:

@@ -46,7 +46,7 @@ COMPARED = ("wait_s.mean", "wait_s.p95", "bounded_slowdown.mean", "utilization",
 
 def draw_waits(run: Run) -> Drawn:
     """Draw the shares of jobs that waited and responded within a time."""
-    jobs = with_slowdowns(run.jobs)
+    jobs = with_slowdowns(run)
     figure = new_figure(300)
     for name, column, colour in (("wait", "wait_s", BLUE), ("response", "response_s", AMBER)):
         _add_ecdf(figure, jobs[column], name, colour, least=1.0)
@@ -59,12 +59,16 @@ def draw_waits(run: Run) -> Drawn:
 
 def draw_slowdowns(run: Run) -> Drawn:
     """Draw the shares of jobs up to a slowdown."""
-    jobs = with_slowdowns(run.jobs)
+    jobs = with_slowdowns(run)
     figure = new_figure(300)
     for name, column, colour in (("slowdown", "slowdown", VIOLET), ("bounded slowdown", "bounded_slowdown", TEAL)):
         _add_ecdf(figure, jobs[column], name, colour, least=1.0)
     figure.update_xaxes(type="log", title_text="slowdown", dtick=1)
-    return Drawn(figure, "Slowdown", "Response over run time; the bounded one takes run times below 10 s as 10 s.")
+    return Drawn(
+        figure,
+        "Slowdown",
+        "Response over the time alone at full speed; the bounded one takes times below 10 s as 10 s.",
+    )
 
 
 def draw_energies(run: Run) -> Drawn:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattline.model.jobs import Floats, Ints
+from wattline.report.run import Run
 from wattline.report.statistics import describe
 
 if TYPE_CHECKING:
     import polars as pl
 
 BOUND_S = 10.0
-"""Run times below this count as this long in the bounded slowdown, so that one-second jobs do not decide the mean."""
+"""Times alone below this count as this long in the bounded slowdown, so that one-second jobs do not decide the mean."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,32 @@ class SizeRow:
         return str(self.high) if self.low == self.high else f"{self.low}–{self.high}"
 
 
-def with_slowdowns(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Add ``response_s``, ``slowdown``, ``bounded_slowdown`` and ``node_s``, null where a job has none."""
+def with_slowdowns(run: Run) -> pl.DataFrame:
+    """Return the jobs with ``response_s``, ``slowdown``, ``bounded_slowdown`` and ``node_s``, null where a job has none.
+
+    A slowdown is response over the time that the job would have taken alone, at full speed on nodes that are awake: what
+    slows a job down, be it a queue, a cap, a waking node or a restart, must never make the ratio better.
+    """
     import polars as pl
 
     ran = pl.col("start_s").is_not_null()
-    response, runtime = pl.col("end_s") - pl.col("eligible_s"), pl.col("runtime_s")
-    return jobs.with_columns(
+    response, held = pl.col("end_s") - pl.col("eligible_s"), pl.col("runtime_s")
+    alone = _alone_s(run.full_rate)
+    return run.jobs.with_columns(
         response_s=pl.when(ran).then(response),
-        slowdown=pl.when(ran & (runtime > 0)).then(response / runtime),
-        bounded_slowdown=pl.when(ran).then((response / runtime.clip(BOUND_S)).clip(1.0)),
-        node_s=pl.col("nodes") * runtime.fill_null(0.0),
+        slowdown=pl.when(ran & (alone > 0)).then(response / alone),
+        bounded_slowdown=pl.when(ran).then((response / alone.clip(BOUND_S)).clip(1.0)),
+        node_s=pl.col("nodes") * held.fill_null(0.0),
     )
+
+
+def _alone_s(full_rate: float) -> pl.Expr:
+    """Return the run time alone at full speed; that of a killed job ends at its request, that of a failed one at its failure."""
+    import polars as pl
+
+    whole, status = pl.col("work_s") / full_rate, pl.col("status")
+    killed, failed = pl.min_horizontal(whole, "request_s"), pl.min_horizontal(whole, "runtime_s")
+    return pl.when(status == "killed").then(killed).when(status == "failed").then(failed).otherwise(whole)
 
 
 def count_groups(jobs: pl.DataFrame, column: str) -> tuple[GroupRow, ...]:

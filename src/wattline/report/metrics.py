@@ -50,7 +50,8 @@ class Span:
 class Summary:
     """All numbers of one run; ``to_dict`` is JSON-able, ``value("wait_s.mean")`` finds one by its path.
 
-    Waits are over jobs that started; response and slowdowns over jobs that ended. ``utilization`` is busy over available
+    Waits are over jobs that started; response and slowdowns over jobs that ended; ``waking_s`` is the part of the run time
+    in which nodes woke, over jobs that were given sleeping ones. ``utilization`` is busy over available
     node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
     """
 
@@ -63,6 +64,7 @@ class Summary:
     wait_s: Distribution
     response_s: Distribution
     runtime_s: Distribution
+    waking_s: Distribution
     slowdown: Distribution
     bounded_slowdown: Distribution
     utilization: float
@@ -101,7 +103,7 @@ def summarize(journal: Journal) -> Summary:
 
 def summarize_run(run: Run) -> Summary:
     """Count everything of a run that is loaded already."""
-    jobs = with_slowdowns(run.jobs)
+    jobs = with_slowdowns(run)
     steps, seconds = run.steps, run.steps.duration_s
     span = _span(run)
     counts = _count_jobs(run)
@@ -116,6 +118,7 @@ def summarize_run(run: Run) -> Summary:
         span=span,
         **by_job,
         runtime_s=describe(run.ended["runtime_s"].to_numpy()),
+        waking_s=describe(run.waking_s),
         utilization=_utilization(run, run.start_s, run.end_s),
         utilization_submitting=_utilization(run, span.first_submit_s, span.last_submit_s),
         throughput_per_h=counts.ended / span.makespan_s * 3600.0 if span.makespan_s > 0 else NAN,

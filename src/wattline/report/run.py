@@ -65,6 +65,8 @@ class Run:
     steps: Steps
     classes: pl.DataFrame
     event_counts: Mapping[str, int]
+    waking_s: Floats
+    """How long each job that was given sleeping nodes waited for them to wake."""
     start_s: float
     end_s: float
 
@@ -72,6 +74,11 @@ class Run:
     def nodes(self) -> int:
         """Nodes of the cluster, in or out of service."""
         return int(self.classes["nodes"].sum())
+
+    @property
+    def full_rate(self) -> float:
+        """Full speed of the nodes: 1, or more where the only node class ran faster (a service-rate system)."""
+        return max(1.0, float(self.steps.rate.max())) if len(self.steps) and self.classes.height == 1 else 1.0
 
     @cached_property
     def ended(self) -> pl.DataFrame:
@@ -94,6 +101,7 @@ def load(journal: Journal) -> Run:
         steps=to_steps(timeline, end_s, journal.folder / "timeline.parquet"),
         classes=journal.read("classes"),
         event_counts=_count_events(journal),
+        waking_s=_waking_s(journal),
         start_s=start_s,
         end_s=end_s,
     )
@@ -131,3 +139,13 @@ def _count_events(journal: Journal) -> dict[str, int]:
 
     counts = collect(journal.events.group_by("event").agg(pl.len().alias("rows")), journal.folder / "events.parquet")
     return dict(sorted(zip(counts["event"].to_list(), counts["rows"].to_list(), strict=True)))
+
+
+def _waking_s(journal: Journal) -> Floats:
+    import polars as pl
+
+    woken = journal.events.filter(pl.col("event") == "wake", pl.col("job_id").is_not_null())
+    rows = woken.select("job_id", "value").sort("job_id", maintain_order=True)
+    found = collect(rows, journal.folder / "events.parquet")
+    _, job = np.unique(found["job_id"].to_numpy(), return_inverse=True)
+    return np.bincount(job, weights=found["value"].fill_null(0.0).to_numpy()).astype(np.float64)

@@ -22,6 +22,7 @@ def distribution_table(summary: Summary) -> str:
     """Return wait, response, run time and slowdowns with their percentiles."""
     named = (
         ("wait", summary.wait_s, "s"), ("response", summary.response_s, "s"), ("run time", summary.runtime_s, "s"),
+        *((("of it, nodes woke", summary.waking_s, "s"),) if summary.waking_s.count else ()),
         ("slowdown", summary.slowdown, ""), ("bounded slowdown", summary.bounded_slowdown, ""),
     )  # fmt: skip
     return table(("", "jobs", "mean", "median", "p90", "p95", "p99", "max"), [_sample_row(*row) for row in named])
@@ -102,7 +103,8 @@ def service_table(summary: Summary) -> str:
 COUNTED = """
 All numbers are counted from every row of the journal; only what is drawn is reduced, as the captions say.
 Wait is from entering the queue to the first start, over jobs that started. Response is from entering the queue to the end, over the {ended:,} jobs that started and ended (finished, killed or failed).
-Slowdown is response / run time, over jobs that ran for more than 0 s. Bounded slowdown is max(1, response / max(run time, {bound:g} s)). Percentiles interpolate linearly.
+Run time is how long a job held its nodes; where they slept, that begins with their waking, which is shown apart.
+Slowdown is response / time alone, over jobs whose time alone is more than 0 s. Time alone is the run time at full speed on nodes that are awake, up to the request for a killed job. Bounded slowdown is max(1, response / max(time alone, {bound:g} s)). Percentiles interpolate linearly.
 Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start} to {end} of the trace's clock, and between the first and the last submission.
 Averages over time (queue, power, loads) weigh every value by how long it held.
 Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less than a thousand-millionth is taken as rounding.

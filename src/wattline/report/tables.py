@@ -155,9 +155,18 @@ def _distributions(summary: Summary) -> Table:
     table.add_column("", style="cyan", no_wrap=True, width=16)
     for name in ("mean", "median", "p90", "p95", "p99", "max"):
         table.add_column(name, justify="right", no_wrap=True)
-    named = (("wait", "s"), ("response", "s"), ("runtime", "s"), ("slowdown", ""), ("bounded slowdown", ""))
+    named = (
+        ("wait", "s"),
+        ("response", "s"),
+        ("runtime", "s"),
+        ("waking", "s"),
+        ("slowdown", ""),
+        ("bounded slowdown", ""),
+    )
     for title, unit in named:
         found: Distribution = getattr(summary, title.replace(" ", "_") + ("_s" if unit else ""))
+        if title == "waking" and not found.count:
+            continue
         values = (found.mean, found.median, found.p90, found.p95, found.p99, found.max)
         table.add_row(title, *(compact(value, unit) for value in values))
     return table
