@@ -1,4 +1,4 @@
-"""Disk ↔ model: job logs, synthetic workloads and journals.
+"""Disk ↔ model: job logs, synthetic workloads, regulation signals, prices and journals.
 
 ========  ==========================================================  ==================================
 format    what                                                        reader
@@ -8,6 +8,8 @@ sacct     Slurm accounting dump (``sacct --parsable2``)               ``traces.s
 table     Parquet or CSV with columns as in ``JobTable``; a journal   ``traces.table.read_table``
 krc       the R package hpcwld's CSV layouts                          ``traces.krc.read_krc``
 ========  ==========================================================  ==================================
+
+Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signal``; prices: ``traces.prices.read_prices``.
 """
 
 from __future__ import annotations

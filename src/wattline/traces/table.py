@@ -41,7 +41,7 @@ def read_table(path: Path | str, *, strict: bool = False) -> Trace:
     inner = where / "jobs.parquet" if where.is_dir() and (where / "manifest.json").exists() else where
     raw = read_bytes(inner)
     if raw.startswith(PARQUET_MAGIC):
-        frame, about = _read_parquet(path, raw)
+        frame, about = read_parquet(path, raw)
         if inner != where:
             about.setdefault("suggested_nodes", _machine_of_journal(where))
         rows = _Rows(path, frame, np.arange(1, frame.height + 1))
@@ -69,7 +69,8 @@ def _to_trace(path: Path | str, rows: _Rows, about: dict[str, Any], *, strict: b
     return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records)
 
 
-def _read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
+def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the table in the bytes of a Parquet file, and what Wattline wrote about it there."""
     import polars as pl
 
     try:

@@ -1,0 +1,215 @@
+"""Tables of time series: which columns hold time and values, and times in common notations → seconds.
+
+A time may be a number of seconds (milliseconds if the column's name ends in ``_ms``), Unix time, a time of day, a date with
+a time in ISO's or America's notation, or one of Parquet's own types. Layouts: *long*, a column of times beside one or more
+of values; *wide*, as PJM publishes its signals, a column of times of day and one column for each date; or values alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wattline.errors import TraceError, did_you_mean
+from wattline.model.jobs import Floats, Ints
+from wattline.traces.delimited import read_delimited
+from wattline.traces.notes import Finding, listed
+from wattline.traces.sacct_fields import clock_s, numbers
+from wattline.traces.source import PARQUET_MAGIC, as_text, read_bytes
+from wattline.traces.table import read_parquet
+from wattline.traces.table_text import read_csv_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TIME_NAMES = (
+    "time_s", "t_s", "time", "t", "seconds", "sec", "s", "time_ms", "t_ms", "timestamp", "unix", "unix_s", "epoch",
+    "datetime_beginning_utc", "datetime_utc", "datetime", "date_time", "datetime_beginning_ept", "datetime_ept", "date",
+)  # fmt: skip
+"""Names that mean time, the best first."""
+VALUE_NAMES = (
+    "value", "values", "y", "signal", "regd", "rega", "reg_d", "reg_a", "regd_signal", "rega_signal", "regulation",
+    "regulation_signal", "agc", "agc_signal",
+)  # fmt: skip
+_UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
+_DAY_S = 86400.0
+_UNIX_FROM = 1e8
+_UNIX_MS_FROM = 1e11
+_DATES = ("%m/%d/%Y", "%Y-%m-%d")
+_DATE_TIMES = (
+    "%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%m/%d/%YT%I:%M:%ST%p", "%m/%d/%YT%H:%M:%S",
+    "%m/%d/%YT%H:%M", "%m/%d/%YT%I:%MT%p",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Series:
+    """A table as read: columns by lower-case name (texts from CSV), the line or row of each record, and what was wrong."""
+
+    path: Path | str
+    frame: pl.DataFrame
+    lines: Ints
+    wrong: tuple[Finding, ...]
+
+
+def read_series(path: Path | str) -> Series:
+    """Read a table of any kind; a first line of numbers is taken for values, not for names."""
+    raw = read_bytes(path)
+    if raw.startswith(PARQUET_MAGIC):
+        frame, _ = read_parquet(path, raw)
+        frame = frame.rename({name: name.strip().lower() for name in frame.columns})
+        return Series(path, frame, np.arange(1, frame.height + 1), ())
+    whole = as_text(path, raw)
+    text = whole.lstrip(b"\n")
+    above = len(whole) - len(text)  # blank lines before the first
+    first = text.partition(b"\n")[0].decode("utf-8", errors="replace")
+    separator = next((mark for mark in ("\t", ";", ",") if mark in first), ",")
+    bare = all(_is_number(part) for part in first.split(separator))
+    if bare:
+        names = ("value",) if separator not in first else ("time_s", *(f"column {i}" for i in range(2, 99)))
+        head = separator.join(names[: first.count(separator) + 1])
+        text = head.encode() + b"\n" + text
+    if separator == ",":
+        frame, lines, wrong = read_csv_frame(path, text)
+    else:
+        table = read_delimited(path, separator, raw=text)
+        frame, lines, wrong = _plain(table.frame), table.lines, table.wrong
+    shift = above - int(bare)
+    return Series(path, frame, lines + shift, tuple(replace(f, line=(f.line or 0) + shift) for f in wrong))
+
+
+def find_columns(series: Series, time_column: str | None, column: str | None) -> tuple[str | None, list[str]]:
+    """Return the names of the column of times (None if there is none) and of those that may hold values."""
+    names = series.frame.columns
+    for asked in (time_column, column):
+        if asked is not None and asked.strip().lower() not in names:
+            close = did_you_mean(asked[:60], names) if len(names) < 20 else ""
+            raise TraceError.at(series.path, f"no such column: found {listed(names)}{close}", field=asked[:60])
+    time = time_column.strip().lower() if time_column is not None else _time_among(names)
+    if column is not None:
+        return (None if time == column.strip().lower() else time), [column.strip().lower()]
+    others = [name for name in names if name != time and name not in TIME_NAMES]
+    return time, [name for name in others if name in VALUE_NAMES] or others
+
+
+def values_of(texts: pl.Series) -> Floats:
+    """Return a column as numbers, NaN where there is none."""
+    import polars as pl
+
+    if texts.dtype == pl.String:
+        return numbers(texts)
+    return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+
+
+def times_of(series: Series, name: str) -> tuple[Floats, float]:
+    """Return a column's times in seconds, NaN where unreadable, and the Unix time of second 0 (NaN if unknown).
+
+    Times of day count from midnight and run on over the next one; dates count from midnight of the first.
+    """
+    import polars as pl
+
+    column = series.frame[name]
+    if column.dtype == pl.Duration:
+        return _float(column.dt.total_microseconds()) / 1e6, math.nan
+    if column.dtype == pl.Time:
+        return _over_midnight(_float(column.cast(pl.Int64)) / 1e9), math.nan
+    if column.dtype in (pl.Datetime, pl.Date):
+        return _from_midnight(_float(column.cast(pl.Datetime("us")).dt.epoch("us")) / 1e6)
+    if column.dtype != pl.String:
+        return _plain_times(values_of(column), name)
+    plain = numbers(column)
+    if _most(plain):  # patterns are slow: try the plain case first
+        return _plain_times(plain, name)
+    clock = clock_s(column)
+    if _most(clock):
+        return _over_midnight(clock), math.nan
+    dated = _dates(column)
+    return _from_midnight(dated) if _most(dated) else _plain_times(plain, name)
+
+
+def date_of(name: str) -> float:
+    """Return the Unix time of a date that is a column's name, NaN if it is none.
+
+    >>> date_of("8/1/2017")
+    1501545600.0
+    """
+    import polars as pl
+
+    for form in _DATES:
+        found = pl.Series([name]).str.to_date(form, strict=False)[0]
+        if found is not None:
+            return float(found.toordinal() - 719163) * _DAY_S
+    return math.nan
+
+
+def _time_among(names: list[str]) -> str | None:
+    known = [name for name in TIME_NAMES if name in names]
+    if known:
+        return known[0]
+    return names[0] if len(names) > 1 and names[0] in _UNNAMED else None
+
+
+def _most(found: Floats) -> bool:
+    return bool(2 * np.isfinite(found).sum() > found.size)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return frame.with_columns(pl.all().str.strip_chars()).with_columns(pl.all().replace("", None))
+
+
+def _float(column: pl.Series) -> Floats:
+    import polars as pl
+
+    return column.cast(pl.Float64).to_numpy().astype(np.float64)
+
+
+def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
+    given = np.where(np.isfinite(values), values, np.nan)
+    first = given[np.isfinite(given)][:1]
+    if name.endswith("_ms") or (first.size and first[0] >= _UNIX_MS_FROM):
+        given = given / 1e3
+        first = first / 1e3
+    return _from_midnight(given) if first.size and first[0] >= _UNIX_FROM else (given, math.nan)
+
+
+def _dates(texts: pl.Series) -> Floats:
+    """Return Unix seconds of dates with times, by the notation that reads most of them."""
+    # one separator between the parts, since the reader of a notation is strict about blanks
+    joined = texts.str.slice(0, 64).str.replace_all(r"\s+", "T").str.replace(r"(?i)Z$", "+00:00")
+    best = np.full(texts.len(), np.nan)
+    for form in _DATE_TIMES:
+        found = joined.str.to_datetime(form, time_unit="us", strict=False)
+        seconds = _float(found.dt.epoch("us")) / 1e6
+        if np.isfinite(seconds).sum() > np.isfinite(best).sum():
+            best = seconds
+        if np.isfinite(best).all():
+            break
+    return best
+
+
+def _from_midnight(unix_s: Floats) -> tuple[Floats, float]:
+    if not np.isfinite(unix_s).any():
+        return unix_s, math.nan
+    midnight = math.floor(float(np.nanmin(unix_s)) / _DAY_S) * _DAY_S
+    return unix_s - midnight, midnight
+
+
+def _over_midnight(clock: Floats) -> Floats:
+    """Add a day wherever the time of day falls by more than half a day from one readable row to the next."""
+    rows = np.flatnonzero(np.isfinite(clock))
+    days = np.zeros(clock.size)
+    days[rows[1:]] = np.diff(clock[rows]) < -0.5 * _DAY_S
+    return clock + np.cumsum(days) * _DAY_S

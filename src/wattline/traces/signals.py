@@ -1,0 +1,255 @@
+"""Regulation signals from files: CSV or Parquet, plain or gzip, any step, long or wide; every repair counted or refused.
+
+========================  ==================================  ==========================================================
+what may be wrong         told to                             otherwise
+========================  ==================================  ==========================================================
+time goes back            ``order="sort"``                    refused
+a step or value missing   ``gaps="hold"`` (the last one)      refused, always so if more is missing than there is
+a value beyond [−1, 1]    ``outside="clip"``                  refused, always so if half of all values are
+a time is repeated        dropped but for the last
+a time cannot be read     dropped
+========================  ==================================  ==========================================================
+
+``strict`` refuses whatever would be changed or dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, TraceError
+from wattline.market.tracking import require
+from wattline.model.jobs import Floats, Ints
+from wattline.model.regulation import Signal
+from wattline.traces.notes import Action, Finding, Note, listed, plural, settle
+from wattline.traces.signal_columns import Series, date_of, find_columns, read_series, times_of, values_of
+
+__all__ = ["Repairs", "SignalTrace", "read_signal", "read_signals", "require"]
+
+Mask = npt.NDArray[np.bool_]
+_ROUNDING = 1e-9
+"""How far beyond ±1 a value may lie by rounding alone."""
+_OFF_GRID = 0.01
+"""Part of a step by which a time may miss its place before that is mentioned."""
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What to do about times that go back, missing steps and values beyond [−1, 1]; ``refuse`` stops with an error."""
+
+    order: Literal["sort", "refuse"] = "sort"
+    gaps: Literal["hold", "refuse"] = "hold"
+    outside: Literal["clip", "refuse"] = "clip"
+
+    def __post_init__(self) -> None:
+        for name, repair in (("order", "sort"), ("gaps", "hold"), ("outside", "clip")):
+            if getattr(self, name) not in (repair, "refuse"):
+                raise InputError(f"signal: {name} must be {repair} or refuse (got {getattr(self, name)!r})")
+
+
+@dataclass(frozen=True)
+class SignalTrace:
+    """A signal with its origin; ``epoch_unix_s`` is the Unix time of its second 0, NaN if the file does not tell."""
+
+    signal: Signal
+    notes: tuple[Note, ...]
+    source: str
+    column: str
+    records: int
+    epoch_unix_s: float = math.nan
+
+
+def read_signal(
+    path: Path | str,
+    *,
+    column: str | None = None,
+    time_column: str | None = None,
+    step_s: float | None = None,
+    start_s: float | None = None,
+    scale: float = 1.0,
+    repairs: Repairs | None = None,
+    strict: bool = False,
+) -> SignalTrace:
+    """Read one signal. ``column`` picks one of several; ``step_s`` is needed where the file has no times.
+
+    Without ``start_s`` the signal begins when the file says: at its first time, at the time of day, or (dates) at the time
+    of the first day. ``scale`` multiplies the values (0.01 for a signal in per cent).
+    """
+    series = read_series(path)
+    time, columns = find_columns(series, time_column, column)
+    if len(columns) != 1:
+        found = listed(columns or series.frame.columns)
+        problem = f"holds several columns that may be the signal: {found}" if columns else f"no signal in {found}"
+        raise TraceError.at(path, problem, hint="name one: column = …")
+    return _read(series, time, columns[0], step_s, start_s, scale, repairs or Repairs(), strict=strict)
+
+
+def read_signals(
+    path: Path | str,
+    *,
+    time_column: str | None = None,
+    step_s: float | None = None,
+    scale: float = 1.0,
+    repairs: Repairs | None = None,
+    strict: bool = False,
+) -> dict[str, SignalTrace]:
+    """Read every signal of a file, by column: the days of a wide one, or several signals side by side."""
+    series = read_series(path)
+    time, columns = find_columns(series, time_column, None)
+    if not columns:
+        raise TraceError.at(path, f"no signal in {listed(series.frame.columns)}", hint="name one: column = …")
+    told = repairs or Repairs()
+    return {name: _read(series, time, name, step_s, None, scale, told, strict=strict) for name in columns}
+
+
+class _Rows:
+    """Rows of a file on their way to a signal: ``line`` of each, its time and its value, and what was found wrong."""
+
+    def __init__(self, series: Series, time: str, column: str) -> None:
+        self.series, self.time, self.column = series, time, column
+        self.row = np.arange(series.frame.height)
+        self.findings: list[Finding] = list(series.wrong)
+        self.refused: list[Finding] = []
+
+    def note(
+        self, action: Action, reason: str, rows: Ints, field: str, *, count: int = 0, refuse: bool = False
+    ) -> None:
+        """Count a finding on some rows of the file, quoting the first; ``count`` if it is not a count of rows."""
+        if not rows.size:
+            return
+        first = int(rows[0])
+        frame = self.series.frame
+        text = ", ".join(f"{name}={str(frame[name][first])[:30]}" for name in (self.time, self.column) if name in frame)
+        value = str(frame[field][first])[:80] if field in frame else None
+        found = Finding(action, reason, count or rows.size, int(self.series.lines[first]), field, value, text)
+        (self.refused if refuse else self.findings).append(found)
+
+
+def _read(
+    series: Series, time: str | None, column: str, step_s: float | None, start_s: float | None, scale: float,
+    repairs: Repairs, *, strict: bool,
+) -> SignalTrace:  # fmt: skip
+    if step_s is not None and not (step_s > 0 and math.isfinite(step_s)):
+        raise InputError(f"signal: step_s must be positive (got {step_s})")
+    if not math.isfinite(scale) or scale == 0:
+        raise InputError(f"signal: scale must be a number other than 0 (got {scale})")
+    rows = _Rows(series, time or "line", column)
+    at, epoch = _times(rows, time, step_s)
+    value = _values(rows, scale, repairs)
+    rows.row = _in_order(rows, at, repairs)
+    at, value = at[rows.row], value[rows.row]
+    rows.row, at, value = _from_first_value(rows, at, value)
+    if not value.size:
+        raise _nothing(rows)
+    step = step_s or _step(rows, at)
+    held = _on_grid(rows, at, value, step, repairs)
+    notes = settle(series.path, rows.refused, strict=True) + settle(series.path, rows.findings, strict=strict)
+    epoch = date_of(column) if math.isnan(epoch) else epoch
+    begin = float(at[0]) if start_s is None else start_s
+    records = series.frame.height + sum(found.count for found in series.wrong)
+    signal = Signal(begin, step, held)
+    return SignalTrace(signal, notes, str(series.path), column, records, epoch + float(at[0]) - begin)
+
+
+def _nothing(rows: _Rows) -> TraceError:
+    """Return the error for a column without a single value that can be used."""
+    notes = settle(rows.series.path, rows.refused + rows.findings, strict=False)
+    reasons = "; ".join(f"{n.count} × {n.reason}, e.g. {n.example}" for n in notes)
+    return TraceError.at(rows.series.path, f"no value in it{f' ({reasons})' if reasons else ''}", field=rows.column)
+
+
+def _times(rows: _Rows, time: str | None, step_s: float | None) -> tuple[Floats, float]:
+    """Return the time of every row; without a column of times, from its line and the step."""
+    series = rows.series
+    if time is None:
+        if step_s is None:
+            problem = f"no column of times in {listed(series.frame.columns)}"
+            raise TraceError.at(series.path, problem, hint="give step_s, or name the column: time_column = …")
+        # by line, not by row: an empty or malformed line is a missing value, not a shorter signal
+        return (series.lines - series.lines[:1]).astype(np.float64) * step_s, math.nan
+    at, epoch = times_of(series, time)
+    rows.note("dropped", "malformed: the time cannot be read", np.flatnonzero(~np.isfinite(at)), time)
+    return at, epoch
+
+
+def _values(rows: _Rows, scale: float, repairs: Repairs) -> Floats:
+    """Return values within [−1, 1], NaN where there is none."""
+    value = values_of(rows.series.frame[rows.column]) * scale
+    value = np.where(np.isfinite(value), value, np.nan)
+    known = np.abs(value[~np.isnan(value)])
+    if known.size and np.median(known) > 1.0 + _ROUNDING:
+        hint = "a regulation signal stays within [-1, 1]; give scale, e.g. 0.01 for per cent"
+        problem = f"half of all values are beyond {float(np.median(known)):.4g}"
+        raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
+    if value.size > 2 * known.size > 0:
+        problem = f"more values are missing ({value.size - known.size}) than there are"
+        raise TraceError.at(rows.series.path, problem, field=rows.column)
+    beyond = np.flatnonzero(np.abs(value) > 1.0 + _ROUNDING)
+    refuse = repairs.outside == "refuse"
+    rows.note("repaired", "value outside [-1, 1]: clipped", beyond, rows.column, refuse=refuse)
+    held = np.flatnonzero(np.isnan(value))
+    refuse = repairs.gaps == "refuse"
+    rows.note("repaired", "value is not a number: the last one held", held, rows.column, refuse=refuse)
+    return np.clip(value, -1.0, 1.0)
+
+
+def _in_order(rows: _Rows, at: Floats, repairs: Repairs) -> Ints:
+    """Return the rows with a time, in order of time."""
+    kept = np.flatnonzero(np.isfinite(at))
+    back = kept[1:][np.diff(at[kept]) < 0]
+    refuse = repairs.order == "refuse"
+    rows.note("repaired", "time goes back: sorted", back, rows.time, refuse=refuse)
+    return kept[np.argsort(at[kept], kind="stable")] if back.size else kept
+
+
+def _from_first_value(rows: _Rows, at: Floats, value: Floats) -> tuple[Ints, Floats, Floats]:
+    """Leave out what stands before the first value: there is nothing to hold yet."""
+    known = np.flatnonzero(~np.isnan(value))
+    first = int(known[0]) if known.size else value.size
+    rows.note("dropped", "no value yet", rows.row[:first], rows.column)
+    return rows.row[first:], at[first:], value[first:]
+
+
+def _step(rows: _Rows, at: Floats) -> float:
+    """Return the most frequent distance of times."""
+    distance = np.round(np.diff(at), 6)
+    distance = distance[distance > 0]
+    if not distance.size:
+        told = f"{at.size} {plural(at.size, 'value')} at one time"
+        raise TraceError.at(rows.series.path, f"cannot tell its step from {told}", hint="give step_s")
+    sizes, counts = np.unique(distance, return_counts=True)
+    return float(sizes[np.argmax(counts)])
+
+
+def _on_grid(rows: _Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> Floats:
+    """Return one value a step: of several the last, of none the one before."""
+    exact = (at - at[0]) / step_s
+    place = np.round(exact)
+    off = np.flatnonzero(np.abs(exact - place) > _OFF_GRID)
+    rows.note(
+        "repaired", f"time is not on the grid of {step_s:g} s: moved to the nearest step", rows.row[off], rows.time
+    )
+    apart = np.diff(place)
+    last = np.append(apart > 0, True)
+    rows.note("dropped", "time is repeated: the last value holds", rows.row[np.flatnonzero(~last)], rows.time)
+    gaps = np.flatnonzero(apart > 1)
+    missing = float((apart[gaps] - 1).sum())
+    if missing > place.size:
+        line = int(rows.series.lines[rows.row[gaps[np.argmax(apart[gaps])]]])
+        problem = f"more steps of {step_s:g} s are missing ({missing:.0f}) than there are"
+        raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is step_s right?")
+    refuse = repairs.gaps == "refuse"
+    reason = "steps missing after this: the last value held"
+    rows.note("repaired", reason, rows.row[gaps], rows.time, count=int(missing), refuse=refuse)
+    grid = np.full(int(place[-1]) + 1, np.nan)
+    whole = place.astype(np.int64)
+    known = ~np.isnan(value)
+    grid[whole[known]] = value[known]  # in order of time: the last one stays
+    source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.size)))
+    return np.asarray(grid[source], dtype=np.float64)
