@@ -31,7 +31,8 @@ from wattline.policy.helpers import uniform
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
-ORDERS, SELECTS = sorted(catalog()["order"]), sorted(catalog()["select"])
+ORDERS = sorted(catalog()["order"])
+SELECTS = sorted(name for name, m in catalog()["select"].items() if not m.target)
 FEW, SOME = examples(12), examples(60)
 
 

@@ -50,8 +50,7 @@ def change_all(s: State) -> int:
 def chores(s: State, what: int, param: Any, memory: Any) -> int:
     """Do one chore; what it returns depends on which."""
     if what == STOPS:
-        for i in range(min(s.n_stop[0], s.stop_job.shape[0])):
-            guard.stop(s, s.stop_job[i])
+        guard.stop_and_resume(s)
         return 0
     if what == CAPS:
         guard.set_levels(s)

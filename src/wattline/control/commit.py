@@ -197,20 +197,36 @@ def _give_in_service(s: State, p: int, a: int, b: int) -> None:
 
 
 @kernel
-def _stop_work(s: State, j: int) -> None:
-    """End a job's segment: account its energy, keep its remaining work, give back its nodes."""
-    running.clear_due(s, j)
+def _leave_clock(s: State, j: int) -> None:
+    """Let a job stop working: account its energy and keep its remaining work."""
+    c = s.rate_class[j]
+    left = s.v_end[j] - clocks.virtual_now(s, c)
+    s.remaining[j] = left if left > 0.0 else 0.0
+    joules = clocks.leave(s, j)
+    s.energy_j[j] += joules
+    s.node_j[s.pool[j], 0] += joules
+    if c != s.base_class[j]:
+        clocks.close_solo(s, c)
+
+
+@outlined
+def _end_rest(s: State, j: int) -> None:
+    """Let go of a job that holds nodes without working: they wake, or it is paused."""
     if s.status[j] == codes.WAKING:
         _end_waking(s, j)
     else:
-        c = s.rate_class[j]
-        left = s.v_end[j] - clocks.virtual_now(s, c)
-        s.remaining[j] = left if left > 0.0 else 0.0
-        joules = clocks.leave(s, j)
-        s.energy_j[j] += joules
-        s.node_j[s.pool[j], 0] += joules
-        if c != s.base_class[j]:
-            clocks.close_solo(s, c)
+        s.paused[s.pool[j]] -= s.nodes[j]
+        s.ran_s[j] -= s.now[0] - s.resumed_s[j]  # a pause is no time run
+
+
+@kernel
+def _stop_work(s: State, j: int) -> None:
+    """End a job's segment: account its energy, keep its remaining work, give back its nodes."""
+    running.clear_due(s, j)
+    if s.status[j] == codes.RUNNING:
+        _leave_clock(s, j)
+    else:
+        _end_rest(s, j)
     running.leave(s, j)
     s.ran_s[j] += s.now[0] - s.resumed_s[j]
     release_nodes(s, j)
@@ -241,11 +257,49 @@ def finish(s: State, j: int, status: int) -> None:
 @outlined
 def preempt(s: State, j: int) -> None:
     """Stop a job and queue it again with its remaining work."""
+    worked = s.status[j] == codes.RUNNING
     _interrupt(s, j)
+    if worked:
+        s.remaining[j] += s.stop_cost_s[0]
     s.status[j] = codes.WAITING
     s.preemptions[j] += 1
     queue.append(s, j)
     log_event(s, codes.EV_PREEMPT, j, s.nodes[j], s.remaining[j])
+
+
+@outlined
+def pause(s: State, j: int) -> None:
+    """Stop a running job where it is: it holds its nodes, which idle until it is resumed."""
+    running.clear_due(s, j)
+    _leave_clock(s, j)
+    s.remaining[j] += s.stop_cost_s[0]
+    s.ran_s[j] += s.now[0] - s.resumed_s[j]
+    _log_segment(s, j)
+    s.status[j] = codes.PAUSED
+    s.paused[s.pool[j]] += s.nodes[j]
+    s.preemptions[j] += 1
+    log_event(s, codes.EV_PREEMPT, j, s.nodes[j], s.remaining[j])
+
+
+@outlined
+def resume(s: State, j: int) -> None:
+    """Let a paused job work again on the nodes it holds."""
+    running.leave(s, j)
+    s.paused[s.pool[j]] -= s.nodes[j]
+    _log_segment(s, j)
+    begin_work(s, j)
+    running.enter(s, j)
+    log_event(s, codes.EV_RESUME, j, s.nodes[j], s.remaining[j])
+
+
+@outlined
+def _log_segment(s: State, j: int) -> None:
+    """Log the nodes a job has held since its segment began, and begin another on the same nodes."""
+    x = s.held[j]
+    while x >= 0 and s.option[OPT_PLACEMENTS] == 1:
+        _log_placement(s, j, s.hx_a[x], s.hx_b[x])
+        x = s.hx_next[x]
+    s.resumed_s[j] = s.now[0]
 
 
 @outlined

@@ -48,7 +48,8 @@ def control_pass(
     if s.option[OPT_DECISIONS] == 0:
         s.a_n[0] = 0
     s.a_from[0] = s.a_n[0]
-    if s.q_len[0] > 0:
+    # a select policy that asks for ticks also rules over jobs that run or pause while none waits
+    if s.q_len[0] > 0 or wake[codes.SELECT] & mask & codes.TICK:
         if wake[codes.ORDER] & mask:
             s.untidy[0] = 1
             if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
@@ -57,9 +58,10 @@ def control_pass(
             chores(s, TIDY, param[0], memory[0])
         if wake[codes.SELECT] & mask:
             s.n_stop[0] = 0
+            s.n_resume[0] = 0
             n = select(s, mask, param[codes.SELECT], memory[codes.SELECT])
             s.q_new[0] = s.q_tail[0]
-            if s.n_stop[0] > 0:
+            if s.n_stop[0] + s.n_resume[0] > 0:
                 chores(s, STOPS, param[0], memory[0])
             start_proposed(s, n, place, param, memory)
     if wake[codes.CAP] & mask and cap(s, mask, param[codes.CAP], memory[codes.CAP]) != 0:

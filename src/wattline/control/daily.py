@@ -32,6 +32,25 @@ def pop_due(s: State) -> int:
 
 
 @outlined
+def step_regulation(s: State) -> int:
+    """Bring bid and signal up to now; return what happened."""
+    t = s.now[0]
+    mask = 0
+    while s.bid_at[0] < s.bid_s.shape[0] and s.bid_s[s.bid_at[0]] <= t:
+        s.mean_w[0] = s.bid_mean_w[s.bid_at[0]]
+        s.reserve_w[0] = s.bid_reserve_w[s.bid_at[0]]
+        s.bid_at[0] += 1
+        mask = codes.ENVELOPE
+        commit.log_event(s, codes.EV_BID, -1, 0, s.mean_w[0])
+    while s.signal_at[0] < s.signal.shape[0] and s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0] <= t:
+        s.signal_at[0] += 1
+        mask = codes.ENVELOPE
+    if mask != 0:
+        s.target_w[0] = s.mean_w[0] + s.reserve_w[0] * s.signal[max(0, s.signal_at[0] - 1)]
+    return mask
+
+
+@outlined
 def step_envelope(s: State) -> int:
     """Apply the envelope steps, timers and the tick of an instant; return what happened."""
     t = s.now[0]
@@ -41,6 +60,8 @@ def step_envelope(s: State) -> int:
         s.env_at[0] += 1
         mask |= codes.ENVELOPE
         commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
+    if s.bid_s.shape[0] > 0:
+        mask |= step_regulation(s)
     for slot in range(s.wake_at_s.shape[0]):
         if s.wake_at_s[slot] <= t:
             s.wake_at_s[slot] = np.inf
@@ -56,7 +77,7 @@ def step_envelope(s: State) -> int:
 
 @outlined
 def set_schedule(s: State) -> None:
-    """Note the time of the next envelope step, node change or tick."""
+    """Note the time of the next envelope step, bid, signal value, node change or tick."""
     t = np.inf
     if s.tick_s[0] < np.inf:
         t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
@@ -64,6 +85,10 @@ def set_schedule(s: State) -> None:
         t = min(t, s.env_s[s.env_at[0]])
     if s.change_at[0] < s.change_s.shape[0]:
         t = min(t, s.change_s[s.change_at[0]])
+    if s.bid_at[0] < s.bid_s.shape[0]:
+        t = min(t, s.bid_s[s.bid_at[0]])
+    if s.signal_at[0] < s.signal.shape[0]:
+        t = min(t, s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0])
     s.schedule_s[0] = t
 
 

@@ -91,17 +91,50 @@ def clip_cap(s: State, j: int, cap_w: float) -> float:
 
 
 @outlined
-def stop(s: State, j: int) -> None:
-    """Preempt a job if it runs."""
+def stop(s: State, j: int, holds: bool) -> None:
+    """Preempt a job if it runs: pause it on its nodes, or queue it again."""
     if j < 0 or j >= s.status.shape[0]:
         record(s, codes.ACT_STOP, j, 0, np.inf, codes.RESELECTED, codes.UNKNOWN_JOB)
         return
     verdict = codes.OK
-    if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING:
+    if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING and (holds or s.status[j] != codes.PAUSED):
         verdict = codes.NOT_RUNNING
     record(s, codes.ACT_STOP, j, s.nodes[j], np.inf, codes.RESELECTED, verdict)
-    if verdict == codes.OK:
+    if verdict == codes.OK and holds and s.status[j] == codes.RUNNING:
+        commit.pause(s, j)
+    elif verdict == codes.OK:
         commit.preempt(s, j)
+
+
+@outlined
+def resume(s: State, j: int) -> None:
+    """Let a paused job work again if the power limit allows it."""
+    if j < 0 or j >= s.status.shape[0]:
+        record(s, codes.ACT_RESUME, j, 0, np.inf, codes.RESELECTED, codes.UNKNOWN_JOB)
+        return
+    verdict = codes.OK
+    if s.status[j] != codes.PAUSED:
+        verdict = codes.NOT_PAUSED
+    elif s.limit_w[0] < np.inf:
+        slack_w = power.LIMIT_SLACK * s.limit_w[0]
+        busy_w = power.node_w(s, j, s.cap_w[j])
+        if s.nodes[j] * (busy_w - s.idle_w[s.pool[j]]) > power.headroom_w(s) + slack_w:
+            verdict = codes.OVER_LIMIT
+    record(s, codes.ACT_RESUME, j, s.nodes[j], np.inf, codes.RESELECTED, verdict)
+    if verdict == codes.OK:
+        commit.resume(s, j)
+
+
+@outlined
+def stop_and_resume(s: State) -> None:
+    """Judge the jobs that a select policy wants stopped, then those it wants resumed."""
+    for i in range(min(s.n_stop[0], s.stop_job.shape[0])):
+        stop(s, s.stop_job[i], s.stop_holds[i] == 1)
+        s.stop_holds[i] = 0
+    for i in range(min(s.n_resume[0], s.resume_job.shape[0])):
+        resume(s, s.resume_job[i])
+    s.n_stop[0] = 0
+    s.n_resume[0] = 0
 
 
 @outlined

@@ -8,11 +8,12 @@ HELD = 1  # waits for the job it depends on
 WAITING = 2  # in the queue
 WAKING = 3  # holds its nodes while some of them leave their sleep state
 RUNNING = 4
-FINISHED = 5
-KILLED = 6  # reached its requested time
-FAILED = 7  # lost a node and was not queued again
-REJECTED = 8  # can never run on this cluster
-STATUS_NAMES = ("future", "held", "waiting", "waking", "running", "finished", "killed", "failed", "rejected")
+PAUSED = 5  # stopped by a policy; holds its nodes, which idle
+FINISHED = 6
+KILLED = 7  # reached its requested time
+FAILED = 8  # lost a node and was not queued again
+REJECTED = 9  # can never run on this cluster
+STATUS_NAMES = ("future", "held", "waiting", "waking", "running", "paused", "finished", "killed", "failed", "rejected")
 
 # -- what happened in an instant: bits of the mask that wakes policies
 END = 1
@@ -31,12 +32,12 @@ ORDER, SELECT, PLACE, CAP, LEARN = range(5)
 SLOT_NAMES = ("order", "select", "place", "cap", "learn")
 
 # -- why a policy proposes a start or a stop
-IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN = range(5)
-WHY_NAMES = ("in-order", "backfill", "reservation", "reselected", "chosen")
+IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN, SHARE, FILL, URGENT = range(8)
+WHY_NAMES = ("in-order", "backfill", "reservation", "reselected", "chosen", "share", "fill", "urgent")
 
 # -- kinds of action, and the guard's verdicts
-ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL = range(4)
-ACTION_NAMES = ("start", "stop", "cap", "level")
+ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME = range(5)
+ACTION_NAMES = ("start", "stop", "cap", "level", "resume")
 OK = 0
 NOT_WAITING = 1
 NOT_RUNNING = 2
@@ -48,10 +49,11 @@ CLIPPED = 7
 BAD_LEVEL = 8
 UNKNOWN_JOB = 9
 NO_SOLO = 10
+NOT_PAUSED = 11
 VERDICT_NAMES = (
     "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
     "nodes not free", "clipped to the cap range", "no such level", "no such job",
-    "no caps for single jobs declared",
+    "no caps for single jobs declared", "not paused",
 )  # fmt: skip
 
 # -- events that the job table alone does not show
@@ -69,9 +71,11 @@ VERDICT_NAMES = (
     EV_SLEEP,
     EV_WAKE,
     EV_DRAIN,
-) = range(13)
+    EV_BID,
+) = range(14)
 EVENT_NAMES = (
     "preempt", "resume", "kill", "fail", "requeue", "node-down", "node-up", "limit", "level", "cap", "sleep", "wake", "drain",
+    "bid",
 )  # fmt: skip
 
 # -- why a compiled run came back
@@ -79,8 +83,10 @@ DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER = range(6)
 STOP_NAMES = ("done", "until", "budget", "stuck", "log full", "timer in the past")
 
 # -- columns of the timeline log
-(TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG) = range(10)
-TL_COLUMNS = 10
+(TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG, TL_TARGET) = (
+    range(11)
+)
+TL_COLUMNS = 11
 
 # -- kinds of node change
 NODES_DRAIN, NODES_DOWN, NODES_UP = range(3)

@@ -28,10 +28,12 @@ class Memory:
     per_job: int = 0
     per_running: int = 0
     per_user: int = 0
+    per_kind: int = 0
 
-    def size(self, *, jobs: int, running: int, users: int) -> int:
+    def size(self, *, jobs: int, running: int, users: int, kinds: int) -> int:
         """Return the number of floats for a given run (at least one)."""
-        return max(1, self.fixed + self.per_job * jobs + self.per_running * running + self.per_user * users)
+        scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
+        return max(1, self.fixed + scaled)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Mechanism:
     ``function(s, arg, param, memory) -> int``. ``compiled`` says whether it is translated to machine code or called as
     plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated end and
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
-    be capped one by one; ``levels`` that some node class have two speeds to switch between.
+    be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
+    a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
+    be all of one class.
     """
 
     name: str
@@ -59,6 +63,9 @@ class Mechanism:
     caps: bool = False
     solo_caps: bool = False
     levels: bool = False
+    kinds: bool = False
+    target: bool = False
+    one_class: bool = False
     file: Path | None = None
 
     def values(self, given: Mapping[str, float]) -> list[float]:

@@ -26,7 +26,9 @@ class Signal:
             raise InputError("signal: there is no value in it")
         if not np.all(np.abs(self.values) <= 1.0):
             worst = int(np.argmax(~(np.abs(self.values) <= 1.0)))
-            raise InputError(f"signal: value {worst} is {self.values[worst]:g}; a regulation signal stays within [-1, 1]")
+            raise InputError(
+                f"signal: value {worst} is {self.values[worst]:g}; a regulation signal stays within [-1, 1]"
+            )
 
     @property
     def end_s(self) -> float:

@@ -46,6 +46,9 @@ class Sizes:
     L: int  # speed levels, most of any node class
     E: int  # envelope steps
     K: int  # node changes
+    Y: int = 1  # kinds of job
+    G: int = 0  # steps of the regulation signal
+    M: int = 0  # bids
     B: int = 20  # width buckets of the backfill index
     D: int = 65536  # rows a log holds before it is emptied
 
@@ -87,6 +90,9 @@ class State(Record):
     start_s: Annotated[_F, Field("1", "s", "time at which the run began")]
     happened: Annotated[_I, Field("1", "bits", "what happened since the last pass")]
     limit_w: Annotated[_F, Field("1", "W", "power limit that admission respects (inf: none)")]
+    target_w: Annotated[_F, Field("1", "W", "power that the regulation signal asks for (NaN: no bid in force)")]
+    mean_w: Annotated[_F, Field("1", "W", "mean power of the bid in force (NaN: none)")]
+    reserve_w: Annotated[_F, Field("1", "W", "reserve of the bid in force")]
     busy_w: Annotated[_F, Field("2", "W", "power of running jobs, and the rounding error of that sum")]
     n_ended: Annotated[_I, Field("1", "", "jobs that have left the system")]
     n_arrived: Annotated[_I, Field("1", "", "rows of the job table that were submitted")]
@@ -144,6 +150,16 @@ class State(Record):
     preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
 
+    # -- kinds of job: what they are and what was promised to them
+    k_nodes: Annotated[_I, Field("Y", "", "nodes of a job of the kind", fixed=True)]
+    k_work_s: Annotated[_F, Field("Y", "s", "its run time, uncapped", fixed=True)]
+    k_draw_w: Annotated[_F, Field("Y", "W", "its power per node, uncapped", fixed=True)]
+    k_floor_w: Annotated[_F, Field("Y", "W", "its power per node at the lowest cap", fixed=True)]
+    k_limit: Annotated[_F, Field("Y", "", "limit of its QoS degradation (inf: none was promised)", fixed=True)]
+    k_share: Annotated[_F, Field("Y", "", "share of its jobs that may reach the limit", fixed=True)]
+    k_weight: Annotated[_F, Field("Y", "", "weight of its queue where nodes are shared by weights", fixed=True)]
+    k_standby: Annotated[_I, Field("Y", "", "1: runs only to fill a power target", fixed=True)]
+
     # -- queue: slots in order, -1 where a job has left
     queue: Annotated[_I, Field("Q", "", "jobs in order; -1 is an empty slot")]
     q_nodes: Annotated[_I, Field("Q", "", "their nodes (an empty slot: more than any machine has)")]
@@ -186,6 +202,7 @@ class State(Record):
     busy: Annotated[_I, Field("P", "", "nodes held by jobs")]
     asleep: Annotated[_I, Field("P", "", "free nodes that sleep")]
     waking: Annotated[_I, Field("P", "", "held nodes of jobs whose nodes leave their sleep")]
+    paused: Annotated[_I, Field("P", "", "held nodes of paused jobs, which idle")]
     down: Annotated[_I, Field("P", "", "nodes out of service")]
     fx_count: Annotated[_I, Field("P", "", "free extents of the class")]
     fx_a: Annotated[_I, Field("N", "", "first node of a free extent", block="free")]
@@ -231,6 +248,7 @@ class State(Record):
     c_draw_w: Annotated[_F, Field("C", "W", "uncapped power per node of its jobs (NaN: they differ)")]
     c_floor_w: Annotated[_F, Field("C", "W", "lowest power per node of its jobs (NaN: they differ)")]
     c_stretch: Annotated[_F, Field("C", "", "run time at floor over run time uncapped (NaN: they differ)")]
+    c_kind: Annotated[_I, Field("C", "", "kind of its jobs (-1: they differ)")]
     c_next_s: Annotated[_F, Field("C", "s", "next end in the class (inf: none)")]
     win: Annotated[_I, Field("W", "", "winner tree over c_next_s")]
     heap_v: Annotated[_F, Field("H", "s", "virtual ends, one heap a class")]
@@ -245,6 +263,14 @@ class State(Record):
     env_s: Annotated[_F, Field("E", "s", "times at which the power limit changes", fixed=True)]
     env_w: Annotated[_F, Field("E", "W", "the limit from then on", fixed=True)]
     env_at: Annotated[_I, Field("1", "", "next envelope step")]
+    signal: Annotated[_F, Field("G", "", "regulation signal, within [-1, 1]", fixed=True)]
+    signal_from_s: Annotated[_F, Field("1", "s", "when its first value begins", fixed=True)]
+    signal_step_s: Annotated[_F, Field("1", "s", "how long each value holds", fixed=True)]
+    signal_at: Annotated[_I, Field("1", "", "next step of the signal")]
+    bid_s: Annotated[_F, Field("M", "s", "times from which bids hold", fixed=True)]
+    bid_mean_w: Annotated[_F, Field("M", "W", "their mean powers (NaN: no bid)", fixed=True)]
+    bid_reserve_w: Annotated[_F, Field("M", "W", "their reserves", fixed=True)]
+    bid_at: Annotated[_I, Field("1", "", "next bid")]
     change_s: Annotated[_F, Field("K", "s", "times of node changes", fixed=True)]
     change_kind: Annotated[_I, Field("K", "", "drain, down or up", fixed=True)]
     change_a: Annotated[_I, Field("K", "", "first node", fixed=True)]
@@ -262,10 +288,15 @@ class State(Record):
     p_cap_w: Annotated[_F, Field("R", "W", "cap per node (inf: the class's)")]
     p_why: Annotated[_I, Field("R", "", "why; see codes.WHY_NAMES")]
     stop_job: Annotated[_I, Field("R", "", "running jobs to preempt before the starts")]
+    stop_holds: Annotated[_I, Field("R", "", "1: pause it on its nodes; 0: give them back and queue it again")]
     n_stop: Annotated[_I, Field("1", "", "how many")]
+    resume_job: Annotated[_I, Field("R", "", "paused jobs to resume before the starts")]
+    n_resume: Annotated[_I, Field("1", "", "how many")]
+    stop_cost_s: Annotated[_F, Field("1", "s", "work that a stop adds to a job", fixed=True)]
     place_a: Annotated[_I, Field("N", "", "extents a place policy picked: first nodes")]
     place_b: Annotated[_I, Field("N", "", "one past their last nodes")]
     want_cap_w: Annotated[_F, Field("C", "W", "wanted cap per node of a rate class (inf: none)")]
+    uncap: Annotated[_I, Field("1", "", "1: select asks that the cap policy set no cap in this pass")]
     want_level: Annotated[_I, Field("P", "", "wanted speed level of a node class")]
     recap_job: Annotated[_I, Field("R", "", "running jobs to be capped alone")]
     recap_w: Annotated[_F, Field("R", "W", "their wanted caps per node")]
@@ -342,8 +373,9 @@ POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.f
 """The one signature of every policy: ``policy(state, arg, param, memory) -> int64``."""
 
 PROPOSALS = frozenset({
-    "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "n_stop",
-    "place_a", "place_b", "want_cap_w", "want_level", "recap_job", "recap_w", "n_recap",
+    "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
+    "resume_job", "n_resume",
+    "place_a", "place_b", "want_cap_w", "uncap", "want_level", "recap_job", "recap_w", "n_recap",
 })  # fmt: skip
 """Fields that a policy may write."""
 
@@ -351,12 +383,12 @@ PROPOSALS = frozenset({
 def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, all zero but for the fields whose *nothing* is another value."""
     nothing = {
-        "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "want_cap_w": np.inf,
+        "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "target_w": np.nan, "mean_w": np.nan, "want_cap_w": np.inf,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
         "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
-        "level_rate": 1.0, "level_busy": 1.0,
+        "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {}
     for names in BLOCKS.values():
@@ -383,7 +415,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, B=s.ix_used.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, D=s.a_time_s.size,
     )  # fmt: skip
 
 

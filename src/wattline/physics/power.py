@@ -35,10 +35,10 @@ def capped_rate(draw_w: float, floor_w: float, stretch: float, cap_w: float) -> 
 
 @kernel
 def idle_system_w(s: State) -> float:
-    """Return the power of all nodes that run no job: idle, asleep and waking."""
+    """Return the power of all nodes that run no job: idle, held by paused jobs, asleep and waking."""
     total = 0.0
     for p in range(s.free.shape[0]):
-        total += (s.free[p] - s.asleep[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking[p] * s.max_w[p]
+        total += (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking[p] * s.max_w[p]
     return total
 
 
@@ -106,3 +106,29 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
     if asleep > 0 and s.sleep_exit_s[p] > 0.0:
         busy_w = max(busy_w, s.max_w[p])
     return s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
+
+
+@kernel
+def lowest_share(s: State, c: int) -> float:
+    """Return the power of a class at its lowest cap over its uncapped power."""
+    return capped_power(s.c_draw_w[c], s.c_floor_w[c], max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c]))
+
+
+@kernel
+def span_w(s: State) -> tuple[float, float]:
+    """Return the system's power if all running jobs had their lowest caps, and if none had a cap."""
+    low_w = idle_system_w(s)
+    high_w = low_w
+    for i in range(s.n_active[0]):
+        c = s.active[i]
+        watts = s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]]
+        high_w += watts
+        low_w += watts * lowest_share(s, c)
+    return low_w, high_w
+
+
+@kernel
+def uncapped_increase_w(s: State, j: int) -> float:
+    """Return by how much the system's power rises if a job starts on idle nodes, uncapped."""
+    p = s.pool[j]
+    return s.nodes[j] * (s.draw_w[j] * s.level_busy[p, s.level[p]] - s.idle_w[p])

@@ -34,6 +34,7 @@ class Steps:
     limit_w: Floats
     rate: Floats
     backlog: Floats
+    target_w: Floats
 
     def __len__(self) -> int:
         return len(self.time_s)

@@ -68,7 +68,7 @@ def pass_time(s: State, t: float) -> None:
             idle_s = (s.free[p] - s.asleep[p]) * dt
             s.node_s[p, 0] += s.busy[p] * dt
             s.node_s[p, 1] += idle_s
-            s.node_j[p, 1] += idle_s * s.idle_w[p]
+            s.node_j[p, 1] += (idle_s + s.paused[p] * dt) * s.idle_w[p]
             if s.option[OPT_SLEEP] == 1:
                 s.node_s[p, 2] += s.asleep[p] * dt
                 s.node_j[p, 2] += s.asleep[p] * dt * s.sleep_w[p]
@@ -195,6 +195,7 @@ def log_timeline(s: State) -> None:
     row[codes.TL_RUNNING] = s.n_running[0]
     row[codes.TL_LIMIT] = s.limit_w[0]
     row[codes.TL_RATE] = s.level_rate[0, s.level[0]]
+    row[codes.TL_TARGET] = s.target_w[0]
     row[codes.TL_BACKLOG] = backlog(s) if s.option[OPT_BACKLOG] == 1 else np.nan
     s.tl_n[0] = n + 1
 
@@ -210,11 +211,13 @@ def logs_full(s: State) -> bool:
 @outlined
 def fruitless(s: State) -> bool:
     """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row."""
-    s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_running[0] == 0 else 0
+    s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_active[0] == 0 else 0
     return (
         s.counter[N_FRUITLESS] > FRUITLESS_TICKS
         and s.n_arrived[0] == s.submit_s.shape[0]
         and s.env_at[0] == s.env_s.shape[0]
+        and s.bid_at[0] == s.bid_s.shape[0]
+        and s.signal_at[0] == s.signal.shape[0]
         and s.change_at[0] == s.change_s.shape[0]
         and s.n_due[0] == 0
     )

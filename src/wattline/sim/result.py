@@ -26,7 +26,7 @@ _BEFORE_ARRIVALS = np.isin(
     np.arange(len(codes.EVENT_NAMES)),
     [codes.EV_KILL, codes.EV_FAIL, codes.EV_REQUEUE, codes.EV_DOWN, codes.EV_UP, codes.EV_DRAIN, codes.EV_LIMIT, codes.EV_SLEEP],
 )  # fmt: skip
-_SLOT_OF_ACTION = np.array([0, 2, 1, 1])
+_SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2])
 _SLOTS = ("select", "cap", "stop")
 
 
@@ -55,7 +55,7 @@ def running_energy_j(s: State) -> Floats:
 
 def _jobs(result: Result, running_j: Floats, placements: Columns) -> Columns:
     s, jobs = result.state, result.jobs
-    held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)
+    held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)  # a pause is no time run
     segment_s = np.where(held, s.now[0] - s.resumed_s, 0.0)
     waking_j = np.where(s.status == codes.WAKING, s.nodes * s.max_w[s.pool] * segment_s, 0.0)
     started = ~np.isnan(s.started_s)
@@ -93,7 +93,7 @@ def _placements(result: Result) -> Columns:
     job, first, count = [logs["px_job"]], [logs["px_first"]], [logs["px_count"]]
     start = [logs["px_from_s"]]
     if result.options.placements:
-        who = np.flatnonzero((s.status == codes.RUNNING) | (s.status == codes.WAKING))
+        who = np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING, codes.PAUSED)))
         x = s.held[who]
         while x.size:
             job.append(who)
@@ -167,6 +167,7 @@ def _timeline(result: Result) -> Columns:
         "idle_nodes": result.cluster.nodes - busy - asleep - down, "asleep_nodes": asleep, "down_nodes": down,
         "queued_jobs": rows[:, codes.TL_QUEUED].astype(np.int64), "running_jobs": rows[:, codes.TL_RUNNING].astype(np.int64),
         "limit_w": rows[:, codes.TL_LIMIT], "rate": rows[:, codes.TL_RATE], "backlog": rows[:, codes.TL_BACKLOG],
+        "target_w": rows[:, codes.TL_TARGET],
     }  # fmt: skip
 
 
@@ -179,6 +180,7 @@ def _untouched(result: Result, start_s: float) -> Floats:
     row[codes.TL_LIMIT] = in_force[-1] if in_force else np.inf
     first = result.cluster.classes[0]
     row[codes.TL_RATE] = first.levels[-1].rate if first.levels else 1.0
+    row[codes.TL_TARGET] = np.nan
     row[codes.TL_BACKLOG] = 0.0 if result.options.backlog else np.nan
     return row
 
@@ -188,7 +190,12 @@ def _decisions(result: Result) -> Columns:
     kind, row = logs["a_kind"], logs["a_job"]
     # the rows of caps and levels carry a class, unless the policy caps single jobs only
     caps_jobs = result.policies.cap.solo_caps and not result.policies.cap.caps
-    of_job = (kind == codes.ACT_START) | (kind == codes.ACT_STOP) | ((kind == codes.ACT_CAP) & caps_jobs)
+    of_job = (
+        (kind == codes.ACT_START)
+        | (kind == codes.ACT_STOP)
+        | (kind == codes.ACT_RESUME)
+        | ((kind == codes.ACT_CAP) & caps_jobs)
+    )
     known = of_job & (row >= 0) & (row < n)
     why = np.clip(logs["a_why"], 0, len(codes.WHY_NAMES) - 1)
     return {

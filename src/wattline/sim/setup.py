@@ -12,7 +12,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
+from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
+from wattline.model.regulation import Bid, Signal
 from wattline.model.state import (
     OPT_BACKLOG,
     OPT_DECISIONS,
@@ -29,6 +31,7 @@ from wattline.model.state import (
     allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
+from wattline.sim.setup_regulation import fill_kinds, fill_regulation, kind_codes
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ class Options:
     tick_s: float = np.inf
     limit_w: Sequence[tuple[float, float]] = ()
     """Power limit as (from time, watts) steps; none means unlimited."""
+    kinds: Sequence[Kind] = ()
+    """Kinds of job and what was promised to them; a job's kind is found by its name."""
+    signal: Signal | None = None
+    bids: Sequence[tuple[float, Bid | None]] = ()
+    """Bids as (from time, bid) steps; with the signal they make the power target."""
+    stop_cost_s: float = 0.0
+    """Work that a stop by a policy adds to a job."""
+    log_rows: int = 65536
+    """Rows a log holds before it is emptied; many small runs at once want fewer."""
     timeline: bool = True
     placements: bool = True
     decisions: bool = True
@@ -66,22 +78,36 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
             raise InputError(
                 f"{m.slot} policy {m.name!r} switches between speeds: give a node class at least two levels"
             )
+        if m.kinds and not options.kinds:
+            raise InputError(f"{m.slot} policy {m.name!r} treats jobs by their kinds: declare them")
+        if m.one_class and len(cluster.classes) > 1:
+            raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
+        if m.target and not (options.bids and options.signal is not None):
+            raise InputError(f"{m.slot} policy {m.name!r} follows a power target: give a regulation signal and a bid")
+        if m.target and not np.isfinite(options.tick_s):
+            raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)
     draw_w, floor_w, stretch = _profiles(jobs, cluster, pool)
-    classes, base_class = _rate_classes(pool, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
+    kind = kind_codes(jobs, options.kinds)
+    classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
     most_running = min(len(jobs), cluster.nodes) + 1
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        D=65536 + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w),
+        Y=max(1, len(options.kinds)), G=0 if options.signal is None else options.signal.values.size, M=len(options.bids),
+        D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + len(options.bids),
     )  # fmt: skip
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
+    s.kind[:] = kind
+    fill_kinds(s, options.kinds)
+    fill_regulation(s, options.signal, options.bids)
+    s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
     _fill_log_room(s)
     _reject(s, jobs, cluster, notes)
@@ -129,16 +155,17 @@ def _profiles(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> tuple[np.nd
 
 
 def _rate_classes(
-    pool: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray, pools: int, *, by_profile: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rate classes as rows (pool, draw, floor, stretch) and every job's class.
+    pool: np.ndarray, kind: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray, pools: int, *,
+    by_profile: bool,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the rate classes as rows (pool, kind, draw, floor, stretch) and every job's class.
 
     Without caps all jobs of a node class move together, whatever they draw.
     """
     if not by_profile:
-        rows = np.column_stack([np.arange(pools, dtype=float), np.full((pools, 3), np.nan)])
+        rows = np.column_stack([np.arange(pools, dtype=float), np.full(pools, -1.0), np.full((pools, 3), np.nan)])
         return rows, pool.astype(np.int64)
-    table = np.column_stack([pool.astype(float), draw_w, floor_w, stretch])
+    table = np.column_stack([pool.astype(float), kind.astype(float), draw_w, floor_w, stretch])
     rows, inverse = np.unique(table, axis=0, return_inverse=True)
     return rows, inverse.reshape(-1).astype(np.int64)
 
@@ -184,8 +211,8 @@ def _fill_nodes(s: State, cluster: Cluster) -> None:
 
 def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, solo: bool) -> None:
     n = len(rows)
-    s.c_pool[:n] = rows[:, 0].astype(np.int64)
-    s.c_draw_w[:n], s.c_floor_w[:n], s.c_stretch[:n] = rows[:, 1], rows[:, 2], rows[:, 3]
+    s.c_pool[:n], s.c_kind[:n] = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    s.c_draw_w[:n], s.c_floor_w[:n], s.c_stretch[:n] = rows[:, 2], rows[:, 3], rows[:, 4]
     members = np.bincount(base_class, minlength=s.c_n.size)
     s.c_heap[:] = np.concatenate([[0], np.cumsum(np.maximum(members, 1))[:-1]])
     if solo:
@@ -243,7 +270,7 @@ def _fill_log_room(s: State) -> None:
     """Note how full each log may be before an instant that fills it the most could overflow it."""
     rows, running = s.a_time_s.size, s.running.size
     s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
-    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + 16)
+    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 

@@ -88,7 +88,9 @@ class Simulation:
         for m in self.policies.slots():
             given = self.policies.params.get(m.slot, {})
             param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
-            memory.append(np.zeros(m.memory.size(jobs=len(self.jobs), running=s.running.size, users=users)))
+            memory.append(
+                np.zeros(m.memory.size(jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size))
+            )
         self.param, self.memory = tuple(param), tuple(memory)
         self.functions = tuple(callable_for(m) for m in self.policies.slots())
 
@@ -108,8 +110,9 @@ class Simulation:
         for handle in self._handles:
             bridge.disconnect(handle)
 
-    def advance(self, max_instants: int) -> int:
+    def advance(self, max_instants: int, *, until_s: float | None = None) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
+        stop_s = self.options.until_s if until_s is None else until_s
         chores = importlib.import_module(f"wattline.control.{self.chores}")  # importing compiles
         run = importlib.import_module("wattline.sim.engine").run
 
@@ -117,7 +120,7 @@ class Simulation:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
         try:
             code = run(
-                self.state, self.wake, *self.functions, getattr(chores, self.chores), self.param, self.memory, float(self.options.until_s),
+                self.state, self.wake, *self.functions, getattr(chores, self.chores), self.param, self.memory, float(stop_s),
                 max_instants,
             )  # fmt: skip
         except Exception as problem:
@@ -146,6 +149,17 @@ class Simulation:
             getattr(s, counter)[0] = 0
         s.a_from[0] = 0
 
+    def forget_logs(self) -> None:
+        """Drop what was logged: the run starts over."""
+        self._chunks = {name: [] for name in _LOGS}
+        self._poisoned = False
+
+    def timeline(self) -> npt.NDArray[np.float64]:
+        """Return the rows of the timeline so far, without copying where the log was never emptied."""
+        now: npt.NDArray[np.float64] = self.state.timeline[: int(self.state.tl_n[0])]
+        earlier = self._chunks["timeline"]
+        return np.concatenate([*earlier, now]) if earlier else now
+
     def run(self, progress: Progress | None = None) -> Result:
         """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated."""
         began = time.perf_counter()
@@ -159,7 +173,7 @@ class Simulation:
                     code = self.advance(slice_instants)
                     if progress is not None:
                         progress(int(self.state.n_ended[0]), len(self.jobs))
-                self._explain(code)
+                self.explain(code)
                 stopped = "until" if code == codes.UNTIL else "done"
             except KeyboardInterrupt:
                 stopped = "interrupted"
@@ -184,7 +198,7 @@ class Simulation:
             logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
         return logs
 
-    def _explain(self, code: int) -> None:
+    def explain(self, code: int) -> None:
         """Raise what a bad end means, naming the policy and the job."""
         s = self.state
         if code == codes.STUCK:

@@ -24,7 +24,7 @@ from wattline.errors import TraceError
 if TYPE_CHECKING:
     import polars as pl
 
-VERSION = 1
+VERSION = 2
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = "manifest.json"
@@ -52,7 +52,7 @@ class Coded(NamedTuple):
 STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
 EVENTS = (
     "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
-    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject",
+    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject", "bid",
 )  # fmt: skip
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
@@ -103,6 +103,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("limit_w", "f64", "W", "power limit in force (inf: none)"),
         Column("rate", "f64", "", "speed of the first node class (1: full)"),
         Column("backlog", "f64", "s", "remaining work of all jobs in the system; null when not tracked", null=True),
+        Column("target_w", "f64", "W", "power that the regulation signal asks for; null without a bid", null=True),
     ),
     "decisions": (
         Column("time_s", "f64", "s", "when"),
@@ -223,7 +224,17 @@ def open_journal(folder: Path) -> Journal:
     return journal
 
 
-MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {}
+def _add_target(journal: Journal) -> Journal:
+    """Bring a journal of version 1 to version 2, which knows power targets."""
+    import polars as pl
+
+    frames = dict(journal.frames)
+    if "timeline" in frames:
+        frames["timeline"] = frames["timeline"].with_columns(pl.lit(None, dtype=pl.Float64).alias("target_w"))
+    return Journal(journal.folder, journal.manifest, frames)
+
+
+MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target}
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
 

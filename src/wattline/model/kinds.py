@@ -1,0 +1,64 @@
+"""Kinds of job: what a job of a kind is, and the service that was promised to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.model.jobs import Floats, JobTable
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of job (an application on a number of nodes).
+
+    QoS degradation of a job is Q = (end - submit - work) / work, where ``work_s`` is its run time uncapped. The promise:
+    at most ``share`` of the jobs reach Q ≥ ``limit``. Without a cap a node draws ``draw_w``; at ``floor_w`` the run time
+    is ``stretch`` times as long, and it grows linearly in between. ``weight`` counts where nodes are shared by weights.
+    A ``standby`` kind was promised nothing: its jobs run only to fill a power target.
+    """
+
+    name: str
+    nodes: int
+    work_s: float
+    draw_w: float
+    floor_w: float
+    stretch: float = 1.0
+    limit: float = float("inf")
+    share: float = 0.10
+    weight: float = 0.0
+    standby: bool = False
+    arrival_per_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        what = f"kind {self.name!r}"
+        if self.nodes < 1:
+            raise InputError(f"{what}: a job needs at least one node, got {self.nodes}")
+        if not (np.isfinite(self.work_s) and self.work_s > 0):
+            raise InputError(f"{what}: the run time must be positive, got {self.work_s:g} s")
+        if not (np.isfinite(self.draw_w) and np.isfinite(self.floor_w) and self.draw_w >= self.floor_w >= 0):
+            raise InputError(f"{what}: need 0 <= lowest power <= power, got {self.floor_w:g} W and {self.draw_w:g} W")
+        if not self.stretch >= 1.0:
+            raise InputError(f"{what}: a cap cannot make a job faster, got a run time factor of {self.stretch:g}")
+        if not self.limit > 0:
+            raise InputError(f"{what}: the limit of its QoS degradation must be above 0, got {self.limit:g}")
+        if not 0 < self.share <= 1:
+            raise InputError(f"{what}: the share of jobs beyond the limit must be in (0, 1], got {self.share:g}")
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise InputError(f"{what}: the weight must not be negative, got {self.weight:g}")
+        if not (np.isfinite(self.arrival_per_s) and self.arrival_per_s >= 0):
+            raise InputError(f"{what}: the arrival rate must not be negative, got {self.arrival_per_s:g} per s")
+
+
+def column(kinds: Sequence[Kind], name: str) -> Floats:
+    """Return one property of all kinds as an array."""
+    return np.array([float(getattr(kind, name)) for kind in kinds])
+
+
+def degradation(jobs: JobTable, end_s: Floats) -> Floats:
+    """Return the QoS degradation of every job, NaN for jobs without an end."""
+    q: Floats = (end_s - jobs.submit_s - jobs.work_s) / jobs.work_s
+    return q

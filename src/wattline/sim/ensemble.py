@@ -1,0 +1,97 @@
+"""Many runs of prepared worlds: lay a state out once, then run it again and again with other bids, weights, parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.model import codes
+from wattline.model.cluster import Cluster
+from wattline.model.jobs import Floats, JobTable
+from wattline.model.regulation import Bid
+from wattline.model.state import FIELDS, State
+from wattline.sim.setup import Options
+from wattline.sim.simulate import Policies, Simulation
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class World:
+    """A prepared run that can be started over; nothing but the bid, the weights and the parameters differs between runs."""
+
+    def __init__(
+        self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options, *, seed: int = 0
+    ) -> None:
+        self.simulation = Simulation(jobs, cluster, policies, options, seed=seed)
+        self._saved = [(array, array.copy()) for array in _changing(self.simulation.state)]
+        self._used = False
+
+    @property
+    def state(self) -> State:
+        """The state that the last run left."""
+        return self.simulation.state
+
+    def start_over(
+        self,
+        *,
+        bid: Bid | None = None,
+        weights: Floats | None = None,
+        params: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        """Put everything back to the beginning; give the bid in force from the start, weights of kinds, parameters by slot."""
+        s = self.state
+        if self._used:
+            for array, saved in self._saved:
+                array[...] = saved
+            for memory in self.simulation.memory:
+                memory[:] = 0.0
+            self.simulation.forget_logs()
+        self._used = True
+        if bid is not None:
+            s.bid_mean_w[:], s.bid_reserve_w[:] = bid.mean_w, bid.reserve_w
+        if weights is not None:
+            s.k_weight[: weights.size] = weights
+        for slot, values in (params or {}).items():
+            self.simulation.param[codes.SLOT_NAMES.index(slot)][: len(values)] = values
+
+    def run_until(self, time_s: float) -> bool:
+        """Simulate up to a time; return False when nothing was left to happen before it."""
+        code = codes.BUDGET
+        while code in (codes.BUDGET, codes.LOG_FULL):
+            code = self.simulation.advance(10_000_000, until_s=time_s)
+        self.simulation.explain(code)
+        return code == codes.UNTIL
+
+    def timeline(self) -> Floats:
+        """Return the rows of the timeline so far (columns ``codes.TL_*``)."""
+        return self.simulation.timeline()
+
+
+def _changing(s: State) -> list[npt.NDArray[Any]]:
+    """Return the arrays that a run changes, interleaved fields as one; logs count from their row counters."""
+    logs = {name for name, (_, field) in FIELDS.items() if field.shape.startswith("D")}
+    found: dict[int, npt.NDArray[Any]] = {}
+    for name, array in s.arrays().items():
+        if FIELDS[name][1].fixed or name in logs or array.size == 0:
+            continue
+        whole = array
+        while isinstance(whole.base, np.ndarray):
+            whole = whole.base
+        found[id(whole)] = whole
+    return list(found.values())
+
+
+def in_threads(function: Callable[[T], R], items: Iterable[T], *, workers: int | None = None) -> list[R]:
+    """Apply a function to all items in threads, in order; compiled runs leave the interpreter free meanwhile."""
+    work = list(items)
+    count = min(len(work), workers or len(os.sched_getaffinity(0)))
+    if count <= 1:
+        return [function(item) for item in work]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(function, work))

@@ -1,0 +1,59 @@
+"""Lay out kinds of job, the regulation signal and the bids in a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wattline.errors import InputError, did_you_mean
+from wattline.model.jobs import Ints, JobTable
+from wattline.model.kinds import Kind
+from wattline.model.regulation import Bid, Signal
+from wattline.model.state import State
+
+
+def kind_codes(jobs: JobTable, kinds: Sequence[Kind]) -> Ints:
+    """Return every job's kind as an index into the declared kinds; without any, as the job table has it."""
+    if not kinds:
+        return jobs.kind
+    names = [kind.name for kind in kinds]
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise InputError(f"kind {min(doubled)!r} is declared twice")
+    if np.any(jobs.kind < 0):
+        j = int(np.argmax(jobs.kind < 0))
+        raise InputError(f"job {jobs.job_id[j]} has no kind; declared are {', '.join(names)}")
+    for code in np.unique(jobs.kind):
+        if jobs.kinds[code] not in names:
+            raise InputError(
+                f"kind {jobs.kinds[code]!r} of the jobs is not declared{did_you_mean(jobs.kinds[code], names)}"
+            )
+    translate = np.array([names.index(name) if name in names else -1 for name in jobs.kinds], dtype=np.int64)
+    codes: Ints = translate[jobs.kind] if len(jobs) else jobs.kind
+    return codes
+
+
+def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:
+    """Write what the kinds are and what was promised to them."""
+    for k, kind in enumerate(kinds):
+        s.k_nodes[k], s.k_work_s[k], s.k_draw_w[k], s.k_floor_w[k] = kind.nodes, kind.work_s, kind.draw_w, kind.floor_w
+        s.k_limit[k], s.k_share[k], s.k_weight[k] = kind.limit, kind.share, kind.weight
+        s.k_standby[k] = int(kind.standby)
+
+
+def fill_regulation(s: State, signal: Signal | None, bids: Sequence[tuple[float, Bid | None]]) -> None:
+    """Write the signal and the bids; the first instant brings those up to date that hold from the start."""
+    if bids and signal is None:
+        raise InputError("a bid needs a regulation signal to follow")
+    if signal is None:
+        return
+    s.signal[:], s.signal_from_s[0], s.signal_step_s[0] = signal.values, signal.start_s, signal.step_s
+    steps = sorted(bids, key=lambda step: step[0])
+    for i, (time_s, bid) in enumerate(steps):
+        s.bid_s[i] = time_s
+        s.bid_mean_w[i], s.bid_reserve_w[i] = (np.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
+    if steps and not signal.covers(steps[0][0], steps[0][0]):
+        raise InputError(
+            f"the bid begins at {steps[0][0]:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"
+        )
