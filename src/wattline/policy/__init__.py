@@ -4,9 +4,10 @@
 slot              mechanisms
 ================  =====================================================================
 order             fcfs, lcfs, shortest, longest, priority, wfp
-select            in-order, first-fit, easy, backfill-by-end, conservative, reselect
+select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
+                  gps, tracking-only, energyqare
 place             lowest
-cap               none, randomized, count-hysteresis, workload-hysteresis
+cap               none, randomized, count-hysteresis, workload-hysteresis, match-target
 ================  =====================================================================
 
 ``wattline policies`` prints the table with parameters, from the code. Learners (estimates) live in ``wattline.learn``.
@@ -24,17 +25,18 @@ __all__ = ["Memory", "builtin", "policy"]
 
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
-    from wattline.policy.cap import count_hysteresis, none, randomized, workload_hysteresis
+    from wattline.policy.cap import count_hysteresis, match_target, none, randomized, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
-    from wattline.policy.select import backfill_by_end, conservative, easy, in_order, reselect
+    from wattline.policy.select import backfill_by_end, conservative, easy, gps, in_order, reselect, track
 
     return [
         keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
         in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
-        reselect.reselect,
+        reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
+        match_target.match_target,
     ]  # fmt: skip
 
 

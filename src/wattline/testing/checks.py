@@ -30,7 +30,8 @@ def simulation(mechanism: Mechanism, world: World, params: Params = None) -> Sim
     """Return a simulation of a world with the mechanism in its slot and plain companions in the others."""
     slots = {slot: find(slot, name) for slot, name in COMPANIONS.items()} | {mechanism.slot: mechanism}
     chosen = Policies(**slots, params={mechanism.slot: params or {}})
-    return Simulation(world.jobs, world.cluster, chosen, world.options, seed=SEED)
+    suited = worlds.suited(world, mechanism)
+    return Simulation(suited.jobs, suited.cluster, chosen, suited.options, seed=SEED)
 
 
 def play(mechanism: Mechanism, world: World, params: Params = None) -> Result:
@@ -102,7 +103,8 @@ def check_proposes_only(mechanism: Mechanism, params: Params = None) -> None:
 def check_legal(mechanism: Mechanism, params: Params = None) -> None:
     """A policy proposes only what the guard accepts: jobs that wait, on nodes that are free, under the limit."""
     watched = watch.wrapped(mechanism, watch.legal(mechanism.slot))
-    for world in (worlds.busy(), worlds.several_classes(), worlds.limited()):
+    several = () if mechanism.one_class else (worlds.several_classes(),)
+    for world in (worlds.busy(), *several, worlds.limited()):
         result = play(watched, world, params)
         if result.state.counter[N_REFUSED]:
             at = int(np.argmax(~np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))))
@@ -142,7 +144,7 @@ def check_no_hidden_state(mechanism: Mechanism, params: Params = None) -> None:
 def check_same_in_plain_python(mechanism: Mechanism, params: Params = None) -> None:
     """The compiled policy and its Python source give the same bytes."""
     twin = watch.in_plain_python(mechanism)
-    for world in (worlds.busy(count=25), worlds.several_classes()):
+    for world in (worlds.busy(count=25), worlds.limited() if mechanism.one_class else worlds.several_classes()):
         _expect_same(play(mechanism, world, params), play(twin, world, params), "compiled and plain Python differ")
 
 
@@ -216,6 +218,8 @@ CHECKS: tuple[Check, ...] = (
 
 def applies(check: Check, mechanism: Mechanism) -> bool:
     """Tell whether a check means anything for a mechanism."""
+    if check is check_node_classes and mechanism.one_class:
+        return False
     return check is not check_same_in_plain_python or mechanism.builtin or mechanism.compiled
 
 

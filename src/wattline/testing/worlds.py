@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
+from wattline.model.kinds import Kind
+from wattline.model.mechanism import Mechanism
+from wattline.model.regulation import Bid, Signal
 from wattline.sim.setup import Options
 
 IDLE_W, MAX_W, MIN_CAP_W = 100.0, 300.0, 150.0
@@ -104,3 +107,26 @@ def several_classes() -> World:
     )
     limit = [(0.0, 7 * IDLE_W + 4 * 200.0)]
     return World(table, Cluster((nodes(4, "cpu"), nodes(3, "gpu"))), Options(limit_w=limit))
+
+
+KINDS = (
+    Kind("narrow", 1, 10.0, MAX_W, MIN_CAP_W, 1.5, limit=3.0, weight=0.6),
+    Kind("wide", 3, 12.0, 220.0, MIN_CAP_W, 1.3, limit=4.0, weight=0.3),
+    Kind("spare", 1, 8.0, 220.0, MIN_CAP_W, 1.3, weight=0.1, standby=True),
+)
+
+
+def suited(world: World, mechanism: Mechanism) -> World:
+    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a control period."""
+    if not (mechanism.kinds or mechanism.target):
+        return world
+    table = world.jobs.with_columns(
+        kind=np.arange(len(world.jobs)) % len(KINDS), kinds=tuple(kind.name for kind in KINDS)
+    )
+    seconds = np.arange(0.0, 4000.0, 4.0)
+    most_w = sum(c.count * c.max_w for c in world.cluster.classes)
+    bid = Bid(0.7 * most_w, 0.35 * most_w)
+    signal = Signal(0.0, 4.0, np.sin(seconds / 23.0) * np.cos(seconds / 7.0))
+    kinds = [replace(kind, nodes=min(kind.nodes, world.cluster.nodes)) for kind in KINDS]
+    options = replace(world.options, tick_s=1.0, kinds=kinds, signal=signal, bids=[(0.0, bid)])
+    return World(table, world.cluster, options)

@@ -1,0 +1,41 @@
+"""Follow a power target with caps: one ratio for all running jobs, and none while the power is below the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import TICK
+from wattline.model.mechanism import Memory, mechanism
+from wattline.model.state import State
+from wattline.physics.power import lowest_share, span_w
+
+M_RATIO = 0
+"""memory: one minus the ratio in force, so that memory begins with *no cap*"""
+
+
+@mechanism(
+    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=1), source="AQA §3.4, eq. for γ"
+)
+def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
+    """One ratio for all caps, so that power meets the target when it would exceed it.
+
+    A job at ratio γ draws floor + γ (draw - floor) on each node; γ is 1 (no caps) while the power without caps stays
+    below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps.
+    """
+    target_w = s.target_w[0]
+    low_w, high_w = span_w(s)
+    ratio = 1.0
+    if high_w > target_w and s.uncap[0] == 0:  # false without a target, which is NaN
+        ratio = max(0.0, (target_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
+    s.uncap[0] = 0
+    if ratio == 1.0 and memory[M_RATIO] == 0.0:
+        return 0
+    memory[M_RATIO] = 1.0 - ratio
+    for c in range(s.want_cap_w.shape[0]):
+        if s.c_draw_w[c] != s.c_draw_w[c]:
+            continue
+        lowest_w = s.c_draw_w[c] * lowest_share(s, c)
+        s.want_cap_w[c] = lowest_w + ratio * (s.c_draw_w[c] - lowest_w) if ratio < 1.0 else np.inf
+    return 1

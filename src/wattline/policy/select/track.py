@@ -1,0 +1,104 @@
+"""The two baselines of demand response: follow the target alone, or leave it when users have waited too long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import FILL, TICK, URGENT
+from wattline.model.compiled import kernel
+from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.state import State
+from wattline.physics.power import headroom_w, span_w, start_increase_w, system_w, uncapped_increase_w
+from wattline.policy.select.kinds import degradation, fill_with_standby
+from wattline.policy.select.proposals import propose
+
+TOLERATED = 0.3
+"""Tracking error that counts as one."""
+
+
+@kernel
+def start_below_target(s: State) -> int:
+    """Propose waiting jobs in order while the power, uncapped, stays below the target; then standby jobs."""
+    _, high_w = span_w(s)
+    room_w = s.target_w[0] - high_w
+    free = s.free[0]
+    limit_w = headroom_w(s)
+    n = 0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j < 0 or s.k_standby[s.kind[j]] == 1 or s.nodes[j] > free:
+            continue
+        increase_w = uncapped_increase_w(s, j)
+        if increase_w > room_w or start_increase_w(s, j, np.inf) > limit_w:
+            break
+        limit_w -= start_increase_w(s, j, np.inf)
+        n = propose(s, n, j, FILL)
+        free -= s.nodes[j]
+        room_w -= increase_w
+    return fill_with_standby(s, n, free, room_w, limit_w)
+
+
+@mechanism("select", "tracking-only", wake=TICK, kinds=True, target=True, one_class=True, source="AQA §4.3 [4]")
+def tracking_only(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Start jobs in the order of their arrival while the power stays below the target, whatever they have waited."""
+    return start_below_target(s) if s.q_len[0] > 0 else 0
+
+
+@kernel
+def relative_degradation(s: State, largest: bool, total: Any, count: Any) -> float:
+    """Return the mean (or largest) over the kinds with jobs present of their mean QoS degradation over its limit."""
+    kinds = s.k_nodes.shape[0]
+    for k in range(kinds):
+        total[k] = 0.0
+        count[k] = 0.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            total[s.kind[j]] += degradation(s, j)
+            count[s.kind[j]] += 1.0
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        total[s.kind[j]] += degradation(s, j)
+        count[s.kind[j]] += 1.0
+    present = 0
+    whole = 0.0
+    for k in range(kinds):
+        if count[k] > 0.0 and s.k_standby[k] == 0:
+            value = total[k] / count[k] / s.k_limit[k]
+            whole = max(whole, value) if largest else whole + value
+            present += 1
+    if largest or present == 0:
+        return whole
+    return whole / present
+
+
+@mechanism(
+    "select", "energyqare", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=2),
+    params={"largest": Param(0.0, "1: act on the kind that suffers most; 0: on the mean over kinds")},
+    source="AQA §4.3 [5]",
+)  # fmt: skip
+def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Follow the target while the tracking error weighs more than what users suffer; otherwise start all that fits, uncapped."""
+    if s.reserve_w[0] > 0.0:
+        kinds = s.k_nodes.shape[0]
+        error = abs(system_w(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
+        if error < relative_degradation(s, param[0] == 1.0, memory[:kinds], memory[kinds : 2 * kinds]):
+            s.uncap[0] = 1
+            return _start_all(s)
+    return start_below_target(s) if s.q_len[0] > 0 else 0
+
+
+@kernel
+def _start_all(s: State) -> int:
+    free = s.free[0]
+    limit_w = headroom_w(s)
+    n = 0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and s.nodes[j] <= free and s.k_standby[s.kind[j]] == 0 and start_increase_w(s, j, np.inf) <= limit_w:
+            limit_w -= start_increase_w(s, j, np.inf)
+            n = propose(s, n, j, URGENT)
+            free -= s.nodes[j]
+    return n
