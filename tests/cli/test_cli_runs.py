@@ -140,16 +140,32 @@ def test_compare_gives_every_run_what_run_gives(wattline: Call, folder: Path) ->
     """A run within a comparison is the same as the run alone, threads or not."""
     wattline("compare", "small.toml", "--set", 'policy.select=["in-order", "easy"]', "--seeds", "2", "--threads", "2")
     wattline("run", "small.toml", "--set", "seed=5", "--set", "policy.select=easy", "--no-report", "--out", "alone")
-    inside = open_journal(folder / "out/small/runs/easy/seed-5")
+    inside = open_journal(folder / "out/small-comparison/runs/easy/seed-5")
     alone = open_journal(folder / "alone")
     assert inside.read("jobs").equals(alone.read("jobs"))
     assert inside.manifest["scenario_sha256"] == alone.manifest["scenario_sha256"]
 
 
 def test_compare_says_when_nothing_is_random(wattline: Call, folder: Path) -> None:
-    """Seeds that change nothing are pointed out."""
-    answer = wattline("compare", "small.toml", "--set", "trace.seed=1", "--seeds", "2")
+    """Seeds that change nothing are pointed out, and one run of each policy is shown, without intervals or certainty."""
+    choice = 'policy.select=["in-order", "easy"]'
+    answer = wattline("compare", "small.toml", "--set", "trace.seed=1", "--set", choice, "--seeds", "3")
     assert "every seed gave the same run" in answer.err
+    assert not set("±▲▼≈") & set(answer.out)
+    assert json.loads((folder / "out/small-comparison/comparison.json").read_text())["comparison"]["runs"] == [1, 1]
+
+
+def test_run_and_compare_do_not_share_a_folder(wattline: Call, folder: Path) -> None:
+    """Single run and comparison of one scenario lie side by side; each says what the other's folder holds."""
+    choice = ("--set", 'policy.select=["in-order", "easy"]')
+    assert wattline("run", "small.toml", "--no-report").code == 0
+    assert wattline("compare", "small.toml", *choice).code == 0
+    into_run = wattline("compare", "small.toml", *choice, "--out", "out/small")
+    into_comparison = wattline("run", "small.toml", "--out", "out/small-comparison")
+    assert "out/small: holds the journal of a single run" in into_run.err
+    assert "out/small-comparison: holds a comparison" in into_comparison.err
+    misspelt = wattline("compare", "small.toml", "--set", 'policy.select=["easy", "esy"]', "--out", "out/small")
+    assert "did you mean 'easy'" in misspelt.err
 
 
 def test_policies_come_from_the_code(wattline: Call) -> None:

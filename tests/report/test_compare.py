@@ -36,6 +36,7 @@ def test_estimate() -> None:
     assert math.isnan(estimate([1.0]).half_width)
     assert estimate([math.nan]).count == 0
     assert not estimate([1.0]).excludes_zero
+    assert (estimate([0.1] * 7).mean, estimate([0.1] * 7).half_width) == (0.1, 0.0)
 
 
 def test_differences_pair_by_seed(labelled: Labelled) -> None:
@@ -68,6 +69,17 @@ def test_single_runs_compare_without_intervals(summary: Summary) -> None:
     row = compare({"a": [summary], "b": [replace(summary, utilization=summary.utilization * 1.1)]}).row("utilization")
     assert math.isnan(row.differences[1].half_width)
     assert change(row, 1) == "+10 %"
+
+
+def test_signs_are_explained_where_they_occur(summary: Summary, labelled: Labelled) -> None:
+    """The lines below a comparison explain the signs that are in it, and no others."""
+    single = printed(comparison_table(compare({"a": [summary], "b": [replace(summary, utilization=0.9)]})))
+    assert "from one run each" in single
+    assert not set("±▲▼≈") & set(single)
+    several = printed(comparison_table(compare(labelled)))
+    assert "± is half" in several
+    assert "▲▼ certain" in several
+    assert "% is" not in printed(comparison_table(compare({"a": [summary]})))
 
 
 def test_what_nobody_has_is_left_out(summary: Summary) -> None:

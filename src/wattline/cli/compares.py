@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wattline.cli.runs import Out, Sets
+from wattline.cli.runs import RESULT, Sets, what_is_in
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
     from wattline.model.mechanism import Mechanism
     from wattline.report.metrics import Summary
-    from wattline.scenario import TraceCache, Variant
+    from wattline.scenario import Document, TraceCache, Variant
 
-RESULT, PAGE = "comparison.json", "comparison.html"
+PAGE = "comparison.html"
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder for all runs (default: out/, the name and -comparison)."),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,7 @@ def compare(
 
 def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None) -> tuple[list[Task], Path]:
     """Return the runs to carry out and the folder for all of it."""
-    from wattline.scenario import read_scenario, variants
+    from wattline.scenario import build_policies, read_scenario, variants
 
     documents = [read_scenario(path, sets) for path in scenarios]
     found: list[tuple[str, Variant]] = []
@@ -92,7 +97,9 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
             f"{scenarios[0]}: nothing to compare: give several scenarios, list policies as in select = "
             '["easy", "in-order"], or ask for several runs with --seeds'
         )
-    folder = out or Path(documents[0].spec.output.folder or f"out/{'-vs-'.join(d.spec.name for d in documents)}"[:120])
+    for _, choice in found:
+        build_policies(choice.document)  # a misspelt policy is said before anything about folders
+    folder = out or _default_folder(documents)
     _check_folder(folder)
     tasks = [
         Task(label, variant, seed, folder / "runs" / _file_name(label) / f"seed-{seed}")
@@ -100,6 +107,12 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
         for seed in range(variant.document.spec.seed, variant.document.spec.seed + seeds)
     ]
     return tasks, folder
+
+
+def _default_folder(documents: Sequence[Document]) -> Path:
+    """Return the folder of a comparison: beside that of a single run of the scenario, never the same."""
+    own = documents[0].spec.output.folder if len(documents) == 1 else None
+    return Path(f"{own or 'out/' + '-vs-'.join(d.spec.name for d in documents)[:100]}-comparison")
 
 
 def _mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
@@ -164,6 +177,9 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     for item in done:
         runs.setdefault(item.task.label, []).append(item.summary)
     _say_notes(done, terminal)
+    if all(_all_the_same(summaries) for summaries in runs.values()) and len(done) > len(runs):
+        terminal.say("nothing in these scenarios is random: every seed gave the same run, so one of each is shown")
+        runs = {label: summaries[:1] for label, summaries in runs.items()}
     if not runs:
         raise typer.Exit(complain("interrupted before the first run was done", INTERRUPTED))
     found = compare_runs(runs)
@@ -185,17 +201,17 @@ def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:
             if note[2] > largest.get(note[:2], ("", "", 0, ""))[2]:
                 largest[note[:2]] = note
     terminal.notes(largest.values())
-    by_label: dict[str, set[str]] = {}
-    for item in done:
-        by_label.setdefault(item.task.label, set()).add(json.dumps(item.summary.to_dict() | {"seed": 0}))
-    if len(done) > len(by_label) and all(len(kinds) == 1 for kinds in by_label.values()):
-        terminal.say("nothing in these scenarios is random: every seed gave the same run")
+
+
+def _all_the_same(summaries: Sequence[Summary]) -> bool:
+    """Tell whether runs differ in nothing but their seed."""
+    return len({json.dumps(summary.to_dict() | {"seed": 0}) for summary in summaries}) == 1
 
 
 def _check_folder(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULT).exists() and not (folder / "runs").is_dir():
         raise ScenarioError(
-            f"{folder}: holds files that are no comparison, so it is not overwritten; give another --out"
+            f"{folder}: holds {what_is_in(folder)}, so no comparison is written there; give another --out"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

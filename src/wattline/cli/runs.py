@@ -26,6 +26,10 @@ Out = Annotated[
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
 
 
+RESULT = "comparison.json"
+"""What a folder is known by that holds a comparison."""
+
+
 class Ties(StrEnum):
     """When a scheduling pass takes place."""
 
@@ -120,7 +124,7 @@ def trace_name(path: Path) -> str:
 
 def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool) -> None:
     """Wire, simulate, write, show."""
-    from wattline.scenario import variants, wire
+    from wattline.scenario import build_policies, variants, wire
 
     choices = variants(document)
     if len(choices) > 1:
@@ -128,6 +132,7 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
             f"{document.source.where(('policy',))}: {len(choices)} combinations of policies are listed; "
             "compare them with wattline compare, or pick one with --set policy.select=…"
         )
+    build_policies(choices[0].document)  # a misspelt policy is said before anything about folders
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
     study = wire(choices[0])
@@ -178,12 +183,21 @@ def check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
     if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder):
-        raise ScenarioError(f"{folder}: holds files that are no journal, so it is not overwritten; give another --out")
+        raise ScenarioError(f"{folder}: holds {what_is_in(folder)}, so it is not overwritten; give another --out")
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ScenarioError(f"{folder}: cannot be written: no permission in {parent}; give another --out")
+
+
+def what_is_in(folder: Path) -> str:
+    """Return in words what a folder holds, for those who wanted to write into it."""
+    from wattline.traces.journal import is_journal
+
+    if is_journal(folder):
+        return "the journal of a single run"
+    return "a comparison" if (folder / RESULT).exists() else "files that are no journal"
 
 
 def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> None:

@@ -136,6 +136,8 @@ def estimate(values: Sequence[float]) -> Estimate:
         return Estimate(0, NAN, NAN)
     if sample.size == 1:
         return Estimate(1, float(sample[0]), NAN)
+    if np.all(sample == sample[0]):  # the spread of equal numbers is 0, not the rounding of their sum
+        return Estimate(int(sample.size), float(sample[0]), 0.0)
     from scipy.special import stdtrit  # scipy.stats would take a second to import
 
     t = float(stdtrit(sample.size - 1, 0.5 + CONFIDENCE / 2))

@@ -71,15 +71,25 @@ def comparison_table(comparison: Comparison) -> Group:
 
     others = range(1, len(comparison.labels))
     chunks = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)] or [others]
-    notes = ["± is half the 95 % Student-t interval of the mean over runs"] if max(comparison.runs) > 1 else []
-    if len(comparison.labels) > 1:
-        notes.append(
-            f"% is the change against {comparison.labels[0]!r}, runs paired by {comparison.paired_by}; "
-            "▲▼ certain at 95 %, ≈ not, otherwise one run only"
-        )
+    notes = _legend(comparison)
     return Group(
         *(_comparison_part(comparison, [0, *chunk]) for chunk in chunks), *(Text(n, style="dim") for n in notes)
     )
+
+
+def _legend(comparison: Comparison) -> list[str]:
+    """Return what the signs of a comparison mean, as far as they occur."""
+    intervals = any(e.half_width > 0 for row in comparison.rows for e in row.estimates)
+    marks = {change(row, i)[:1] for row in comparison.rows for i in range(1, len(comparison.labels))}
+    notes = ["± is half the 95 % Student-t interval of the mean over runs"] if intervals else []
+    if marks - {""}:
+        text = f"% is the change against {comparison.labels[0]!r}"
+        if marks & set("▲▼≈"):
+            text += f", runs paired by {comparison.paired_by}; ▲▼ certain at 95 %, ≈ not"
+        if marks & set("+-"):
+            text += "; without ▲▼≈ from one run only" if marks & set("▲▼≈") else ", from one run each"
+        notes.append(text)
+    return notes
 
 
 def change(row: Row, column: int) -> str:
