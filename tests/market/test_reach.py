@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.errors import InputError
@@ -25,6 +25,7 @@ def test_by_hand() -> None:
     assert found.mean_error == pytest.approx((30.0 + 10.0) / 5 / 50)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(60, 140), st.floats(1, 80), st.floats(0, 100),
     st.floats(100, 200),

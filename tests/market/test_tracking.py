@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -72,6 +73,13 @@ def test_no_reserve_has_no_error() -> None:
         error_steps(*steps((0.0, 1.0)), signal, Bid(1000.0, 0.0), 0.0, 10.0)
 
 
+def test_a_span_of_one_rounding_step_at_the_very_end() -> None:
+    """A span too short to be told from the signal's end has the signal's last value."""
+    signal = Signal(0.0, 0.1, np.array([0.0, 0.0, 1.0]))
+    begin_s = float(np.nextafter(signal.end_s, 0.0))
+    assert tracking(*steps((0.0, 1100.0)), signal, BID, begin_s, signal.end_s).mean_error == 0.0
+
+
 def test_instants_repeated_in_the_timeline_have_no_length() -> None:
     """Of two rows at one instant the later one holds."""
     signal = Signal(0.0, 10.0, np.zeros(1))
@@ -123,7 +131,7 @@ def test_against_fine_sampling(world: tuple[np.ndarray, np.ndarray, Signal, floa
 def test_pieces_fill_the_span(world: tuple[np.ndarray, np.ndarray, Signal, float, float]) -> None:
     """Pieces never run backward, add up to the span, and give the same figures as ``tracking``."""
     times, powers, signal, begin_s, end_s = world
-    if not (signal.covers(begin_s, end_s) and begin_s < end_s):
+    if not (signal.covers(begin_s, end_s) and end_s - begin_s > 1e-9):
         return
     bid = Bid(120.0, 60.0)
     durations, errors = error_steps(times, powers, signal, bid, begin_s, end_s)
@@ -209,3 +217,16 @@ def test_a_signal_may_be_required() -> None:
     require(SIGNAL, 0.0, 10.0)
     with pytest.raises(InputError, match="0 s to 3600 s is asked for; give a longer signal"):
         require(SIGNAL, 0.0, 3600.0)
+
+
+def test_it_is_quick_enough_for_a_search() -> None:
+    """An hour of 5,000 rows and 1,800 values takes far less than a simulated hour (a loose bound; about 0.1 ms)."""
+    random = np.random.default_rng(1)
+    times = np.sort(np.concatenate([np.arange(3600.0), random.uniform(0.0, 3600.0, 1400)]))
+    powers, signal = random.uniform(500.0, 1500.0, times.size), Signal(0.0, 2.0, random.uniform(-1.0, 1.0, 1800))
+    taken = []
+    for _ in range(30):
+        began = time.perf_counter()
+        tracking(times, powers, signal, BID, 0.0, 3600.0)
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 1e-3

@@ -166,8 +166,9 @@ def _rows(time_s: Floats, power_w: Floats, begin_s: float, end_s: float) -> slic
 
 def _signal_steps(signal: Signal, begin_s: float, end_s: float) -> tuple[slice, Floats]:
     """Return which values of the signal hold within the span, and when each begins."""
-    first = int((begin_s - signal.start_s) / signal.step_s)
-    last = min(math.ceil((end_s - signal.start_s) / signal.step_s), signal.values.size) - 1
+    most = signal.values.size - 1
+    first = min(int((begin_s - signal.start_s) / signal.step_s), most)
+    last = max(first, min(math.ceil((end_s - signal.start_s) / signal.step_s) - 1, most))
     # rounding may put an edge that belongs to a border of the span just beside it
     if first < last and signal.start_s + signal.step_s * (first + 1) <= begin_s:
         first += 1
