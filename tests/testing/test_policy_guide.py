@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -89,6 +90,20 @@ def test_tables() -> None:
     assert writable == set(PROPOSALS)
     for check in CHECKS:
         assert f"| `{title(check)}` | {check.__doc__} |" in GUIDE
+
+
+def test_helpers() -> None:
+    """The table of helpers has every helper, with its parameters and in the words of the code."""
+    from wattline.policy import helpers
+
+    found = {name: f for name, f in vars(helpers).items() if getattr(f, "__module__", "") == helpers.__name__}
+    rows = []
+    for name, function in found.items():
+        plain = inspect.unwrap(getattr(function, "py_func", function))
+        meaning = (plain.__doc__ or "").replace("``", "`")
+        rows.append(f"| `{name}({', '.join(inspect.signature(plain).parameters)})` | {meaning} |")
+    assert "propose" in found
+    assert GUIDE.split("<!-- helpers -->\n")[1].split("\n\n")[0].splitlines()[2:] == rows
 
 
 def test_error_line(folder: Path) -> None:
