@@ -41,6 +41,7 @@ def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130
+    assert "stopping, and keeping what is done" in err
     assert err.splitlines()[-1] == "wattline: interrupted; what was simulated so far is in out/small"
     journal = open_journal(folder / "out/small")
     assert journal.manifest["stopped"] == "interrupted"
@@ -62,6 +63,17 @@ def test_compiled_runs_stop_between_slices(folder: Path) -> None:
     assert result.stopped == "interrupted"
     assert 0 < int(result.state.n_ended[0]) < 120_000
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_run_that_is_over_was_not_interrupted(folder: Path) -> None:
+    """Ctrl-C that is seen only when the last job has ended changes nothing; it is acknowledged all the same."""
+    from wattline.scenario import read_scenario, variants, wire
+
+    study = wire(variants(read_scenario("small.toml"))[0])
+    with Terminal().progress("simulating") as report:
+        os.kill(os.getpid(), signal.SIGINT)
+        result = study.simulate(report)
+    assert result.stopped == "done"
 
 
 def test_a_closed_pipe_is_silent(folder: Path) -> None:

@@ -77,6 +77,43 @@ def test_a_replay_with_its_report_does_not_import_plotly(folder: Path) -> None:
     assert '"type":"scatter"' in (folder / "out/small/report.html").read_text(encoding="utf-8")
 
 
+def test_replay_shows_what_the_log_recorded(wattline: Call, folder: Path) -> None:
+    """Waits that the log has stand beside the simulated ones, in the terminal, the report and as JSON; else no row does."""
+    assert "recorded" not in wattline("replay", "small.swf", "--out", "none").out
+    log = (folder / "small.swf").read_text().replace("2 10 -1 ", "2 10 75 ").replace("4 30 -1 ", "4 30 25 ")
+    (folder / "waits.swf").write_text(log)
+    answer = wattline("replay", "waits.swf")
+    assert next(line.split()[2:4] for line in answer.out.splitlines() if line.startswith("recorded wait")) == [
+        "50",
+        "s",
+    ]
+    assert "wait recorded in the log" in (folder / "out/waits/report.html").read_text(encoding="utf-8")
+    again = json.loads(wattline("report", "out/waits", "--json").out)
+    assert again["summary"]["recorded_wait_s"]["count"] == 2
+
+
+def test_jobs_with_a_power_of_their_own_are_counted(wattline: Call, folder: Path) -> None:
+    """What is assumed about power says how many jobs it does not concern."""
+    (folder / "own.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,\n")
+    assert (
+        "300 W busy a node, as nothing else is given; 1 of 2 jobs say"
+        in wattline("replay", "own.csv", "--nodes", "4").err
+    )
+    (folder / "all.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,260\n")
+    assert "busy" not in wattline("replay", "all.csv", "--nodes", "4").err
+
+
+def test_compare_says_which_run_rejected_jobs(wattline: Call, folder: Path) -> None:
+    """What happened to the jobs of one run only is said with its label, and its rejected jobs are in the table."""
+    (folder / "tight.toml").write_text(
+        (folder / "small.toml").read_text().replace("small", "tight") + '[limit]\npower = "2.5 kW"\n'
+    )
+    answer = wattline("compare", "small.toml", "tight.toml", "--set", 'trace={file = "small.swf"}')
+    assert "tight: rejected 1: " in answer.err
+    assert "\ndropped 1: " in "\n" + answer.err
+    assert any(line.split()[:2] == ["jobs", "rejected"] for line in answer.out.splitlines())
+
+
 def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
     """The flags of ``replay`` say what a scenario would: the journal's scenario gives the same run again."""
     answer = wattline("replay", "small.swf", "--nodes", "16", "--cores-per-node", "2", "--select", "in-order", "--estimates", "exact",

@@ -115,5 +115,5 @@ def _timeline(submit: Any, start: Any, end: Any, nodes: Any, work: Any, total: i
         "asleep_nodes": np.zeros(time_s.size), "down_nodes": np.zeros(time_s.size),
         "queued_jobs": steps(submit, one) - steps(start[begun], one[begun]), "running_jobs": running,
         "limit_w": np.full(time_s.size, limit_w), "rate": np.ones(time_s.size),
-        "backlog": steps(submit, np.nan_to_num(work)) - done,
+        "backlog": steps(submit, np.nan_to_num(work)) - done, "target_w": np.full(time_s.size, np.nan),
     }  # fmt: skip

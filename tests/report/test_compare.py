@@ -89,6 +89,24 @@ def test_what_nobody_has_is_left_out(summary: Summary) -> None:
     assert "wait_s.mean" in paths
 
 
+def test_jobs_that_did_not_finish_are_compared(summary: Summary) -> None:
+    """A comparison shows how many jobs each label finished, rejected and left unfinished, before anything else."""
+    fewer = replace(summary, jobs=replace(summary.jobs, finished=590, rejected=7, unfinished=3))
+    rows = compare({"a": [summary], "b": [fewer]}).rows
+    shown = [(row.metric.title, *(e.mean for e in row.estimates)) for row in rows[:3]]
+    assert shown == [("jobs finished", 600, 590), ("jobs rejected", 0, 7), ("jobs unfinished", 0, 3)]
+
+
+def test_a_run_cut_short_says_so(summary: Summary) -> None:
+    """The table of a run that was interrupted or told to stop says so, and how many jobs were left."""
+    cut = replace(summary, stopped="interrupted", jobs=replace(summary.jobs, unfinished=12))
+    text = printed(summary_table(cut))
+    assert "interrupted after" in text
+    assert "12 jobs had not ended" in text
+    assert "stopped when it was told to" in printed(summary_table(replace(summary, stopped="until")))
+    assert "not the end" not in printed(summary_table(summary))
+
+
 def test_nothing_to_compare() -> None:
     """A comparison of nothing is refused."""
     with pytest.raises(InputError, match="nothing to compare"):

@@ -153,7 +153,7 @@ def test_stopped_runs_say_so(tmp_path: Path, out: Path) -> None:
     }
     journal = write_synthetic(tmp_path / "j", **run, run_end_s=9.0, manifest={"stopped": "interrupted"})
     write_report(journal, out)
-    assert "did not reach its end: interrupted" in own_text(out)
+    assert "did not reach its end: interrupted after 9 s; 2 jobs had not ended" in own_text(out)
     assert "2 jobs had not ended" in own_text(out)
 
 

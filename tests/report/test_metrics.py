@@ -131,6 +131,27 @@ def test_above_the_limit(tiny: Summary) -> None:
     assert tiny.power.worst_above_w == pytest.approx(200)
 
 
+def test_a_falling_limit_is_no_breach(tmp_path: Path) -> None:
+    """Power above a limit that fell is not held against the run; power that rose above it is."""
+    from wattline.report.tables import limit_words
+
+    frames, manifest = frames_of(**(TINY | {"limit_w": 1500.0}))
+    time_s = frames["timeline"]["time_s"]
+    for since_s, rises, words in ((100, 1, "0.8–1.5 kW; above it 25 % of the time"), (150, 0, "never above it")):
+        limited = frames["timeline"] | {"limit_w": np.where(time_s >= since_s, 800.0, 1500.0)}
+        write_journal(tmp_path / f"{since_s}", frames | {"timeline": limited}, manifest)
+        summary = summarize(open_journal(tmp_path / f"{since_s}"))
+        assert summary.power.rises_above_limit == rises
+        assert limit_words(summary).endswith(words)
+    fallen = frames["timeline"] | {"limit_w": np.where(time_s >= 10, 500.0, 1500.0)}
+    keep = fallen["time_s"] < 100
+    frames["timeline"] = {name: column[keep] for name, column in fallen.items()}
+    write_journal(tmp_path / "fallen", frames, manifest | {"end_s": 100.0})
+    summary = summarize(open_journal(tmp_path / "fallen"))
+    assert summary.power.rises_above_limit == 0
+    assert limit_words(summary) == "0.5–1.5 kW; above it 90 % of the time, while jobs started before a step finished"
+
+
 def test_users_and_kinds(tiny: Summary) -> None:
     """Tables by user and kind hold all jobs, the largest energy first, and their energies add up."""
     users = {row.name: row for row in tiny.users}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wattline.report.reduce import ecdf, envelope, raster
 
-STEPS = st.lists(st.tuples(st.floats(0, 50), st.floats(-1e3, 1e3)), min_size=1, max_size=60)
+STEPS = st.lists(st.tuples(st.floats(0, 50).map(lambda s: round(s, 6)), st.floats(-1e3, 1e3)), min_size=1, max_size=60)
 
 
 def brute_force_cells(rows: list[tuple[float, float, int, int]], times: np.ndarray, nodes: np.ndarray) -> np.ndarray:

@@ -31,6 +31,10 @@ Out = Annotated[
 ]
 
 
+Note = tuple[str, str, int, str]
+"""What was done to jobs, why, to how many, and to which for example."""
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """One run of a comparison."""
@@ -47,7 +51,7 @@ class Done:
 
     task: Task
     summary: Summary
-    notes: tuple[tuple[str, str, int, str], ...]
+    notes: tuple[Note, ...]
     stopped: str
 
 
@@ -194,13 +198,21 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
 
 
 def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:
-    """Say each remark about traces once, with the largest count, however many runs made it."""
-    largest: dict[tuple[str, str], tuple[str, str, int, str]] = {}
+    """Say each remark once, with the largest count of its runs; what does not hold for all labels is said by label."""
+    largest: dict[tuple[str, str], dict[str, Note]] = {}
     for item in done:
         for note in item.notes:
-            if note[2] > largest.get(note[:2], ("", "", 0, ""))[2]:
-                largest[note[:2]] = note
-    terminal.notes(largest.values())
+            by_label = largest.setdefault(note[:2], {})
+            if note[2] > by_label.get(item.task.label, ("", "", 0, ""))[2]:
+                by_label[item.task.label] = note
+    labels = {item.task.label for item in done}
+    for by_label in largest.values():
+        notes = list(by_label.values())
+        if set(by_label) == labels and len({note[2] for note in notes}) == 1:
+            terminal.notes(notes[:1])
+        else:
+            for label, note in by_label.items():
+                terminal.notes([note], label)
 
 
 def _all_the_same(summaries: Sequence[Summary]) -> bool:

@@ -207,7 +207,8 @@ def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> No
     if not cluster.class_ and cluster.nodes is None:
         terminal.say(f"nodes: {study.cluster.nodes:,}, as the trace's header says")
     if not cluster.class_ and not {"idle", "max", "levels"} & cluster.model_fields_set:
-        first = study.cluster.classes[0]
-        terminal.say(
-            f"power: {show_power(first.idle_w)} idle and {show_power(first.max_w)} busy a node, as nothing else is given"
-        )
+        first, jobs = study.cluster.classes[0], study.trace.jobs
+        known = int((jobs.draw_w == jobs.draw_w).sum())
+        busy = f" and {show_power(first.max_w)} busy" if known < len(jobs) else ""
+        own = f"; {known:,} of {len(jobs):,} jobs say what they draw themselves" if known else ""
+        terminal.say(f"power: {show_power(first.idle_w)} idle{busy} a node, as nothing else is given{own}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import signal
 import sys
 import threading
@@ -68,10 +69,12 @@ class Terminal:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
-    def notes(self, notes: Iterable[tuple[str, str, int, str]]) -> None:
-        """Say what was dropped, repaired, rejected or kept on purpose: count, reason, example."""
+    def notes(self, notes: Iterable[tuple[str, str, int, str]], label: str = "") -> None:
+        """Say what was dropped, repaired, rejected or kept on purpose: count, reason, an example cut to the width."""
         for action, reason, count, example in notes:
-            self.say(f"{action} {count:,}: {reason}" + (f"\n  e.g. {example}" if example else ""))
+            self.say(f"{label + ': ' if label else ''}{action} {count:,}: {reason}")
+            if example:
+                self.say(f"  e.g. {example if len(example) <= WIDTH - 7 else example[: WIDTH - 8] + '…'}")
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
         """Compile what a run needs if this machine never did, after saying so."""
@@ -87,11 +90,11 @@ class Terminal:
         Where the callback may come rarely (plain-Python policies are slow), an impatient one leaves Ctrl-C as it is.
         """
         meter = _Meter(what, shown=not self.quiet)
-        with _interrupts(patient=patient) as pressed:
+        with _interrupts(patient=patient, said=not self.quiet) as pressed:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
-                if pressed.is_set():
+                if pressed.is_set() and done < total:  # a run that is over was not interrupted
                     raise KeyboardInterrupt
 
             try:
@@ -137,10 +140,10 @@ class _Meter:
 
 
 @contextmanager
-def _interrupts(*, patient: bool) -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a flag; a second one interrupts at once."""
+def _interrupts(*, patient: bool, said: bool) -> Iterator[threading.Event]:
+    """Answer the first Ctrl-C and turn it into a flag, or interrupt if not patient; a second one interrupts at once."""
     pressed = threading.Event()
-    if not patient or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield pressed
         return
 
@@ -148,6 +151,12 @@ def _interrupts(*, patient: bool) -> Iterator[threading.Event]:
         if pressed.is_set():
             signal.default_int_handler(number, frame)
         pressed.set()
+        if said:
+            os.write(
+                2, b"\nstopping, and keeping what is done (Ctrl-C again to quit at once) ...\n"
+            )  # safe in a handler
+        if not patient:
+            signal.default_int_handler(number, frame)
 
     before = signal.signal(signal.SIGINT, handle)
     try:

@@ -26,6 +26,11 @@ class Metric(NamedTuple):
 
 
 METRICS: tuple[Metric, ...] = (
+    Metric("jobs.finished", "jobs finished", "jobs", "higher"),
+    Metric("jobs.rejected", "jobs rejected", "jobs"),
+    Metric("jobs.unfinished", "jobs unfinished", "jobs"),
+    Metric("jobs.killed", "jobs killed", "jobs"),
+    Metric("jobs.failed", "jobs failed", "jobs"),
     Metric("wait_s.mean", "wait, mean", "s"),
     Metric("wait_s.median", "wait, median", "s"),
     Metric("wait_s.p95", "wait, p95", "s"),
@@ -45,8 +50,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("power.mean_w", "power, mean", "W"),
     Metric("power.peak_w", "power, peak", "W"),
     Metric("power.above_limit_share", "time above the limit", "share"),
-    Metric("jobs.unfinished", "jobs unfinished", "jobs"),
-    Metric("jobs.killed", "jobs killed", "jobs"),
     Metric("jobs.preemptions", "preemptions", ""),
 )
 

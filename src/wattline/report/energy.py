@@ -36,13 +36,19 @@ class Energy:
 
 @dataclass(frozen=True)
 class Power:
-    """Power over time, and how it kept to the limit where there was one (``limited_s`` seconds of the run)."""
+    """Power over time, and how it kept to the limit where there was one (``limited_s`` seconds of the run).
+
+    Power may be above a limit because the limit fell: running jobs go on. ``rises_above_limit`` counts the instants at
+    which power *rose* to where it was above the limit, which is what a limit forbids.
+    """
 
     watts: TimeDistribution
     mean_w: float
     peak_w: float
     limited_s: float
     lowest_limit_w: float
+    highest_limit_w: float
+    rises_above_limit: int
     above_limit_s: float
     above_limit_j: float
     above_limit_share: float
@@ -99,11 +105,21 @@ def count_power(steps: Steps) -> Power:
         peak_w=watts.max,
         limited_s=limited_s,
         lowest_limit_w=float(limit_w.min()) if limit_w.size else NAN,
+        highest_limit_w=float(limit_w.max()) if limit_w.size else NAN,
+        rises_above_limit=_rises(steps),
         above_limit_s=above_s,
         above_limit_j=float(over_w @ duration_s),
         above_limit_share=above_s / limited_s if limited_s else NAN,
         worst_above_w=float(over_w.max()) if over_w.size else NAN,
     )
+
+
+def _rises(steps: Steps) -> int:
+    """Return at how many instants power rose and was above the limit then."""
+    held = steps.duration_s > 0
+    power_w, limit_w = steps.power_w[held], steps.limit_w[held]
+    before_w = np.concatenate([[0.0], power_w[:-1]])
+    return int(np.sum((power_w > limit_w * (1 + LIMIT_SLACK)) & (power_w > before_w * (1 + LIMIT_SLACK))))
 
 
 def count_classes(run: Run) -> tuple[ClassRow, ...]:

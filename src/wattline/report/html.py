@@ -32,7 +32,7 @@ from wattline.report.sections import (
     size_table,
 )  # fmt: skip
 from wattline.report.show import MISSING, number, plural, scale_of, show, show_interval
-from wattline.report.tables import change, energy_parts
+from wattline.report.tables import change, energy_parts, limit_words, stopped_words
 from wattline.traces.journal import REPORT, Journal
 
 
@@ -95,10 +95,8 @@ def _header(run: Run, summary: Summary) -> str:
         f"{n} {manifest[n]}" for n in ("wattline", "python", "numba", "numpy", "polars") if manifest.get(n)
     )
     policies = ", ".join(f"{slot} {name}" for slot, name in summary.policies.items())
-    stopped = manifest.get("stopped") or "done"
-    warning = (
-        "" if stopped == "done" else f'<p class="sub warn">The run did not reach its end: {escape(str(stopped))}.</p>'
-    )
+    stopped = stopped_words(summary)
+    warning = f'<p class="sub warn">The run did not reach its end: {escape(stopped)}.</p>' if stopped else ""
     items = [
         ("policies", policies), ("ties", manifest.get("ties")), ("seed", summary.seed),
         ("cluster", f"{cluster.get('name') or 'cluster'}, {plural(summary.nodes, 'node')}"),
@@ -118,15 +116,7 @@ def _cards(summary: Summary) -> str:
     lost = ", ".join(
         f"{getattr(jobs, n):,} {n}" for n in ("killed", "failed", "rejected", "unfinished") if getattr(jobs, n)
     )
-    if power.limited_s:
-        over = (
-            f"above it {show(power.above_limit_share, 'share')} of the time"
-            if power.above_limit_s
-            else "never above it"
-        )
-        limit = f"limit {show(power.lowest_limit_w, 'W')}, {over}"
-    else:
-        limit = f"mean {show(power.mean_w, 'W')}, no limit"
+    limit = f"limit {limit_words(summary)}" if power.limited_s else f"mean {show(power.mean_w, 'W')}, no limit"
     cards = (
         card("jobs finished", f"{jobs.finished:,}", lost or ("all of them" if jobs.total else "there were none")),
         card("mean wait", show(summary.wait_s.mean, "s"), f"95 % within {show(summary.wait_s.p95, 's')}"),
@@ -134,7 +124,7 @@ def _cards(summary: Summary) -> str:
         card("utilization", show(summary.utilization, "share"),
              f"{show(summary.utilization_submitting, 'share')} while submitting"),
         card("energy", show(energy.total_j, "J"), energy_parts(summary)),
-        card("peak power", show(power.peak_w, "W"), limit, bad=power.above_limit_s > 0),
+        card("peak power", show(power.peak_w, "W"), limit, bad=power.rises_above_limit > 0),
         card("makespan", show(summary.span.makespan_s, "s"), show(summary.throughput_per_h, "jobs/h")),
         card("queue length", number(summary.queued_jobs.mean), f"mean over time, at most {number(summary.queued_jobs.max)}"),
     )  # fmt: skip
@@ -146,7 +136,7 @@ def _trace_notes(manifest: Mapping[str, Any]) -> str:
     if not notes:
         return ""
     rows = [(n.get("action", ""), f"{n.get('count', 0):,}", n.get("reason", ""), n.get("example", "")) for n in notes]
-    return "<h2>What the trace reader changed</h2>" + table(("", "records", "why", "example"), rows, text=(2, 3))
+    return "<h2>What to know about the jobs</h2>" + table(("", "records", "why", "example"), rows, text=(2, 3))
 
 
 def _add_time(page: Page, run: Run, journal: Journal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
@@ -51,7 +51,8 @@ class Summary:
     """All numbers of one run; ``to_dict`` is JSON-able, ``value("wait_s.mean")`` finds one by its path.
 
     Waits are over jobs that started; response and slowdowns over jobs that ended; ``waking_s`` is the part of the run time
-    in which nodes woke, over jobs that were given sleeping ones. ``utilization`` is busy over available
+    in which nodes woke, over jobs that were given sleeping ones; ``recorded_wait_s`` is what the log says its own machine
+    made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
     node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
     """
 
@@ -61,7 +62,9 @@ class Summary:
     nodes: int
     jobs: JobCounts
     span: Span
+    stopped: str
     wait_s: Distribution
+    recorded_wait_s: Distribution
     response_s: Distribution
     runtime_s: Distribution
     waking_s: Distribution
@@ -116,6 +119,8 @@ def summarize_run(run: Run) -> Summary:
         nodes=run.nodes,
         jobs=counts,
         span=span,
+        stopped=str(run.manifest.get("stopped") or "done"),
+        recorded_wait_s=_recorded(run.manifest),
         **by_job,
         runtime_s=describe(run.ended["runtime_s"].to_numpy()),
         waking_s=describe(run.waking_s),
@@ -166,6 +171,13 @@ def _utilization(run: Run, start_s: float, end_s: float) -> float:
     seconds = run.steps.within(start_s, end_s)
     available = float(run.steps.available_nodes @ seconds)
     return float(run.steps.busy_nodes @ seconds) / available if available > 0 else NAN
+
+
+def _recorded(manifest: Mapping[str, Any]) -> Distribution:
+    """Return the waits that the log itself recorded, if the journal says so."""
+    told = (manifest.get("trace") or {}).get("recorded_wait_s") or {}
+    known = {f.name: told[f.name] for f in fields(Distribution) if told.get(f.name) is not None}
+    return Distribution(**known)
 
 
 def _number(value: object) -> float:

@@ -21,7 +21,9 @@ _SAMPLE = ("count", "mean", "median", "p90", "p95", "p99", "max")
 def distribution_table(summary: Summary) -> str:
     """Return wait, response, run time and slowdowns with their percentiles."""
     named = (
-        ("wait", summary.wait_s, "s"), ("response", summary.response_s, "s"), ("run time", summary.runtime_s, "s"),
+        ("wait", summary.wait_s, "s"),
+        *((("wait recorded in the log", summary.recorded_wait_s, "s"),) if summary.recorded_wait_s.count else ()),
+        ("response", summary.response_s, "s"), ("run time", summary.runtime_s, "s"),
         *((("of it, nodes woke", summary.waking_s, "s"),) if summary.waking_s.count else ()),
         ("slowdown", summary.slowdown, ""), ("bounded slowdown", summary.bounded_slowdown, ""),
     )  # fmt: skip

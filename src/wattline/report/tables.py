@@ -46,15 +46,35 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         ("power", f"{show(power.mean_w, 'W')} on average, {show(power.peak_w, 'W')} at most"),
     ]
     if power.limited_s:
-        above = (
-            f"above it {show(power.above_limit_share, 'share')} of the time"
-            if power.above_limit_s
-            else "never above it"
-        )
-        rows.append(("power limit", f"{show(power.lowest_limit_w, 'W')} at its lowest; {above}"))
+        rows.append(("power limit", limit_words(summary)))
+    if stopped := stopped_words(summary):
+        rows.append(("not the end", stopped))
     if jobs.preemptions or jobs.restarts:
-        rows.append(("interrupted", f"{jobs.preemptions:,} preemptions, {jobs.restarts:,} restarts"))
+        rows.append(("stopped jobs", f"{jobs.preemptions:,} preemptions, {jobs.restarts:,} restarts"))
     return rows
+
+
+def stopped_words(summary: Summary) -> str:
+    """Return why and when a run stopped before its end ("" if it did not)."""
+    if summary.stopped == "done":
+        return ""
+    why = {"until": "stopped when it was told to"}.get(summary.stopped, summary.stopped)
+    after = f"{why} after {show(summary.span.duration_s, 's')}"
+    return after + (f"; {summary.jobs.unfinished:,} jobs had not ended" if summary.jobs.unfinished else "")
+
+
+def limit_words(summary: Summary) -> str:
+    """Return the limit of a run and how power kept to it; what an earlier start draws under a later limit is no breach."""
+    power = summary.power
+    scale = scale_of([power.highest_limit_w], "W")
+    low, high = (number(watts / scale.factor) for watts in (power.lowest_limit_w, power.highest_limit_w))
+    limit = f"{low}{'' if low == high else '–' + high} {scale.unit}"
+    part = power.limited_s / summary.span.duration_s
+    when = "" if part > 0.9995 else f" in {show(part, 'share')} of the time"
+    if not power.above_limit_s:
+        return f"{limit}{when}; never above it"
+    above = f"{limit}{when}; above it {show(power.above_limit_share, 'share')} of {'that' if when else 'the'} time"
+    return above if power.rises_above_limit else f"{above}, while jobs started before a step finished"
 
 
 def energy_parts(summary: Summary) -> str:
@@ -167,6 +187,7 @@ def _distributions(summary: Summary) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     named = (
         ("wait", "s"),
+        ("recorded wait", "s"),
         ("response", "s"),
         ("runtime", "s"),
         ("waking", "s"),
@@ -175,7 +196,7 @@ def _distributions(summary: Summary) -> Table:
     )
     for title, unit in named:
         found: Distribution = getattr(summary, title.replace(" ", "_") + ("_s" if unit else ""))
-        if title == "waking" and not found.count:
+        if title in ("recorded wait", "waking") and not found.count:
             continue
         values = (found.mean, found.median, found.p90, found.p95, found.p99, found.max)
         table.add_row(title, *(compact(value, unit) for value in values))

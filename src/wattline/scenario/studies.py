@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wattline.errors import InputError, ScenarioError
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
@@ -58,6 +60,7 @@ class Study:
 
     def write(self, result: Result, folder: Path) -> None:
         """Write the journal of a run of this study."""
+        from wattline.report.statistics import describe
         from wattline.sim.result import frames, manifest
         from wattline.traces.journal import write_journal
 
@@ -65,6 +68,9 @@ class Study:
             result, name=self.name, source=self.trace.source, notes=[asdict(note) for note in self.trace.notes],
             scenario=self.scenario, scenario_sha256=self.scenario_sha256, trace_sha256=self.trace_sha256,
         )  # fmt: skip
+        recorded_s = self.trace.jobs.recorded_wait_s
+        if not np.isnan(recorded_s).all():
+            about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
         write_journal(folder, frames(result), about)
 
 
