@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattline.report.run import Run, Steps
-from wattline.report.statistics import NAN, TimeDistribution, describe_steps
+from wattline.report.statistics import NAN, TimeDistribution, describe_steps, integral
 
 J_PER_KWH = 3.6e6
 
@@ -75,7 +75,7 @@ class ClassRow:
 
 def count_energy(run: Run) -> Energy:
     """Sum up the energy of a run."""
-    total_j = float(run.steps.power_w @ run.steps.duration_s)
+    total_j = integral(run.steps.power_w, run.steps.duration_s)
     part = {name: float(run.classes[f"{name}_energy_j"].sum()) for name in ("busy", "idle", "sleep", "boot")}
     ended = run.ended.height
     return Energy(
@@ -108,7 +108,7 @@ def count_power(steps: Steps) -> Power:
         highest_limit_w=float(limit_w.max()) if limit_w.size else NAN,
         rises_above_limit=_rises(steps),
         above_limit_s=above_s,
-        above_limit_j=float(over_w @ duration_s),
+        above_limit_j=integral(over_w, duration_s),
         above_limit_share=above_s / limited_s if limited_s else NAN,
         worst_above_w=float(over_w.max()) if over_w.size else NAN,
     )

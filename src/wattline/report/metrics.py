@@ -11,7 +11,7 @@ from wattline.report.energy import ClassRow, Energy, Power, count_classes, count
 from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
 from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
-from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps
+from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps, integral
 from wattline.traces.journal import STATUSES, Journal
 
 PER_JOB = ("wait_s", "response_s", "slowdown", "bounded_slowdown")
@@ -169,8 +169,8 @@ def _utilization(run: Run, start_s: float, end_s: float) -> float:
     if math.isnan(start_s) or math.isnan(end_s):
         return NAN
     seconds = run.steps.within(start_s, end_s)
-    available = float(run.steps.available_nodes @ seconds)
-    return float(run.steps.busy_nodes @ seconds) / available if available > 0 else NAN
+    available = integral(run.steps.available_nodes, seconds)
+    return integral(run.steps.busy_nodes, seconds) / available if available > 0 else NAN
 
 
 def _recorded(manifest: Mapping[str, Any]) -> Distribution:

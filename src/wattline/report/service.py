@@ -13,7 +13,7 @@ import numpy as np
 
 from wattline.model.jobs import Floats
 from wattline.report.run import Run, Steps
-from wattline.report.statistics import Distribution, TimeDistribution, describe, describe_steps
+from wattline.report.statistics import Distribution, TimeDistribution, describe, describe_steps, integral
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,7 @@ def service_measures(run: Run) -> ServiceMeasures:
         potential_load=describe_steps(potential, seconds),
         effective_load=describe_steps(effective, seconds),
         job_wasting=describe_steps(wasting, seconds),
-        job_wasted=float(wasting @ seconds),
+        job_wasted=integral(wasting, seconds),
         energy_consumption_w=describe_steps(steps.power_w, seconds),
         customers=describe_steps(steps.queued_jobs + steps.running_jobs, seconds),
         queue=describe_steps(steps.queued_jobs, seconds),
@@ -106,7 +106,7 @@ def _workload_mean(run: Run) -> float:
     served = steps.busy_nodes if run.manifest.get("backlog") == "node-weighted" else steps.running_jobs
     level, seconds = steps.backlog[known], steps.duration_s[known]
     fallen = np.minimum((steps.rate * served)[known] * seconds, level)
-    return float((level - 0.5 * fallen) @ seconds) / float(seconds.sum())
+    return integral(level - 0.5 * fallen, seconds) / float(seconds.sum())
 
 
 def _rate_shares(steps: Steps) -> dict[str, float]:
