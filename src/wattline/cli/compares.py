@@ -7,7 +7,6 @@ import os
 import re
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +18,8 @@ from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from wattline.model.mechanism import Mechanism
     from wattline.report.metrics import Summary
     from wattline.scenario import Document, TraceCache, Variant
@@ -129,6 +130,8 @@ def _mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
 
 def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[Done]:
     """Run all tasks in threads (compiled code releases the interpreter); after Ctrl-C return those that are done."""
+    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
     import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
     from wattline.scenario import TraceCache
 
@@ -190,7 +193,8 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
     result = {"comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done]}
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    terminal.show(comparison_table(found))
+    if terminal.for_people:
+        terminal.show(comparison_table(found))
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
     terminal.data(result)
     if len(done) < planned:

@@ -71,7 +71,8 @@ def report(
     loaded = load(opened)
     summary = summarize_run(loaded)
     page = report_page(loaded, summary, opened).write(out or journal / REPORT)
-    terminal.show(summary_table(summary))
+    if terminal.for_people:
+        terminal.show(summary_table(summary))
     terminal.line(f"\nreport   {page}")
     terminal.data({"journal": str(journal), "report": str(page), "summary": summary.to_dict()})
 

@@ -162,14 +162,16 @@ def finish(study: Study, result: Result, folder: Path, terminal: Terminal, *, re
     loaded = load(journal)
     summary = summarize_run(loaded)
     page = report_page(loaded, summary, journal).write(folder / REPORT) if report else None
-    terminal.show(summary_table(summary))
+    if terminal.for_people:
+        terminal.show(summary_table(summary))
     terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
-    notes = [n.__dict__ for n in study.trace.notes]
-    notes += [dict(zip(("action", "reason", "count", "example"), n, strict=True)) for n in result.notes]
-    terminal.data({
-        "journal": str(folder), "report": str(page) if page else None, "stopped": result.stopped, "wall_s": result.wall_s,
-        "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
-    })  # fmt: skip
+    if terminal.as_json:
+        notes = [n.__dict__ for n in study.trace.notes]
+        notes += [dict(zip(("action", "reason", "count", "example"), n, strict=True)) for n in result.notes]
+        terminal.data({
+            "journal": str(folder), "report": str(page) if page else None, "stopped": result.stopped, "wall_s": result.wall_s,
+            "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
+        })  # fmt: skip
     if result.stopped == "interrupted":
         from wattline.cli import INTERRUPTED, complain
 

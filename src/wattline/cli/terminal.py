@@ -45,9 +45,14 @@ class Terminal:
     as_json: bool = False
     quiet: bool = False
 
+    @property
+    def for_people(self) -> bool:
+        """Whether tables are printed at all; without, making them would only load what draws them."""
+        return not self.as_json and not self.quiet
+
     def show(self, *renderables: Any) -> None:
         """Print tables and text for people."""
-        if self.as_json or self.quiet:
+        if not self.for_people:
             return
         console = _console()
         for item in renderables:
@@ -55,7 +60,7 @@ class Terminal:
 
     def line(self, text: str) -> None:
         """Print one line for people, never wrapped: paths stay whole."""
-        if not self.as_json and not self.quiet:
+        if self.for_people:
             sys.stdout.write(f"{text}\n")
 
     def data(self, value: Any) -> None:
