@@ -13,14 +13,28 @@ MISTAKES = {
     "no such scenario": (["run", "nope.toml"], "nope.toml: no such scenario file"),
     "a folder as scenario": (["run", "."], "is a folder"),
     "wrong flag": (["replay", "small.swf", "--nodez", "3"], "--nodez"),
-    "text for a number": (["replay", "small.swf", "--nodes", "many"], "--nodes"),
-    "no nodes at all": (["replay", "small.swf", "--nodes", "0"], "--nodes 0"),
-    "missing argument": (["run"], "SCENARIO.toml"),
+    "text for a number": (["replay", "small.swf", "--nodes", "many"], "wattline: --nodes many: expected a whole number; see wattline replay --help"),
+    "text for a number, with =": (["replay", "small.swf", "--jobs=x"], "wattline: --jobs=x: expected a whole number"),
+    "no nodes at all": (["replay", "small.swf", "--nodes", "0"], "--nodes 0: must be at least 1, got 0"),
+    "no cores": (["trace", "info", "small.swf", "--cores-per-node", "0"], "--cores-per-node 0: must be at least 1"),
+    "missing argument": (["run"], "Missing argument 'SCENARIO.toml'; see wattline run --help"),
+    "unknown format": (["replay", "small.swf", "--format", "xx"], "wattline: --format xx: expected 'swf'"),
+    "format that cannot be told": (["replay", "prose.txt"], "name it with --format"),
+    "scenario names no trace": (["run", "gone.toml"], "gone.toml:2: [trace] file: no such file: nope.swf"),
+    "trace of an override": (["run", "gone.toml", "--set", "trace.file=no.swf"], "--set trace.file=no.swf: [trace] file: no such file: no.swf"),
+    "a log as a scenario": (["run", "small.swf"], "small.swf: is a job log (swf), not a scenario; replay it with: wattline replay small.swf"),
+    "a log to compare": (["compare", "small.swf"], "wattline replay small.swf"),
+    "a scenario as a log": (["replay", "small.toml"], "small.toml: is a scenario, not a job log; run it with: wattline run small.toml"),
+    "a scenario to look at": (["trace", "info", "small.toml"], "wattline run small.toml"),
+    "busy below idle": (["run", "small.toml", "--set", "cluster.max=80W"], "--set cluster.max=80W: [cluster] max: a busy node (max = 80 W) cannot draw less than an idle one (idle = 100 W)"),
+    "idle above busy": (["run", "small.toml", "--set", "cluster.idle=1 kW"], "--set cluster.idle=1 kW: [cluster] idle: a busy node (max = 300 W)"),
+    "busy below the usual idle": (["replay", "small.swf", "--max-power", "20 W"], "wattline: --max-power 20 W: a busy node (max = 20 W) cannot draw less than an idle one (idle = 100 W, the default)"),
+    "sacct without a header": (["trace", "info", "nohead.txt"], "nohead.txt:1: the first line must name the columns, but it is a job: 101, 2024"),
     "unknown command": (["rnu"], "rnu"),
     "unknown policy": (["replay", "small.swf", "--select", "esy"], "did you mean 'easy'"),
     "unknown estimates": (["replay", "small.swf", "--estimates", "recnt"], "did you mean 'recent'"),
     "bad unit": (["replay", "small.swf", "--power-limit", "12 XW"], "unknown unit 'XW'"),
-    "bad tie rule": (["replay", "small.swf", "--ties", "both"], "--ties"),
+    "bad tie rule": (["replay", "small.swf", "--ties", "both"], "wattline: --ties both: expected one of 'instant', 'event'"),
     "policy file missing": (["replay", "small.swf", "--select", "mine.py"], "no such policy file"),
     "override without value": (["run", "small.toml", "--set", "cluster.nodes"], "expected key=value"),
     "override of nothing": (["run", "small.toml", "--set", "cluster.nodse=4"], "did you mean 'nodes'"),
@@ -37,11 +51,22 @@ MISTAKES = {
     "strict reading": (["replay", "small.swf", "--strict"], "small.swf:4"),
     "output in the way": (["run", "small.toml", "--out", "."], "not overwritten"),
     "output is a file": (["run", "small.toml", "--out", "small.swf"], "is a file"),
-    "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x"),
+    "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be made (No such file or directory); give another --out"),
     "job wider than the machine": (["replay", "small.swf", "--nodes", "1"], "no job of the trace can run"),
-}
+}  # fmt: skip
 
 
+@pytest.fixture
+def odd_files(folder: Path) -> None:
+    """Files that are not what they are taken for."""
+    (folder / "prose.txt").write_text("hello there\n")
+    (folder / "gone.toml").write_text('[trace]\nfile = "nope.swf"\n[cluster]\nnodes = 4\n')
+    (folder / "nohead.txt").write_text(
+        "101|2024-01-01T00:00:00|60|2|COMPLETED\n102|2024-01-01T00:01:00|60|2|COMPLETED\n"
+    )
+
+
+@pytest.mark.usefixtures("odd_files")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_line_and_exit_code_2(wattline: Call, name: str) -> None:
     """A user's mistake is answered by one line that names it, with exit code 2."""

@@ -183,6 +183,18 @@ def test_compare_gives_every_run_what_run_gives(wattline: Call, folder: Path) ->
     assert inside.manifest["scenario_sha256"] == alone.manifest["scenario_sha256"]
 
 
+def test_report_on_a_comparison_makes_its_page_again(wattline: Call, folder: Path) -> None:
+    """``report`` counts and draws a comparison again from its journals alone, wherever the folder is by now."""
+    wattline("compare", "small.toml", "--set", 'policy.select=["in-order", "easy"]', "--seeds", "2")
+    first = json.loads((folder / "out/small-comparison/comparison.json").read_text())
+    (folder / "out/small-comparison").rename(folder / "moved")
+    (folder / "moved/comparison.html").unlink()
+    assert json.loads(wattline("report", "moved", "--json").out)["comparison"] == first["comparison"]
+    assert (folder / "moved/comparison.html").exists()
+    (folder / "moved/comparison.json").write_text("{}")
+    assert "moved/comparison.json: does not say where its runs are; compare again" in wattline("report", "moved").err
+
+
 def test_compare_says_when_nothing_is_random(wattline: Call, folder: Path) -> None:
     """Seeds that change nothing are pointed out, and one run of each policy is shown, without intervals or certainty."""
     choice = 'policy.select=["in-order", "easy"]'

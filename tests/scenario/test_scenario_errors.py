@@ -44,7 +44,7 @@ MISTAKES = {
     "bad unit": (GOOD + 'idle = "3 XW"\n', "s.toml:12: [cluster] idle: unknown unit 'XW' in '3 XW': expected a power"),
     "time for a power": (GOOD + 'idle = "3 h"\n', "s.toml:12: [cluster] idle: unknown unit 'h'"),
     "negative power": (GOOD + 'idle = "-3 W"\n', "s.toml:12: [cluster] idle: must not be negative, got '-3 W'"),
-    "idle above max": (GOOD + 'idle = "3 kW"\n', "s.toml:10: node class 'node': need 0 <= idle_w <= max_w"),
+    "idle above max": (GOOD + 'idle = "3 kW"\n', "s.toml:12: [cluster] idle: a busy node (max = 300 W, the default) cannot draw less"),
     "bad rate": (GOOD.replace("30/h", "30 per hour"), "s.toml:5: [trace] rate: expected a rate like '30/h'"),
     "bad choice": (GOOD + '[run]\nties = "instnt"\n', "s.toml:13: [run] ties: expected 'instant' or 'event', got 'instnt'; did you mean 'instant'?"),
     "missing key": (GOOD.replace("nodes = 2\n", ""), "s.toml:6: key 'nodes' is missing in [trace.type]"),

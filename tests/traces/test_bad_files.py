@@ -148,8 +148,9 @@ def test_unknown_format(tmp_path: Path) -> None:
     """A text that fits no format is refused with what was seen and what to do."""
     path = tmp_path / "poem.txt"
     path.write_text("the sea has many voices\n")
-    assert "cannot tell its format from 'the sea has many voices'; name it: format = one of swf" in one_line(
-        path, read_trace
+    assert (
+        "cannot tell its format from 'the sea has many voices'; name it with --format (in a scenario: format), one of swf"
+        in one_line(path, read_trace)
     )
 
 

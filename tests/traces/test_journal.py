@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -162,6 +163,20 @@ def test_a_failed_swap_restores_the_old_journal(folder: Path, monkeypatch: pytes
         write_journal(folder, example_frames(5), {})
     assert open_journal(folder).manifest["name"] == "x"
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_why_it_cannot_be_written_is_what_the_system_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is called that, anything else is not; the name that the folder had in the making is nobody's business."""
+    for number, said in ((errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only file system")):
+
+        def refuse(self: Path, *_: object, why: int = number, **__: object) -> None:
+            raise OSError(why, os.strerror(why), str(self))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "mkdir", refuse)
+            with pytest.raises(TraceError) as caught:
+                write_journal(tmp_path / "j", example_frames(5), {})
+        assert str(caught.value) == f"{tmp_path / 'j'}: cannot be written: {said}; give another folder"
 
 
 @pytest.mark.parametrize(

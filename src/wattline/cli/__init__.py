@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -65,17 +66,38 @@ def _dispatch(arguments: list[str]) -> int:
             return int(getattr(problem, "exit_code", 0))
         if not hasattr(problem, "format_message"):
             raise
-        return _usage(problem)
+        return _usage(problem, arguments)
     return int(got or 0)
 
 
-def _usage(problem: Any) -> int:
+def _usage(problem: Any, arguments: list[str]) -> int:
     """Say in one line what is wrong with the flags."""
     if type(problem).__name__ == "NoArgsIsHelpError":
         return BAD_INPUT  # the help was shown
-    message = " ".join(problem.format_message().split())
+    message = " ".join(problem.format_message().split()).rstrip(".")
     path = getattr(getattr(problem, "ctx", None), "command_path", "wattline")
-    return complain(f"{message.rstrip('.')}; see {path} --help", BAD_INPUT)
+    return complain(f"{_in_our_words(problem, message, arguments)}; see {path} --help", BAD_INPUT)
+
+
+_WORDS = (
+    (r"Input should be a valid integer.*", "expected a whole number"),
+    (r"Input should be a valid number.*", "expected a number"),
+    (r"Input should be greater than or equal to (\S+)", r"must be at least \1"),
+    (r"(?:Value error, )?'.*' is not one of (.*)", r"expected one of \1"),
+)
+"""What the parser says about a value, and what we say."""
+
+
+def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
+    """Return the value as it was typed and what was expected, for the mistakes that we know."""
+    options = list(getattr(getattr(problem, "param", None), "opts", ()))
+    flag = next((a for a in arguments if a.partition("=")[0] in options and a.startswith("-")), None)
+    said = message.partition(": ")[2]
+    for pattern, words in _WORDS:
+        if flag is not None and re.fullmatch(pattern, said):
+            value = "" if "=" in flag else " " + next(iter(arguments[arguments.index(flag) + 1 :]), "")
+            return f"{flag}{value}: {re.sub(pattern, words, said)}"
+    return message
 
 
 def complain(message: str, code: int) -> int:

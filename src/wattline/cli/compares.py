@@ -6,13 +6,14 @@ import json
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wattline.cli.paths import refuse_log
 from wattline.cli.runs import RESULT, Sets, what_is_in
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
@@ -86,6 +87,8 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
     """Return the runs to carry out and the folder for all of it."""
     from wattline.scenario import build_policies, read_scenario, variants
 
+    for path in scenarios:
+        refuse_log(path)
     documents = [read_scenario(path, sets) for path in scenarios]
     found: list[tuple[str, Variant]] = []
     for document in documents:
@@ -191,7 +194,10 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
         raise typer.Exit(complain("interrupted before the first run was done", INTERRUPTED))
     found = compare_runs(runs)
     page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
-    result = {"comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done]}
+    result = {
+        "comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done],
+        "journals": _journals(runs, done, folder),
+    }  # fmt: skip
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
         terminal.show(comparison_table(found))
@@ -199,6 +205,36 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     terminal.data(result)
     if len(done) < planned:
         raise typer.Exit(complain(f"interrupted; {len(done)} of {planned} runs are in {folder}", INTERRUPTED))
+
+
+def _journals(runs: Mapping[str, Sequence[Summary]], done: Sequence[Done], folder: Path) -> dict[str, list[str]]:
+    """Return where the runs that are shown lie within the comparison, by label."""
+    found: dict[str, list[str]] = {label: [] for label in runs}
+    for item in done:
+        if len(found[item.task.label]) < len(runs[item.task.label]):
+            found[item.task.label].append(str(item.task.folder.relative_to(folder)))
+    return found
+
+
+def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
+    """Count and draw a comparison again from the journals it left."""
+    from wattline.report.compare import compare as compare_runs
+    from wattline.report.html import write_comparison
+    from wattline.report.metrics import summarize
+    from wattline.report.tables import comparison_table
+    from wattline.traces.journal import open_journal
+
+    try:
+        told = json.loads((folder / RESULT).read_text(encoding="utf-8"))["journals"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ScenarioError(f"{folder / RESULT}: does not say where its runs are; compare again") from None
+    runs = {label: [summarize(open_journal(folder / path)) for path in paths] for label, paths in told.items()}
+    found = compare_runs(runs)
+    page = write_comparison(runs, out or folder / PAGE, title=folder.name, comparison=found)
+    if terminal.for_people:
+        terminal.show(comparison_table(found))
+    terminal.line(f"\nreport   {page}")
+    terminal.data({"comparison": found.to_dict(), "report": str(page)})
 
 
 def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wattline.cli.runs import RESULT
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 
@@ -46,13 +47,13 @@ def policies(
 
 
 def report(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run left.")],
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run or a comparison left.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Count and draw a run again from its journal alone.
+    """Count and draw a run again from its journal alone, or a comparison from its journals.
 
     For example:
 
@@ -67,6 +68,11 @@ def report(
     from wattline.traces.journal import REPORT, open_journal
 
     terminal = Terminal(as_json, quiet)
+    if (journal / RESULT).exists():
+        from wattline.cli.compares import show_again
+
+        show_again(journal, out, terminal)
+        return
     opened = open_journal(journal)
     loaded = load(opened)
     summary = summarize_run(loaded)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
@@ -57,6 +59,7 @@ def run(
     from wattline.scenario import read_scenario
 
     terminal = Terminal(as_json, quiet)
+    refuse_log(scenario)
     document = read_scenario(scenario, sets or ())
     carry_out(document, out, terminal, report=not no_report)
 
@@ -94,6 +97,7 @@ def replay(
     """
     from wattline.scenario import Source, document
 
+    refuse_scenario(trace)
     flags: dict[tuple[str, str], tuple[str, Any]] = {
         ("trace", "file"): ("TRACE", str(trace)), ("trace", "format"): ("--format", trace_format),
         ("trace", "cores_per_node"): ("--cores-per-node", cores_per_node if cores_per_node != 1 else None),
@@ -191,6 +195,20 @@ def check_folder(folder: Path) -> None:
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ScenarioError(f"{folder}: cannot be written: no permission in {parent}; give another --out")
+    _probe(folder)
+
+
+def _probe(folder: Path) -> None:
+    """Make the folder and take it away again: some places say only then that they cannot be written."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ScenarioError(f"{folder}: cannot be made ({problem.strerror}); give another --out") from None
+    finally:
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
 
 
 def what_is_in(folder: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wattline.cli.paths import refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
@@ -57,6 +58,7 @@ def info(
     from wattline.traces import read_trace, trace_info
 
     terminal = Terminal(as_json, quiet)
+    refuse_scenario(trace)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
     facts = trace_info(found, nodes)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
@@ -84,6 +86,7 @@ def convert(
     from wattline.traces import read_trace
     from wattline.traces.export import write_trace
 
+    refuse_scenario(trace)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
     _write(found, target, Terminal(as_json, quiet), write_trace)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from wattline.errors import InputError
 from wattline.scenario.lines import Path
-from wattline.scenario.spec import ClusterSpec, LimitSpec, Spec, TraceSpec
-from wattline.units import duration_s, power_w
+from wattline.scenario.spec import ClusterSpec, LimitSpec, NodesSpec, Spec, TraceSpec
+from wattline.units import duration_s, power_w, show_power
 
 Problem = tuple[Path, str]
 
@@ -26,10 +26,13 @@ MOST_STEPS = 1_000_000
 _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 
-def cross_check(spec: Spec) -> Iterator[Problem]:
-    """Yield every problem of a spec whose keys are right one by one."""
+def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Problem]:
+    """Yield every problem of a spec whose keys are right one by one; of two keys the one that was overridden is blamed."""
     yield from _trace(spec.trace)
     yield from _cluster(spec.cluster)
+    yield from _powers(("cluster",), spec.cluster, overrides)
+    for i, node_class in enumerate(spec.cluster.class_):
+        yield from _powers(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
 
 
@@ -99,6 +102,17 @@ def _cluster(cluster: ClusterSpec) -> Iterator[Problem]:
             node_ranges(outage.nodes)
         except InputError as problem:
             yield (*here, "outage", i, "nodes"), str(problem)
+
+
+def _powers(here: Path, nodes: NodesSpec, overrides: Collection[Path]) -> Iterator[Problem]:
+    if nodes.idle <= nodes.max:
+        return
+    key = min(("max", "idle"), key=lambda k: ((*here, k) not in overrides, k not in nodes.model_fields_set))
+    idle, busy = (
+        f"{k} = {show_power(getattr(nodes, k))}" + ("" if k in nodes.model_fields_set else ", the default")
+        for k in ("idle", "max")
+    )
+    yield (*here, key), f"a busy node ({busy}) cannot draw less than an idle one ({idle})"
 
 
 def _limit(limit: LimitSpec) -> Iterator[Problem]:

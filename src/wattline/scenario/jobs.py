@@ -33,6 +33,10 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
     if spec.file is None:
         return _generate(document, seed, nodes), ""
     path = document.base / spec.file
+    if (
+        not path.exists() and document.source.where(("trace", "file")) != spec.file
+    ):  # a log given by itself says so itself
+        raise document.source.error(("trace", "file"), f"no such file: {path}")
     trace = _read(spec, path)
     machine = nodes if nodes is not None else trace.suggested_nodes
     if spec.load is not None:

@@ -40,8 +40,10 @@ class Source:
         return self.file
 
     def error(self, path: KeyPath, problem: str) -> ScenarioError:
-        """Return the error of a key: where, section and key, what is wrong."""
-        return ScenarioError(f"{self.where(path)}: {_name(path)}{problem}")
+        """Return the error of a key: where, section and key (a flag says that itself), what is wrong."""
+        where = self.where(path)
+        flag = where.startswith("--") and not where.startswith("--set ")
+        return ScenarioError(f"{where}: {'' if flag else _name(path)}{problem}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path
 
     data = _migrate(data, source)
     spec = validate(data, source)
-    for path, problem in cross_check(spec):
+    for path, problem in cross_check(spec, source.overrides):
         raise source.error(path, problem)
     return Document(data, spec, source, text or to_toml(data), base or Path())
 
@@ -193,7 +195,7 @@ def _explain(detail: ErrorDetails, source: Source) -> ScenarioError:
         hint = did_you_mean(value, re.findall(r"'([^']*)'", str(context["expected"]))) if isinstance(value, str) else ""
         known = "" if hint.startswith("; known") else hint
         return source.error(path, f"expected {context['expected']}, got {shorten(value)}{known}")
-    message = re.sub(r"^Input should be ", "must be ", detail["msg"])
+    message = re.sub(r"^Input should be ", "must be ", detail["msg"]).replace("greater than or equal to", "at least")
     return source.error(path, f"{message}, got {shorten(value)}")
 
 

@@ -97,5 +97,7 @@ def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:
     from wattline.traces.notes import quote
 
     raise TraceError.at(
-        path, f"cannot tell its format from {quote(line)!r}", hint=f"name it: format = one of {', '.join(FORMATS)}"
+        path,
+        f"cannot tell its format from {quote(line)!r}",
+        hint=f"name it with --format (in a scenario: format), one of {', '.join(FORMATS)}",
     )

@@ -206,9 +206,16 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
         _swap(temporary, target)
     except OSError as error:
-        raise TraceError.at(folder, f"cannot be written: {_first_line(error)}", hint="is the disk full?") from error
+        raise TraceError.at(
+            folder, f"cannot be written: {_why(error, temporary)}", hint="give another folder"
+        ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _why(error: OSError, temporary: Path) -> str:
+    """Return what the system says, without the name that only we gave the folder."""
+    return error.strerror or _first_line(error).replace(str(temporary), "the new journal")
 
 
 def open_journal(folder: Path) -> Journal:

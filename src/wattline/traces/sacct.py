@@ -72,7 +72,10 @@ class _Dump:
         """Return the first of these columns that is there, without blanks around its values."""
         name = self.first_of(*names)
         if name is None:
-            problem = f"no column {' or '.join(names)}: found {listed(self.table.frame.columns)}"
+            found = self.table.frame.columns
+            problem = f"no column {' or '.join(names)}: found {listed(found)}"
+            if found and found[0][:1].isdigit():  # no column of Slurm's is called like a job number
+                problem = f"the first line must name the columns, but it is a job: {listed(found)} (was it `sacct -n`?)"
             raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
         return self.table.frame[name].str.strip_chars()
 
