@@ -230,6 +230,31 @@ def test_policies_come_from_the_code(wattline: Call) -> None:
     assert max(map(len, wattline("policies", "--state").out.splitlines())) <= 80
 
 
+def test_wide_numbers_of_a_trace_are_shown_whole(wattline: Call, folder: Path) -> None:
+    """``trace info`` cuts no number off at 80 columns, and quotes a line of the log on one line."""
+    rows = [
+        f"{i},{i * 2000},{w},{n},{w},{w}"
+        for i, (w, n) in enumerate([(1, 1), (2700, 4096), (217123, 49152), (1e6, 79808)] * 9)
+    ]
+    (folder / "wide.csv").write_text(
+        "job_id,submit_s,work_s,nodes,request_s,recorded_wait_s\n" + "\n".join(rows) + f"\n1,2,x{'1' * 90},4,5,6\n"
+    )
+    answer = wattline("trace", "info", "wide.csv")
+    assert "…" not in answer.out
+    assert "79,808" in answer.out
+    assert max(map(len, (answer.out + answer.err).splitlines())) <= 80
+
+
+def test_check_policy_ends_with_the_verdict(wattline: Call, folder: Path) -> None:
+    """A policy that conforms is told so in the last line, with the number of checks; a missing file is one line."""
+    (folder / "mine.py").write_text(
+        "from wattline.policy import policy\n\n@policy(slot='order')\ndef mine(s, arg, param, memory):\n    return 0\n"
+    )
+    assert wattline("check-policy", "mine.py").out.splitlines()[-1] == "all 16 checks pass"
+    missing = wattline("check-policy", "nope.py")
+    assert (missing.code, missing.out, missing.err) == (2, "", "wattline: nope.py: no such policy file\n")
+
+
 def test_traces_can_be_drawn_converted_and_looked_at(wattline: Call) -> None:
     """``trace generate``, ``convert`` and ``info`` fit together."""
     assert wattline("trace", "generate", "lublin", "w.swf", "--nodes", "64", "--jobs", "200", "--load", "0.8").code == 0

@@ -144,6 +144,18 @@ def test_comparison_fits_a_terminal(summary: Summary, labels: int) -> None:
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
 
 
+def test_cells_and_labels_of_a_comparison_are_whole(summary: Summary) -> None:
+    """Where three columns would break a label or a number, two are shown at a time."""
+    runs = {
+        f"workload-hysteresis-{i}": [replace(summary, seed=s, throughput_per_h=12345.0 + 9 * s * i) for s in (1, 2, 4)]
+        for i in range(3)
+    }
+    text = printed(comparison_table(compare(runs)))
+    assert all(text.count(label) >= 1 for label in runs)
+    assert text.count("throughput") == 2
+    assert any("12,3" in line and "±" in line and "≈" in line for line in text.splitlines())
+
+
 def test_markup_in_names_is_text(summary: Summary) -> None:
     """A name with brackets is shown as it is, not taken as markup."""
     text = printed(summary_table(replace(summary, name="[red]x[/red] [/]")))
@@ -156,6 +168,8 @@ def test_numbers_as_text() -> None:
     assert show(math.nan, "s") == "–"
     assert number(math.inf) == "∞"
     assert number(0.0) == "0"
+    assert (number(8.642e-05), number(-1e-9), show(8.642e-07, "share")) == ("<0.0001", ">-0.0001", "<0.0001 %")
+    assert show_interval(1123.4, math.nan, Scale(1.0, "")) == "1,123"
     assert compact(86400.0, "s") == "1 d"
     assert show_interval(0.5, 0.0, Scale(1.0, "")) == "0.5"
     assert show_interval(1234.0, 56.0, Scale(1.0, "")) == "1,234 ± 56"

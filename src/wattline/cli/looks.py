@@ -132,6 +132,8 @@ def check_policy(
 
     terminal = Terminal(as_json, quiet)
     check = _lazily("wattline.testing", "policy checks").check_policy_file
+    if not file.is_file():
+        raise ScenarioError(f"{file}: no such policy file")
     terminal.warm_up()
     found = check(file)
     table = Table(box=None, pad_edge=False, header_style="bold", width=80)
@@ -142,7 +144,9 @@ def check_policy(
         table.add_row(str(title), Text("ok", "green") if passed else Text("FAILS", "bold red"), Text(str(detail)))
     terminal.show(table)
     terminal.data({"file": str(file), "ok": found.ok, "checks": [list(row) for row in found.rows]})
-    if not found.ok:
+    if found.ok:
+        terminal.line(f"\nall {len(found.rows)} checks pass")
+    else:
         from wattline.cli import BAD_INPUT, complain
 
         failed = [str(row[0]) for row in found.rows if not row[1]]

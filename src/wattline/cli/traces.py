@@ -186,8 +186,8 @@ def _info_table(facts: dict[str, Any]) -> Any:
     for name, text in rows:
         if text is not None:
             about.add_row(name, Text(text))
-    numbers = Table(box=None, pad_edge=False, width=80, header_style="bold")
-    numbers.add_column("", style="cyan", no_wrap=True, width=16)
+    numbers = Table(box=None, pad_edge=False, width=80, header_style="bold", padding=(0, 0, 0, 1))
+    numbers.add_column("", style="cyan", no_wrap=True, width=13)
     columns = ("mean", "min", "p25", "p50", "p75", "p95", "max")
     for name in columns:
         numbers.add_column({"p50": "median"}.get(name, name), justify="right", no_wrap=True)

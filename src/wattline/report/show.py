@@ -9,6 +9,8 @@ from typing import NamedTuple
 from wattline.units import show_duration, show_energy, show_power
 
 MISSING = "–"
+SMALLEST = 1e-4
+"""Numbers closer to 0 than this are written as that."""
 
 
 class Scale(NamedTuple):
@@ -40,13 +42,15 @@ def scale_of(values: Iterable[float], unit: str) -> Scale:
 def number(value: float, digits: int = 3) -> str:
     """Return a plain number: whole numbers in full with thin groups, others with so many significant digits.
 
-    >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5)
-    ('1,234,567', '0.0123', '–', '12.5')
+    >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5), number(8.6e-5)
+    ('1,234,567', '0.0123', '–', '12.5', '<0.0001')
     """
     if not math.isfinite(value):
         return MISSING if math.isnan(value) else ("∞" if value > 0 else "-∞")
-    if value == int(value) or abs(value) >= 10.0**digits:
+    if value == int(value) or abs(value) >= 1000.0:
         return f"{value:,.0f}"
+    if abs(value) < SMALLEST:  # nobody compares powers of ten in a column
+        return f"<{SMALLEST:g}" if value > 0 else f">-{SMALLEST:g}"
     return f"{value:.{digits}g}"
 
 
@@ -59,7 +63,7 @@ def show(value: float, unit: str = "") -> str:
     if math.isnan(value):
         return MISSING
     if unit == "share":
-        return f"{100 * value:.3g} %"
+        return f"{number(100 * value)} %"
     writers = {"s": show_duration, "W": show_power, "J": show_energy}
     if unit in writers:
         return writers[unit](value)

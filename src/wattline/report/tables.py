@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from wattline.report.compare import Comparison, Row
@@ -85,12 +85,13 @@ def energy_parts(summary: Summary) -> str:
 
 
 def comparison_table(comparison: Comparison) -> Group:
-    """Return tables with one column a label: the first one beside two others at a time, so that 80 columns suffice."""
+    """Return tables with one column a label: the first one beside one or two others, as fit into 80 columns unbroken."""
     from rich.console import Group
     from rich.text import Text
 
     others = range(1, len(comparison.labels))
-    chunks = [others[i : i + OTHERS] for i in range(0, len(others), OTHERS)] or [others]
+    beside = OTHERS if _fits(comparison, OTHERS) else 1
+    chunks = [others[i : i + beside] for i in range(0, len(others), beside)] or [others]
     notes = _legend(comparison)
     return Group(
         *(_comparison_part(comparison, [0, *chunk]) for chunk in chunks), *(Text(n, style="dim") for n in notes)
@@ -105,7 +106,7 @@ def _legend(comparison: Comparison) -> list[str]:
     if marks - {""}:
         text = f"% is the change against {comparison.labels[0]!r}"
         if marks & set("▲▼≈"):
-            text += f", runs paired by {comparison.paired_by}; ▲▼ certain at 95 %, ≈ not"
+            text += f", paired by {comparison.paired_by}; ▲▼ certain at 95 %, ≈ not"
         if marks & set("+-"):
             text += "; without ▲▼≈ from one run only" if marks & set("▲▼≈") else ", from one run each"
         notes.append(text)
@@ -127,6 +128,26 @@ def change(row: Row, column: int) -> str:
     return ("▲" if difference.mean > 0 else "▼") + size if difference.excludes_zero else "≈"
 
 
+def _fits(comparison: Comparison, others: int) -> bool:
+    """Tell whether the first label and so many others fit side by side without a broken header or cell."""
+    widths = [len(label) for label in comparison.labels]
+    for row in comparison.rows:
+        cells = _cells(row, range(len(comparison.labels)))
+        widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
+    titles = max(len(_row_title(row)) for row in comparison.rows)
+    return titles + widths[0] + sum(sorted(widths[1:])[-others:]) + 2 * (others + 2) <= WIDTH
+
+
+def _row_title(row: Row) -> str:
+    unit = scale_of((e.mean for e in row.estimates), row.metric.unit).unit
+    return row.metric.title + (f" [{unit}]" if unit and unit != "jobs" else "")
+
+
+def _cells(row: Row, columns: Iterable[int]) -> list[str]:
+    scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
+    return [f"{_cell(row, i, scale)} {change(row, i)}".strip() for i in columns]
+
+
 def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
     from rich import box
     from rich.table import Table
@@ -140,10 +161,7 @@ def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
             Text(f"{comparison.labels[i]}\n{runs} run{'s' if runs > 1 else ''}"), justify="right", overflow="fold"
         )
     for row in comparison.rows:
-        scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
-        unit = f" [{scale.unit}]" if scale.unit and scale.unit != "jobs" else ""
-        cells = (f"{_cell(row, i, scale)} {change(row, i)}".strip() for i in columns)
-        table.add_row(Text(row.metric.title + unit), *(Text(cell) for cell in cells))
+        table.add_row(Text(_row_title(row)), *(Text(cell) for cell in _cells(row, columns)))
     return table
 
 

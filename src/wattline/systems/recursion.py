@@ -47,8 +47,6 @@ def reproduce(
     """Run the paper's experiments and those it left open; write one page and the journal of the first figure's run."""
     customers = load_customers(data)
     remarks = _remarks(customers)
-    for remark in remarks:
-        say(remark)
     found = _study(customers, QUICK_SEEDS if quick else SEEDS, say)
     from wattline.systems.recursion_claims import claims
 

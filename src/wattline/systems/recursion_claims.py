@@ -192,7 +192,7 @@ def _backfill(found: Findings) -> Claim:
 
 
 def _stability(found: Findings) -> Claim:
-    grew = ", ".join(f"{d.measured:.3f} ({d.expected:.1f})" for d in found.drifts)
+    grew = ", ".join(f"{round(d.measured, 3) + 0.0:.3f} ({d.expected:.1f})" for d in found.drifts)
     loads = ", ".join(f"{d.load:g}" for d in found.drifts)
     right = all(abs(d.measured - d.expected) < 0.05 for d in found.drifts)
     return Claim(
@@ -206,4 +206,4 @@ def _stability(found: Findings) -> Claim:
 
 
 def _change(values: Any) -> str:
-    return f"{100 * (values[-1] / values[0] - 1):+.1f} %"
+    return f"{round(100 * (values[-1] / values[0] - 1), 1) + 0.0:+.1f} %"  # + 0.0: no "-0.0"
