@@ -116,7 +116,7 @@ def test_compare_says_which_run_rejected_jobs(wattline: Call, folder: Path) -> N
 
 def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
     """The flags of ``replay`` say what a scenario would: the journal's scenario gives the same run again."""
-    answer = wattline("replay", "small.swf", "--nodes", "16", "--cores-per-node", "2", "--select", "in-order", "--estimates", "exact",
+    answer = wattline("replay", "small.swf", "--nodes", "16", "--cores-per-node", "2", "--select", "in-order", "--learn", "exact", "--seed", "9",
                       "--ties", "event", "--kill", "--power-limit", "6 kW", "--idle-power", "50 W", "--max-power", "400 W",
                       "--jobs", "2", "--out", "o", "--no-report")  # fmt: skip
     assert answer.code == 0, answer.err
@@ -129,6 +129,7 @@ def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
         "learn": "exact",
     }
     assert manifest["ties"] == "event"
+    assert manifest["seed"] == 9
     assert manifest["kill"] is True
     assert manifest["cluster"]["classes"] == [{"name": "node", "count": 16, "idle_w": 50.0, "max_w": 400.0}]
     assert open_journal(folder / "o").read("jobs")["nodes"].to_list() == [2, 4]

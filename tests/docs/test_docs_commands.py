@@ -6,9 +6,11 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from journal_doc import PAGE, generated
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?:<!-- file: (?P<file>[\w./-]+) -->\n)?```(?P<language>\w+)\n(?P<body>.*?)```", re.DOTALL)
@@ -86,6 +88,62 @@ def test_the_documents_show_scenarios_that_run(page: str, text: str, tmp_path: P
     (tmp_path / "shown.toml").write_text(text)
     several = re.search(r"^(order|select|place|cap|learn) = \[", text, re.MULTILINE)
     run(["wattline", "compare" if several else "run", "shown.toml"], tmp_path)
+
+
+def test_the_journal_page_is_made_from_the_code() -> None:
+    """docs/journal.md holds every table and column as the code has them (scripts/update-golden writes it)."""
+    assert PAGE.read_text(encoding="utf-8") == generated()
+
+
+def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
+    """Every key of a manifest and every number of a summary is on the page, and no other key is in its tables."""
+    from wattline.report.energy import Energy, Power
+    from wattline.report.metrics import JobCounts, Span, Summary
+    from wattline.report.statistics import Distribution, TimeDistribution
+    from wattline.scenario import read_scenario, variants, wire
+    from wattline.traces.journal import open_journal
+
+    page = PAGE.read_text(encoding="utf-8")
+    study = wire(variants(read_scenario(ROOT / "examples/power-limit.toml", ["trace.jobs=20"]))[0])
+    study.write(study.simulate(), tmp_path / "j")
+    tables = {mark: page.split(f"<!-- {mark} -->")[1].split("\n\n")[0] for mark in ("manifest", "json")}
+    keys = {
+        mark: {key for line in text.splitlines()[3:] for key in re.findall(r"`([\w.]+)`", line.split("|")[1])}
+        for mark, text in tables.items()
+    }
+    assert keys["manifest"] == set(open_journal(tmp_path / "j").manifest)
+    assert {key.removeprefix("summary.") for key in keys["json"] if "." in key} == {f.name for f in fields(Summary)}
+    for part in (JobCounts, Span, Energy, Power, Distribution, TimeDistribution):
+        assert all(f"`{f.name}`" in page for f in fields(part)), part.__name__
+
+
+def test_the_page_on_logs_says_what_the_readers_read(tmp_path: Path) -> None:
+    """docs/traces.md has all columns of a table and a table that is read whole; Slurm's command is the one of the code."""
+    from wattline.model.jobs import ARRAY_COLUMNS
+    from wattline.traces import FORMATS, read_trace
+    from wattline.traces.sacct import EXAMPLE
+
+    page, tutorial = ((ROOT / f"docs/{name}.md").read_text() for name in ("traces", "tutorial"))
+    rows = page.split("<!-- columns -->")[1].split("\n\n")[0].splitlines()[3:]
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row.split("|")[1])} == set(ARRAY_COLUMNS)
+    assert all(f"| `{name}` |" in page for name in FORMATS)
+    assert f"{EXAMPLE} > jobs.txt" in page
+    assert f"{EXAMPLE} > jobs.txt" in tutorial
+    shown = next(block["body"] for block in BLOCK.finditer(page) if block["file"] == "jobs.csv")
+    (tmp_path / "jobs.csv").write_text(shown)
+    read = read_trace(tmp_path / "jobs.csv")
+    assert len(read.jobs) == 3
+    assert [note.action for note in read.notes] == ["kept"]
+
+
+def test_the_tutorial_shows_the_answer_to_a_typo(tmp_path: Path) -> None:
+    """A misspelt key in the tutorial's file is answered in the words that the tutorial shows."""
+    page = (ROOT / "docs/tutorial.md").read_text()
+    text = next(block["body"] for block in BLOCK.finditer(page) if block["file"] == "limit.toml")
+    (tmp_path / "limit.toml").write_text(text.replace("power =", "pwoer ="))
+    words = [sys.executable, "-m", "wattline", "compare", "limit.toml"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] in page
 
 
 def test_documents_link_to_files_that_exist() -> None:

@@ -70,12 +70,13 @@ def replay(
     cores_per_node: Annotated[int, typer.Option(help="Processors of the log that make one node.")] = 1,
     order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
     select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
-    estimates: Annotated[str, typer.Option(help="Run times that policies see: request, exact or recent.")] = "request",
+    estimates: Annotated[str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")] = "request",
     ties: Annotated[Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")] = Ties.INSTANT,
     power_limit: Annotated[str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')] = None,
     idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W".')] = None,
     max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
     trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table or krc (default: by content).")] = None,
     out: Out = None,
     *,
@@ -108,7 +109,7 @@ def replay(
         ("run", "ties"): ("--ties", ties.value), ("run", "kill"): ("--kill", kill or None),
         ("limit", "power"): ("--power-limit", power_limit),
     }  # fmt: skip
-    data: dict[str, Any] = {"schema": 1, "name": trace_name(trace)}
+    data: dict[str, Any] = {"schema": 1, "name": trace_name(trace), "seed": seed}
     typed: dict[tuple[str | int, ...], str] = {}
     for (section, key), (flag, value) in flags.items():
         if value is not None:

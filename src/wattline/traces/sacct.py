@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 
-EXAMPLE = "sacct -a -P -X -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
+EXAMPLE = "sacct -a -P -X -S 2024-01-01 -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
 MAX_DRAW_W = 1e5
 """No node draws more: energy counters that say so have overflowed or mean "not available"."""
 
