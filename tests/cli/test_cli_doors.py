@@ -52,12 +52,15 @@ def test_reproduce_lists_what_there_is(wattline: Call, systems: list[tuple[Path,
 
 
 @pytest.mark.parametrize("good", [True, False])
-def test_check_policy_shows_every_check(wattline: Call, monkeypatch: pytest.MonkeyPatch, good: bool) -> None:
+def test_check_policy_shows_every_check(
+    wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, good: bool
+) -> None:
     """``check-policy`` prints each check; one that fails makes exit code 2 and is named."""
     rows = [("deterministic", True, "two runs, same starts"), ("empty queue", good, "returned 3 proposals")]
     module = ModuleType("wattline.testing")
     module.check_policy_file = lambda path: SimpleNamespace(rows=rows, ok=good)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.testing", module)
+    (folder / "mine.py").touch()
     answer = wattline("check-policy", "mine.py")
     assert answer.code == (0 if good else 2)
     assert "two runs, same starts" in answer.out

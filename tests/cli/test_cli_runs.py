@@ -110,8 +110,17 @@ def test_compare_says_which_run_rejected_jobs(wattline: Call, folder: Path) -> N
     )
     answer = wattline("compare", "small.toml", "tight.toml", "--set", 'trace={file = "small.swf"}')
     assert "tight: rejected 1: " in answer.err
-    assert "\ndropped 1: " in "\n" + answer.err
+    assert "all: dropped 1: " in answer.err
     assert any(line.split()[:2] == ["jobs", "rejected"] for line in answer.out.splitlines())
+
+
+def test_compare_says_the_largest_count_of_all_seeds(wattline: Call, folder: Path) -> None:
+    """Where seeds differ in how many jobs were rejected, the largest count is given as such."""
+    (folder / "drawn.toml").write_text(
+        'seed = 1\n[trace]\ngenerator = "lublin"\njobs = 200\nload = 0.5\n[cluster]\nnodes = 64\n[limit]\npower = "15 kW"\n'
+    )
+    answer = wattline("compare", "drawn.toml", "--seeds", "3", "--set", 'policy.select=["in-order", "easy"]')
+    assert "all: rejected up to " in answer.err
 
 
 def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:

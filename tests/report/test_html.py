@@ -124,6 +124,19 @@ def test_a_page_that_cannot_be_written_is_named(journal: Journal, tmp_path: Path
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 
 
+def test_a_wide_table_shows_that_it_goes_on() -> None:
+    """A table wider than the page scrolls by itself, with shadows at the sides that have more."""
+    from wattline.report.page import Page, table
+
+    page = Page("wide")
+    page.add(table([f"column {i}" for i in range(40)], [range(40)]))
+    text = page.content().decode()
+    assert '<div class="scroll"><table>' in text
+    rule = text.split(".scroll {")[1].split("}")[0]
+    assert "overflow-x: auto" in rule
+    assert (rule.count("no-repeat local"), rule.count("no-repeat scroll")) == (2, 2)
+
+
 @pytest.mark.parametrize("jobs", [0, 1, 2])
 def test_tiny_runs(tmp_path: Path, out: Path, jobs: int) -> None:
     """A run of no job, one job or two still has a page."""

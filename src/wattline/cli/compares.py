@@ -238,21 +238,28 @@ def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
 
 
 def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:
-    """Say each remark once, with the largest count of its runs; what does not hold for all labels is said by label."""
-    largest: dict[tuple[str, str], dict[str, Note]] = {}
+    """Say each remark once for all labels, or by label where they differ; with the largest count where seeds differ."""
+    labels = {item.task.label: 0 for item in done}
+    for item in done:
+        labels[item.task.label] += 1
+    found: dict[tuple[str, str], dict[str, list[Note]]] = {}
     for item in done:
         for note in item.notes:
-            by_label = largest.setdefault(note[:2], {})
-            if note[2] > by_label.get(item.task.label, ("", "", 0, ""))[2]:
-                by_label[item.task.label] = note
-    labels = {item.task.label for item in done}
-    for by_label in largest.values():
-        notes = list(by_label.values())
-        if set(by_label) == labels and len({note[2] for note in notes}) == 1:
-            terminal.notes(notes[:1])
+            found.setdefault(note[:2], {}).setdefault(item.task.label, []).append(note)
+    for by_label in found.values():
+        said = {label: _largest(notes, labels[label]) for label, notes in by_label.items()}
+        if len(labels) == 1 or (len(said) == len(labels) and len({note[::2] for note in said.values()}) == 1):
+            terminal.notes([next(iter(said.values()))], "all" if len(labels) > 1 else "")
         else:
-            for label, note in by_label.items():
+            for label, note in said.items():
                 terminal.notes([note], label)
+
+
+def _largest(notes: Sequence[Note], runs: int) -> Note:
+    """Return the note with the largest count, marked as such unless it was the same in every run."""
+    action, reason, count, example = max(notes, key=lambda note: note[2])
+    same = len(notes) == runs and len({note[2] for note in notes}) == 1
+    return action if same else f"{action} up to", reason, count, example
 
 
 def _all_the_same(summaries: Sequence[Summary]) -> bool:
