@@ -5,7 +5,7 @@ slot              mechanisms
 ================  =====================================================================
 order             fcfs, lcfs, shortest, longest, priority, wfp
 select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
-                  gps, tracking-only, energyqare
+                  gps, tracking-only, energyqare, slackline
 place             lowest
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target
 ================  =====================================================================
@@ -28,12 +28,13 @@ def builtin() -> list[Mechanism]:
     from wattline.policy.cap import count_hysteresis, match_target, none, randomized, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
-    from wattline.policy.select import backfill_by_end, conservative, easy, gps, in_order, reselect, track
+    from wattline.policy.select import backfill_by_end, conservative, easy, gps, in_order, reselect, slackline, track
 
     return [
         keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
         in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
         reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
+        slackline.slackline,
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
         match_target.match_target,

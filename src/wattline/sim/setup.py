@@ -50,6 +50,8 @@ class Options:
     signal: Signal | None = None
     bids: Sequence[tuple[float, Bid | None]] = ()
     """Bids as (from time, bid) steps; with the signal they make the power target."""
+    start_s: float | None = None
+    """When the run begins, if before the first job."""
     stop_cost_s: float = 0.0
     """Work that a stop by a policy adds to a job."""
     log_rows: int = 65536
@@ -231,6 +233,8 @@ def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, solo: b
 
 def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -> None:
     start = float(jobs.submit_s[0]) if len(jobs) else 0.0
+    if options.start_s is not None:
+        start = min(start, options.start_s) if len(jobs) else options.start_s
     steps = sorted(options.limit_w)
     s.now[0] = s.start_s[0] = start
     for i, (t, watts) in enumerate(steps):
