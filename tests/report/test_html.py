@@ -238,6 +238,14 @@ def test_comparison_page(labelled: dict[str, list[Summary]], out: Path) -> None:
     assert figures[0].figure.data[0]["error_x"]["array"][0] == pytest.approx(24.84, abs=0.01)
 
 
+def test_comparison_of_single_runs_explains_no_intervals(summary: Summary, out: Path) -> None:
+    """A page without intervals does not explain them."""
+    write_comparison({"a": [summary], "b": [summary]}, out)
+    words = Tags(own_text(out)).words
+    assert not set("±▲▼≈") & set(words)
+    assert "nothing is known about chance" in words
+
+
 def test_a_million_jobs(tmp_path: Path, out: Path) -> None:
     """A million jobs are counted in seconds and drawn into a file that a browser opens.
 

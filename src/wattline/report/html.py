@@ -80,12 +80,22 @@ def write_comparison(
     )
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
     page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", _comparison_table(found))
-    page.add("<h2>What was run</h2>", _run_table(runs), '<h2>How these were counted</h2><ul class="counted">',
-             "<li>± is half the 95 % Student-t interval of the mean over runs; a single run has none.</li>"
-             "<li>Δ is the mean of the differences of paired runs. ▲▼: its interval excludes 0; ≈: it does not; "
-             "a signed number: one pair only, so nothing is known about chance.</li>"
-             "<li>Green and red say which way is usually better, not whether it matters.</li></ul>")  # fmt: skip
+    page.add("<h2>What was run</h2>", _run_table(runs), "<h2>How these were counted</h2>", _comparison_notes(found))
     return page.write(Path(path))
+
+
+def _comparison_notes(found: Comparison) -> str:
+    """Return what the signs on the page mean, as far as they occur."""
+    if max(found.runs) > 1:
+        notes = [
+            "± is half the 95 % Student-t interval of the mean over runs; a single run has none.",
+            "Δ is the mean of the differences of paired runs. ▲▼: its interval excludes 0; ≈: it does not.",
+            "A signed number without these: one pair only, so nothing is known about chance.",
+        ]
+    else:
+        notes = ["Δ is the difference of two single runs: nothing is known about chance."]
+    notes.append("Green and red say which way is usually better, not whether it matters.")
+    return f'<ul class="counted">{"".join(f"<li>{note}</li>" for note in notes)}</ul>'
 
 
 def _header(run: Run, summary: Summary) -> str:
