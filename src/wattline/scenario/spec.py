@@ -244,7 +244,10 @@ class LimitSpec(Section):
 class OutputSpec(Section):
     """What is written, and where."""
 
-    folder: str | None = Field(None, description="folder of the journal (default: `out/` and the scenario's name)")
+    folder: str | None = Field(
+        None,
+        description="folder of the journal (default: `out/` and the scenario's name); `compare` adds `-comparison`",
+    )
     report: bool = Field(True, description="write the HTML report")  # noqa: FBT003
     placements: bool = Field(True, description="log which nodes every job held (the Gantt chart needs it)")  # noqa: FBT003
     decisions: bool = Field(True, description="log what policies proposed and what became of it")  # noqa: FBT003
