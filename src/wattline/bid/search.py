@@ -11,6 +11,7 @@ from wattline.bid.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.bid.outcome import Outcome
 from wattline.bid.setting import Setting
 from wattline.bid.trial import Params, Trial
+from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
 SEARCH_SEEDS = range(10_000, 10_024)
@@ -23,30 +24,43 @@ STEPS, SAFE_STEPS = 7, 8
 
 def search_bid(
     setting: Setting, *, mode: str = PAPER, settings_of_policy: Sequence[Params] | None = None, part: float = 0.95,
-    points: int = 5, trial: Trial | None = None, proof: Trial | None = None,
+    rounds: int = 3, trial: Trial | None = None, proof: Trial | None = None, weights: Floats | None = None,
 ) -> Choice:  # fmt: skip
     """Return the cheapest bid whose constraints hold with something to spare (to a ``part`` of their limits).
 
-    For every mean power between what the jobs draw at their lowest caps and uncapped, and for every setting of the policy, the
-    largest reserve is found by bisection on hours with common random numbers; the best is then made safe on other hours.
+    A mean power is named by where it lies between what the jobs need at their lowest caps (0) and uncapped (1). At each one the
+    largest reserve is found by bisection on hours with common random numbers; mean powers are tried ever closer around
+    the best, then other settings of the policy there; the result is made safe on other hours.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
-    tried: list[Choice] = []
-    for params in settings_of_policy or policy_settings(setting):
-        for mean_w in mean_powers(setting, points):
-            found = _largest(trial, mean_w, mode, params, part)
-            if found is not None:
-                tried.append(found)
-    if not tried:
-        return _least_bad(trial, mode, settings_of_policy or policy_settings(setting), points)
-    best = min(tried, key=lambda choice: choice.outcome.cost)
-    for _ in range(2):  # look closer around the best mean power
-        span_w = (mean_powers(setting, points)[1] - mean_powers(setting, points)[0]) / 2
-        for mean_w in (best.bid.mean_w - span_w, best.bid.mean_w + span_w):
-            found = _largest(trial, mean_w, mode, best.params, part)
-            if found is not None and found.outcome.cost < best.outcome.cost:
-                best = found
-    return make_safe(setting, best, proof)
+    choices = list(settings_of_policy or policy_settings(setting))
+    found: dict[float, Choice | None] = {}
+
+    def cost(place: float) -> float:
+        if place not in found:
+            found[place] = _largest(trial, mean_power_w(setting, place), mode, choices[0], part, weights)
+        got = found[place]
+        return np.inf if got is None else got.outcome.cost
+
+    best_place = min(FIRST_PLACES, key=cost)
+    if not np.isfinite(cost(best_place)):
+        best_place = min(FURTHER_PLACES, key=cost)
+    for i in range(1, rounds):
+        step = FIRST_STEP / 2**i
+        best_place = min((best_place, best_place - step, best_place + step), key=cost)
+    best = found[best_place]
+    for params in choices[1:]:
+        other = _largest(trial, mean_power_w(setting, best_place), mode, params, part, weights)
+        if other is not None and (best is None or other.outcome.cost < best.outcome.cost):
+            best = other
+    if best is None:
+        return _least_bad(trial, mode, choices, weights)
+    runs = sum(choice.runs for choice in found.values() if choice is not None)
+    return make_safe(setting, replace(best, runs=runs), proof)
+
+
+FIRST_STEP = 0.25
+FIRST_PLACES, FURTHER_PLACES = (0.45, 0.2, 0.7), (0.95, 1.2)
 
 
 def policy_settings(setting: Setting) -> list[Params]:
@@ -54,17 +68,18 @@ def policy_settings(setting: Setting) -> list[Params]:
     if setting.recipe.select != "slackline":
         return [{}]
     preempt = setting.recipe.params.get("select", {}).get("preempt", 0.0)
-    return [{"select": (force, 0.6, 0.5, preempt)} for force in (0.75, 0.95)]
+    return [{"select": (force, 0.6, 0.5, preempt)} for force in (0.95, 0.75)]
 
 
-def mean_powers(setting: Setting, points: int) -> list[float]:
-    """Return mean powers from a little below what the jobs need at their lowest caps to what they draw without."""
+def mean_power_w(setting: Setting, place: float) -> float:
+    """Return the mean power at a place between what the jobs need at their lowest caps (0) and what they draw without (1)."""
     low, high = setting.load_w(capped=True), setting.load_w()
-    parts = np.linspace(0.1, 1.0, points)
-    return [float(min(setting.idle_total_w + low + part * (high - low), setting.max_total_w)) for part in parts]
+    return float(min(setting.idle_total_w + max(low + place * (high - low), 0.0), setting.max_total_w))
 
 
-def _largest(trial: Trial, mean_w: float, mode: str, params: Params | None, part: float) -> Choice | None:
+def _largest(
+    trial: Trial, mean_w: float, mode: str, params: Params | None, part: float, weights: Floats | None
+) -> Choice | None:
     """Return the choice with the largest reserve that keeps all constraints at a mean power, or None."""
     setting = trial.setting
     if not setting.idle_total_w < mean_w <= setting.max_total_w:
@@ -76,7 +91,7 @@ def _largest(trial: Trial, mean_w: float, mode: str, params: Params | None, part
     reserve_w = min(most_w, mean_w - setting.idle_total_w)  # strict reach often goes this far
     for _ in range(STEPS):
         bid = Bid(mean_w, reserve_w)
-        outcome = trial.run(bid, params=params)
+        outcome = trial.run(bid, weights, params)
         runs += 1
         if outcome.excess(part=part) == 0.0:
             best, best_bid, low_w = outcome, bid, reserve_w
@@ -87,18 +102,19 @@ def _largest(trial: Trial, mean_w: float, mode: str, params: Params | None, part
         reserve_w = float(np.sqrt(low_w * high_w))
     if best is None:
         return None
-    return Choice("search", best_bid, best, params=params, limits=bottleneck(best), runs=runs)
+    return Choice("search", best_bid, best, weights, params, limits=bottleneck(best), runs=runs)
 
 
-def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], points: int) -> Choice:
+def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], weights: Floats | None) -> Choice:
     """Return the bid with the least total violation, when none keeps all constraints."""
     tried = []
     for params in choices:
-        for mean_w in mean_powers(trial.setting, points):
+        for place in (*FIRST_PLACES, *FURTHER_PLACES):
+            mean_w = mean_power_w(trial.setting, place)
+            most_w = min(largest_reserve_w(trial.setting, mean_w, mode), 2 * (mean_w - trial.setting.idle_total_w))
             for part in (0.1, 0.3, 0.6, 1.0):
-                most_w = min(largest_reserve_w(trial.setting, mean_w, mode), 2 * (mean_w - trial.setting.idle_total_w))
                 bid = Bid(mean_w, part * most_w)
-                tried.append(Choice("search", bid, trial.run(bid, params=params), params=params, feasible=False))
+                tried.append(Choice("search", bid, trial.run(bid, weights, params), weights, params, feasible=False))
     best = min(tried, key=lambda choice: (choice.outcome.excess(), choice.outcome.cost))
     return replace(best, limits=bottleneck(best.outcome), runs=len(tried))
 

@@ -23,5 +23,11 @@ def _recursion(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: F
     return reproduce(out_dir, quick, say)
 
 
-REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {"recursion": _recursion}
+def _aqa(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.aqa import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
+REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {"recursion": _recursion, "aqa": _aqa}
 """Name → ``reproduce(out_dir, quick, say)``."""
