@@ -135,7 +135,9 @@ def check_structure(s: State) -> None:
     assert len(waiting) == s.q_len[0] == len(set(waiting))
     assert all(s.status[j] == codes.WAITING and s.queue[s.slot[j]] == j for j in waiting)
     on_nodes = [int(j) for j in s.running[: s.n_running[0]]]
-    assert sorted(on_nodes) == sorted(np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING))))
+    assert sorted(on_nodes) == sorted(np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING, codes.PAUSED))))
+    resting = np.bincount(s.pool[s.status == codes.PAUSED], s.nodes[s.status == codes.PAUSED], minlength=s.free.size)
+    assert resting.tolist() == s.paused.tolist()
     held: set[int] = set()
     for j in on_nodes:
         x, mine = int(s.held[j]), 0
