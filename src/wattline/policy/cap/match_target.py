@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import TICK
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
-from wattline.physics.power import lowest_share, span_w
+from wattline.physics.power import span_w
 
 M_RATIO = 0
 """memory: one minus the ratio in force, so that memory begins with *no cap*"""
@@ -36,6 +36,8 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     for c in range(s.want_cap_w.shape[0]):
         if s.c_draw_w[c] != s.c_draw_w[c]:
             continue
-        lowest_w = s.c_draw_w[c] * lowest_share(s, c)
-        s.want_cap_w[c] = lowest_w + ratio * (s.c_draw_w[c] - lowest_w) if ratio < 1.0 else np.inf
+        lowest_w = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
+        s.want_cap_w[c] = np.inf
+        if ratio < 1.0 and lowest_w < s.c_draw_w[c]:
+            s.want_cap_w[c] = lowest_w + ratio * (s.c_draw_w[c] - lowest_w)
     return 1
