@@ -88,6 +88,20 @@ def test_a_bid_that_ends_lifts_the_caps() -> None:
     assert powers(result)[6.0] == 400.0
 
 
+@pytest.mark.parametrize("select", ["gps", "energyqare"])
+def test_lifting_caps_respects_the_power_limit(select: str) -> None:
+    """Jobs that were admitted under caps do not exceed the limit when the target rises or users come first."""
+    jobs = table_of(KINDS, *[(0.0, "small")] * 4)
+    y = signal(1.0, -1.0, 1.0, step_s=10.0)
+    how = options(KINDS, y, (0.0, Bid(800.0, 400.0)), (30.0, None), limit_w=[(0.0, 1500.0), (5.0, 900.0)])
+    result = follow(jobs, machine(4), how, select)
+    rows = result.logs["timeline"]
+    late = rows[rows[:, codes.TL_TIME] >= 5.0]
+    assert np.all(late[:, codes.TL_POWER] <= 900.0 * (1 + 1e-12))
+    assert late[:, codes.TL_POWER].max() == pytest.approx(900.0, rel=1e-12)
+    assert set(result.state.status.tolist()) == {codes.FINISHED}
+
+
 def test_it_acts_once_a_control_period() -> None:
     """An end between two ticks lowers the power until the next tick, which meets the target again."""
     jobs = table_of(KINDS, (0.0, "small"), (0.0, "small"), work_s=[4.5, 30.0])

@@ -22,13 +22,16 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     """One ratio for all caps, so that power meets the target when it would exceed it.
 
     A job at ratio γ draws floor + γ (draw - floor) on each node; γ is 1 (no caps) while the power without caps stays
-    below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps.
+    below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps. A power
+    limit below the target takes its place: jobs that were admitted under caps stay under it when those are lifted.
     """
-    target_w = s.target_w[0]
+    goal_w = s.limit_w[0]
+    if s.uncap[0] == 0 and s.target_w[0] < goal_w:  # false without a target, which is NaN
+        goal_w = s.target_w[0]
     low_w, high_w = span_w(s)
     ratio = 1.0
-    if high_w > target_w and s.uncap[0] == 0:  # false without a target, which is NaN
-        ratio = max(0.0, (target_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
+    if high_w > goal_w:
+        ratio = max(0.0, (goal_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
     s.uncap[0] = 0
     if ratio == 1.0 and memory[M_RATIO] == 0.0:
         return 0
