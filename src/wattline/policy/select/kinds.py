@@ -27,7 +27,10 @@ def count_kinds(s: State, waiting: Any, running: Any) -> None:
         j = s.queue[i]
         if j >= 0:
             waiting[s.kind[j]] += 1.0
-    if s.paused[0] == 0 and s.waking[0] == 0:  # then rate classes have counted already
+    counted = s.paused[0] == 0 and s.waking[0] == 0
+    for i in range(s.n_active[0]):
+        counted = counted and s.c_kind[s.active[i]] >= 0
+    if counted:  # by the rate classes, each of one kind
         for i in range(s.n_active[0]):
             c = s.active[i]
             running[s.c_kind[c]] += s.c_n[c]
