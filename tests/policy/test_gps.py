@@ -190,6 +190,34 @@ def test_first_come_first_served_within_a_kind_whatever_the_width() -> None:
 # ------------------------------------------------------------------ carried debts
 
 
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
+def test_carried_debts_honour_the_share_of_a_large_job(share: float) -> None:
+    """A kind whose share is a part of one job runs that part of the time in the long run, though rounding would starve it."""
+    large = Kind("large", 4, 20.0, 200.0, 200.0, weight=share / 2)
+    many = Kind("many", 1, 50.0, 200.0, 200.0, weight=1.0 - share / 2)
+    n = 8  # of 14 nodes: 4 · share of them for the large jobs
+    rows = [*[(0.0, "large")] * 60, *[(0.0, "many")] * 170]
+    how = options((large, many), signal(0.0), (0.0, Bid(1400.0 + 100.0 * n, 0.0)), until_s=1000.0)
+    jobs, nodes = table_of((large, many), *rows), machine(14)
+    carried = follow(jobs, nodes, how, params={"carry": 1.0})
+    s = carried.state
+    ended = np.flatnonzero((s.status == codes.FINISHED) & (s.kind == 0))
+    assert ended.size * 20.0 / 1000.0 == pytest.approx(share, abs=0.04)
+    assert carried.logs["timeline"][-1, codes.TL_RUNNING] >= np.floor(n - 4 * share)
+    rounded = follow(jobs, nodes, how)
+    assert (rounded.state.started_s[rounded.state.kind == 0] >= 0.0).sum() == (0 if share < 0.5 else 51)
+
+
+def test_a_debt_is_not_paid_by_a_start_that_found_no_nodes() -> None:
+    """A large job that is due while no nodes are free starts as soon as they are."""
+    large = Kind("large", 4, 20.0, 200.0, 200.0, weight=0.5)
+    long = Kind("long", 1, 100.0, 200.0, 200.0, weight=0.5)
+    jobs = table_of((large, long), *[(0.0, "long")] * 8, *[(1.0, "large")] * 3)
+    how = options((large, long), signal(0.0), (0.0, Bid(600.0 + 100.0 * 4, 0.0)), until_s=130.0)
+    result = follow(jobs, machine(6), how, params={"carry": 1.0})
+    assert result.state.started_s[8] == 100.0
+
+
 def test_an_empty_queue_has_no_debt() -> None:
     """Nothing is owed to a kind that has no jobs."""
     s = state_of([WIDE])

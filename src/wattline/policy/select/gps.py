@@ -80,10 +80,10 @@ def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any,
             starts[k] = np.floor(jobs + 0.5) - running[k]
             continue
         starts[k] = np.floor(jobs) - running[k]
+        # what was owed in job-seconds; a job that runs beyond the whole ones pays it back
         debt[k] = max(0.0, debt[k] + (jobs - running[k]) * s.tick_s[0]) if jobs > 0.0 else 0.0
-        if debt[k] >= s.k_work_s[k] and starts[k] <= 0.0:
+        if debt[k] >= s.k_work_s[k] and starts[k] == 0.0:
             starts[k] = 1.0
-            debt[k] -= s.k_work_s[k]
 
 
 @mechanism(
