@@ -314,6 +314,18 @@ def test_released_jobs_come_back_before_later_ones_of_their_kind() -> None:
     assert rows[rows[:, codes.TL_TIME] == 22.0, codes.TL_BUSY].tolist() == [1.0]
 
 
+def test_pauses_without_caps_go_by_uncapped_power() -> None:
+    """Where no cap policy is at work, jobs pause as soon as their power exceeds the target by half a job."""
+    kinds = (SMALL,)
+    jobs = table_of(kinds, *[(0.0, "small")] * 3)
+    how = options(kinds, signal(1.0, 0.0, 1.0, step_s=6.0), (0.0, Bid(800.0, 200.0)))
+    result = follow(jobs, machine(4), how, params={"preempt": 1.0}, cap="none")
+    assert [time_s for time_s, _ in accepted(result, codes.ACT_STOP)] == [6.0]
+    rows = result.logs["timeline"]
+    assert {float(row[codes.TL_POWER]) for row in rows if 6.0 <= row[codes.TL_TIME] < 12.0} == {800.0}
+    assert [time_s for time_s, _ in accepted(result, codes.ACT_RESUME)] == [12.0]
+
+
 def test_paused_jobs_hold_their_place_among_the_shares() -> None:
     """A paused job counts as one of its kind that has its nodes."""
     for s, _ in instants(_one_pause()):

@@ -105,8 +105,8 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
     Standby jobs and those least in danger of missing their promise pause first; those most in danger resume first.
     Returns by how much power without caps rises with it. ``marked`` is room for one number a running job.
     """
-    low_w, _ = span_w(s)
-    room_w = s.target_w[0] - low_w
+    low_w, high_w = span_w(s)
+    room_w = s.target_w[0] - (low_w if low_w == low_w else high_w)  # where jobs of a class differ nothing is capped
     change_w = 0.0
     for i in range(s.n_running[0]):
         marked[i] = 0.0
@@ -145,5 +145,8 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
 @kernel
 def _lowest(s: State, j: int) -> float:
     """Return the power of a job's node at its lowest cap over its uncapped power."""
+    c = s.base_class[j]
+    if s.c_draw_w[c] != s.c_draw_w[c]:
+        return 1.0
     lowest_w = max(s.min_cap_w[s.pool[j]], s.floor_w[j])
     return min(1.0, lowest_w / s.draw_w[j])
