@@ -303,6 +303,20 @@ def test_standby_jobs_pause_before_all_others() -> None:
     assert accepted(result, codes.ACT_RESUME)[-1][1] == 3
 
 
+def test_paused_jobs_resume_before_others_start() -> None:
+    """While a job waits to be resumed no new one starts, of whatever kind and width, though there is room for it."""
+    firm = Kind("firm", 4, 60.0, 300.0, 300.0, limit=1.0, weight=0.5)
+    tiny = Kind("tiny", 1, 10.0, 200.0, 200.0, limit=1.0, weight=0.5)
+    kinds = (firm, tiny)
+    jobs = table_of(kinds, (0.0, "firm"), *[(6.0, "tiny")] * 3)
+    watts = [1600.0, 900.0, 1200.0, 1200.0, 1600.0, 1600.0]
+    how = options(kinds, signal(*[(w - 1200.0) / 400.0 for w in watts], step_s=5.0), (0.0, Bid(1200.0, 400.0)))
+    result = follow(jobs, machine(8), how, params={"preempt": 1.0})
+    assert accepted(result, codes.ACT_STOP) == [(5.0, 0)]
+    assert accepted(result, codes.ACT_RESUME) == [(20.0, 0)]
+    assert min(time_s for time_s, job in accepted(result, codes.ACT_START) if job > 0) >= 20.0
+
+
 def test_released_jobs_come_back_before_later_ones_of_their_kind() -> None:
     """With preempt = 2 a stopped job gives its nodes back and stands in the queue where it stood."""
     result = delayed(rows=[(21.0, "small")], params={"preempt": 2.0})

@@ -11,7 +11,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
-from wattline.policy.select.kinds import count_kinds, fill_with_standby, pause_or_resume
+from wattline.policy.select.kinds import count_kinds, fill_with_standby, pause_or_resume, some_stay_paused
 from wattline.policy.select.proposals import propose
 
 P_CARRY, P_PREEMPT, P_STANDBY = range(3)
@@ -103,8 +103,10 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     shares = memory[NODES * kinds : (NODES + 1) * kinds]
     starts = memory[STARTS * kinds : (STARTS + 1) * kinds]
     room_w = 0.0
+    may_start = True
     if param[P_PREEMPT] > 0.0:
         room_w -= pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, memory[5 * kinds :])
+        may_start = s.n_stop[0] == 0 and not some_stay_paused(s, memory[5 * kinds :])
     if s.q_len[0] == 0:
         return 0
     count_kinds(s, waiting, running)
@@ -123,7 +125,7 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
             continue
         k = s.kind[j]
         fits = s.nodes[j] <= free and start_increase_w(s, j, np.inf) <= limit_w
-        if starts[k] >= 1.0 and fits and s.n_stop[0] == 0:
+        if starts[k] >= 1.0 and fits and may_start:
             starts[k] -= 1.0
             free -= s.nodes[j]
             limit_w -= start_increase_w(s, j, np.inf)
@@ -132,7 +134,7 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
         else:
             starts[k] = 0.0  # first come, first served within a kind
             left += 1
-    if free > 0 and s.n_stop[0] == 0 and (left == 0 or param[P_STANDBY] == 1.0):
+    if free > 0 and may_start and (left == 0 or param[P_STANDBY] == 1.0):
         _, high_w = span_w(s)
         n = fill_with_standby(s, n, free, s.target_w[0] - high_w + room_w, limit_w)
     return n

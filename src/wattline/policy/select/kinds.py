@@ -143,6 +143,16 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
 
 
 @kernel
+def some_stay_paused(s: State, marked: Any) -> bool:
+    """Tell whether a job to which something was promised stays paused when ``pause_or_resume`` has its way."""
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if s.status[j] == PAUSED and marked[i] == 0.0 and s.k_standby[s.kind[j]] == 0:
+            return True
+    return False
+
+
+@kernel
 def _lowest(s: State, j: int) -> float:
     """Return the power of a job's node at its lowest cap over its uncapped power."""
     c = s.base_class[j]
