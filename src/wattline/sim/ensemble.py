@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import Floats, JobTable
@@ -29,8 +30,9 @@ class World:
         self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options, *, seed: int = 0
     ) -> None:
         self.simulation = Simulation(jobs, cluster, policies, options, seed=seed)
-        self._saved = [(array, array.copy()) for array in _changing(self.simulation.state)]
-        self._used = False
+        s = self.simulation.state
+        given = [s.bid_mean_w, s.bid_reserve_w, s.k_weight, *self.simulation.param]
+        self._saved = [(array, array.copy()) for array in (*_changing(s), *given)]
 
     @property
     def state(self) -> State:
@@ -44,27 +46,34 @@ class World:
         weights: Floats | None = None,
         params: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
-        """Put everything back to the beginning; give the bid in force from the start, weights of kinds, parameters by slot."""
+        """Put everything back to the beginning; give another bid, weights of kinds, parameters by slot for this run only.
+
+        The bid takes the place of every one that the options have; where they have none in force, none is.
+        """
         s = self.state
-        if self._used:
-            for array, saved in self._saved:
-                array[...] = saved
-            for memory in self.simulation.memory:
-                memory[:] = 0.0
-            self.simulation.forget_logs()
-        self._used = True
+        for array, saved in self._saved:
+            array[...] = saved
+        for memory in self.simulation.memory:
+            memory[:] = 0.0
+        self.simulation.forget_logs()
         if bid is not None:
-            s.bid_mean_w[:], s.bid_reserve_w[:] = bid.mean_w, bid.reserve_w
+            holds = ~np.isnan(s.bid_mean_w)
+            if not holds.any():
+                raise InputError("this world has no bid that another could replace")
+            s.bid_mean_w[holds], s.bid_reserve_w[holds] = bid.mean_w, bid.reserve_w
         if weights is not None:
-            s.k_weight[: weights.size] = weights
+            if weights.size != s.k_weight.size:
+                raise InputError(f"{weights.size} weights for {s.k_weight.size} kinds")
+            s.k_weight[:] = weights
         for slot, values in (params or {}).items():
             self.simulation.param[codes.SLOT_NAMES.index(slot)][: len(values)] = values
 
     def run_until(self, time_s: float) -> bool:
         """Simulate up to a time; return False when nothing was left to happen before it."""
         code = codes.BUDGET
-        while code in (codes.BUDGET, codes.LOG_FULL):
-            code = self.simulation.advance(10_000_000, until_s=time_s)
+        with self.simulation:
+            while code in (codes.BUDGET, codes.LOG_FULL):
+                code = self.simulation.advance(10_000_000, until_s=time_s)
         self.simulation.explain(code)
         return code == codes.UNTIL
 
