@@ -7,16 +7,16 @@ import re
 from collections.abc import Collection, Iterator
 
 from wattline.errors import InputError
+from wattline.scenario.checks_regulation import Problem, check_regulation
 from wattline.scenario.lines import Path
 from wattline.scenario.spec import ClusterSpec, LimitSpec, NodesSpec, Spec, TraceSpec
 from wattline.units import duration_s, power_w, show_power
 
-Problem = tuple[Path, str]
-
 _FOR = {
     "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
     "users": ("poisson", "lublin", "bursty"), "requests": ("poisson", "lublin", "bursty"),
-    "seed": ("poisson", "lublin", "bursty"), "type": ("poisson", "bursty"), "phase": ("bursty",),
+    "seed": ("poisson", "lublin", "bursty", "kinds"), "type": ("poisson", "bursty"), "phase": ("bursty",),
+    "duration": ("kinds",), "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty"),
 }  # fmt: skip
 """Keys of [trace] that only some sources of jobs know."""
 
@@ -34,6 +34,7 @@ def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Proble
     for i, node_class in enumerate(spec.cluster.class_):
         yield from _powers(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
+    yield from check_regulation(spec)
 
 
 def node_ranges(texts: list[str]) -> list[tuple[int, int]]:

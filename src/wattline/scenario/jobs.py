@@ -30,8 +30,10 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
 
     spec = document.spec.trace
     nodes = cluster_nodes(document)
+    if spec.generator == "kinds":
+        return _draw_kinds(document, seed, nodes), ""
     if spec.file is None:
-        return _generate(document, seed, nodes), ""
+        return _with_kinds(document, _generate(document, seed, nodes)), ""
     path = document.base / spec.file
     if (
         not path.exists() and document.source.where(("trace", "file")) != spec.file
@@ -43,7 +45,7 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
         if machine is None:
             raise document.source.error(("trace", "load"), "a wanted load needs [cluster] nodes")
         trace = scale_load(trace, spec.load, machine)
-    return trace, _sha256(path)
+    return _with_kinds(document, trace), _sha256(path)
 
 
 def _read(spec: TraceSpec, path: Path) -> Trace:
@@ -109,6 +111,49 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
         raise document.source.error(("trace",), str(problem)) from None
     jobs = _with_classes(trace.jobs, spec)
     return trace.with_jobs(_with_users(jobs, spec.users, seed) if spec.users else jobs)
+
+
+def _draw_kinds(document: Document, seed: int, nodes: int | None) -> Trace:
+    """Draw jobs of the declared kinds, as the hours are drawn on which bids are tested."""
+    from wattline.bid.setting import Setting, draw_jobs
+    from wattline.scenario.regulation import DURATION_S, build_kinds
+
+    spec = document.spec
+    if nodes is None:
+        raise document.source.error(
+            ("cluster",), "key 'nodes' is missing: generator = \"kinds\" needs the machine's size"
+        )
+    try:
+        setting = Setting(build_kinds(spec, nodes), nodes, spec.cluster.idle, spec.cluster.max)
+        jobs = draw_jobs(setting, spec.trace.duration or DURATION_S, seed)
+    except InputError as problem:
+        raise document.source.error(("trace",), str(problem)) from None
+    if not len(jobs):
+        raise document.source.error(("trace", "duration"), "no job arrives in so short a time")
+    return Trace(jobs, source="drawn from kinds", suggested_nodes=nodes)
+
+
+def _with_kinds(document: Document, trace: Trace) -> Trace:
+    """Hold the jobs against the declared kinds; what a job does not say of its power, its kind says."""
+    from wattline.model.kinds import column
+    from wattline.scenario.regulation import build_kinds
+    from wattline.sim.setup_regulation import kind_codes
+
+    spec = document.spec
+    if not spec.kind and spec.kinds is None:
+        return trace
+    kinds = build_kinds(spec, trace.suggested_nodes)
+    jobs = trace.jobs
+    try:
+        code = kind_codes(jobs, kinds)
+    except InputError as problem:
+        key = "kind" if spec.kind else "kinds"
+        raise InputError(f"{document.source.where((key,))}: {trace.source}: {problem}") from None
+    filled = {
+        name: np.where(np.isnan(getattr(jobs, name)), column(kinds, name)[code], getattr(jobs, name))
+        for name in ("draw_w", "floor_w", "stretch")
+    }
+    return replace(trace, jobs=jobs.with_columns(**filled))
 
 
 def _job_type(spec: Any) -> Any:

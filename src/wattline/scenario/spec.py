@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from wattline.scenario.quantities import Duration, Limit, Power, Rate, Words
+from wattline.scenario.section import Section
+from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
 
 SCHEMA = 1
 """Version of the scenario layout that this Wattline reads and writes."""
 
 IDLE_W, MAX_W = 100.0, 300.0
 """Power per node, idle and busy, when nobody gives it: a plain two-socket server."""
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys and wrong types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, validate_default=False)
 
 
 class JobTypeSpec(Section):
@@ -74,8 +70,11 @@ class TraceSpec(Section):
     )
     cores_per_node: int = Field(1, ge=1, description="processors of the log that make one node")
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
-    generator: Literal["poisson", "lublin", "bursty"] | None = Field(
+    generator: Literal["poisson", "lublin", "bursty", "kinds"] | None = Field(
         None, description="draw the jobs instead of reading them"
+    )
+    duration: Duration | None = Field(
+        None, gt=0, description="time in which jobs arrive, and after which the run ends (kinds; default 3 h)"
     )
     jobs: int | None = Field(
         None, ge=1, description="jobs to draw (default 1000), or how many to keep from the file's start"
@@ -219,7 +218,9 @@ class RunSpec(Section):
     kill: bool = Field(False, description="end jobs at their requested time")  # noqa: FBT003
     requeue: bool = Field(True, description="queue jobs again that lost a node (otherwise they fail)")  # noqa: FBT003
     keep_progress: bool = Field(False, description="queued again, a job keeps the work it has done")  # noqa: FBT003
-    tick: Duration = Field(math.inf, gt=0, description="period of the control tick (default: none)")
+    tick: Duration = Field(
+        math.inf, gt=0, description="period of the control tick (default: none, or `control` of the regulation)"
+    )
     until: Duration = Field(
         math.inf, gt=0, description="stop this long after the first submission (default: when all is done)"
     )
@@ -265,3 +266,7 @@ class Spec(Section):
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
     output: OutputSpec = Field(default_factory=OutputSpec, description="what is written")
+    kinds: Workload = Field(None, description="published kinds of job")
+    kind: list[KindSpec] = Field(default_factory=list, description="kinds of job")
+    regulation: RegulationSpec | None = Field(None, description="the regulation market")
+    bid: BidSpec = Field(default_factory=BidSpec, description="how a bid is chosen")

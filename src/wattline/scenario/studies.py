@@ -17,11 +17,14 @@ from wattline.errors import InputError, ScenarioError
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
 from wattline.scenario.read import Document
+from wattline.scenario.regulation import DURATION_S, build_kinds, build_market
 from wattline.scenario.spec import NodesSpec, PolicySpec
 from wattline.scenario.toml_text import to_toml
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.model.regulation import Bid
+    from wattline.scenario.regulation import Market
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
     from wattline.traces.notes import Trace
@@ -51,6 +54,7 @@ class Study:
     scenario: str
     scenario_sha256: str
     trace_sha256: str = ""
+    market: Market | None = None
 
     def simulate(self, progress: Progress | None = None) -> Result:
         """Run it."""
@@ -71,6 +75,8 @@ class Study:
         recorded_s = self.trace.jobs.recorded_wait_s
         if not np.isnan(recorded_s).all():
             about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
+        about["kinds"] = [asdict(kind) for kind in self.options.kinds]
+        about["regulation"] = None if self.market is None else self.market.manifest()
         write_journal(folder, frames(result), about)
 
 
@@ -108,14 +114,15 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     document = replace(document, spec=spec)
     policies = build_policies(document)
     trace, trace_sha256 = (traces or TraceCache()).get(document)
-    options = _options(document, trace)
+    cluster = build_cluster(document, trace)
+    market = _market(document, trace, cluster, policies)
+    options = _options(document, trace, market)
     text = document.text
     if seed is not None and seed != document.data.get("seed", 1):
         text = to_toml({**document.data, "seed": seed})
     return Study(
-        name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=build_cluster(document, trace),
-        policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
-        trace_sha256=trace_sha256,
+        name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
+        trace_sha256=trace_sha256, market=market,
     )  # fmt: skip
 
 
@@ -138,7 +145,8 @@ class TraceCache:
 
         spec = document.spec
         seed = spec.trace.seed if spec.trace.seed is not None else spec.seed
-        key = repr((spec.trace, seed, cluster_nodes(document), str(document.base)))
+        machine = (cluster_nodes(document), spec.kinds, spec.kind)
+        key = repr((spec.trace, seed, machine, str(document.base)))
         if key not in self._found:
             self._found[key] = build_trace(document, seed)
         return self._found[key]
@@ -168,6 +176,9 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
                 "give nodes in [cluster] (or --nodes)"
             )
         classes = [_located(document, ("cluster",), _node_class, spec, "node", count)]
+    if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
+        lowest_w = min(kind.floor_w for kind in build_kinds(document.spec, None))
+        classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
     cluster: Cluster = _located(document, ("cluster", "class"), Cluster, tuple(classes), spec.name)
     return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
 
@@ -220,15 +231,45 @@ def build_policies(document: Document) -> Policies:
     return Policies(**chosen, params=params)
 
 
-def _options(document: Document, trace: Trace) -> Options:
+def _clock(document: Document, trace: Trace) -> tuple[float, float]:
+    """Return when the run begins and for how long jobs arrive."""
+    spec = document.spec.trace
+    if spec.generator == "kinds":
+        return 0.0, spec.duration or DURATION_S
+    return float(trace.jobs.submit_s[0]), trace.jobs.span_s
+
+
+def _market(document: Document, trace: Trace, cluster: Cluster, policies: Policies) -> Market | None:
+    """Return what the run has to follow; a policy that follows something needs a bid."""
+    market = build_market(document, cluster, *_clock(document, trace))
+    followers = [m for m in policies.slots() if m.target]
+    if market is None and followers:
+        m = followers[0]
+        raise document.source.error(
+            ("regulation",) if document.spec.regulation else ("policy", m.slot),
+            f"{m.slot} policy {m.name!r} follows a power target: give [regulation] mean and reserve, "
+            "or let wattline bid choose them (--write)",
+        )
+    return market
+
+
+def _options(document: Document, trace: Trace, market: Market | None) -> Options:
     from wattline.sim.setup import Options
 
-    run, output = document.spec.run, document.spec.output
-    start_s = float(trace.jobs.submit_s[0])
+    run, output, regulation = document.spec.run, document.spec.output, document.spec.regulation
+    start_s, arriving_s = _clock(document, trace)
+    drawn = document.spec.trace.generator == "kinds"
+    until_s = start_s + (arriving_s if drawn and math.isinf(run.until) else run.until)
+    bids: list[tuple[float, Bid | None]] = [] if market is None else [(market.from_s, market.bid)]
+    if market is not None and market.until_s < until_s:
+        bids.append((market.until_s, None))
     limit = _located(document, ("limit", "repeat"), limit_steps, document.spec.limit, run_bound_s(trace.jobs))
     return Options(
-        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=run.tick,
-        until_s=start_s + run.until, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
+        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress,
+        tick_s=run.tick if regulation is None else regulation.control,
+        kinds=build_kinds(document.spec, cluster_nodes(document)), signal=None if market is None else market.signal,
+        bids=bids, start_s=start_s if drawn else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
+        until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
     )  # fmt: skip
 

@@ -1,0 +1,134 @@
+"""What single keys cannot show about kinds of job, the regulation market and the bid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from wattline.errors import did_you_mean
+from wattline.scenario.lines import Path
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec
+from wattline.units import show_power
+
+if TYPE_CHECKING:
+    from wattline.model.kinds import Kind
+    from wattline.scenario.spec import ClusterSpec, Spec
+
+Problem = tuple[Path, str]
+WEIGHT_SLACK = 1e-6
+"""By how much weights may miss a sum of 1."""
+
+
+def check_regulation(spec: Spec) -> Iterator[Problem]:
+    """Yield every problem of the kinds, the market and the bid."""
+    for i, kind in enumerate(spec.kind):
+        yield from _kind(("kind", i), kind)
+        yield from _fits(("kind", i), kind.name, kind.nodes, kind.power, spec.cluster)
+    yield from _published(spec)
+    yield from _names(spec.kind)
+    yield from _weights(spec)
+    if spec.trace.generator == "kinds":
+        yield from _drawn(spec)
+    if spec.regulation is not None:
+        yield from _market(spec.regulation, spec)
+
+
+def _kind(here: Path, kind: KindSpec) -> Iterator[Problem]:
+    if kind.rate == 0:
+        yield (*here, "rate"), f"kind {kind.name!r} never arrives: give it a rate above 0, or leave it out"
+    if kind.floor is not None and kind.floor > kind.power:
+        yield (*here, "floor"), f"a cap cannot raise power: it is above power = {show_power(kind.power)}"
+    if kind.longest is not None and kind.longest < kind.time:
+        yield (*here, "longest"), f"a cap cannot make a job faster: it is below time = {kind.time:g} s"
+    if kind.standby and math.isfinite(kind.limit):
+        yield (*here, "limit"), "nothing is promised to a standby kind"
+
+
+def _fits(here: Path, name: str, nodes: int, draw_w: float, cluster: ClusterSpec) -> Iterator[Problem]:
+    single = len(here) == 1
+    count = cluster.nodes if not cluster.class_ else max(c.count for c in cluster.class_)
+    most_w = cluster.max if not cluster.class_ else max(c.max for c in cluster.class_)
+    if count is not None and nodes > count:
+        yield (here if single else (*here, "nodes")), f"kind {name!r} needs {nodes} nodes, the cluster has {count}"
+    if draw_w > most_w:
+        where = here if single else (*here, "power")
+        yield where, f"kind {name!r} draws {draw_w:g} W a node, [cluster] max allows {most_w:g} W; raise max"
+
+
+def _published(spec: Spec) -> Iterator[Problem]:
+    if spec.kinds is None:
+        return
+    from wattline.systems.npb import WORKLOADS
+
+    name = spec.kinds.workload
+    if name not in WORKLOADS:
+        yield ("kinds", "workload"), f"unknown workload {name!r}{did_you_mean(name, WORKLOADS)}"
+        return
+    for kind in _workload(spec):
+        yield from _fits(("kinds",), kind.name, kind.nodes, kind.draw_w, spec.cluster)
+    weights = spec.kinds.weights
+    for given in weights or ():
+        if given not in WORKLOADS[name].applications:
+            hint = did_you_mean(given, WORKLOADS[name].applications)
+            yield ("kinds", "weights", given), f"{name} has no kind of this name{hint}"
+
+
+def _workload(spec: Spec) -> tuple[Kind, ...]:
+    from wattline.systems.npb import kinds_of
+
+    assert spec.kinds is not None  # noqa: S101 - the caller knows
+    return kinds_of(spec.kinds.workload, scale=spec.kinds.scale)
+
+
+def _names(kinds: list[KindSpec]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for i, kind in enumerate(kinds):
+        if kind.name in seen:
+            yield ("kind", i, "name"), f"kind {kind.name!r} is declared twice"
+        seen.add(kind.name)
+
+
+def _weights(spec: Spec) -> Iterator[Problem]:
+    """Weights are given to all kinds that are not standby, or to none, and sum to 1."""
+    given: dict[str, float | None] = {kind.name: kind.weight for kind in spec.kind if not kind.standby}
+    first: Path = ("kind", next((i for i, k in enumerate(spec.kind) if k.weight is not None), 0), "weight")
+    if spec.kinds is not None:
+        named: Mapping[str, float] = spec.kinds.weights or {}
+        given |= {kind.name: named.get(kind.name) for kind in _workload(spec)}
+        first = ("kinds", "weights") if named else first
+    known = [weight for weight in given.values() if weight is not None]
+    missing = [name for name, weight in given.items() if weight is None]
+    if known and missing:
+        yield first, f"weights are given to some kinds, but not to {missing[0]!r}; give one to all kinds or to none"
+    elif known and abs(sum(known) - 1.0) > WEIGHT_SLACK:
+        yield first, f"the weights of all kinds that are not standby must sum to 1, they sum to {sum(known):.9g}"
+
+
+def _drawn(spec: Spec) -> Iterator[Problem]:
+    if not spec.kind and spec.kinds is None:
+        yield ("trace", "generator"), 'there is no kind to draw from: give kinds = "W4" or [[kind]] tables'
+    for i, kind in enumerate(spec.kind):
+        if kind.rate is None and not kind.standby:
+            yield ("kind", i), f"kind {kind.name!r} never arrives: give it a rate, or standby = true"
+
+
+def _market(market: RegulationSpec, spec: Spec) -> Iterator[Problem]:
+    here: Path = ("regulation",)
+    if (market.mean is None) != (market.reserve is None):
+        given, missing = ("mean", "reserve") if market.reserve is None else ("reserve", "mean")
+        yield (*here, given), f"a bid is mean and reserve: {missing} is missing"
+    if market.until is not None and market.until <= market.from_:
+        yield (*here, "until"), "must be after from"
+    drawn, set_ = market.signal in (GAUSSIAN, FITTED), market.model_fields_set
+    if market.signal == FITTED and market.file is None:
+        yield (*here, "signal"), "a fitted signal needs the file it takes after: file = …"
+    wrong = {GAUSSIAN: ("file", "column"), FITTED: ("std", "time_constant")}.get(
+        market.signal, ("file", "std", "time_constant", "neutral", "seed")
+    )
+    for key in wrong:
+        if key in set_:
+            what = f'signal = "{market.signal}"' if drawn else "a signal that is read"
+            yield (*here, key), f"does not go with {what}"
+    if math.isfinite(spec.run.tick) and spec.run.tick != market.control:
+        yield ("run", "tick"), f"the control period is [regulation] control = {market.control:g} s; leave tick out"

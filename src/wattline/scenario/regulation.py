@@ -1,0 +1,273 @@
+"""From the kinds, the market and the bid of a scenario to what a run and a search of bids take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.errors import InputError, did_you_mean
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec
+
+if TYPE_CHECKING:
+    from wattline.bid.setting import Setting, SignalLaw
+    from wattline.market.reach import Reach
+    from wattline.market.tariff import Tariff
+    from wattline.model.cluster import Cluster
+    from wattline.model.jobs import Floats
+    from wattline.model.kinds import Kind
+    from wattline.model.regulation import Bid, Signal
+    from wattline.scenario.read import Document
+    from wattline.scenario.spec import Spec
+    from wattline.traces.notes import Note
+
+HOUR_S = 3600.0
+DURATION_S = 3 * HOUR_S
+"""How long jobs of kinds arrive unless told otherwise: an hour to warm up, one that is sold, one to run on."""
+
+SIGNAL_STEP_S = 2.0
+REACH_HOURS = 8
+"""Drawn hours over which the reach of a bid is looked at."""
+
+
+@dataclass(frozen=True)
+class Market:
+    """What a run needs to follow a bid: the signal, the bids by time, the hours that are billed, and what they cost."""
+
+    signal: Signal
+    bid: Bid
+    from_s: float
+    until_s: float
+    hours: tuple[tuple[float, float], ...]
+    tariff: Tariff
+    reach: Reach
+    about: dict[str, Any]
+    notes: tuple[Note, ...] = ()
+
+    def manifest(self) -> dict[str, Any]:
+        """Return it as plain values for the journal."""
+        return {
+            "mean_w": self.bid.mean_w, "reserve_w": self.bid.reserve_w, "from_s": self.from_s, "until_s": self.until_s,
+            "hours": [list(hour) for hour in self.hours], "signal": self.about,
+            "tariff": dict(vars(self.tariff)), "outside_share": self.reach.outside_share,
+            "outside_exceed_share": self.reach.exceed_share, "outside_error": self.reach.mean_error,
+        }  # fmt: skip
+
+
+def build_kinds(spec: Spec, nodes: int | None) -> tuple[Kind, ...]:
+    """Return the kinds of job: the published ones first, then those of the file."""
+    from wattline.systems.npb import NODES, kinds_of
+
+    found: list[Kind] = []
+    weighted = any(kind.weight is not None for kind in spec.kind)
+    if spec.kinds is not None:
+        published = spec.kinds
+        weights = published.weights or {}
+        weighted = weighted or bool(weights)
+        found = [
+            replace(kind, weight=weights.get(kind.name, 0.0))
+            for kind in kinds_of(
+                published.workload, nodes=nodes or NODES, scale=published.scale, utilization=published.utilization
+            )
+        ]
+    found += [_kind(kind) for kind in spec.kind]
+    if not weighted:
+        count = sum(not kind.standby for kind in found)
+        found = [replace(kind, weight=0.0 if kind.standby else 1.0 / count) for kind in found]
+    return tuple(found)
+
+
+def _kind(spec: KindSpec) -> Kind:
+    from wattline.model.kinds import Kind
+
+    floor_w = spec.power if spec.floor is None else spec.floor
+    if spec.longest is not None:
+        stretch = spec.longest / spec.time
+    else:  # as everywhere without a measurement: speed in proportion to power
+        stretch = spec.power / floor_w if floor_w > 0 else 1.0
+    return Kind(
+        spec.name, spec.nodes, spec.time, spec.power, floor_w, stretch if floor_w < spec.power else 1.0, spec.limit,
+        spec.share, spec.weight or 0.0, spec.standby, spec.rate or 0.0,
+    )  # fmt: skip
+
+
+def build_tariff(market: RegulationSpec) -> Tariff:
+    """Return the prices."""
+    from wattline.market.tariff import Tariff
+
+    return Tariff(market.prices.energy, market.prices.reserve, market.prices.error)
+
+
+def read_file(document: Document) -> tuple[Signal, tuple[Note, ...]]:
+    """Read the signal that the scenario names, or that a drawn one is fitted to; it begins at time 0."""
+    from wattline.traces.signals import read_signal
+
+    market = document.spec.regulation
+    assert market is not None  # noqa: S101 - the caller knows
+    key = "file" if market.signal == FITTED else "signal"
+    name = str(market.file if market.signal == FITTED else market.signal)
+    path = document.base / name
+    if not path.exists():
+        close = did_you_mean(name, (GAUSSIAN, FITTED)) if key == "signal" else ""
+        raise document.source.error(("regulation", key), f"no such file: {path}{close if 'did you' in close else ''}")
+    found = read_signal(path, column=market.column, step_s=market.step, start_s=0.0)
+    return found.signal, found.notes
+
+
+def signal_law(document: Document) -> SignalLaw:
+    """Return what draws the signal of an hour: the generators, or a recorded signal from a place that the seed picks."""
+    from wattline.bid.setting import gaussian, recorded
+    from wattline.traces.generate_signal import FittedSignal, generate_signal
+    from wattline.traces.generate_signal_fit import fit_signal
+
+    market = document.spec.regulation or RegulationSpec()
+    if market.signal == GAUSSIAN:
+        return gaussian(
+            market.std, market.time_constant, market.step or SIGNAL_STEP_S, energy_neutral=market.neutral is not False
+        )
+    signal, _ = read_file(document)
+    if market.signal != FITTED:
+        if signal.end_s - signal.start_s < HOUR_S:
+            length_s = signal.end_s - signal.start_s
+            raise document.source.error(("regulation", "signal"), f"lasts {length_s:g} s, shorter than an hour")
+        return recorded(signal)
+    fit = _located(document, "file", fit_signal, signal)
+    neutral = bool(market.neutral)
+    return lambda duration_s, seed: generate_signal(FittedSignal(fit, duration_s, neutral, seed=seed))
+
+
+def build_market(document: Document, cluster: Cluster, start_s: float, span_s: float) -> Market | None:
+    """Return what the run has to follow: from ``start_s`` on for ``span_s`` seconds; None without a bid."""
+    spec = document.spec.regulation
+    if spec is None or spec.mean is None or spec.reserve is None:
+        return None
+    from wattline.model.regulation import Bid
+
+    until_s = span_s if spec.until is None else spec.until
+    bid = Bid(spec.mean, spec.reserve)
+    hours = _hours(document, spec, until_s)
+    signal, values, about, notes = _signal(document, spec, until_s, span_s)
+    if not signal.covers(spec.from_, until_s - 1e-9 * until_s):
+        raise document.source.error(
+            ("regulation", "signal"),
+            f"lasts {signal.end_s:g} s, shorter than the run, in which a bid holds until {until_s:g} s; "
+            "give a longer signal or an earlier until",
+        )
+    return Market(
+        replace(signal, start_s=start_s), bid, start_s + spec.from_, start_s + until_s,
+        tuple((start_s + a, start_s + b) for a, b in hours), build_tariff(spec),
+        check_reach(document, bid, values, cluster), about, notes,
+    )  # fmt: skip
+
+
+def check_reach(document: Document, bid: Bid, values: Floats, cluster: Cluster) -> Reach:
+    """Refuse a bid that the cluster cannot keep; return its reach otherwise."""
+    from wattline.market.reach import check_bid
+
+    market = document.spec.regulation or RegulationSpec()
+    idle_w = sum(c.count * c.idle_w for c in cluster.classes)
+    max_w = sum(c.count * c.max_w for c in cluster.classes)
+    key = "mean" if not idle_w <= bid.mean_w <= max_w else "reserve"
+    found: Reach = _located(document, key, check_bid, bid, values, idle_w, max_w, market.reach)
+    return found
+
+
+def reach_values(law: SignalLaw) -> Floats:
+    """Return values of the signal over which the reach of a bid is looked at."""
+    return np.concatenate([law(HOUR_S, seed).values for seed in range(REACH_HOURS)])
+
+
+def _hours(document: Document, spec: RegulationSpec, until_s: float) -> list[tuple[float, float]]:
+    """Return the hours that are billed, counted from the end of the warm-up."""
+    first_s = spec.from_ + spec.warmup
+    fit = math.floor((until_s - first_s) / HOUR_S * (1 + 1e-12))
+    if fit < max(1, spec.hours or 1):
+        key = "hours" if spec.hours is not None else "warmup" if spec.warmup else "from"
+        raise document.source.error(
+            ("regulation", key),
+            f"{max(fit, 0)} whole hours fit between {first_s:g} s, when billing begins, and {until_s:g} s, when the bid ends",
+        )
+    return [(first_s + k * HOUR_S, first_s + (k + 1) * HOUR_S) for k in range(spec.hours or fit)]
+
+
+def _signal(
+    document: Document, spec: RegulationSpec, until_s: float, span_s: float
+) -> tuple[Signal, Floats, dict[str, Any], tuple[Note, ...]]:
+    """Return the signal of a run from time 0 on, values for its reach, what to say about it, and notes."""
+    if spec.signal not in (GAUSSIAN, FITTED):
+        signal, notes = read_file(document)
+        return signal, signal.values, {"law": "file", "file": spec.signal, "step_s": signal.step_s}, notes
+    law = signal_law(document)
+    seed = document.spec.seed if spec.seed is None else spec.seed
+    signal = _located(document, "signal", law, max(until_s, span_s), seed)
+    about: dict[str, Any] = {"law": spec.signal, "seed": seed, "step_s": signal.step_s}
+    if spec.signal == GAUSSIAN:
+        about |= {"std": spec.std, "time_constant_s": spec.time_constant}
+    return signal, reach_values(law), about, ()
+
+
+def build_setting(document: Document) -> Setting:
+    """Return what a bid is made for; a machine or policy that the search cannot take is refused."""
+    from wattline.bid.setting import Protocol, Recipe, Setting
+    from wattline.scenario.studies import build_policies, cluster_nodes
+
+    spec = document.spec
+    market = spec.regulation or RegulationSpec()
+    _check_machine(document)
+    policies = build_policies(document)
+    select, cap = (getattr(spec.policy, slot)[0] for slot in ("select", "cap"))
+    for mechanism in (policies.select, policies.cap):
+        if mechanism.builtin and not mechanism.target:
+            raise document.source.error(
+                ("policy", mechanism.slot),
+                f"{mechanism.name!r} does not follow a power target, so no bid can be kept with it",
+            )
+    kinds = build_kinds(spec, cluster_nodes(document))
+    if not kinds:
+        raise document.source.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
+    node = spec.cluster.class_[0] if spec.cluster.class_ else spec.cluster
+    recipe = Recipe(
+        select.name, _policy_path(document, select.name), _policy_path(document, cap.name),
+        params={"select": select.params, "cap": cap.params},
+    )  # fmt: skip
+    setting: Setting = _located(
+        document, "", Setting, kinds, cluster_nodes(document), node.idle, node.max, recipe, signal_law(document),
+        Protocol(paper=spec.bid.protocol == "paper", control_s=market.control), build_tariff(market), market.stop_cost,
+    )  # fmt: skip
+    return setting
+
+
+def _policy_path(document: Document, name: str) -> str:
+    """Return a policy's name, or the path of a user's file as it is found from anywhere."""
+    return str(document.base / name) if ".py" in name else name
+
+
+def _check_machine(document: Document) -> None:
+    spec = document.spec
+    cluster = spec.cluster
+    node = cluster.class_[0] if cluster.class_ else cluster
+    wrong = {
+        ("cluster", "nodes"): "is missing: the machine's size decides the bid" if not cluster.class_ and cluster.nodes is None else "",
+        ("cluster", "class"): "a bid is made for nodes of one class" if len(cluster.class_) > 1 else "",
+        ("cluster", "sleep"): "a bid is made for nodes that do not sleep" if node.sleep else "",
+        ("cluster", "levels"): "a bid is made for nodes that are capped, not switched between levels" if node.levels else "",
+        ("cluster", "outage"): "a bid is made for a machine in service" if cluster.outage else "",
+        ("cluster", "failures"): "a bid is made for a machine in service" if cluster.failures else "",
+        ("limit",): "a bid is made without a power limit" if spec.limit.steps or spec.limit.power < math.inf else "",
+        ("policy", "order"): "a bid is made with order = fcfs" if spec.policy.order[0].name != "fcfs" else "",
+        ("policy", "place"): "a bid is made with place = lowest" if spec.policy.place[0].name != "lowest" else "",
+    }  # fmt: skip
+    for path, problem in wrong.items():
+        if problem:
+            raise document.source.error(path, problem)
+
+
+def _located(document: Document, key: str, make: Any, *args: Any) -> Any:
+    """Call something; an input error of it is said to come from this key of the regulation."""
+    try:
+        return make(*args)
+    except InputError as problem:
+        where = document.source.where(("regulation", key) if key else ("kind",))
+        raise type(problem)(f"{where}: {problem}") from None

@@ -1,0 +1,114 @@
+"""What a scenario file may say about demand response: kinds of job, the regulation market, and how a bid is chosen."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from wattline.scenario.quantities import Duration, Power, Rate, Words
+from wattline.scenario.section import Section
+
+GAUSSIAN, FITTED = "gaussian", "fitted"
+METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
+
+
+class KindSpec(Section):
+    """A kind of job, and the service that was promised to it. The kinds of a scenario are these and those of `kinds`."""
+
+    name: str = Field(description="name; jobs of a trace file are matched by it")
+    nodes: int = Field(ge=1, description="nodes of every job")
+    time: Duration = Field(gt=0, description="run time without a cap")
+    power: Power = Field(description="power per node without a cap")
+    floor: Power | None = Field(
+        None, description="power per node at its lowest cap (default: `power`, it cannot be capped)"
+    )
+    longest: Duration | None = Field(
+        None, description="run time at `floor`; it grows linearly in between (default: in proportion to power)"
+    )
+    limit: float = Field(
+        math.inf, gt=0, description="QoS limit: of (end − submission − `time`) / `time` (default: nothing is promised)"
+    )
+    share: float = Field(0.1, gt=0, le=1, description="share of the jobs that may reach the limit")
+    weight: float | None = Field(
+        None, ge=0, description="share of the nodes where a policy shares by weights (default: equal ones)"
+    )
+    standby: bool = Field(False, description="endless jobs that only fill the target: nothing is promised to them")  # noqa: FBT003
+    rate: Rate | None = Field(None, description='arrivals; bids and `generator = "kinds"` need them')
+
+
+class WorkloadSpec(Section):
+    """Kinds of job as published, instead of `[[kind]]`; `kinds = "W4"` is short for `kinds = {workload = "W4"}`."""
+
+    workload: str = Field(description="W1 to W14 of the AQA study")
+    utilization: float | None = Field(
+        None, gt=0, description="share of busy nodes they ask for (default: as published)"
+    )
+    scale: int = Field(1, ge=1, description="nodes of every job × this")
+    weights: Annotated[dict[str, float], Words("table of numbers")] | None = Field(
+        None, description="weight of every kind by name (default: equal ones)"
+    )
+
+
+def _workload(value: Any) -> Any:
+    return {"workload": value} if isinstance(value, str) else value
+
+
+Workload = Annotated[
+    WorkloadSpec | None, BeforeValidator(_workload), Words('name, like `"W4"`, or a table (see below)')
+]
+
+
+class PricesSpec(Section):
+    """Prices in $/kWh."""
+
+    energy: float = Field(0.10, ge=0, description="of the mean power")
+    reserve: float = Field(0.10, ge=0, description="paid to us for the reserve")
+    error: float = Field(0.10, ge=0, description="of |power − target|")
+
+
+class RegulationSpec(Section):
+    """A regulation market: the target is `mean` + signal × `reserve`, sold by the hour."""
+
+    signal: Annotated[str, Words('`"gaussian"`, `"fitted"` (to `file`) or the path of a signal file')] = Field(
+        GAUSSIAN, description="regulation signal in [−1, 1], drawn or read"
+    )
+    file: str | None = Field(None, description="signal file that a fitted signal takes after")
+    column: str | None = Field(None, description="column of the file, if it holds several signals")
+    step: Duration | None = Field(
+        None, gt=0, description="time between two values (default: 2 s if drawn, what the file says if read)"
+    )
+    std: float = Field(0.40, gt=0, lt=1, description="standard deviation of a drawn Gaussian signal")
+    time_constant: Duration = Field(200.0, gt=0, description="time in which its autocorrelation falls to 1/e")
+    neutral: bool | None = Field(
+        None, description="every hour of the signal averages to zero (default: true if Gaussian, false if fitted)"
+    )
+    seed: int | None = Field(None, ge=0, description="seed of a drawn signal (default: the scenario's)")
+    mean: Power | None = Field(None, gt=0, description="the bid: mean power P̄ (with `reserve`, or neither)")
+    reserve: Power | None = Field(None, description="the bid: reserve R")
+    from_: Duration = Field(0.0, alias="from", description="when the bid begins, since the start of the run")
+    until: Duration | None = Field(
+        None, gt=0, description="when it ends (default: with the last submission, or after `duration`)"
+    )
+    warmup: Duration = Field(0.0, description="time at its beginning that is neither billed nor counted")
+    hours: int | None = Field(None, ge=1, description="hours that are billed and counted (default: all whole ones)")
+    reach: Literal["paper", "strict"] = Field(
+        "paper", description="`strict`: the cluster must reach the whole target; `paper`: all but what breaks tracking"
+    )
+    prices: PricesSpec = Field(default_factory=PricesSpec, description="prices")
+    control: Duration = Field(1.0, gt=0, description="control period: caps and starts are decided this often")
+    stop_cost: Duration = Field(0.0, description="work that a stop by a policy adds to a job")
+
+
+class BidSpec(Section):
+    """How `wattline bid` chooses mean power and reserve, and tests the choice."""
+
+    method: Literal["search", "aqa", "qosg", "grid", "heuristic", "given"] = Field(
+        "search",
+        description="largest reserve by bisection; the published AQA, QoSG and grid; a rule of thumb; or `mean` and `reserve` as given",
+    )
+    hours: int = Field(200, ge=2, description="fresh hours on which the choice is tested")
+    protocol: Literal["stationary", "paper"] = Field(
+        "stationary", description="warmed up and run on until all have finished, or one hour from an empty machine"
+    )

@@ -1,0 +1,83 @@
+"""Put a chosen bid, its weights and the policy's parameters into a scenario, as text that reads back to the same numbers."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import ScenarioError
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN
+from wattline.scenario.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from wattline.bid.choice import Choice
+    from wattline.bid.setting import Setting
+    from wattline.scenario.read import Document
+
+
+def write_bid(document: Document, setting: Setting, choice: Choice, path: Path) -> None:
+    """Write the scenario with the bid in it; files that it names are found from its new place too."""
+    data = with_bid(document, setting, choice)
+    _move(data, document.base, path.parent)
+    try:
+        path.write_text(to_toml(data), encoding="utf-8")
+    except OSError as problem:
+        raise ScenarioError(f"{path}: cannot be written ({problem.strerror}); give another --write") from None
+
+
+def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, Any]:
+    """Return the plain data of a scenario with a bid in it."""
+    data = copy.deepcopy(document.data)
+    market = data.setdefault("regulation", {})
+    market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
+    if choice.weights is not None:
+        weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))
+        _put_weights(data, weights)
+    for slot, values in (choice.params or {}).items():
+        _put_parameters(data, slot, values, setting)
+    return data
+
+
+def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:
+    for kind in data.get("kind", []):
+        if not kind.get("standby"):
+            kind["weight"] = weights.pop(kind["name"])
+        else:
+            weights.pop(kind["name"])
+    if "kinds" in data:
+        published = data["kinds"]
+        data["kinds"] = {**({"workload": published} if isinstance(published, str) else published), "weights": weights}
+
+
+def _put_parameters(data: dict[str, Any], slot: str, values: Any, setting: Setting) -> None:
+    from wattline.control.catalog import find
+
+    names = find(slot, getattr(setting.recipe, slot)).params
+    policy = data.setdefault("policy", {})
+    chosen = policy[slot][0] if isinstance(policy[slot], list) else policy[slot]
+    own = chosen if isinstance(chosen, dict) else {"name": chosen}
+    policy[slot] = {**own, **dict(zip(names, map(float, values), strict=False))}
+
+
+def _move(data: dict[str, Any], old: Path, new: Path) -> None:
+    """Change relative paths for a file that lies elsewhere."""
+    if old.resolve() == new.resolve():
+        return
+
+    def moved(name: str) -> str:
+        return name if Path(name).is_absolute() else os.path.relpath((old / name).resolve(), new.resolve())
+
+    places = [(data.get("trace", {}), "file"), (data.get("regulation", {}), "file")]
+    if data.get("regulation", {}).get("signal", GAUSSIAN) not in (GAUSSIAN, FITTED):
+        places.append((data["regulation"], "signal"))
+    for table, key in places:
+        if key in table:
+            table[key] = moved(table[key])
+    policy = data.get("policy", {})
+    for slot, pick in policy.items():
+        if isinstance(pick, str) and ".py" in pick:
+            policy[slot] = moved(pick)
+        elif isinstance(pick, dict) and ".py" in pick["name"]:
+            policy[slot] = {**pick, "name": moved(pick["name"])}
