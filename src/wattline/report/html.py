@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from wattline.market.tracking import SHARE
 from wattline.report.compare import Comparison, Row, compare
 from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_jobs import (
@@ -19,8 +20,10 @@ from wattline.report.figures_jobs import (
     draw_waits,
     draw_waits_by_size,
 )  # fmt: skip
+from wattline.report.figures_regulation import draw_errors, draw_qos, draw_regulation
 from wattline.report.metrics import Summary, summarize_run
 from wattline.report.page import Page, Raw, card, facts, folded, table
+from wattline.report.regulation import Regulation
 from wattline.report.run import Run, load
 from wattline.report.sections import (
     class_table,
@@ -33,6 +36,7 @@ from wattline.report.sections import (
 )  # fmt: skip
 from wattline.report.show import MISSING, number, plural, scale_of, show, show_interval
 from wattline.report.tables import change, energy_parts, limit_words, stopped_words
+from wattline.report.tables_regulation import dollars, qos_table, reduction_words, settlement_table
 from wattline.traces.journal import REPORT, Journal
 
 
@@ -50,6 +54,7 @@ def report_page(run: Run, summary: Summary, journal: Journal) -> Page:
     if summary.jobs.started == 0:
         page.add('<h2>Over time</h2><p class="empty">No job was started, so there is nothing to draw.</p>')
     else:
+        _add_regulation(page, run, summary, journal)
         _add_time(page, run, journal)
         _add_jobs(page, run, summary)
     _add_energy(page, summary)
@@ -147,6 +152,28 @@ def _trace_notes(manifest: Mapping[str, Any]) -> str:
         return ""
     rows = [(n.get("action", ""), f"{n.get('count', 0):,}", n.get("reason", ""), n.get("example", "")) for n in notes]
     return "<h2>What to know about the jobs</h2>" + table(("", "records", "why", "example"), rows, text=(2, 3))
+
+
+def _add_regulation(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
+    found = summary.regulation
+    if found is not None:
+        page.add("<h2>Demand response</h2>", _regulation_cards(found), page.figure(draw_regulation(run, journal)))
+        page.add(settlement_table(found))
+    if summary.qos:
+        page.add("" if found else "<h2>Service by kind</h2>")
+        drawn = (draw_errors(run) if found else None, draw_qos(run))
+        page.add(f'<div class="grid">{"".join(page.figure(figure) for figure in drawn)}</div>', qos_table(summary))
+
+
+def _regulation_cards(found: Regulation) -> str:
+    hours = plural(len(found.hours), "hour")
+    cards = (
+        card("mean power bid", show(found.mean_w, "W"), f"reserve {show(found.reserve_w, 'W')}"),
+        card("cost", dollars(found.cost), f"{hours}; {reduction_words(found)} than {dollars(found.without_drawn)} without"),
+        card("tracking error", show(found.error, "share"), f"above 30 % for {show(found.exceed_share, 'share')} of the time",
+             bad=found.exceed_share >= SHARE),
+    )  # fmt: skip
+    return f'<section class="cards">{"".join(cards)}</section>'
 
 
 def _add_time(page: Page, run: Run, journal: Journal) -> None:

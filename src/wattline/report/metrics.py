@@ -9,6 +9,7 @@ from typing import Any
 
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
 from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
+from wattline.report.regulation import QosRow, Regulation, count_qos, count_regulation
 from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
 from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps, integral
@@ -86,6 +87,8 @@ class Summary:
     partitions: tuple[GroupRow, ...]
     classes: tuple[ClassRow, ...]
     events: dict[str, int]
+    qos: tuple[QosRow, ...] = ()
+    regulation: Regulation | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain data; what is not a finite number becomes None, as JSON knows no NaN."""
@@ -95,6 +98,8 @@ class Summary:
         """Return the number at a dotted path, NaN where it does not exist for this run."""
         item: Any = self
         for part in path.split("."):
+            if item is None:  # a part that this run does not have
+                return NAN
             item = item.get(part, NAN) if isinstance(item, Mapping) else getattr(item, part)
         return float(item)
 
@@ -137,6 +142,8 @@ def summarize_run(run: Run) -> Summary:
         **tables,
         classes=count_classes(run),
         events=dict(run.event_counts),
+        qos=count_qos(run),
+        regulation=count_regulation(run),
     )
 
 

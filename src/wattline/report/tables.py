@@ -10,6 +10,7 @@ from wattline.report.compare import Comparison, Row
 from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
 from wattline.report.statistics import NAN, Distribution
+from wattline.report.tables_regulation import hours_terminal, qos_terminal, regulation_facts
 from wattline.traces.journal import SCHEMA
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def summary_table(summary: Summary) -> Group:
     """Return the numbers of one run: what became of the jobs, how long they took, what the machine did and drew."""
     from rich.console import Group
 
-    return Group(_facts(summary), _distributions(summary))
+    more = (hours_terminal(summary), qos_terminal(summary))
+    return Group(_facts(summary), _distributions(summary), *(part for part in more if part is not None))
 
 
 def fact_rows(summary: Summary) -> list[tuple[str, str]]:
@@ -51,7 +53,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         rows.append(("not the end", stopped))
     if jobs.preemptions or jobs.restarts:
         rows.append(("stopped jobs", f"{jobs.preemptions:,} preemptions, {jobs.restarts:,} restarts"))
-    return rows
+    return [*rows, *regulation_facts(summary)]
 
 
 def stopped_words(summary: Summary) -> str:

@@ -1,0 +1,177 @@
+"""What demand response came to in a run: the bill of every hour, how the target was followed, and the service of each kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattline.market.settlement import settle
+from wattline.market.tariff import Tariff
+from wattline.market.tracking import MARGIN, Tracking, pooled
+from wattline.model.jobs import Floats
+from wattline.model.regulation import Bid
+from wattline.report.run import Run
+from wattline.report.statistics import NAN, Distribution, describe, integral
+
+
+@dataclass(frozen=True)
+class HourRow:
+    """One billed hour: power, tracking (``error`` relative to the reserve) and the bill in dollars."""
+
+    begin_s: float
+    end_s: float
+    mean_power_w: float
+    mean_target_w: float
+    error: float
+    exceed_share: float
+    cost: float
+    energy_cost: float
+    reserve_credit: float
+    error_cost: float
+    without_drawn: float
+    without_bid: float
+
+
+@dataclass(frozen=True)
+class QosRow:
+    """One kind of job: QoS degradation Q of the counted jobs that finished, and how many reached the limit.
+
+    ``jobs`` were submitted in a billed hour (at any time where nothing is billed). One that had not ended when the run
+    did is in ``open_jobs``, and among the violations if its wait alone had used up the limit by then.
+    """
+
+    name: str
+    standby: bool
+    jobs: int
+    open_jobs: int
+    q: Distribution
+    limit: float
+    share: float
+    violations: int
+    violation_share: float
+    energy_j: float
+
+
+@dataclass(frozen=True)
+class Regulation:
+    """The bid, its billed hours and their sums; ``exceed_share`` is the share of time with an error above 30 %.
+
+    ``standby_j`` is what standby jobs drew in the whole run: it fills the target and is no service to anybody.
+    """
+
+    mean_w: float
+    reserve_w: float
+    hours: tuple[HourRow, ...]
+    error: float
+    exceed_share: float
+    cost: float
+    without_drawn: float
+    without_bid: float
+    standby_j: float
+    outside_share: float
+    outside_exceed_share: float
+
+    @property
+    def reduction_drawn(self) -> float:
+        """Saving as a share of the cost of the energy that was drawn."""
+        return 1.0 - self.cost / self.without_drawn if self.without_drawn > 0 else NAN
+
+
+def count_regulation(run: Run) -> Regulation | None:
+    """Bill the hours of a run that followed a bid; None for any other."""
+    about = run.manifest.get("regulation")
+    if not about or not np.isfinite(run.steps.target_w).any():
+        return None
+    bid, tariff = Bid(about["mean_w"], about["reserve_w"]), Tariff(**about["tariff"])
+    spans = billed_hours(run)
+    followed = [_tracking(run, bid, begin_s, end_s) for begin_s, end_s in spans]
+    rows = [_hour(span, tracked, bid, tariff) for span, tracked in zip(spans, followed, strict=True)]
+    whole = pooled(followed) if followed else None
+    standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
+    energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
+    cost, drawn, offered = (
+        sum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
+    )
+    return Regulation(
+        bid.mean_w, bid.reserve_w, tuple(rows), whole.mean_error if whole else NAN, whole.exceed_share if whole else NAN,
+        cost, drawn, offered, float(np.nansum(energy_j.to_numpy())), about["outside_share"], about["outside_exceed_share"],
+    )  # fmt: skip
+
+
+def billed_hours(run: Run) -> list[tuple[float, float]]:
+    """Return the billed hours that were simulated to their end."""
+    about = run.manifest.get("regulation") or {}
+    return [(a, b) for a, b in about.get("hours", ()) if b <= run.end_s]
+
+
+def error_steps(run: Run) -> tuple[Floats, Floats]:
+    """Return the tracking error of the billed hours as a step function: how long each value held, and the value."""
+    reserve_w = float(run.manifest["regulation"]["reserve_w"])
+    seconds = np.concatenate([run.steps.within(a, b) for a, b in billed_hours(run)] or [np.empty(0)])
+    gap_w = np.tile(np.abs(run.steps.power_w - run.steps.target_w), len(billed_hours(run)))
+    held = seconds > 0
+    return seconds[held], gap_w[held] / reserve_w if reserve_w > 0 else gap_w[held] * NAN
+
+
+def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
+    """Hold power against the target that the journal recorded; both are step functions with a row at every change."""
+    steps, seconds = run.steps, run.steps.within(begin_s, end_s)
+    held = seconds > 0
+    seconds, power_w, target_w = seconds[held], steps.power_w[held], steps.target_w[held]
+    gap_w, span_s = np.abs(power_w - target_w), end_s - begin_s
+    energy_j, aimed_j, missed_j = (integral(watts, seconds) for watts in (power_w, target_w, gap_w))
+    reserve_w = bid.reserve_w if bid.reserve_w > 0 else NAN
+    beyond_s = float(seconds[gap_w > MARGIN * reserve_w].sum()) if bid.reserve_w > 0 else NAN
+    return Tracking(
+        span_s, energy_j, energy_j / span_s, aimed_j / span_s, missed_j / span_s, missed_j / (span_s * reserve_w),
+        (energy_j - aimed_j) / (span_s * reserve_w), beyond_s / span_s,
+    )  # fmt: skip
+
+
+def _hour(span: tuple[float, float], followed: Tracking, bid: Bid, tariff: Tariff) -> HourRow:
+    bill = settle(followed, bid, tariff)
+    return HourRow(
+        *span, followed.mean_power_w, followed.mean_target_w, followed.mean_error, followed.exceed_share, bill.cost,
+        bill.energy_cost, bill.reserve_credit, bill.error_cost, bill.without_drawn, bill.without_bid,
+    )  # fmt: skip
+
+
+def count_qos(run: Run) -> tuple[QosRow, ...]:
+    """Return one row a declared kind; none where no kinds were declared."""
+    rows = []
+    for kind in run.manifest.get("kinds") or ():
+        name = kind["name"]
+        q, at_least = degradations(run, kind)
+        limit = limit_of(kind)
+        violations = int(np.sum(np.where(np.isnan(q), at_least, q) >= limit))
+        energy_j = run.jobs.filter(run.jobs["kind"] == name)["energy_j"]
+        rows.append(
+            QosRow(name, kind["standby"], q.size, int(np.isnan(q).sum()), describe(q), limit, kind["share"], violations,
+                   violations / q.size if q.size else NAN, float(np.nansum(energy_j.to_numpy())))
+        )  # fmt: skip
+    return tuple(rows)
+
+
+def degradations(run: Run, kind: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """Return Q of the counted jobs of a kind, NaN for those without an end, and what Q is at least by the run's end."""
+    jobs = run.jobs.filter(run.jobs["kind"] == kind["name"], run.jobs["status"] != "rejected")
+    submit_s, work_s = jobs["submit_s"].to_numpy(), jobs["work_s"].to_numpy()
+    end_s = jobs["end_s"].fill_null(NAN).to_numpy()
+    if run.manifest.get("regulation"):
+        spans = billed_hours(run)
+        inside = np.zeros(submit_s.size, dtype=bool)
+        for begin_s, stop_s in spans:
+            inside |= (submit_s >= begin_s) & (submit_s < stop_s)
+        submit_s, work_s, end_s = submit_s[inside], work_s[inside], end_s[inside]
+    q: Floats = (end_s - submit_s - work_s) / work_s
+    at_least: Floats = (run.end_s - submit_s - work_s) / work_s
+    return q, at_least
+
+
+def limit_of(kind: Mapping[str, Any]) -> float:
+    """Return the QoS limit of a kind of the manifest, where JSON has null for *none*."""
+    return math.inf if kind["limit"] is None else float(kind["limit"])

@@ -1,0 +1,146 @@
+"""Tables of demand response, for the terminal and for the report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from wattline.report.page import Raw, table
+from wattline.report.regulation import QosRow, Regulation
+from wattline.report.show import MISSING, number, show
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from wattline.report.metrics import Summary
+
+WIDTH = 80
+HOURS = 8
+"""Billed hours that a terminal shows one by one."""
+
+
+def regulation_facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return the single numbers of demand response as (title, text)."""
+    found = summary.regulation
+    if found is None:
+        return []
+    rows = [("bid", f"mean {show(found.mean_w, 'W')}, reserve {show(found.reserve_w, 'W')}")]
+    if not found.hours:
+        return [*rows, ("", "no billed hour was simulated to its end")]
+    count = len(found.hours)
+    what = f"{dollars(found.cost)} for {count} hour{'s' if count > 1 else ''}"
+    beyond = show(found.exceed_share, "share")
+    rows += [
+        ("bill", f"{what}; {dollars(found.without_drawn)} without demand response: {reduction_words(found)}"),
+        ("tracking", f"error {show(found.error, 'share')} of the reserve, above 30 % for {beyond} of the time"),
+    ]
+    if found.standby_j:
+        rows.append(("standby", f"{show(found.standby_j, 'J')} in the whole run"))
+    return rows
+
+
+def reduction_words(found: Regulation) -> str:
+    """Return the saving in words."""
+    part = found.reduction_drawn
+    return MISSING if math.isnan(part) else f"{show(abs(part), 'share')} {'less' if part >= 0 else 'more'}"
+
+
+def dollars(value: float) -> str:
+    """Return an amount of money to a hundredth of a cent."""
+    return f"-${-value:,.4f}" if value < 0 else f"${value:,.4f}"
+
+
+def qos_terminal(summary: Summary) -> Table | None:
+    """Return the service of every kind for a terminal; None where nothing was promised."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not summary.qos:
+        return None
+    out = Table(box=None, pad_edge=False, width=WIDTH, header_style="bold")
+    out.add_column("degradation Q of", style="cyan", overflow="fold")
+    for name in ("jobs", "mean", "median", "p90", "limit", "reached", "allowed"):
+        out.add_column(name, justify="right", no_wrap=True)
+    for row in summary.qos:
+        broken = "bold red" if row.violation_share >= row.share else ""
+        cells = [Text(cell) for cell in qos_cells(row)]
+        cells[-2].stylize(broken)
+        out.add_row(Text(_name(row)), *cells)
+    return out
+
+
+def hours_terminal(summary: Summary) -> Table | None:
+    """Return the bill hour by hour for a terminal, if there are several."""
+    from rich.table import Table
+
+    found = summary.regulation
+    if found is None or len(found.hours) < 2:
+        return None
+    out = Table(box=None, pad_edge=False, width=WIDTH, header_style="bold")
+    out.add_column("billed hour from", style="cyan", no_wrap=True)
+    for name in ("power", "target", "error", "> 30 %", "cost", "without"):
+        out.add_column(name, justify="right", no_wrap=True)
+    for hour in found.hours[:HOURS]:
+        out.add_row(show(hour.begin_s, "s"), show(hour.mean_power_w, "W"), show(hour.mean_target_w, "W"),
+                    show(hour.error, "share"), show(hour.exceed_share, "share"), dollars(hour.cost),
+                    dollars(hour.without_drawn))  # fmt: skip
+    if len(found.hours) > HOURS:
+        out.add_row(f"and {len(found.hours) - HOURS:,} more", *[""] * 6)
+    return out
+
+
+def qos_cells(row: QosRow) -> list[str]:
+    """Return one kind: jobs, mean, median and 90th percentile of Q, limit, shares beyond it and allowed."""
+    promised = not row.standby and math.isfinite(row.limit)
+    return [
+        f"{row.jobs:,}", number(row.q.mean), number(row.q.median), number(row.q.p90),
+        number(row.limit) if promised else MISSING, show(row.violation_share, "share") if promised else MISSING,
+        show(row.share, "share") if promised else MISSING,
+    ]  # fmt: skip
+
+
+def qos_table(summary: Summary) -> str:
+    """Return the service of every kind for a page."""
+    header = ("kind", "jobs", "Q mean", "median", "p90", "limit", "reached it", "allowed", "energy, whole run")
+    rows = []
+    for row in summary.qos:
+        cells: list[object] = [_name(row), *qos_cells(row), show(row.energy_j, "J")]
+        if row.violation_share >= row.share and not row.standby:
+            cells[6] = Raw(f'<span class="up">{cells[6]}</span>')
+        rows.append(cells)
+    still = sum(row.open_jobs for row in summary.qos)
+    note = (
+        "Q = (end − submission − run time alone) / run time alone, of the jobs submitted in a billed hour"
+        if summary.regulation is not None
+        else "Q = (end − submission − run time alone) / run time alone"
+    )
+    more = f"; {still:,} of them had not ended when the run stopped" if still else ""
+    return table(header, rows) + f'<p class="counted">{note}{more}.</p>'
+
+
+def settlement_table(found: Regulation) -> str:
+    """Return the bill of every hour for a page, and their sum."""
+    header = ("billed hour", "mean power", "mean target", "error", "above 30 %", "energy", "− reserve", "+ error", "= cost",
+              "without, as drawn", "as bid")  # fmt: skip
+    rows = [
+        (f"{show(h.begin_s, 's')} – {show(h.end_s, 's')}", show(h.mean_power_w, "W"), show(h.mean_target_w, "W"),
+         show(h.error, "share"), show(h.exceed_share, "share"),
+         *(dollars(v) for v in (h.energy_cost, h.reserve_credit, h.error_cost, h.cost, h.without_drawn, h.without_bid)))
+        for h in found.hours
+    ]  # fmt: skip
+    if len(rows) > 1:
+        sums = [sum(getattr(h, name) for h in found.hours) for name in ("energy_cost", "reserve_credit", "error_cost")]
+        total = [*sums, found.cost, found.without_drawn, found.without_bid]
+        rows.append(
+            ("all", "", "", show(found.error, "share"), show(found.exceed_share, "share"), *map(dollars, total))
+        )
+    outside = (
+        f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that alone puts "
+        f"{show(found.outside_exceed_share, 'share')} of the time above an error of 30 %."
+    )
+    standby = f" Standby jobs drew {show(found.standby_j, 'J')} in the whole run." if found.standby_j else ""
+    return table(header, rows) + f'<p class="counted">{outside}{standby}</p>'
+
+
+def _name(row: QosRow) -> str:
+    return f"{row.name} (standby)" if row.standby else row.name
