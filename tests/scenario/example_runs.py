@@ -34,6 +34,8 @@ def boil_down(summary: Any) -> dict[str, Any]:
     counts = {key: n for key, n in summary.to_dict()["jobs"].items() if n}
     paths = ("wait_s.mean", "bounded_slowdown.mean", "utilization", "span.makespan_s", "energy.total_j", "energy.jobs_j",
              "energy.accounts_j", "power.peak_w")  # fmt: skip
+    if summary.regulation is not None:
+        paths = (*paths, "regulation.cost", "regulation.error", "regulation.exceed_share")
     return {"jobs": counts, **{path: float(f"{summary.value(path):.12g}") for path in paths}}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -185,7 +186,7 @@ def _promises(found: Certificate) -> Any:
     table.add_column("", width=8, no_wrap=True)
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
     for i, promise in enumerate(found.promises):
-        about = "tracking, error > 30 %" if i == 0 else f"{promise.about}, Q ≥ {limits[promise.about]:g}"
+        about = "tracking, ε > 30 %" if i == 0 else f"{promise.about}, Q ≥ {limits[promise.about]:g}"
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
         state = Text("kept", "green") if promise.kept else Text(_broken(promise), "bold red")
@@ -212,8 +213,8 @@ def _money(found: Certificate) -> list[tuple[str, str]]:
         ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
-        ("tracking", f"error {_percent(data['error'])} of R on average; it breaks the constraint in {broken} of the hours"),
-        ("out of reach", f"{_percent(data['unreachable_share'])} of the signal; that alone exceeds 30 % for {alone} of the time"),
+        ("tracking", f"error {_percent(data['error'])} of R on average; {broken} of the hours break the limit"),
+        ("out of reach", f"{_percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
     ]  # fmt: skip
     if data["standby_share"]:
         rows.append(("standby", f"{_percent(data['standby_share'])} of the jobs' energy"))
@@ -230,12 +231,10 @@ def _less(cost: float, without: float) -> str:
 def _verdict(found: Certificate) -> str:
     if found.kept:
         return "all constraints are kept, with 95 % confidence each"
-    broken = [p for p in found.promises if not p.kept]
-    names = ", ".join(p.about for p in broken)
-    closest = (
-        "no bid that was tried keeps all constraints; this one comes closest. " if not found.choice.feasible else ""
-    )
-    return f"NOT CERTIFIED. {closest}Not surely kept: {names}.\nThe worst is {found.limits}."
+    names = ", ".join(p.about for p in found.promises if not p.kept)
+    tried = " No bid that was tried keeps all constraints; this one comes closest." if not found.choice.feasible else ""
+    text = f"NOT CERTIFIED.{tried} Not surely kept: {names}. Worst is {found.limits}."
+    return textwrap.fill(text, WIDTH)
 
 
 def _table(rows: list[tuple[str, str]]) -> Any:

@@ -49,7 +49,7 @@ def draw_regulation(run: Run, journal: Journal) -> Drawn | None:
     figure.update_xaxes(range=[0, (end_s - begin_s) / MINUTE_S], showgrid=False)
     figure.update_xaxes(title_text="time since the hour began [min]", row=last, col=1)
     figure.update_layout(showlegend=True)
-    told = f" {plural(paused, 'pause')} of jobs on their nodes are marked." if paused else ""
+    told = f" Grey: jobs paused on their nodes ({plural(paused, 'time')})." if paused else ""
     more = f"{plural(placements.height, 'placement')}, coloured by kind.{told}" if stripes else (
         f"{placements.height:,} placements are too many to draw here.")  # fmt: skip
     caption = (
