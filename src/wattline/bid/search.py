@@ -70,7 +70,7 @@ def policy_settings(setting: Setting) -> list[Params]:
     if setting.recipe.select != "slackline":
         return [{}]
     preempt = setting.recipe.params.get("select", {}).get("preempt", 0.0)
-    return [{"select": (force, 0.6, 0.5, preempt)} for force in (0.95, 0.75)]
+    return [{"select": (force, 0.6, 0.5, preempt)} for force in (0.95, 0.7)]
 
 
 def mean_power_w(setting: Setting, place: float) -> float:

@@ -45,7 +45,7 @@ class Mechanism:
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
     be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
-    be all of one class.
+    be all of one class; ``weights`` that every kind have a weight above 0.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Mechanism:
     kinds: bool = False
     target: bool = False
     one_class: bool = False
+    weights: bool = False
     file: Path | None = None
 
     def values(self, given: Mapping[str, float]) -> list[float]:

@@ -38,7 +38,11 @@ def idle_system_w(s: State) -> float:
     """Return the power of all nodes that run no job: idle, held by paused jobs, asleep and waking."""
     total = 0.0
     for p in range(s.free.shape[0]):
-        total += (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking[p] * s.max_w[p]
+        total += (
+            (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p]
+            + s.asleep[p] * s.sleep_w[p]
+            + s.waking[p] * s.max_w[p]
+        )
     return total
 
 
@@ -110,7 +114,9 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
 
 @kernel
 def lowest_share(s: State, c: int) -> float:
-    """Return the power of a class at its lowest cap over its uncapped power."""
+    """Return the power of a class at its lowest cap over its uncapped power (1 where its jobs differ: no cap fits all)."""
+    if s.c_draw_w[c] != s.c_draw_w[c]:
+        return 1.0
     return capped_power(s.c_draw_w[c], s.c_floor_w[c], max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c]))
 
 

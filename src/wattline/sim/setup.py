@@ -31,7 +31,7 @@ from wattline.model.state import (
     allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
-from wattline.sim.setup_regulation import fill_kinds, fill_regulation, kind_codes
+from wattline.sim.setup_regulation import check_periods, check_weights, fill_kinds, fill_regulation, kind_codes
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,15 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
             )
         if m.kinds and not options.kinds:
             raise InputError(f"{m.slot} policy {m.name!r} treats jobs by their kinds: declare them")
+        if m.weights:
+            check_weights(m.name, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
             raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
         if m.target and not (options.bids and options.signal is not None):
             raise InputError(f"{m.slot} policy {m.name!r} follows a power target: give a regulation signal and a bid")
         if m.target and not np.isfinite(options.tick_s):
             raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
+    check_periods(options.tick_s, options.stop_cost_s)
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)

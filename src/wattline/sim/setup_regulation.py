@@ -34,6 +34,23 @@ def kind_codes(jobs: JobTable, kinds: Sequence[Kind]) -> Ints:
     return codes
 
 
+def check_periods(tick_s: float, stop_cost_s: float) -> None:
+    """Refuse a control period or a cost of stopping that makes no sense."""
+    if not tick_s > 0:
+        raise InputError(f"the control period must be above 0, got {tick_s:g} s")
+    if not 0 <= stop_cost_s < np.inf:
+        raise InputError(f"the work that a stop costs must not be negative, got {stop_cost_s:g} s")
+
+
+def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
+    """Refuse kinds that a policy which shares by weights would never start."""
+    for kind in kinds:
+        if not kind.standby and not kind.weight > 0:
+            raise InputError(
+                f"select policy {policy!r} shares nodes by weights: kind {kind.name!r} has none, so none of its jobs would start"
+            )
+
+
 def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:
     """Write what the kinds are and what was promised to them."""
     for k, kind in enumerate(kinds):

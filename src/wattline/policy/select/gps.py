@@ -87,7 +87,7 @@ def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any,
 
 
 @mechanism(
-    "select", "gps", wake=TICK, kinds=True, target=True, one_class=True, preempts=True, memory=Memory(per_kind=5, per_running=1),
+    "select", "gps", wake=TICK, kinds=True, target=True, one_class=True, weights=True, preempts=True, memory=Memory(per_kind=5, per_running=1),
     params={
         "carry": Param(0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest"),
         "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),

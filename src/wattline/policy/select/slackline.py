@@ -87,9 +87,9 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     low_w, high_w = span_w(s)
     if param[P_PREEMPT] > 0.0:
         marked = memory[2 * kinds + s.status.shape[0] :]
-        high_w += pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, marked)
-    if s.q_len[0] == 0 or s.n_stop[0] > 0:
-        return 0
+        pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, marked)
+    if s.q_len[0] == 0 or s.n_stop[0] + s.n_resume[0] > 0:
+        return 0  # who was stopped goes first; the next period sees what it left
     line_up(s, first, memory[LAST * kinds : (LAST + 1) * kinds], following)
     n = 0
     free = s.free[0]
