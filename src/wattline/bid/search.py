@@ -15,21 +15,24 @@ from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
 SEARCH_SEEDS = range(10_000, 10_024)
-PROOF_SEEDS = range(20_000, 20_096)
+PROOF_SEEDS = range(20_000, 20_128)
 """Hours of the search, and others on which its result is made safe; certificates use neither."""
+
+LEAST = 0.15
+"""Least reserve looked at, in parts of the way to idle power."""
 
 STEPS, SAFE_STEPS = 7, 8
 """Bisections of the reserve in the search, and where its result is made safe."""
 
 
 def search_bid(
-    setting: Setting, *, mode: str = PAPER, settings_of_policy: Sequence[Params] | None = None, part: float = 0.95,
+    setting: Setting, *, mode: str = PAPER, settings_of_policy: Sequence[Params] | None = None, part: float = 1.0,
     rounds: int = 3, trial: Trial | None = None, proof: Trial | None = None, weights: Floats | None = None,
     safe: bool = True,
 ) -> Choice:  # fmt: skip
     """Return the cheapest bid whose constraints hold with something to spare (to a ``part`` of their limits).
 
-    A mean power is named by where it lies between what the jobs need at their lowest caps (0) and uncapped (1). At each one the
+    A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one the
     largest reserve is found by bisection on hours with common random numbers; mean powers are tried ever closer around
     the best, then other settings of the policy there; the result is made ``safe`` on other hours.
     """
@@ -70,12 +73,21 @@ def policy_settings(setting: Setting) -> list[Params]:
     if setting.recipe.select != "slackline":
         return [{}]
     preempt = setting.recipe.params.get("select", {}).get("preempt", 0.0)
-    return [{"select": (force, 0.6, 0.5, preempt)} for force in (0.95, 0.7)]
+    return [{"select": (force, 0.6, 0.5, preempt, 0.25)} for force in (0.95, 0.7)]
 
 
 def mean_power_w(setting: Setting, place: float) -> float:
-    """Return the mean power at a place between what the jobs need at their lowest caps (0) and what they draw without (1)."""
+    """Return the mean power at a place between what the jobs need at their lowest caps (0) and what they draw without (1).
+
+    Standby jobs take whatever is offered beyond that: with them place 1 is the greatest power of the machine. Where caps
+    save next to no energy the places are spread over a tenth of the load.
+    """
     low, high = setting.load_w(capped=True), setting.load_w()
+    low = min(low, high)
+    if any(kind.standby for kind in setting.kinds):
+        high = setting.max_total_w - setting.idle_total_w
+    elif high - low < 0.02 * high:
+        low = 0.9 * high
     return float(min(setting.idle_total_w + max(low + place * (high - low), 0.0), setting.max_total_w))
 
 
@@ -87,7 +99,7 @@ def _largest(
     if not setting.idle_total_w < mean_w <= setting.max_total_w:
         return None
     most_w = largest_reserve_w(setting, mean_w, mode)
-    low_w, high_w = 0.02 * most_w, most_w
+    low_w, high_w = min(LEAST * (mean_w - setting.idle_total_w), most_w), most_w
     best: Outcome | None = None
     best_bid, runs = Bid(mean_w, low_w), 0
     reserve_w = min(most_w, mean_w - setting.idle_total_w)  # strict reach often goes this far
@@ -136,7 +148,7 @@ def make_safe(setting: Setting, choice: Choice, proof: Trial | None = None) -> C
                 break
         else:
             high_w = reserve_w
-        reserve_w = 0.85 * reserve_w if safe is None else 0.5 * (low_w + high_w)
+        reserve_w = 0.9 * reserve_w if safe is None else 0.5 * (low_w + high_w)
     return safe or here
 
 

@@ -43,7 +43,7 @@ class Scale:
     iterations: int = 60
     aqa_hours: int = 6
     search_hours: int = 16
-    proof_hours: int = 64
+    proof_hours: int = 128
     fresh_hours: int = 200
     rounds: int = 3
     grid_step: float = 0.05

@@ -14,7 +14,7 @@ from wattline.physics.power import headroom_w, least_cap_w, span_w, start_increa
 from wattline.policy.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
 from wattline.policy.select.proposals import propose
 
-P_FORCE, P_HOLD, P_SLOW, P_PREEMPT = range(4)
+P_FORCE, P_HOLD, P_SLOW, P_PREEMPT, P_FILL = range(5)
 FIRST, LAST = range(2)
 """memory: the first and the last waiting job of every kind, then the next of its kind for every job"""
 
@@ -71,6 +71,7 @@ def most_pressing(s: State, first: Any, slow: float) -> int:
         "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
         "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack"),
         "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),
+        "fill": Param(0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"),
     },
     source="Wattline",
 )  # fmt: skip
@@ -79,7 +80,8 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
 
     With low ≤ P ≤ high the power that caps can reach, a job that has used up a part d of its slack starts if the point
     low + (1 - d)(high - low), taken after its start, is not above the target: a fresh job only if no cap is needed for
-    it, a pressing one if the lowest caps make room. See docs/slackline.md.
+    it, a pressing one if the lowest caps make room. Jobs also start when power would stay too far below the target. See
+    docs/slackline.md.
     """
     kinds = s.k_nodes.shape[0]
     first = memory[FIRST * kinds : (FIRST + 1) * kinds]
@@ -110,7 +112,8 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
         high_after_w = high_w + uncapped_increase_w(s, j)
         point_w = low_after_w + (1.0 - min(1.0, max(0.0, used))) * (high_after_w - low_after_w)
         forced = used >= param[P_FORCE]
-        if (forced or not point_w > s.target_w[0]) and start_increase_w(s, j, np.inf) <= limit_w:
+        lacking = s.target_w[0] - high_w > param[P_FILL] * s.reserve_w[0] and low_after_w <= s.target_w[0]
+        if (forced or lacking or not point_w > s.target_w[0]) and start_increase_w(s, j, np.inf) <= limit_w:
             n = propose(s, n, j, URGENT if forced else CHOSEN)
             free -= s.nodes[j]
             limit_w -= start_increase_w(s, j, np.inf)
