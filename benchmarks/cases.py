@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.bare_easy import bare_easy
 from benchmarks.reference import python_easy
+from benchmarks.rows import Rows, row
 from wattline.control.catalog import find
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
@@ -24,13 +25,7 @@ from wattline.sim.simulate import Policies, Result, Simulation
 from wattline.traces import read_trace
 from wattline.traces.generate import Lublin, generate
 
-Rows = list[dict[str, Any]]
 QUIET = Options(timeline=False, placements=False, decisions=False)
-
-
-def row(what: str, shown: str, goal: str = "", *, met: bool | None = None, **numbers: float) -> dict[str, Any]:
-    """Return one line of the table."""
-    return {"what": what, "shown": shown, "goal": goal, "met": met, **numbers}
 
 
 def policies(select: str = "easy") -> Policies:

@@ -1,0 +1,71 @@
+"""Speed of demand response: simulated hours of three machines, and AQA's search for a bid."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.rows import Rows, row
+from wattline.bid.aqa import aqa_bid
+from wattline.bid.setting import AQA, SLACKLINE, Protocol, Setting
+from wattline.bid.trial import Trial, TrialHour
+from wattline.model.regulation import Bid
+from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
+
+MACHINES = (
+    ("36 nodes", NODES, 1, 2.0),
+    ("10,000 nodes, sizes × 100", 10_000, 100, 5.0),
+    ("10,000 nodes", 10_000, 1, 300.0),
+)
+
+
+def _setting(nodes: int, scale: int, recipe: object) -> Setting:
+    kinds = kinds_of("W1", nodes=nodes, scale=scale)
+    return Setting(kinds, nodes, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=True))  # type: ignore[arg-type]
+
+
+def regulation_hours(quick: bool) -> Rows:
+    """One hour from an empty machine, a control pass every second: simulated, tracked, billed."""
+    rows = []
+    for name, nodes, scale, goal_ms in MACHINES:
+        for recipe in (AQA, SLACKLINE):
+            hour = TrialHour(_setting(nodes, scale, recipe), 1)
+            factor = nodes / NODES
+            bid = Bid(8840.0 * factor, 2000.0 * factor)
+            best = float("inf")
+            for _ in range(3 if quick else 10):
+                began = time.perf_counter()
+                hour.run(bid)
+                best = min(best, (time.perf_counter() - began) * 1e3)
+            rows.append(
+                row(
+                    f"{recipe.name}, one hour of W1, {name}",
+                    f"{best:.1f} ms",
+                    f"≤ {goal_ms:g} ms",
+                    met=best <= goal_ms,
+                    ms=best,
+                )
+            )
+    return rows
+
+
+def aqa_search(quick: bool) -> Rows:
+    """AQA's bid and weights on one hour."""
+    rows = []
+    for name, nodes, scale, goal_s in (("36 nodes", NODES, 1, 2.0), ("10,000 nodes, sizes × 100", 10_000, 100, 10.0)):
+        trial = Trial(_setting(nodes, scale, AQA), [1])
+        began = time.perf_counter()
+        choice = aqa_bid(trial, iterations=40 if quick else 120)
+        took_s = time.perf_counter() - began
+        rows.append(
+            row(
+                f"AQA's bid, {name} ({choice.runs} simulated hours)",
+                f"{took_s:.2f} s",
+                f"≤ {goal_s:g} s",
+                met=took_s <= goal_s,
+                s=took_s,
+            )
+        )
+    return rows
+
+
+CASES = [regulation_hours, aqa_search]
