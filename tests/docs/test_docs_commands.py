@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -36,18 +37,32 @@ def run(words: list[str], folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_tutorial_works_from_top_to_bottom(tmp_path: Path) -> None:
-    """Every file and every command of the tutorial, in order, in an empty folder."""
+def follow(page: str, folder: Path) -> int:
+    """Save every file and run every command of a page, in order; return how many commands there were."""
     ran = 0
-    for block in BLOCK.finditer((ROOT / "docs/tutorial.md").read_text()):
+    for block in BLOCK.finditer((ROOT / "docs" / page).read_text()):
         if block["file"]:
-            (tmp_path / block["file"]).write_text(block["body"])
+            (folder / block["file"]).write_text(block["body"])
         elif block["language"] == "console":
             for words in commands(block["body"]):
-                run(words, tmp_path)
+                run(words, folder)
                 ran += 1
-    assert ran >= 9
+    return ran
+
+
+def test_the_tutorial_works_from_top_to_bottom(tmp_path: Path) -> None:
+    """Every file and every command of the tutorial, in order, in an empty folder."""
+    assert follow("tutorial.md", tmp_path) >= 9
     assert (tmp_path / "out/easy/report.html").stat().st_size > 1_000_000
+
+
+def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
+    """Every command that sells regulation, in order: the bid that is found keeps its constraints and saves money."""
+    assert follow("demand-response.md", tmp_path) >= 6
+    found = json.loads((tmp_path / "out/bid/certificate.json").read_text())
+    assert all(promise["rate"] < promise["limit"] for promise in found["promises"])
+    assert found["cost"] < found["without_drawn"]
+    assert "Demand response" in (tmp_path / "out/sold/report.html").read_text()
 
 
 README_COMMANDS = [

@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 AQA_HOURS = 6
 """Hours that AQA simulates at every step; its gradient needs no more, and three times as many bids are tried."""
 
-_GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 41, "grid": 380}
+_GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 170, "grid": 380}
 """About how many bids a method tries."""
 
 

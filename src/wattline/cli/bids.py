@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -152,7 +151,7 @@ def _show(document: Document, setting: Setting, found: Certificate, terminal: Te
         ("tested on", f"{len(found.outcome.hours)} {protocol} hours that no search has seen"),
     ]
     terminal.show(Text(title, style="bold"), _table(facts), "", _promises(found), "", _table(_money(found)))
-    terminal.line("\n" + _verdict(found))
+    terminal.line("\n" + _verdict(setting, found))
 
 
 def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
@@ -213,7 +212,7 @@ def _money(found: Certificate) -> list[tuple[str, str]]:
         ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
-        ("tracking", f"error {_percent(data['error'])} of R on average; {broken} of the hours break the limit"),
+        ("tracking", f"error {_percent(data['error'])} of R on average; {broken} of hours break the limit"),
         ("out of reach", f"{_percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
     ]  # fmt: skip
     if data["standby_share"]:
@@ -228,13 +227,25 @@ def _less(cost: float, without: float) -> str:
     return f"{abs(part):.1f} % {'less' if part >= 0 else 'more'} with it"
 
 
-def _verdict(found: Certificate) -> str:
+def _verdict(setting: Setting, found: Certificate) -> str:
+    """Say whether all is kept; otherwise what is not, by how much, and why as far as that can be told."""
     if found.kept:
         return "all constraints are kept, with 95 % confidence each"
-    names = ", ".join(p.about for p in found.promises if not p.kept)
-    tried = " No bid that was tried keeps all constraints; this one comes closest." if not found.choice.feasible else ""
-    text = f"NOT CERTIFIED.{tried} Not surely kept: {names}. Worst is {found.limits}."
-    return textwrap.fill(text, WIDTH)
+    lines = ["NOT CERTIFIED" + (": no bid that was tried keeps all constraints" if not found.choice.feasible else "")]
+    limits = {kind.name: kind.limit for kind in found.outcome.kinds}
+    for promise in (p for p in found.promises if not p.kept):
+        rate, name = promise.rate, promise.about
+        what = f"of its jobs reach Q ≥ {limits[name]:g}" if name in limits else "of the time"
+        doubt = "" if rate.share >= promise.limit else f"; with this many hours it may be {_percent(rate.high)}"
+        lines.append(
+            f"  {name}: {_percent(rate.share)} {what}, {promise.limit:.0%} allowed{doubt}".replace("0% a", "0 % a")
+        )
+    needed_w = setting.idle_total_w + setting.load_w(capped=True)
+    if found.choice.bid.mean_w < needed_w:
+        lines.append(
+            f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power"
+        )
+    return "\n".join(lines)
 
 
 def _table(rows: list[tuple[str, str]]) -> Any:

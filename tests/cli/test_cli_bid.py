@@ -1,0 +1,163 @@
+"""``wattline bid`` chooses, certifies, writes, and says plainly when a promise cannot be kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calling import Call
+from rich.cells import cell_len
+
+from wattline.scenario import read_scenario
+
+MARKET = """\
+name = "sold"
+kinds = "W14"
+[trace]
+generator = "kinds"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = "slackline"
+cap = "match-target"
+[regulation]
+mean = "8.5 kW"
+reserve = "1.5 kW"
+[bid]
+hours = 4
+"""
+
+
+@pytest.fixture
+def market(folder: Path) -> Path:
+    """A scenario with a bid in it."""
+    (folder / "sold.toml").write_text(MARKET)
+    return folder / "sold.toml"
+
+
+def test_a_bid_is_printed_with_its_certificate(wattline: Call, market: Path) -> None:
+    """Mean power, reserve, parameters, every constraint, the costs and what limits the reserve, in 80 columns."""
+    answer = wattline("bid", market, "--method", "given")
+    assert answer.code == 0
+    for text in (
+        "P̄ = 8.5 kW", "R = 1.5 kW, reach paper", "force 0.95", "4 stationary hours", "tracking, ε > 30 %", "ep.D.56, Q ≥ 2",
+        "sp.C.64, Q ≥ 2.2", "bt.C.16, Q ≥ 2.5", "95 % interval", "for the power that was drawn", "for the mean power that was bid",
+        "out of reach", "limits R",
+    ):  # fmt: skip
+        assert text in answer.out, text
+    assert answer.out.index("power that was drawn") < answer.out.index("mean power that was bid")
+    assert all(cell_len(line) <= 80 for line in answer.out.splitlines())
+    assert "testing on 4 fresh hours" in answer.err
+
+
+def test_json_holds_the_certificate_alone(wattline: Call, market: Path, folder: Path) -> None:
+    """``--json`` prints numbers, limits and rates; ``--out`` keeps the same; ``--quiet`` says nothing."""
+    answer = wattline("bid", market, "--method", "given", "--json", "--out", "kept")
+    found = json.loads(answer.out)
+    assert (found["mean_w"], found["reserve_w"], found["hours"], found["method"]) == (8500.0, 1500.0, 4, "given")
+    assert [p["about"] for p in found["promises"]] == ["tracking error above 30 %", "ep.D.56", "sp.C.64", "bt.C.16"]
+    assert found["cost_low"] < found["cost"] < found["cost_high"]
+    assert json.loads((folder / "kept/certificate.json").read_text()) == found
+    silent = wattline("bid", market, "--method", "given", "--quiet")
+    assert (silent.out, silent.err) == ("", "")
+
+
+@pytest.mark.parametrize("text", [MARKET, MARKET.replace('"slackline"', '{name = "gps", carry = 1}')])
+def test_a_written_bid_has_the_same_certificate(wattline: Call, folder: Path, text: str) -> None:
+    """``--write`` puts the bid into a scenario; its certificate by ``--method given`` has exactly the same rates."""
+    (folder / "sold.toml").write_text(text)
+    (folder / "below").mkdir()
+    first = json.loads(
+        wattline(
+            "bid", "sold.toml", "--method", "heuristic", "--reach", "strict", "--json", "--write", "below/w.toml"
+        ).out
+    )
+    again = json.loads(wattline("bid", "below/w.toml", "--method", "given", "--json").out)
+    assert first["reach"] == again["reach"] == "strict"
+    for key in ("mean_w", "reserve_w", "promises", "cost", "without_drawn", "error"):
+        assert first[key] == again[key]
+
+
+def test_weights_and_parameters_are_written_too(folder: Path) -> None:
+    """Weights of published and own kinds, and parameters of the policy, read back to the same numbers."""
+    import numpy as np
+
+    from wattline.bid.choice import Choice
+    from wattline.bid.outcome import Outcome
+    from wattline.model.regulation import Bid
+    from wattline.scenario.regulation import build_setting
+    from wattline.scenario.write_bid import write_bid
+
+    own = '[[kind]]\nname = "own"\nnodes = 1\ntime = 60\npower = 300\nrate = "9/h"\n'
+    fill = '[[kind]]\nname = "fill"\nnodes = 1\ntime = 60\npower = 300\nstandby = true\n'
+    (folder / "mine.py").write_text("")
+    (folder / "sold.toml").write_text(MARKET + own + fill)
+    document = read_scenario(folder / "sold.toml")
+    setting = build_setting(document)
+    weights = np.array([0.1, 0.2, 1 / 3, 1 - 0.3 - 1 / 3, 0.0])
+    choice = Choice("x", Bid(1e4 / 3, 10.0), Outcome((), ()), weights, {"select": (0.7, 0.6, 0.5, 1.0)})
+    write_bid(document, setting, choice, folder / "new.toml")
+    read = build_setting(read_scenario(folder / "new.toml"))
+    assert [kind.weight for kind in read.kinds] == weights.tolist()
+    assert read.recipe.params["select"] == {"force": 0.7, "hold": 0.6, "slow": 0.5, "preempt": 1.0}
+    market = read_scenario(folder / "new.toml").spec.regulation
+    assert market is not None
+    assert market.mean == 1e4 / 3
+
+
+def test_a_broken_promise_is_said_plainly(wattline: Call, market: Path) -> None:
+    """A bid that cannot be kept ends with exit code 0, but names what is broken, by how much, and marks it."""
+    answer = wattline(
+        "bid", market, "--method", "given", "--set", "regulation.mean=6200", "--set", "regulation.reserve=100"
+    )
+    assert answer.code == 0
+    assert "BROKEN" in answer.out
+    assert "NOT CERTIFIED" in answer.out
+    assert "ep.D.56: " in answer.out.partition("NOT CERTIFIED")[2]
+    assert "of its jobs reach Q ≥ 2, 10 % allowed" in answer.out
+    assert "the jobs need 7.78 kW even at their lowest caps" in answer.out
+    assert all(cell_len(line) <= 80 for line in answer.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--method", "aqa"), "method \"aqa\" chooses weights, which select policy 'slackline' does not use"),
+        (("--method", "given", "--set", "regulation.reserve=9 kW", "--reach", "strict"), "below the 6084 W that the idle cluster draws"),
+        (("--method", "best"), "--method best: expected one of 'search', 'aqa', 'qosg', 'grid', 'heuristic', 'given'"),
+        (("--hours", "1"), "--hours 1: must be at least 2"),
+        (("--method", "given", "--set", "policy.select=[\"gps\",\"slackline\"]"), "2 combinations of policies are listed"),
+        (("--method", "heuristic", "--write", "nowhere/x.toml"), "nowhere/x.toml: cannot be written"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_bid_is_one_line(wattline: Call, market: Path, arguments: tuple[str, ...], message: str) -> None:
+    """A wrong method, reach, flag or scenario is answered with one line and exit code 2."""
+    answer = wattline("bid", market, *arguments, "--quiet")
+    assert answer.code == 2
+    assert message in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AQA, QoSG, the grid and the search return a bid within reach; AQA and QoSG show weights that sum to 1."""
+    from wattline.bid import aqa, choose
+
+    monkeypatch.setattr(choose, "SEARCH_SEEDS", range(10_000, 10_001))
+    monkeypatch.setattr(choose, "PROOF_SEEDS", range(20_000, 20_002))
+    monkeypatch.setattr(choose, "grid_bid", _coarse)
+    monkeypatch.setattr(choose, "aqa_bid", lambda trial, mode: aqa.aqa_bid(trial, mode=mode, iterations=3))
+    (folder / "gps.toml").write_text(MARKET.replace("slackline", "gps"))
+    for method in ("aqa", "qosg", "grid", "search"):
+        found = json.loads(wattline("bid", "gps.toml", "--method", method, "--json", "--hours", "2").out)
+        assert 36 * 169 < found["mean_w"] < 36 * 429
+        if method in ("aqa", "qosg"):
+            assert sum(found["weights"].values()) == pytest.approx(1.0)
+
+
+def _coarse(trial: object, mode: str) -> object:
+    from wattline.bid.grid import grid_bid
+
+    return grid_bid(trial, mode=mode, step=0.3)  # type: ignore[arg-type]

@@ -1,0 +1,170 @@
+"""What a report says about demand response: bills by hand, the service of every kind, and figures that plotly takes."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from synthetic import write_synthetic
+from test_figure import validate
+
+from wattline.report.html import write_report
+from wattline.report.metrics import Summary, summarize, summarize_run
+from wattline.report.regulation import billed_hours, count_qos, count_regulation
+from wattline.report.run import Run, load
+from wattline.report.tables import summary_table
+from wattline.scenario import read_scenario, variants, wire
+from wattline.traces.journal import Journal, open_journal
+
+MARKET = """\
+name = "sold"
+kinds = "W14"
+[trace]
+generator = "kinds"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = {name = "slackline", preempt = 1}
+cap = "match-target"
+[regulation]
+mean = "8.5 kW"
+reserve = "3.5 kW"
+warmup = "1 h"
+[[kind]]
+name = "fill"
+nodes = 1
+time = 73
+power = "339 W"
+floor = "249 W"
+longest = 86
+standby = true
+"""
+
+MARKET_OF_TWO = {
+    "mean_w": 1000.0, "reserve_w": 100.0, "from_s": 0.0, "until_s": 7200.0, "hours": [[0.0, 3600.0], [3600.0, 7200.0]],
+    "tariff": {"energy_price_per_kwh": 0.1, "reserve_price_per_kwh": 0.2, "error_price_per_kwh": 0.5},
+    "signal": {"law": "file"}, "outside_share": 0.0, "outside_exceed_share": 0.0, "outside_error": 0.0,
+}  # fmt: skip
+KINDS = [
+    {"name": "cfd", "standby": False, "limit": 1.0, "share": 0.1},
+    {"name": "md", "standby": True, "limit": None, "share": 0.1},
+]
+
+
+@pytest.fixture(scope="module")
+def sold(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    """Two billed hours of W14 with standby jobs, under a policy that pauses jobs."""
+    folder = tmp_path_factory.mktemp("sold")
+    (folder / "s.toml").write_text(MARKET)
+    study = wire(variants(read_scenario(folder / "s.toml"))[0])
+    study.write(study.simulate(), folder / "j")
+    return open_journal(folder / "j")
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> Run:
+    """Four jobs of two kinds, two hours: power 50 W above the target, then on it but for a quarter of an hour."""
+    run = load(
+        write_synthetic(
+            tmp_path / "j", submit=[0.0, 100.0, 200.0, 300.0], start=[0.0, 110.0, 450.0, np.nan],
+            end=[100.0, 210.0, 550.0, np.nan], nodes=[1, 1, 1, 1], first=[0, 0, 0, 0], total=4, kind=[0, 0, 0, 1],
+            run_end_s=7200.0,
+        )
+    )  # fmt: skip
+    time_s = np.array([0.0, 3600.0, 4500.0])
+    flat = np.zeros(3)
+    steps = replace(
+        run.steps, time_s=time_s, duration_s=np.array([3600.0, 900.0, 2700.0]), target_w=np.array([1000.0, 1000.0, 900.0]),
+        power_w=np.array([1050.0, 960.0, 900.0]), busy_nodes=flat, idle_nodes=flat, asleep_nodes=flat, down_nodes=flat,
+        queued_jobs=flat, running_jobs=flat, limit_w=flat + np.inf, rate=flat + 1.0, backlog=flat,
+    )  # fmt: skip
+    return replace(
+        run, steps=steps, manifest={**run.manifest, "regulation": MARKET_OF_TWO, "kinds": KINDS}, end_s=7200.0
+    )
+
+
+def test_hours_are_billed_as_by_hand(by_hand: Run) -> None:
+    """An hour 50 W off a reserve of 100 W, and one 40 W off for a quarter of it: errors, shares and dollars."""
+    found = count_regulation(by_hand)
+    assert found is not None
+    first, second = found.hours
+    assert (first.error, first.exceed_share, second.error, second.exceed_share) == pytest.approx((0.5, 1.0, 0.1, 0.25))
+    assert first.cost == pytest.approx(0.1 - 0.02 + 0.025)
+    assert second.cost == pytest.approx(0.1 - 0.02 + 0.5 * 0.010)
+    assert (found.error, found.exceed_share) == pytest.approx((0.3, 0.625))
+    assert found.without_drawn == pytest.approx(0.105 + 0.1 * (0.25 * 0.96 + 0.75 * 0.9))
+    assert found.without_bid == pytest.approx(0.2)
+
+
+def test_an_hour_that_was_cut_off_is_not_billed(by_hand: Run) -> None:
+    """When a run stops within an hour, only the whole ones before it count."""
+    short = replace(by_hand, end_s=7199.0)
+    assert billed_hours(short) == [(0.0, 3600.0)]
+    found = count_regulation(short)
+    assert found is not None
+    assert len(found.hours) == 1
+
+
+def test_service_is_counted_by_kind(by_hand: Run) -> None:
+    """Q is delay over run time; a job at its limit violates; standby jobs are promised nothing; open jobs are named."""
+    cfd, md = count_qos(by_hand)
+    assert (cfd.jobs, cfd.open_jobs, cfd.violations) == (3, 0, 1)
+    assert cfd.q.max == pytest.approx(2.5)
+    assert cfd.violation_share == pytest.approx(1 / 3)
+    assert (md.standby, md.jobs, md.open_jobs, md.violations) == (True, 1, 1, 0)
+
+
+def test_a_run_without_a_bid_has_no_such_section(summary: Summary, journal: Journal, out: Path) -> None:
+    """Nothing about demand response where there was none."""
+    assert summary.regulation is None
+    assert summary.qos == ()
+    assert "Demand response" not in write_report(journal, out).read_text()
+    assert np.isnan(summary.value("regulation.cost"))
+
+
+def test_standby_energy_is_told_apart(sold: Journal) -> None:
+    """What standby jobs drew is summed by itself, and none of it is among the promises."""
+    found = summarize(sold)
+    assert found.regulation is not None
+    fill = next(row for row in found.qos if row.standby)
+    drawn = sold.jobs.filter(pl.col("kind") == "fill").select(pl.col("energy_j").sum()).collect().item()
+    assert found.regulation.standby_j == pytest.approx(drawn)
+    assert fill.energy_j == pytest.approx(drawn)
+    assert fill.violations == 0
+
+
+def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> None:
+    """Target and power with queue, arrivals and node stripes, both distributions, and the bill; plotly takes all of it."""
+    write_report(sold, out)
+    assert {"scatter", "bar"} <= set(validate(out))
+    page = out.read_text()
+    for text in ("Demand response", "Target and power", "Tracking error", "Service by kind", "without, as drawn", "Grey: jobs paused",
+                 "Standby jobs drew", "fill (standby)"):  # fmt: skip
+        assert text in page, text
+    figure = re.search(r'"customdata":\[\["?\d', page)
+    assert figure is not None
+
+
+def test_the_terminal_shows_bill_and_service(sold: Journal) -> None:
+    """The summary of a run has the bid, the bill hour by hour, the tracking error and Q of every kind, in 80 columns."""
+    from rich.console import Console
+
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(summary_table(summarize_run(load(sold))))
+    text = console.export_text()
+    for part in (
+        "mean 8.5 kW, reserve 3.5 kW",
+        "without demand response",
+        "above 30 %",
+        "billed hour from",
+        "ep.D.56",
+        "standby",
+    ):
+        assert part in text, part
