@@ -51,6 +51,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("power.peak_w", "power, peak", "W"),
     Metric("power.above_limit_share", "time above the limit", "share"),
     Metric("jobs.preemptions", "preemptions", ""),
+    Metric("regulation.cost", "bill of regulation", "$"),
+    Metric("regulation.error", "tracking error, mean", "share"),
+    Metric("regulation.exceed_share", "tracking error above 30 %", "share"),
+    Metric("worst_violation", "worst kind beyond its limit", "share"),
 )
 
 

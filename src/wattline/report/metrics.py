@@ -90,6 +90,12 @@ class Summary:
     qos: tuple[QosRow, ...] = ()
     regulation: Regulation | None = None
 
+    @property
+    def worst_violation(self) -> float:
+        """Largest share of jobs of a kind that reached their QoS limit; NaN where nothing was promised."""
+        shares = [row.violation_share for row in self.qos if math.isfinite(row.limit) and row.jobs]
+        return max(shares, default=NAN)
+
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain data; what is not a finite number becomes None, as JSON knows no NaN."""
         return dict(_jsonable(asdict(self)))

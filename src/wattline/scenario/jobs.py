@@ -135,13 +135,13 @@ def _draw_kinds(document: Document, seed: int, nodes: int | None) -> Trace:
 
 def _with_kinds(document: Document, trace: Trace) -> Trace:
     """Hold the jobs against the declared kinds; what a job does not say of its power, its kind says."""
+    spec = document.spec
+    if not spec.kind and spec.kinds is None:
+        return trace
     from wattline.model.kinds import column
     from wattline.scenario.regulation import build_kinds
     from wattline.sim.setup_regulation import kind_codes
 
-    spec = document.spec
-    if not spec.kind and spec.kinds is None:
-        return trace
     kinds = build_kinds(spec, trace.suggested_nodes)
     jobs = trace.jobs
     try:

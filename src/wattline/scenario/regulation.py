@@ -58,11 +58,11 @@ class Market:
 
 def build_kinds(spec: Spec, nodes: int | None) -> tuple[Kind, ...]:
     """Return the kinds of job: the published ones first, then those of the file."""
-    from wattline.systems.npb import NODES, kinds_of
-
     found: list[Kind] = []
     weighted = any(kind.weight is not None for kind in spec.kind)
     if spec.kinds is not None:
+        from wattline.systems.npb import NODES, kinds_of
+
         published = spec.kinds
         weights = published.weights or {}
         weighted = weighted or bool(weights)
