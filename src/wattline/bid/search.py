@@ -11,6 +11,7 @@ from wattline.bid.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.bid.outcome import Outcome
 from wattline.bid.setting import Setting
 from wattline.bid.trial import Params, Trial
+from wattline.market.tracking import SHARE
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
@@ -20,6 +21,10 @@ PROOF_SEEDS = range(20_000, 20_128)
 
 LEAST = 0.15
 """Least reserve looked at, in parts of the way to idle power."""
+
+GUARD = 0.94
+"""Part of the limits below which the intervals must end where a bid is made safe: a bid pushed to the edge of one sample of
+hours lies beyond the edge of the next one more often than not."""
 
 STEPS, SAFE_STEPS = 7, 8
 """Bisections of the reserve in the search, and where its result is made safe."""
@@ -141,7 +146,7 @@ def make_safe(setting: Setting, choice: Choice, proof: Trial | None = None) -> C
     for _ in range(SAFE_STEPS):
         bid = Bid(choice.bid.mean_w, reserve_w)
         outcome = proof.run(bid, weights=choice.weights, params=choice.params)
-        here = replace(choice, bid=bid, outcome=outcome, limits=bottleneck(outcome), feasible=is_safe(outcome))
+        here = replace(choice, bid=bid, outcome=outcome, limits=bottleneck(outcome), feasible=is_safe(outcome, GUARD))
         if here.feasible:
             safe, low_w = here, reserve_w
             if reserve_w >= choice.bid.reserve_w:
@@ -152,11 +157,11 @@ def make_safe(setting: Setting, choice: Choice, proof: Trial | None = None) -> C
     return safe or here
 
 
-def is_safe(outcome: Outcome) -> bool:
-    """Tell whether the intervals of all rates end below their limits."""
+def is_safe(outcome: Outcome, part: float = 1.0) -> bool:
+    """Tell whether the intervals of all rates end below their limits (or below a part of them)."""
     promised = [
-        rate.within(kind.share)
+        rate.within(part * kind.share)
         for kind, rate in zip(outcome.kinds, outcome.rates(), strict=True)
         if not kind.standby and np.isfinite(kind.limit)
     ]
-    return outcome.exceed.within(0.10) and all(promised)
+    return outcome.exceed.within(part * SHARE) and all(promised)
