@@ -3,52 +3,147 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from wattline.bid.aqa import FLOOR, load_weights, start_bid, theory_of
+from wattline.bid.aqa import FLOOR, load_weights, theory_of
 from wattline.bid.choice import STRICT, Choice, bottleneck, largest_reserve_w
+from wattline.bid.outcome import Outcome
+from wattline.bid.setting import Setting
 from wattline.bid.trial import Trial
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 from wattline.physics.gps_bounds import fit_log_alpha, least_shares
 from wattline.physics.gps_cost import project_simplex
+from wattline.physics.gps_moments import LogMgf
 from wattline.physics.gps_tails import Theory, active_servers, decay
 
 BISECTIONS = 12
+POINTS = 40
+FITS = 8
+"""Fits of α, each on one simulation; the text has one, and the bid it leads to depends on where that one is made."""
+
+CLOSER, FINISHED = 4, 2
+"""At last this many mean powers are tried on each side of the best, between it and the next of the grid; that for the best few fits."""
+
+PARTS = (0.8, 0.6, 0.45, 0.3, 0.2)
+"""Parts of the theory's reserves that are tried where none of these keeps all promises in simulation: it knows no tracking."""
+
+SLACK = 1.25
+"""The first fit is made where the nodes that the target allows exceed the load by this factor (but within the machine).
+
+At the load itself every θ* is 0 with weights by load (Case III): α would be the observed share, most promises would seem
+to hold at any weight, and the first bid would break them.
+"""
 
 
-def qosg_bid(trial: Trial, *, mode: str = STRICT, points: int = 40) -> Choice:
+def qosg_bid(
+    trial: Trial, *, mode: str = STRICT, points: int = POINTS, fits: int = FITS, signal: LogMgf | None = None
+) -> Choice:
     """Return the bid and weights of QoSG: loop over the mean power, binary search of the reserve, simulated tracking cost.
 
-    α is fitted on one simulation before the search. Where the theory finds no weights at all, the choice says so.
+    α is fitted on a simulation before the search, and again on the bid that came out, ``fits`` times in all. One fit: the
+    cheapest bid that the theory allows, whatever its simulation says, as the text has it. More: the cheapest bid that also
+    keeps all promises in its simulation. ``signal`` replaces the paper's law (``Gaussian.correlated``: the corrected one).
+    Where the theory finds no weights at all, the choice says so.
     """
     setting = trial.setting
     theory, rows = theory_of(setting)
+    theory = theory if signal is None else replace(theory, signal=signal)
     weights = load_weights(setting.kinds)
-    begin = start_bid(setting, mode)
-    seen = trial.run(begin, weights)
-    rate = decay(theory, active_servers(theory, begin, weights[rows]), weights[rows]).rate_per_s
-    log_alpha = fit_log_alpha(seen.shares()[rows], seen.jobs.sum(axis=0)[rows], rate, theory.types.limit_s)
-    best: Choice | None = None
-    runs = 1
-    for mean_w in np.linspace(setting.idle_total_w, setting.max_total_w, points + 2)[1:-1]:
-        found = _largest_reserve(theory, float(mean_w), largest_reserve_w(setting, float(mean_w), mode), log_alpha)
+    bid = first_bid(setting, mode)
+    seen = trial.run(bid, weights)
+    means_w = np.linspace(setting.idle_total_w, setting.max_total_w, points + 2)
+    log_alpha = fitted(theory, rows, bid, weights, seen)
+    found: list[tuple[Choice, Floats]] = []
+    runs, history = 1, []
+    for i in range(fits):
+        if (
+            i > 0
+        ):  # ever less of the way: after a harsh bid the theory asks for too much, after a mild one for too little
+            log_alpha = log_alpha + (fitted(theory, rows, bid, weights, seen) - log_alpha) / (1.0 + i / 4.0)
+        tried = _candidates(trial, theory, rows, mode, means_w[1:-1], log_alpha)
+        runs += len(tried)
+        if not tried:
+            break
+        cheapest = min(tried, key=lambda choice: choice.outcome.cost)
+        found.append((cheapest if fits == 1 else min(tried, key=_rank), log_alpha))
+        history.append(_step(i, cheapest, log_alpha))
+        bid, seen = cheapest.bid, cheapest.outcome
+        weights = weights if cheapest.weights is None else cheapest.weights
+    if not found:
+        none = "the theory finds no weights that keep all promises at any mean power"
+        return Choice("QoSG", bid, seen, weights, feasible=False, runs=runs, limits=none)
+    found.sort(key=lambda pair: _rank(pair[0]))
+    best = found[0][0]
+    if fits > 1:
+        around_w = np.linspace(-1.0, 1.0, 2 * CLOSER + 1) * (means_w[1] - means_w[0])
+        tried = []
+        for near, log_alpha in found[:FINISHED]:
+            tried += _candidates(trial, theory, rows, mode, near.bid.mean_w + around_w, log_alpha)
+        best = min([best, *tried], key=_rank)
+        tried += [] if best.feasible else _smaller_reserves(trial, [best, *tried])
+        runs += len(tried)
+        best = min([best, *tried], key=_rank)
+    return replace(best, limits=bottleneck(best.outcome), runs=runs, history=history)
+
+
+def first_bid(setting: Setting, mode: str) -> Bid:
+    """Return where α is fitted first: above the load, with half the way to idle as reserve."""
+    room_w = setting.max_total_w - setting.idle_total_w
+    load_w = min(setting.load_w(), room_w)
+    mean_w = setting.idle_total_w + min(SLACK * load_w, 0.5 * (load_w + room_w))
+    return Bid(mean_w, min(0.5 * (mean_w - setting.idle_total_w), largest_reserve_w(setting, mean_w, mode)))
+
+
+def fitted(theory: Theory, rows: list[int], bid: Bid, weights: Floats, seen: Outcome) -> Floats:
+    """Return ln α of every promised kind from what a simulation of a bid and weights has shown."""
+    rate = decay(theory, active_servers(theory, bid, weights[rows]), weights[rows]).rate_per_s
+    return fit_log_alpha(seen.shares()[rows], seen.jobs.sum(axis=0)[rows], rate, theory.types.limit_s)
+
+
+def _rank(choice: Choice) -> tuple[int, float]:
+    """Feasible in simulation first, then the cheaper; otherwise what breaks its promises less."""
+    return (0, choice.outcome.cost) if choice.feasible else (1, choice.outcome.excess())
+
+
+def _step(i: int, choice: Choice, log_alpha: Floats) -> dict[str, Any]:
+    outcome, weights = choice.outcome, choice.weights
+    return {
+        "fit": i, "mean_w": choice.bid.mean_w, "reserve_w": choice.bid.reserve_w, "cost": outcome.cost,
+        "excess": outcome.excess(), "weights": None if weights is None else weights.tolist(),
+        "log_alpha": log_alpha.tolist(), "shares": outcome.shares().tolist(),
+    }  # fmt: skip
+
+
+def _candidates(
+    trial: Trial, theory: Theory, rows: list[int], mode: str, means_w: Floats, log_alpha: Floats
+) -> list[Choice]:
+    """Return, for every one of some mean powers at which weights exist, the largest reserve with these weights, simulated."""
+    setting = trial.setting
+    tried = []
+    for mean_w in means_w[(means_w > setting.idle_total_w) & (means_w < setting.max_total_w)].tolist():
+        found = _largest_reserve(theory, mean_w, largest_reserve_w(setting, mean_w, mode), log_alpha)
         if found is None:
             continue
-        reserve_w, shares = found
-        chosen = weights.copy()
-        chosen[rows] = shares
-        bid = Bid(float(mean_w), reserve_w)
-        outcome = trial.run(bid, chosen)
-        runs += 1
-        choice = Choice("QoSG", bid, outcome, chosen, feasible=outcome.excess() == 0.0)
-        if best is None or choice.outcome.cost < best.outcome.cost:
-            best = choice
-    if best is None:
-        return Choice("QoSG", begin, seen, weights, feasible=False, runs=runs,
-                      limits="the theory finds no weights that keep all promises at any mean power")  # fmt: skip
-    return replace(best, limits=bottleneck(best.outcome), runs=runs)
+        bid = Bid(mean_w, found[0])
+        weights = np.zeros(len(setting.kinds))
+        weights[rows] = found[1]
+        outcome = trial.run(bid, weights)
+        tried.append(Choice("QoSG", bid, outcome, weights, feasible=outcome.excess() == 0.0))
+    return tried
+
+
+def _smaller_reserves(trial: Trial, tried: list[Choice]) -> list[Choice]:
+    """Return the same mean powers and weights with parts of their reserves, simulated."""
+    found = []
+    for choice in tried:
+        for part in PARTS:
+            bid = Bid(choice.bid.mean_w, part * choice.bid.reserve_w)
+            outcome = trial.run(bid, choice.weights)
+            found.append(replace(choice, bid=bid, outcome=outcome, feasible=outcome.excess() == 0.0))
+    return found
 
 
 def _largest_reserve(theory: Theory, mean_w: float, most_w: float, log_alpha: Floats) -> tuple[float, Floats] | None:

@@ -29,5 +29,15 @@ def _aqa(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001 
     return reproduce(out_dir, quick, say)
 
 
-REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {"recursion": _recursion, "aqa": _aqa}
+def _qosg(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.qosg import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
+REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
+    "recursion": _recursion,
+    "aqa": _aqa,
+    "qosg": _qosg,
+}
 """Name → ``reproduce(out_dir, quick, say)``."""
