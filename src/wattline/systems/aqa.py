@@ -87,6 +87,7 @@ def _page(study: Study, stated: list[Claim]) -> Page:
     page.add(page.figure(draw.draw_errors(study, shown)), page.figure(draw.draw_weights(study, shown)))
     if study.around:
         page.add("<h2>When the world differs from what the bid was made for</h2>", _sensitivity(study))
+        page.add("<h2>Recorded signals</h2>", _recorded(study))
     page.add("<h2>How this was done</h2>", HOW)
     page.add("<footer>Made by Wattline; this file asks nothing of the network.</footer>")
     return page
@@ -133,6 +134,32 @@ def _sensitivity(study: Study) -> str:
         for label, by in study.around["sensitivity"].items()
     ]
     return table(("W4", "AQA", "Slackline"), rows, text=(1, 2))
+
+
+def _recorded(study: Study) -> str:
+    if "recorded" not in study.around:
+        return "<p>No recorded signals at hand: set WATTLINE_DATA to a folder with regulation/pjm_reg….csv.gz.</p>"
+    rows = [
+        (signal, policy, *_row(c), f"{c.reach.outside_share:.0%}", "yes" if c.kept else "no")
+        for signal, by in study.around["recorded"].items()
+        for policy, c in by.items()
+    ]
+    header = (
+        "W1",
+        "policy",
+        "P̄ [W]",
+        "R [W]",
+        "cost [$]",
+        "95 %",
+        "mean ε",
+        "ε > 0.3",
+        "worst kind",
+        "out of reach",
+        "all kept",
+    )
+    return table(
+        header, rows, text=(1, 8), caption="Bids made for and tested on each signal, hours from random places in it."
+    )
 
 
 HOW = """<ul class="counted">

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,17 @@ from wattline.bid.choice import PAPER, REACHES, STRICT, Choice
 from wattline.bid.grid import grid_bid
 from wattline.bid.outcome import Outcome
 from wattline.bid.search import search_bid
-from wattline.bid.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Protocol, Recipe, Setting, SignalLaw
+from wattline.bid.setting import (
+    AQA,
+    ENERGYQARE,
+    SLACKLINE,
+    TRACKING_ONLY,
+    Protocol,
+    Recipe,
+    Setting,
+    SignalLaw,
+    recorded,
+)
 from wattline.bid.trial import Trial, fresh
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
@@ -172,7 +184,26 @@ def around(scale: Scale, say: Say) -> dict[str, Any]:
     found["large"] = large(scale)
     say("what if λ, run times or powers are off by 20 %, or arrivals come in bursts (W4)")
     found["sensitivity"] = sensitivity("W4", scale)
+    laws = recorded_laws()
+    if laws:
+        say(f"{len(laws)} recorded regulation signals (W1)")
+        found["recorded"] = recorded_days(scale, laws)
     return found
+
+
+def recorded_laws() -> dict[str, SignalLaw]:
+    """Return the recorded signals under WATTLINE_DATA, by name (none if they are not there)."""
+    folder = os.environ.get("WATTLINE_DATA")
+    if not folder:
+        return {}
+    from wattline.traces.signals import read_signals
+
+    laws: dict[str, SignalLaw] = {}
+    for path in sorted(Path(folder, "regulation").glob("pjm_reg[ad]_*.csv*")):
+        for column, found in read_signals(path).items():
+            name = path.name.split("_2s")[0].removeprefix("pjm_")
+            laws[f"{name} {column}" if len(column) > 4 else name] = recorded(found.signal)
+    return laws
 
 
 def standby_effect(seeds: Sequence[int]) -> dict[str, Outcome]:
