@@ -9,6 +9,7 @@ from wattline.bid.outcome import Outcome
 from wattline.bid.setting import Setting
 from wattline.bid.trial import Params
 from wattline.market.reach import Reach, reach
+from wattline.market.tracking import SHARE
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
@@ -49,11 +50,9 @@ def reach_of(setting: Setting, bid: Bid, hours: int = 8) -> Reach:
 
 def bottleneck(outcome: Outcome) -> str:
     """Return the constraint that is closest to being broken, in words."""
-    worst, name = (
-        outcome.exceed.share / 0.10,
-        f"tracking: the error exceeds 30 % for {outcome.exceed.share:.1%} of the time",
-    )
+    exceed = outcome.exceed.share
+    worst, name = exceed / SHARE, f"tracking: the error exceeds 30 % for {100 * exceed:.1f} % of the time"
     for kind, share in zip(outcome.kinds, outcome.shares(), strict=True):
         if not kind.standby and share / kind.share > worst:
-            worst, name = share / kind.share, f"{kind.name}: {share:.1%} of its jobs reach their limit"
+            worst, name = share / kind.share, f"{kind.name}: {100 * share:.1f} % of its jobs reach their limit"
     return name
