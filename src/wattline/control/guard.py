@@ -38,8 +38,11 @@ def judge_start(s: State, j: int, count: int, cap_w: float) -> int:
         return codes.BAD_SHAPE
     if count > s.free[s.pool[j]]:
         return codes.NO_NODES
-    if cap_w < np.inf and s.n_solo[0] == 0:
-        return codes.NO_SOLO
+    if cap_w != np.inf:
+        if cap_w != cap_w:
+            return codes.BAD_CAP
+        if s.n_solo[0] == 0:
+            return codes.NO_SOLO
     if s.limit_w[0] < np.inf:
         slack_w = power.LIMIT_SLACK * s.limit_w[0]  # on top of what policies may already use
         if power.start_increase_w(s, j, cap_w) > power.headroom_w(s) + slack_w:
@@ -165,13 +168,14 @@ def set_class_caps(s: State) -> None:
         want = s.want_cap_w[c]
         if want == s.c_cap_w[c] or c != s.base_class[s.heap_job[s.c_heap[c]]]:
             continue  # nothing new, or a job capped alone
-        if s.c_draw_w[c] != s.c_draw_w[c]:  # jobs of this class differ: there is nothing a common cap could mean
-            record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE)
+        differ = s.c_draw_w[c] != s.c_draw_w[c]  # then there is nothing a common cap could mean
+        if differ or want != want:
+            record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE if differ else codes.BAD_CAP)
             s.want_cap_w[c] = s.c_cap_w[c]
             continue
         least = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
         verdict = codes.OK
-        if not want >= least:
+        if want < least:
             want = least
             s.want_cap_w[c] = least
             verdict = codes.CLIPPED
@@ -191,6 +195,9 @@ def set_job_caps(s: State) -> None:
             continue
         if s.status[j] != codes.RUNNING:
             record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.NOT_RUNNING)
+            continue
+        if s.recap_w[i] != s.recap_w[i]:
+            record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.BAD_CAP)
             continue
         want = clip_cap(s, j, s.recap_w[i])
         old = s.rate_class[j]

@@ -50,10 +50,11 @@ BAD_LEVEL = 8
 UNKNOWN_JOB = 9
 NO_SOLO = 10
 NOT_PAUSED = 11
+BAD_CAP = 12
 VERDICT_NAMES = (
     "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
     "nodes not free", "clipped to the cap range", "no such level", "no such job",
-    "no caps for single jobs declared", "not paused",
+    "no caps for single jobs declared", "not paused", "not a cap",
 )  # fmt: skip
 
 # -- events that the job table alone does not show
