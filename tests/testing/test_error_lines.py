@@ -107,6 +107,15 @@ def test_parameters(tmp_path: Path) -> None:
         mechanism.values({"depth": "much"})  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize("exit_line", ["raise SystemExit(0)", "import sys; sys.exit('done')", "raise GeneratorExit"])
+def test_a_policy_cannot_end_the_process(tmp_path: Path, exit_line: str) -> None:
+    """A plain-Python policy that exits is told as any other mistake; the process does not end as if all were well."""
+    file = tmp_path / "mine.py"
+    file.write_text(HEAD + f"@policy('select')\ndef p(s, arg, param, memory):\n    {exit_line}\n")
+    with pytest.raises(PolicyError, match=r"mine\.py:5 .*policy 'p': (SystemExit|GeneratorExit)"):
+        run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", str(file)))
+
+
 def test_ctrl_c_in_a_python_policy_ends_the_run_early(tmp_path: Path) -> None:
     """Ctrl-C while a plain-Python policy runs keeps what was simulated, as it does elsewhere."""
     file = tmp_path / "mine.py"

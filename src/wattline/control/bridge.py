@@ -46,7 +46,7 @@ def call(handle: float, arg: int) -> int:
         got = function(state, int(arg), param, memory)
     except WattlineError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit, GeneratorExit) as problem:  # not KeyboardInterrupt: that is the user at the keyboard
         raise failed_call(function, name, problem) from problem
     if not isinstance(got, (int, np.integer)):  # bool is an int
         code = function.__code__

@@ -21,7 +21,7 @@ def where(mechanism: Mechanism) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}: policy {mechanism.name!r}"
 
 
-def failed_call(function: Callable[..., Any], name: str, problem: Exception) -> PolicyError:
+def failed_call(function: Callable[..., Any], name: str, problem: BaseException) -> PolicyError:
     """Return the error for an exception inside a plain-Python policy."""
     return PolicyError(f"{_place(problem.__traceback__, function)}: policy {name!r}: {_meaning(problem)}")
 
@@ -75,7 +75,7 @@ def _spot(file: str, line: int) -> str:
 # ------------------------------------------------------------------ meanings
 
 
-def _meaning(problem: Exception) -> str:
+def _meaning(problem: BaseException) -> str:
     text = str(problem)
     if isinstance(problem, ValueError) and "read-only" in text:
         return READ_ONLY
