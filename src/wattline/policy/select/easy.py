@@ -12,7 +12,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_REPLANS, N_STARTS, State
 from wattline.physics.power import end_decrease_w, start_increase_w
-from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, propose, sort_ends
+from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, outlasts, propose, sort_ends
 
 # memory: the last reservation, valid while only arrivals happen and no estimated end has moved; then room to sort ends
 M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_PLANS, M_ENDS = 0, 1, 2, 3, 4, 8
@@ -214,7 +214,7 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
         if not fits(s, j, free, watts):
             continue
         increase_w = start_increase_w(s, j, np.inf)
-        if s.now[0] + estimated_wall_s(s, j) > shadow_s:
+        if outlasts(s, j, shadow_s - s.now[0]):
             if s.nodes[j] > extra or increase_w > extra_w:
                 continue
             extra -= s.nodes[j]

@@ -32,11 +32,27 @@ def headroom_left_w(s: State, n: int) -> float:
 
 
 @kernel
+def estimated_left(s: State, j: int) -> float:
+    """Return what a waiting job has left by its estimate, as work: its time at rate 1."""
+    return max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
+
+
+@kernel
 def estimated_wall_s(s: State, j: int) -> float:
     """Return how long a job is estimated to run if it starts now, at its class's present rate."""
     rate = s.c_rate[s.base_class[j]]
-    left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
+    left = estimated_left(s, j)
     return left if rate == 1.0 else left / rate
+
+
+@kernel
+def outlasts(s: State, j: int, window_s: float) -> bool:
+    """Tell whether a job that starts now is estimated to run longer than a span of time.
+
+    Work is compared with what the span holds at the job's rate, as the walk over the queue's own arrays and the index do:
+    one expression decides exact ties everywhere.
+    """
+    return estimated_left(s, j) > window_s * s.c_rate[s.base_class[j]]
 
 
 @kernel
