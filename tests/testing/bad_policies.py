@@ -39,7 +39,7 @@ def greedy(s: Any, jobs: list[int], spare: int = 0) -> int:
 
 def power_w(s: Any) -> float:
     """Return the power of the system."""
-    idle = (s.free - s.asleep) * s.idle_w + s.asleep * s.sleep_w + s.waking * s.max_w
+    idle = (s.free - s.asleep) * s.idle_w + s.asleep * s.sleep_w + s.waking_w
     return float(s.busy_w.sum() + idle.sum())
 
 

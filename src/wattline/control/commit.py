@@ -16,7 +16,7 @@ from wattline.model.state import (
     State,
 )
 from wattline.physics import clocks
-from wattline.physics.power import class_cap_w
+from wattline.physics.power import class_cap_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
 
@@ -126,6 +126,8 @@ def _start_waking(s: State, j: int, slept: int) -> None:
     p = s.pool[j]
     s.status[j] = codes.WAKING
     s.waking[p] += s.nodes[j]
+    s.wake_w[j] = waking_node_w(s, j, s.cap_w[j])
+    s.waking_w[p] += s.nodes[j] * s.wake_w[j]
     s.estimated_end_s[j] = s.now[0] + s.sleep_exit_s[p] + s.estimate_s[j] / s.c_rate[s.base_class[j]]
     running.set_due(s, j, s.now[0] + s.sleep_exit_s[p])
     log_event(s, codes.EV_WAKE, j, slept, s.sleep_exit_s[p])
@@ -144,7 +146,8 @@ def finish_waking(s: State, j: int) -> None:
 def _end_waking(s: State, j: int) -> None:
     p = s.pool[j]
     s.waking[p] -= s.nodes[j]
-    s.energy_j[j] += s.nodes[j] * s.max_w[p] * (s.now[0] - s.resumed_s[j])
+    s.waking_w[p] = s.waking_w[p] - s.nodes[j] * s.wake_w[j] if s.waking[p] > 0 else 0.0  # sums of floats drift
+    s.energy_j[j] += s.nodes[j] * s.wake_w[j] * (s.now[0] - s.resumed_s[j])
 
 
 # ------------------------------------------------------------------ leaving

@@ -149,6 +149,7 @@ class State(Record):
     run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted", block="moving")]
     preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
+    wake_w: Annotated[_F, Field("J", "W", "power per node counted while its nodes wake")]
 
     # -- kinds of job: what they are and what was promised to them
     k_nodes: Annotated[_I, Field("Y", "", "nodes of a job of the kind", fixed=True)]
@@ -202,6 +203,7 @@ class State(Record):
     busy: Annotated[_I, Field("P", "", "nodes held by jobs")]
     asleep: Annotated[_I, Field("P", "", "free nodes that sleep")]
     waking: Annotated[_I, Field("P", "", "held nodes of jobs whose nodes leave their sleep")]
+    waking_w: Annotated[_F, Field("P", "W", "their power: the class's greatest, or their job's where that is more")]
     paused: Annotated[_I, Field("P", "", "held nodes of paused jobs, which idle")]
     down: Annotated[_I, Field("P", "", "nodes out of service")]
     fx_count: Annotated[_I, Field("P", "", "free extents of the class")]
@@ -224,7 +226,7 @@ class State(Record):
     sleep_w: Annotated[_F, Field("P", "W", "power per node asleep", fixed=True)]
     sleep_after_s: Annotated[_F, Field("P", "s", "idle time before a node goes to sleep (inf: never)", fixed=True)]
     sleep_entry_s: Annotated[_F, Field("P", "s", "time to fall asleep, at idle power", fixed=True)]
-    sleep_exit_s: Annotated[_F, Field("P", "s", "time to wake, at greatest power", fixed=True)]
+    sleep_exit_s: Annotated[_F, Field("P", "s", "time to wake, at the greatest power of class and job", fixed=True)]
     next_sleep_s: Annotated[_F, Field("1", "s", "no node falls asleep before this time")]
     level: Annotated[_I, Field("P", "", "current speed level of the class")]
     n_levels: Annotated[_I, Field("P", "", "speed levels of the class", fixed=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.codes import RUNNING
+from wattline.model.codes import RUNNING, WAKING
 from wattline.model.compiled import kernel
 from wattline.model.state import State
 
@@ -38,11 +38,7 @@ def idle_system_w(s: State) -> float:
     """Return the power of all nodes that run no job: idle, held by paused jobs, asleep and waking."""
     total = 0.0
     for p in range(s.free.shape[0]):
-        total += (
-            (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p]
-            + s.asleep[p] * s.sleep_w[p]
-            + s.waking[p] * s.max_w[p]
-        )
+        total += (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking_w[p]
     return total
 
 
@@ -92,23 +88,34 @@ def node_w(s: State, j: int, cap_w: float) -> float:
 @kernel
 def end_decrease_w(s: State, j: int) -> float:
     """Return by how much the system's power falls when a job ends and its nodes idle: one that runs, or would start now."""
-    busy_w = node_w(s, j, s.cap_w[j])
     if s.status[j] == RUNNING:
         busy_w = s.draw_w[j] * s.c_power[s.rate_class[j]]
+    elif s.status[j] == WAKING:
+        busy_w = s.wake_w[j]
+    else:
+        busy_w = node_w(s, j, s.cap_w[j])
     return s.nodes[j] * (busy_w - s.idle_w[s.pool[j]])
+
+
+@kernel
+def waking_node_w(s: State, j: int, cap_w: float) -> float:
+    """Return what counts for a node of a job while its nodes wake: the class's greatest power, or the job's if it is more.
+
+    So a job whose nodes are awake never draws more than was counted when it was let in.
+    """
+    return max(node_w(s, j, cap_w), s.max_w[s.pool[j]])
 
 
 @kernel
 def start_increase_w(s: State, j: int, cap_w: float) -> float:
     """Return by how much the system's power may rise if a job starts now, at a cap of its own or not.
 
-    Nodes that sleep draw less before, and the class's maximum while they wake: the worst case is that the job gets them all.
+    Nodes that sleep draw less before, and more while they wake: the worst case is that the job gets them all.
     """
     p = s.pool[j]
-    busy_w = node_w(s, j, cap_w)
     asleep = min(s.nodes[j], s.asleep[p])
-    if asleep > 0 and s.sleep_exit_s[p] > 0.0:
-        busy_w = max(busy_w, s.max_w[p])
+    wakes = asleep > 0 and s.sleep_exit_s[p] > 0.0
+    busy_w = waking_node_w(s, j, cap_w) if wakes else node_w(s, j, cap_w)
     return s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
 
 

@@ -72,7 +72,7 @@ def pass_time(s: State, t: float) -> None:
             if s.option[OPT_SLEEP] == 1:
                 s.node_s[p, 2] += s.asleep[p] * dt
                 s.node_j[p, 2] += s.asleep[p] * dt * s.sleep_w[p]
-                s.node_j[p, 3] += s.waking[p] * dt * s.max_w[p]
+                s.node_j[p, 3] += s.waking_w[p] * dt
             s.node_s[p, 3] += s.down[p] * dt
         s.now[0] = t
 
