@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.codes import ARRIVAL, CAP, END, NODE, RUNNING, TIMER
+from wattline.model.codes import ARRIVAL, CAP, END, EVERYTHING, NODE, RUNNING, TIMER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
@@ -14,6 +14,8 @@ from wattline.physics.clocks import virtual_now
 from wattline.policy.cap.levels import want_speed
 
 _NONE, _PROVISIONAL, _FIRM = 0.0, 1.0, 2.0
+_WORK_CHANGES = ARRIVAL | END | NODE
+"""What may change the work left at once; other events only change how fast it falls, because they let jobs start."""
 
 
 @kernel
@@ -57,7 +59,7 @@ def waking_nodes(s: State) -> int:
 
 
 @mechanism(
-    "cap", "workload-hysteresis", levels=True, wake=ARRIVAL | END | NODE | TIMER, memory=Memory(fixed=3),
+    "cap", "workload-hysteresis", levels=True, wake=EVERYTHING, memory=Memory(fixed=3),
     params={
         "k_low": Param(None, "lowest speed when the work left in the system falls to this amount"),
         "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)"),
@@ -75,7 +77,8 @@ def workload_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:
     weighted = param[2] != 0.0
     work = unfinished_work(s, weighted)
     high = memory[0] != 0.0
-    if work <= param[0] or (mask == TIMER and memory[1] == _FIRM and s.now[0] >= memory[2]):
+    due = (mask & TIMER) != 0 and (mask & _WORK_CHANGES) == 0 and s.now[0] >= memory[2]
+    if work <= param[0] or (due and memory[1] == _FIRM):
         high = False
     elif work > param[1]:
         high = True
