@@ -9,7 +9,7 @@ import pytest
 
 from reference.engine import policies
 from wattline.model import codes
-from wattline.model.cluster import Cluster, NodeClass
+from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, simulate
@@ -114,3 +114,28 @@ def test_preempted_work_is_done_once() -> None:
     np.testing.assert_allclose(s.ran_s, s.work)
     np.testing.assert_allclose(s.energy_j, 2.0 * s.nodes * s.work)
     assert s.node_j[0, 0] == pytest.approx(float(s.energy_j.sum()))
+
+
+def test_nodes_that_drain_are_not_promised_to_a_newcomer() -> None:
+    """A job on draining nodes is not stopped for one that could not have its nodes: it runs to its end."""
+    machine = Cluster((NodeClass("node", 4, 1.0, 2.0),), outages=(Outage(10.0, 500.0, 0, 4, drain=True),))
+    s = run(JobTable.build(submit_s=[0, 20], work_s=[100, 10], nodes=[4, 4]), machine, "lcfs").state
+    assert (s.started_s.tolist(), s.end_s.tolist(), s.preemptions.tolist()) == ([0, 500], [100, 510], [0, 0])
+
+
+def test_a_job_that_cannot_run_now_stops_nobody() -> None:
+    """Last come first: job 2 needs more nodes than are in service; it keeps others from starting, and stops nobody."""
+    machine = Cluster((NodeClass("node", 4, 1.0, 2.0),), outages=(Outage(10.0, 500.0, 0, 2, drain=True),))
+    jobs = JobTable.build(submit_s=[0, 20, 21, 22], work_s=[100, 10, 5, 3], nodes=[2, 2, 3, 1])
+    s = run(jobs, machine, "lcfs").state
+    # job 3 came last and takes a node of job 1, which resumes behind job 2; the nodes of job 0 are of no use to anybody
+    assert s.end_s.tolist() == [100, 513, 505, 25]
+    assert s.preemptions.tolist() == [0, 1, 0, 0]
+
+
+def test_sleeping_nodes_do_not_count_against_jobs_that_stay() -> None:
+    """Under 1600 W: 4 nodes run at 300 W, 4 sleep at 10 W; one more job fits, and the first is not stopped for it."""
+    machine = Cluster((NodeClass("node", 8, 100.0, 300.0, sleep=Sleep(power_w=10.0, after_s=1.0)),))
+    jobs = JobTable.build(submit_s=[0, 50], work_s=[100, 10], nodes=[4, 1])
+    s = run(jobs, machine, options=Options(limit_w=[(0.0, 1600.0)])).state
+    assert (s.started_s.tolist(), s.end_s.tolist(), s.preemptions.tolist()) == ([0, 50], [100, 60], [0, 0])

@@ -159,6 +159,24 @@ def hold(s: State, j: int, a: int, b: int) -> None:
     s.held[j] = x
 
 
+@kernel
+def count_back(s: State, j: int) -> int:
+    """Return how many nodes could be given to others if a job left: those it holds that do not drain."""
+    return s.nodes[j] if s.n_off[0] == 0 else _count_in_service(s, j)
+
+
+@outlined
+def _count_in_service(s: State, j: int) -> int:
+    count = 0
+    x = s.held[j]
+    while x >= 0:
+        for node in range(s.hx_a[x], s.hx_b[x]):
+            if s.node_state[node] == 0:
+                count += 1
+        x = s.hx_next[x]
+    return count
+
+
 @outlined
 def fall_asleep(s: State) -> int:
     """Put to sleep the free extents whose time has come; return how many nodes, and set the next time to look."""

@@ -9,6 +9,7 @@ import numpy as np
 from wattline.model.codes import END, ENVELOPE, NODE, RESELECTED, RUNNING
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.nodes import count_back
 from wattline.model.state import N_SEQ, State
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
@@ -52,7 +53,11 @@ def sort_served(s: State, n: int, jobs: Any, keys: Any) -> None:
 
 @kernel
 def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) -> int:
-    """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins."""
+    """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins.
+
+    A job that could not run if all others left (its nodes are down, or drain) blocks those behind it in the line, but
+    stops nobody: nothing would be gained. Nor would it by stopping a job all of whose nodes drain.
+    """
     n = n0
     served = 0
     free = s.free[p]
@@ -63,34 +68,45 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
             jobs[served] = j
             keys[served] = key_in_service(s, j, drift)
             served += 1
-            free += s.nodes[j]
+            free += count_back(s, j)
             if watts < np.inf:
                 watts += end_decrease_w(s, j)
     sort_served(s, served, jobs, keys)
+    all_free = free
+    all_watts = watts
+    blocked = False
     i = s.q_head[0]
     k = 0
     while True:
         while i < s.q_tail[0] and (s.queue[i] < 0 or s.pool[s.queue[i]] != p):
             i += 1
-        w = s.queue[i] if i < s.q_tail[0] else -1
+        w = s.queue[i] if i < s.q_tail[0] and not blocked else -1
         r = int(jobs[k]) if k < served else -1
         if w < 0 and r < 0:
             break
         stays = w < 0 or (r >= 0 and goes_before(s, keys[k], r, s.key[w], w))
-        j = r if stays else w
-        if not fits(s, j, free, watts):
-            break
-        free -= s.nodes[j]
-        if watts < np.inf:
-            watts -= start_increase_w(s, j, np.inf)
         if stays:
+            if count_back(s, r) > free or (watts < np.inf and end_decrease_w(s, r) > watts):
+                break
+            free -= count_back(s, r)
+            if watts < np.inf:
+                watts -= end_decrease_w(s, r)
             k += 1
-        else:
-            n = propose(s, n, j, RESELECTED)
+        elif fits(s, w, free, watts):
+            free -= s.nodes[w]
+            if watts < np.inf:
+                watts -= start_increase_w(s, w, np.inf)
+            n = propose(s, n, w, RESELECTED)
             i += 1
+        elif fits(s, w, all_free, all_watts):
+            break
+        else:
+            blocked = True
     while k < served:
-        s.stop_job[s.n_stop[0]] = int(jobs[k])
-        s.n_stop[0] += 1
+        r = int(jobs[k])
+        if count_back(s, r) > 0 or watts < np.inf:
+            s.stop_job[s.n_stop[0]] = r
+            s.n_stop[0] += 1
         k += 1
     return n
 
