@@ -202,6 +202,16 @@ def test_count_hysteresis_is_simulated_as_solved(servers: int, rate: float, low:
     check_number(simulate(21, rate, servers, CountHysteresis(low, high)), found)
 
 
+@pytest.mark.parametrize(("low", "high"), [(1.0, 2.5), (0.5, 2.5), (1.9, 2.0)])
+def test_thresholds_between_whole_numbers_act_as_the_whole_number_below(low: float, high: float) -> None:
+    """More than 2.5 customers means more than 2, and at most 1.9 means at most 1."""
+    between, whole = (
+        mmc_count_hysteresis(0.8, 1.0, 1, RATES, a, b) for a, b in ((low, high), (math.floor(low), math.floor(high)))
+    )
+    assert between.mean_number == pytest.approx(whole.mean_number, rel=1e-12)
+    assert between.share_high == pytest.approx(whole.share_high, rel=1e-12)
+
+
 @pytest.mark.parametrize(("servers", "rate", "p_low", "p_high"), [(1, 0.9, 0.5, 0.5), (3, 3.6, 0.3, 0.5)])
 def test_randomized_switching_is_simulated_as_solved(servers: int, rate: float, p_low: float, p_high: float) -> None:
     """The recursion with coins agrees with its exact two-dimensional chain."""

@@ -67,7 +67,7 @@ def mmc_count_hysteresis(
     ever = math.isfinite(high_count)
 
     def at_arrival(n: int) -> Floats:
-        return _TO_HIGH if n >= high_count else _STAY
+        return _TO_HIGH if n + 1 > high_count else _STAY
 
     def at_departure(n: int) -> Floats:
         return _TO_LOW if n <= low_count + 1 or not ever else _STAY
