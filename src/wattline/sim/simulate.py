@@ -14,7 +14,7 @@ import numpy.typing as npt
 from wattline.control import bridge
 from wattline.control.compile import callable_for, chores_needed
 from wattline.control.complaints import failed_run
-from wattline.errors import PoisonedError, RunError, StuckError, WattlineError
+from wattline.errors import InputError, PoisonedError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
@@ -27,6 +27,9 @@ SLICE_INSTANTS = 100_000
 
 PYTHON_SLICE_INSTANTS = 1_000
 """The same when some policy is plain Python, which may be a thousand times slower."""
+
+SEEDS = 2**53
+"""Seeds reach policies as floats: beyond this number neighbours would be the same."""
 
 Progress = Callable[[int, int], None]
 """Called with (jobs ended, jobs in all)."""
@@ -71,6 +74,8 @@ class Simulation:
     def __init__(
         self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options | None = None, *, seed: int = 0
     ) -> None:
+        if not 0 <= seed < SEEDS:
+            raise InputError(f"a seed is a whole number from 0 to {SEEDS - 1} (2^53 - 1), got {seed}")
         self.jobs, self.cluster, self.policies, self.seed = jobs, cluster, policies, seed
         self.options = options or Options()
         prepared = prepare(jobs, cluster, policies.slots(), self.options)
