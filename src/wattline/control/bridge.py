@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 _register: dict[int, tuple[Callable[..., Any], State, Floats, Floats, str]] = {}
 _handles = itertools.count(1)
+_WORD = 2**63
 
 
 def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str) -> int:
@@ -48,11 +49,15 @@ def call(handle: float, arg: int) -> int:
         raise
     except (Exception, SystemExit, GeneratorExit) as problem:  # not KeyboardInterrupt: that is the user at the keyboard
         raise failed_call(function, name, problem) from problem
+    code = function.__code__
     if not isinstance(got, (int, np.integer)):  # bool is an int
-        code = function.__code__
         raise PolicyError(
             f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int, "
             f"got {'nothing' if got is None else type(got).__name__}"
+        )
+    if not -_WORD <= got < _WORD:
+        raise PolicyError(
+            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int of 64 bits, got {float(got):.3g}"
         )
     return int(got)
 

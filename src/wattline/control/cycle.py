@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from wattline.control import commit, guard
@@ -35,6 +36,7 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
             else:
                 commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
         guard.record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
+        s.p_cap_w[i] = np.inf  # who says nothing about caps the next time wants none
 
 
 @kernel

@@ -25,6 +25,7 @@ def record(s: State, kind: int, job: int, count: int, cap_w: float, why: int, ve
     s.a_n[0] = n + 1
     if verdict != codes.OK and verdict != codes.CLIPPED:
         s.counter[N_REFUSED] += 1
+        s.refused[verdict] += 1
 
 
 @kernel

@@ -98,6 +98,7 @@ class State(Record):
     n_arrived: Annotated[_I, Field("1", "", "rows of the job table that were submitted")]
     option: Annotated[_I, Field("16", "", "switches of the run; see wattline.model.state.OPT_*", fixed=True)]
     counter: Annotated[_I, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
+    refused: Annotated[_I, Field("16", "", "refused proposals by the guard's verdict")]
 
     # -- jobs: what is known from the start
     submit_s: Annotated[_F, Field("J", "s", "submission time", fixed=True, block="known")]
@@ -287,7 +288,7 @@ class State(Record):
     # -- proposals: what policies ask for
     p_job: Annotated[_I, Field("R", "", "jobs that select wants to start, in this order")]
     p_nodes: Annotated[_I, Field("R", "", "on how many nodes")]
-    p_cap_w: Annotated[_F, Field("R", "W", "cap per node (inf: the class's)")]
+    p_cap_w: Annotated[_F, Field("R", "W", "cap per node (inf: the class's, and so again after each pass)")]
     p_why: Annotated[_I, Field("R", "", "why; see codes.WHY_NAMES")]
     stop_job: Annotated[_I, Field("R", "", "running jobs to preempt before the starts")]
     stop_holds: Annotated[_I, Field("R", "", "1: pause it on its nodes; 0: give them back and queue it again")]
@@ -386,7 +387,7 @@ def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, all zero but for the fields whose *nothing* is another value."""
     nothing = {
         "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "target_w": np.nan, "mean_w": np.nan, "want_cap_w": np.inf,
-        "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
+        "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
         "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,

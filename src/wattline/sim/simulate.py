@@ -14,12 +14,13 @@ import numpy.typing as npt
 from wattline.control import bridge
 from wattline.control.compile import callable_for, chores_needed
 from wattline.control.complaints import failed_run
-from wattline.errors import InputError, PoisonedError, RunError, StuckError, WattlineError
+from wattline.errors import InputError, PoisonedError, WattlineError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, State, read_only
+from wattline.model.state import State, read_only
+from wattline.sim.explain import why_stopped
 from wattline.sim.setup import Options, prepare
 
 SLICE_INSTANTS = 100_000
@@ -205,20 +206,9 @@ class Simulation:
 
     def explain(self, code: int) -> None:
         """Raise what a bad end means, naming the policy and the job."""
-        s = self.state
-        if code == codes.STUCK:
-            head = int(s.queue[s.q_head[0]]) if s.q_len[0] else int(np.argmax(s.status == codes.HELD))
-            raise StuckError(
-                f"at {s.now[0]:g} s {int(s.q_len[0])} jobs wait, nothing runs and nothing is left to happen: select policy "
-                f"{self.policies.select.name!r} does not start job {self.jobs.job_id[head]} ({self.jobs.nodes[head]} nodes; "
-                f"{int(s.free.sum())} are free, {int(s.counter[N_REFUSED])} proposals were refused)"
-            )
-        if code == codes.BAD_TIMER:
-            slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > s.now[0])
-            name = self.policies.slots()[slot].name
-            raise RunError(
-                f"policy {name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
-            )
+        problem = why_stopped(code, self.state, self.jobs, self.policies.slots())
+        if problem is not None:
+            raise problem
 
 
 _LOGS: dict[str, tuple[str, tuple[str, ...]]] = {

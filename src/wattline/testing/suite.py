@@ -47,6 +47,6 @@ def _row(check: Check, mechanism: Mechanism, params: Params) -> Row:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy's remarks on a policy that divides by zero come with its failure
             check(mechanism, params)
-    except Exception as problem:  # whatever a user's code does is a row of the report
+    except (Exception, SystemExit) as problem:  # whatever a user's code does is a row of the report
         return Row(title(check), passed=False, detail=explain(problem))
     return Row(title(check), passed=True)

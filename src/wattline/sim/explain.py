@@ -1,0 +1,79 @@
+"""Why a run could not go on, in one line that names the policy, the job and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wattline.errors import RunError, StuckError
+from wattline.model import codes
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import N_REFUSED, State
+from wattline.units import show_duration, show_power
+
+
+def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> RunError | None:
+    """Return what a bad end of a run means (None: the end was not bad)."""
+    if code == codes.STUCK:
+        return _stuck(s, jobs, slots)
+    if code == codes.BAD_TIMER:
+        return _bad_timer(s, slots)
+    return None
+
+
+def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
+    paused = np.flatnonzero(s.status == codes.PAUSED)
+    if s.q_len[0]:
+        reason = _why_it_waits(s, jobs, int(s.queue[s.q_head[0]]), slots)
+    elif paused.size:
+        reason = f"select policy {slots[codes.SELECT].name!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
+    else:
+        held = int(np.argmax(s.status == codes.HELD))
+        reason = f"job {jobs.job_id[held]} is held back by a job that never ends"
+    return StuckError(
+        f"{_age(s, s.now[0])} after the start {int(s.q_len[0])} jobs wait, nothing runs and nothing is left to happen: {reason}"
+    )
+
+
+def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism]) -> str:
+    """Return whose fault it is that the head of the line waits: the limit's, the place policy's or the select policy's."""
+    refused, verdict = int(s.counter[N_REFUSED]), int(np.argmax(s.refused))
+    job = f"job {jobs.job_id[head]}"
+    free = int(s.free[s.pool[head]])
+    need_w = _need_w(s, head)
+    if need_w > s.limit_w[0] and jobs.nodes[head] <= free:
+        since = s.env_s[s.env_at[0] - 1] if s.env_at[0] else s.start_s[0]
+        when = f"from {_age(s, since)} after the start on" if since > s.start_s[0] else "from the start on"
+        return f"{job} needs {show_power(need_w)}, the limit stays at {show_power(float(s.limit_w[0]))} {when}"
+    if refused and verdict == codes.BAD_PLACE:
+        return (
+            f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; {free} are "
+            f"free, {int(s.refused[verdict])} proposals were refused: {codes.VERDICT_NAMES[verdict]})"
+        )
+    most = f", mostly: {codes.VERDICT_NAMES[verdict]}" if refused else ""
+    return (
+        f"select policy {slots[codes.SELECT].name!r} does not start {job} ({jobs.nodes[head]} nodes; {free} are free, "
+        f"{refused} proposals were refused{most})"
+    )
+
+
+def _need_w(s: State, j: int) -> float:
+    """Return what the whole system would draw if a job started now."""
+    if s.limit_w[0] == np.inf:
+        return 0.0
+    from wattline.policy.helpers import headroom_w, start_increase_w
+
+    return float(s.limit_w[0] - headroom_w(s) + start_increase_w(s, j))
+
+
+def _bad_timer(s: State, slots: Sequence[Mechanism]) -> RunError:
+    slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > s.now[0])
+    return RunError(
+        f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
+    )
+
+
+def _age(s: State, time_s: float) -> str:
+    return show_duration(float(time_s - s.start_s[0]))
