@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from engine.worlds import cluster, policies, table
-from wattline.errors import InputError
+from wattline.control.catalog import find
+from wattline.errors import InputError, PolicyError
+from wattline.model.mechanism import Param, policy
 from wattline.sim.simulate import Simulation
 
 ONE = table({"submit": 0, "work": 1, "nodes": 1})
@@ -21,3 +25,46 @@ def test_seeds_that_floats_cannot_tell_apart_are_refused(seed: int) -> None:
 def test_the_largest_seed_is_taken() -> None:
     """2^53 - 1 reaches the policies as it is."""
     assert Simulation(ONE, cluster(1), policies(), seed=2**53 - 1).param[0][-1] == 2**53 - 1
+
+
+NONSENSE = [
+    ("select", "easy", {"depth": -1}, "'depth' must be at least 0, got -1"),
+    ("select", "easy", {"depth": float("nan")}, "'depth' must be a number, got NaN"),
+    ("select", "conservative", {"depth": -5}, "'depth' must be at least 0, got -5"),
+    ("select", "backfill-by-end", {"depth": -5}, "'depth' must be at least 0, got -5"),
+    ("select", "reselect", {"drift": float("nan")}, "'drift' must be a number, got NaN"),
+    ("select", "reselect", {"drift": float("inf")}, "'drift' must be between -1e+09 and 1e+09, got inf"),
+    ("order", "shortest", {"truth": 2}, "'truth' must be between 0 and 1, got 2"),
+    ("cap", "randomized", {"p_low": 0.5, "p_high": 1.5}, "'p_high' must be between 0 and 1, got 1.5"),
+    ("cap", "randomized", {"p_low": -0.1, "p_high": 0.5}, "'p_low' must be between 0 and 1, got -0.1"),
+    ("cap", "count-hysteresis", {"k_low": -1, "k_high": 3}, "'k_low' must be at least 0, got -1"),
+    ("cap", "count-hysteresis", {"k_low": 5, "k_high": 3}, "'k_low' must not exceed 'k_high', got 5 and 3"),
+    ("cap", "workload-hysteresis", {"k_low": 5, "k_high": 3}, "'k_low' must not exceed 'k_high', got 5 and 3"),
+    ("cap", "workload-hysteresis", {"k_low": 5, "k_high": float("nan")}, "'k_high' must be a number, got NaN"),
+]
+
+
+@pytest.mark.parametrize(("slot", "name", "given", "meaning"), NONSENSE)
+def test_senseless_parameters_are_refused(slot: str, name: str, given: dict[str, float], meaning: str) -> None:
+    """A parameter outside its range is refused in one line that names slot, policy, parameter, range and value."""
+    with pytest.raises(PolicyError) as caught:
+        find(slot, name).values(given)
+    assert str(caught.value) == f"{slot} policy {name!r}: parameter {meaning}"
+
+
+def test_infinite_thresholds_mean_never() -> None:
+    """A threshold of inf is a number like others: it is never exceeded."""
+    assert find("cap", "count-hysteresis").values({"k_low": 2, "k_high": math.inf}) == [2.0, math.inf]
+
+
+@policy("order", params={"share": Param(0.5, "a share", 0, 1)})
+def by_share(s, arg, param, memory):
+    """A user's policy whose parameter has a range."""
+    return 0
+
+
+def test_users_may_declare_ranges() -> None:
+    """A user's policy may give a parameter a meaning and a range; the same line refuses what lies outside."""
+    assert by_share.values({}) == [0.5]
+    with pytest.raises(PolicyError, match="order policy 'by_share': parameter 'share' must be between 0 and 1, got 7"):
+        by_share.values({"share": 7})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +15,22 @@ from wattline.model.codes import ANY_CHANGE, EVENT_BITS, SLOT_NAMES
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a mechanism: its default (None: must be given) and what it means, unit included."""
+    """A parameter of a mechanism: its default (None: must be given), what it means, unit included, and its range."""
 
     default: float | None
     meaning: str
+    low: float = -math.inf
+    high: float = math.inf
+
+    def refuse(self, value: float) -> str:
+        """Return what is wrong with a value (nothing: an empty text)."""
+        if math.isnan(value):
+            return "must be a number, got NaN"
+        if self.low <= value <= self.high:
+            return ""
+        if self.high == math.inf:
+            return f"must be at least {self.low:g}, got {value:g}"
+        return f"must be between {self.low:g} and {self.high:g}, got {value:g}"
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,8 @@ class Mechanism:
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
     be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
-    be all of one class; ``weights`` that every kind have a weight above 0.
+    be all of one class; ``weights`` that every kind have a weight above 0. ``ordered`` names pairs of parameters of which
+    the first must not exceed the second.
     """
 
     name: str
@@ -67,26 +81,38 @@ class Mechanism:
     target: bool = False
     one_class: bool = False
     weights: bool = False
+    ordered: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
 
     def values(self, given: Mapping[str, float]) -> list[float]:
-        """Return the parameters in their declared order; unknown and missing ones are errors."""
+        """Return the parameters in their declared order; unknown, missing and senseless ones are errors."""
         for name in given:
             if name not in self.params:
                 hint = did_you_mean(name, self.params) if self.params else "; it takes none"
                 raise PolicyError(f"{self.slot} policy {self.name!r} has no parameter {name!r}{hint}")
-        out = []
-        for name, declared in self.params.items():
-            value = given.get(name, declared.default)
-            if value is None:
-                raise PolicyError(f"{self.slot} policy {self.name!r} needs parameter {name!r}: {declared.meaning}")
-            try:
-                out.append(float(value))
-            except (TypeError, ValueError):
+        chosen = {name: self._value(name, declared, given) for name, declared in self.params.items()}
+        for small, large in self.ordered:
+            if chosen[small] > chosen[large]:
                 raise PolicyError(
-                    f"{self.slot} policy {self.name!r}: parameter {name!r} must be a number, got {value!r}"
-                ) from None
-        return out
+                    f"{self.slot} policy {self.name!r}: parameter {small!r} must not exceed {large!r}, "
+                    f"got {chosen[small]:g} and {chosen[large]:g}"
+                )
+        return list(chosen.values())
+
+    def _value(self, name: str, declared: Param, given: Mapping[str, float]) -> float:
+        value = given.get(name, declared.default)
+        if value is None:
+            raise PolicyError(f"{self.slot} policy {self.name!r} needs parameter {name!r}: {declared.meaning}")
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise PolicyError(
+                f"{self.slot} policy {self.name!r}: parameter {name!r} must be a number, got {value!r}"
+            ) from None
+        problem = declared.refuse(number)
+        if problem:
+            raise PolicyError(f"{self.slot} policy {self.name!r}: parameter {name!r} {problem}")
+        return number
 
 
 def mechanism(slot: str, name: str, **declared: Any) -> Callable[[Callable[..., int]], Mechanism]:
@@ -104,7 +130,7 @@ def policy(
     *,
     name: str | None = None,
     wake: str = "end node envelope arrival",
-    params: Mapping[str, float] | None = None,
+    params: Mapping[str, float | Param] | None = None,
     memory: int | Memory = 0,
     compiled: bool = False,
     sorted_running: bool = False,
@@ -114,7 +140,8 @@ def policy(
     """Declare a user's policy in a file of its own.
 
     ``wake`` lists what wakes it, out of: end, node, envelope, arrival, timer, tick. ``params`` gives the names and
-    defaults of its parameters, ``memory`` the number of floats it keeps. ``compiled=True`` translates it with numba.
+    defaults of its parameters (or a ``Param``, which may have a range), ``memory`` the number of floats it keeps.
+    ``compiled=True`` translates it with numba.
     """
     if slot not in SLOT_NAMES:
         raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(slot, SLOT_NAMES)}")
@@ -128,7 +155,7 @@ def policy(
         doc = (function.__doc__ or "").strip().splitlines()
         return Mechanism(
             name=name or function.__name__, slot=slot, function=function, summary=doc[0] if doc else "", wake=bits,
-            params={key: Param(value, "") for key, value in (params or {}).items()},
+            params={key: value if isinstance(value, Param) else Param(value, "") for key, value in (params or {}).items()},
             memory=memory if isinstance(memory, Memory) else Memory(fixed=memory), compiled=compiled, builtin=False,
             sorted_running=sorted_running, caps=caps, solo_caps=solo_caps,
             file=Path(function.__code__.co_filename),

@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wattline.model.mechanism import Mechanism, Memory, policy
+    from wattline.model.mechanism import Mechanism, Memory, Param, policy
 
-__all__ = ["Memory", "builtin", "policy"]
+__all__ = ["Memory", "Param", "builtin", "policy"]
 
 
 def builtin() -> list[Mechanism]:
@@ -42,8 +42,8 @@ def builtin() -> list[Mechanism]:
 
 
 def __getattr__(name: str) -> Any:
-    """Offer ``policy`` and ``Memory`` to users' files without importing numba with every ``import wattline.policy``."""
-    if name in ("policy", "Memory"):
+    """Offer ``policy``, ``Memory`` and ``Param`` to users' files without importing numba with every ``import wattline.policy``."""
+    if name in ("policy", "Memory", "Param"):
         from wattline.model import mechanism
 
         return getattr(mechanism, name)

@@ -12,9 +12,10 @@ from wattline.policy.cap.levels import want_speed
 
 @mechanism(
     "cap", "count-hysteresis", levels=True, wake=ARRIVAL | END | NODE, memory=Memory(fixed=1),
+    ordered=(("k_low", "k_high"),),
     params={
-        "k_low": Param(None, "lowest speed when this many jobs, or fewer, are in the system"),
-        "k_high": Param(None, "highest speed when more jobs than this are in the system (inf: never)"),
+        "k_low": Param(None, "lowest speed when this many jobs, or fewer, are in the system", low=0),
+        "k_high": Param(None, "highest speed when more jobs than this are in the system (inf: never)", low=0),
     },
     source="recursion model, §III-A",
 )  # fmt: skip

@@ -14,8 +14,8 @@ from wattline.policy.cap.levels import want_speed
 @mechanism(
     "cap", "randomized", levels=True, wake=ARRIVAL | END, memory=Memory(fixed=2),
     params={
-        "p_low": Param(None, "probability of the lowest speed after a departure"),
-        "p_high": Param(None, "probability of the highest speed after an arrival"),
+        "p_low": Param(None, "probability of the lowest speed after a departure", 0, 1),
+        "p_high": Param(None, "probability of the highest speed after an arrival", 0, 1),
     },
     source="recursion model, eq. 5",
 )  # fmt: skip

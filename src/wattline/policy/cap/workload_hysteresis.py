@@ -60,11 +60,12 @@ def waking_nodes(s: State) -> int:
 
 @mechanism(
     "cap", "workload-hysteresis", levels=True, wake=EVERYTHING, memory=Memory(fixed=3),
+    ordered=(("k_low", "k_high"),),
     params={
-        "k_low": Param(None, "lowest speed when the work left in the system falls to this amount"),
-        "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)"),
-        "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes"),
-        "as_printed": Param(0.0, "1 times the switch as the paper prints it, as if one job were served (an error)"),
+        "k_low": Param(None, "lowest speed when the work left in the system falls to this amount", low=0),
+        "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)", low=0),
+        "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes", 0, 1),
+        "as_printed": Param(0.0, "1 times the switch as the paper prints it, as if one job were served (an error)", 0, 1),
     },
     source="recursion model, §III-C, corrected",
 )  # fmt: skip

@@ -42,7 +42,8 @@ def lcfs(s: State, mask: int, param: Any, memory: Any) -> int:
 
 @mechanism(
     "order", "shortest", wake=NEWCOMERS,
-    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates")}, source="recursion model, §III-B (SPF)",
+    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
+    source="recursion model, §III-B (SPF)",
 )  # fmt: skip
 def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
     """Shortest (remaining) processing time first."""
@@ -55,7 +56,8 @@ def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
 
 @mechanism(
     "order", "longest", wake=NEWCOMERS,
-    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates")}, source="recursion model, §III-B (LPF)",
+    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
+    source="recursion model, §III-B (LPF)",
 )  # fmt: skip
 def longest(s: State, mask: int, param: Any, memory: Any) -> int:
     """Longest (remaining) processing time first."""

@@ -110,7 +110,7 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
 @mechanism(
     "select",
     "backfill-by-end",
-    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)")},
+    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
     memory=Memory(per_running=1),
     sorted_running=True,
     source="recursion model, §III-B, corrected",

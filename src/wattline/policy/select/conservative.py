@@ -153,7 +153,7 @@ def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) ->
 @mechanism(
     "select",
     "conservative",
-    params={"depth": Param(0.0, "jobs that get a reservation (0: all); those behind wait for one")},
+    params={"depth": Param(0.0, "jobs that get a reservation (0: all); those behind wait for one", low=0)},
     memory=Memory(fixed=9, per_job=JOB_COLUMNS + 2 * STEPS_PER_JOB, per_running=2),
     sorted_running=True,
     source="Feitelson & Weil 1998; Mu'alem & Feitelson 2001",

@@ -228,7 +228,7 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
 @mechanism(
     "select",
     "easy",
-    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)")},
+    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
     memory=Memory(fixed=M_ENDS, per_running=2),
     sorted_running=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",
