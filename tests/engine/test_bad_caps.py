@@ -85,4 +85,3 @@ def test_a_job_is_not_capped_at_nan_watts() -> None:
     caps = result.logs["a_kind"] == codes.ACT_CAP
     assert {codes.VERDICT_NAMES[v] for v in result.logs["a_verdict"][caps]} == {"not a cap"}
     assert result.state.end_s.tolist() == [10.0, 11.0, 20.0]
-

@@ -10,7 +10,10 @@ from wattline.model.cluster import Sleep
 from wattline.sim.setup import Options
 
 MACHINE = cluster(5, sleep=Sleep(power_w=10.0, after_s=1.0, exit_s=60.0))
-HUNGRY = [{"submit": 10, "work": 600, "nodes": 2, "draw": 900.0}, {"submit": 20, "work": 600, "nodes": 2, "draw": 900.0}]
+HUNGRY = [
+    {"submit": 10, "work": 600, "nodes": 2, "draw": 900.0},
+    {"submit": 20, "work": 600, "nodes": 2, "draw": 900.0},
+]
 ROWS = [{"submit": 0, "work": 1, "nodes": 1, "draw": 300.0}, *HUNGRY]
 
 

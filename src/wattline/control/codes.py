@@ -1,4 +1,4 @@
-"""The chores that the loop may ask for."""
+"""The chores that the loop may ask for, and when a timer counts as going off at once."""
 
 RARE = 0  # node changes, envelope steps, sleep, timers and ticks of this instant; returns what happened
 DUE = 1  # serve the first due job; returns a job to be killed, or -1
@@ -6,3 +6,8 @@ STOPS = 2  # preempt the jobs on the stop list
 RESORT = 3  # sort the whole queue again
 TIDY = 5  # squeeze holes out of the queue, settle newcomers, keep the backfill index, refresh estimated ends
 CAPS = 4  # apply wanted levels and caps
+
+SOON_S = 1e-6
+SOON_SHARE = 1e-15
+"""A timer less than a microsecond ahead, or less than a few of the least steps of a clock that shows a large time, goes off
+*at once*: a policy that sets one again and again lets no time pass."""

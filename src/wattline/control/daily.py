@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE, RESORT, TIDY
+from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
@@ -66,7 +66,8 @@ def step_envelope(s: State) -> int:
         if s.wake_at_s[slot] <= t:
             s.wake_at_s[slot] = np.inf
             mask |= codes.TIMER
-            s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + 1 if s.timer_last_s[0] == t else 0
+            again = t <= s.timer_last_s[0] + (SOON_S + SOON_SHARE * abs(t))
+            s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + 1 if again else 0
             s.timer_last_s[0] = t
     if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
         s.tick_k[0] += 1

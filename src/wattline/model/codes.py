@@ -80,8 +80,8 @@ EVENT_NAMES = (
 )  # fmt: skip
 
 # -- why a compiled run came back
-DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER = range(6)
-STOP_NAMES = ("done", "until", "budget", "stuck", "log full", "timer in the past")
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY = range(7)
+STOP_NAMES = ("done", "until", "budget", "stuck", "log full", "timer in the past", "key that is not a number")
 
 # -- columns of the timeline log
 (TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG, TL_TARGET) = (

@@ -94,9 +94,12 @@ def is_sparse(s: State) -> bool:
 @outlined
 def settle_new(s: State) -> None:
     """Move the jobs that entered since the last pass to the places their keys ask for."""
-    for i in range(max(s.q_new[0], s.q_head[0] + 1), s.q_tail[0]):
-        if s.queue[i] >= 0:
-            _insert_left(s, s.queue[i], i)
+    for i in range(max(s.q_new[0], s.q_head[0]), s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            if s.key[j] != s.key[j]:
+                s.fault[0] = j + 1
+            _insert_left(s, j, i)
 
 
 @outlined
@@ -147,6 +150,8 @@ def resort(s: State) -> None:
     for i in range(n):
         j = s.queue[i]
         _put(s, i, j)
+        if s.key[j] != s.key[j]:
+            s.fault[0] = j + 1
         s.q_left_s[i] = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.q_new[0] = 0
 

@@ -98,6 +98,7 @@ class State(Record):
     n_arrived: Annotated[_I, Field("1", "", "rows of the job table that were submitted")]
     option: Annotated[_I, Field("16", "", "switches of the run; see wattline.model.state.OPT_*", fixed=True)]
     counter: Annotated[_I, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
+    fault: Annotated[_I, Field("1", "", "1 + the job to which the order policy gave the key NaN (0: none)")]
     refused: Annotated[_I, Field("16", "", "refused proposals by the guard's verdict")]
 
     # -- jobs: what is known from the start

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE
+from wattline.control.codes import DUE, RARE, SOON_S, SOON_SHARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
@@ -31,7 +31,7 @@ from wattline.physics import clocks, power
 
 NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
 MOST_TIMER_REPEATS = 1_000
-"""Timers that may fire in one instant (a timer set to *now* fires again at once) before the run is stopped."""
+"""Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once) before the run stops."""
 
 FRUITLESS_TICKS = 100_000
 """Ticks with waiting jobs and nothing running after which a run counts as stuck."""
@@ -42,10 +42,10 @@ FRUITLESS_TICKS = 100_000
 
 @kernel
 def next_timer_s(s: State) -> float:
-    """Return the earliest timer that a policy has set."""
+    """Return the earliest timer that a policy has set (NaN if one is)."""
     t = np.inf
     for slot in range(len(codes.SLOT_NAMES)):
-        if s.wake_at_s[slot] < t:
+        if s.wake_at_s[slot] < t or s.wake_at_s[slot] != s.wake_at_s[slot]:
             t = s.wake_at_s[slot]
     return t
 
@@ -108,7 +108,8 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     if i < s.submit_s.shape[0]:
         t_arrival = s.submit_s[i]
     t_timer = next_timer_s(s)
-    if t_timer <= s.now[0] and (t_timer < s.now[0] or s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS):
+    at_once = not t_timer > s.now[0] + (SOON_S + SOON_SHARE * abs(s.now[0]))
+    if at_once and (not t_timer >= s.now[0] or s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS):
         return TIMER_PASSED
     t_rare = next_rare_s(s, t_timer)
     t = min(t_end, t_arrival, t_rare)
@@ -260,6 +261,8 @@ def run(
             control_pass(s, wake, order, select, place, cap, chores, param, memory)
             if s.option[OPT_TIMELINE] == 1:
                 log_timeline(s)
+            if s.fault[0] != 0:
+                return codes.BAD_KEY
             if s.counter[N_STARTS] != started:
                 s.counter[N_FRUITLESS] = 0
             elif mask & ~(codes.TICK | codes.TIMER) == 0 and fruitless(s):

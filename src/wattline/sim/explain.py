@@ -6,16 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattline.errors import RunError, StuckError
+from wattline.control.codes import SOON_S, SOON_SHARE
+from wattline.control.complaints import where
+from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, State
+from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, State
 from wattline.units import show_duration, show_power
 
 
-def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> RunError | None:
+def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:
     """Return what a bad end of a run means (None: the end was not bad)."""
+    if code == codes.BAD_KEY:
+        job = jobs.job_id[s.fault[0] - 1]
+        return PolicyError(
+            f"{where(slots[codes.ORDER])} gave job {job} the key NaN at {s.now[0]:g} s: keys are numbers"
+        )
     if code == codes.STUCK:
         return _stuck(s, jobs, slots)
     if code == codes.BAD_TIMER:
@@ -28,7 +35,9 @@ def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
     if s.q_len[0]:
         reason = _why_it_waits(s, jobs, int(s.queue[s.q_head[0]]), slots)
     elif paused.size:
-        reason = f"select policy {slots[codes.SELECT].name!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
+        reason = (
+            f"select policy {slots[codes.SELECT].name!r} does not resume job {jobs.job_id[paused[0]]}, which it paused"
+        )
     else:
         held = int(np.argmax(s.status == codes.HELD))
         reason = f"job {jobs.job_id[held]} is held back by a job that never ends"
@@ -68,8 +77,16 @@ def _need_w(s: State, j: int) -> float:
     return float(s.limit_w[0] - headroom_w(s) + start_increase_w(s, j))
 
 
-def _bad_timer(s: State, slots: Sequence[Mechanism]) -> RunError:
-    slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > s.now[0])
+def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
+    soon_s = s.now[0] + SOON_S + SOON_SHARE * abs(s.now[0])
+    slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > soon_s)
+    if np.isnan(s.wake_at_s[slot]):
+        return PolicyError(f"{where(slots[slot])} set its timer to NaN at {s.now[0]:g} s: a time, or inf for none")
+    if s.wake_at_s[slot] > s.now[0]:
+        return StuckError(
+            f"{_age(s, s.now[0])} after the start the clock stands still: policy {slots[slot].name!r} sets its timer again "
+            f"and again to less than a microsecond ahead ({int(s.counter[N_TIMER_REPEATS])} times)"
+        )
     return RunError(
         f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
     )
