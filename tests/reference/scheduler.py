@@ -51,6 +51,10 @@ class Job:
         return max(0.0, self.estimate - (self.work - self.left))
 
 
+Booked = list[tuple[float, float, float, Job]]
+"""Watts that were promised: from, until, how many, to whom."""
+
+
 @dataclass(frozen=True)
 class Setup:
     """The machine and the rules: classes are (nodes, idle watts); outages (from, until, first, count, drain)."""
@@ -87,6 +91,7 @@ class Scheduler:
         self.running: list[Job] = []
         self.idle_energy = 0.0
         self.stamp = 0
+        self.heads: dict[int, tuple[Job, float, float]] = {}
         self.future = [j for j in self.jobs if j.status != "rejected"]
         self.due: list[tuple[float, int, Job]] = []
         leave = [(o[0], 0, i, o) for i, o in enumerate(setup.outages)]
@@ -258,6 +263,9 @@ class Scheduler:
         self.queue.sort(key=lambda j: (j.key, j.seq))
         if self.queue:
             self.expect_anew()
+        if self.setup.select == "easy" and len(self.setup.classes) > 1 and self.limit_w < math.inf:
+            self.pass_of_classes_that_share_watts()
+            return
         for p in range(len(self.setup.classes)):
             line = [j for j in self.queue if j.pool == p]
             while line and (self.fits(line[0]) or self.setup.select == "first-fit"):
@@ -303,3 +311,62 @@ class Scheduler:
                 extra -= job.nodes
                 extra_w -= self.increase(job)
             self.start(job)
+
+    # -- EASY where classes share a limit: one walk over the line, one reservation a class, of nodes and watts
+
+    def pass_of_classes_that_share_watts(self) -> None:
+        """Start, in the order of the line, who leaves all who were promised something, of any class, what they need."""
+        booked: Booked = []
+        first = {job.pool: job for job in reversed(self.queue)}
+        before = sorted((at, p) for p, (job, at, _) in self.heads.items() if first.get(p) is job)
+        self.heads = {p: self.promise(first[p], booked) for _, p in before}
+        met: set[int] = set()
+        for job in list(self.queue):
+            mine = job.pool in self.heads and self.heads[job.pool][0] is job
+            if mine:
+                may = self.heads[job.pool][1] == self.now
+            else:
+                may = self.has_watts(job, self.now, booked)
+            may = may and job.nodes <= len(self.free[job.pool])
+            if job.pool not in met:
+                if may:
+                    booked = [b for b in booked if b[3] is not job]  # it runs, and counts as running from here on
+                    self.start(job)
+                    continue
+                met.add(job.pool)
+                if not mine:
+                    self.heads[job.pool] = self.promise(job, booked)
+                continue
+            head, at, extra = self.heads[job.pool]
+            late = self.now + job.estimate_left() > at
+            if may and (not late or job.nodes <= extra):
+                self.heads[job.pool] = (head, at, extra - job.nodes if late else extra)
+                self.start(job)
+
+    def gone_at(self, job: Job) -> float:
+        """When a running job is expected to be gone: after now."""
+        return max(job.expected, math.nextafter(self.now, math.inf))
+
+    def has_watts(self, job: Job, at: float, booked: Booked) -> bool:
+        """Whether the limit holds from a time on for as long as a job runs, with all that was promised before."""
+        until = max(at + job.estimate_left(), math.nextafter(at, math.inf))
+        times = {at} | {t for b in booked for t in b[:2]} | {self.gone_at(j) for j in self.running}
+        for t in times:
+            if at <= t < until:
+                gone = sum(self.increase(j) for j in self.running if self.gone_at(j) <= t)
+                promised = sum(w for a, b, w, _ in booked if a <= t < b)
+                if self.power() - gone + promised + self.increase(job) > self.limit_w:
+                    return False
+        return True
+
+    def promise(self, head: Job, booked: Booked) -> tuple[Job, float, float]:
+        """Book nodes and watts for a job at the first time it can have both; return it and the nodes left over then."""
+        for t in sorted({self.gone_at(j) for j in self.running} | {until for _, until, _, _ in booked} | {self.now}):
+            back = [j.nodes for j in self.running if j.pool == head.pool and self.gone_at(j) <= t]
+            extra = len(self.free[head.pool]) + sum(back) - head.nodes
+            if extra >= 0 and self.has_watts(head, t, booked):
+                head.reserved = min(head.reserved, t)
+                until = max(t + head.estimate_left(), math.nextafter(t, math.inf))
+                booked.append((t, until, self.increase(head), head))
+                return head, t, extra
+        return head, math.inf, math.inf

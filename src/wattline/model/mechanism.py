@@ -42,11 +42,12 @@ class Memory:
     per_running: int = 0
     per_user: int = 0
     per_kind: int = 0
+    per_class: int = 0
 
-    def size(self, *, jobs: int, running: int, users: int, kinds: int) -> int:
-        """Return the number of floats for a given run (at least one)."""
+    def size(self, *, jobs: int, running: int, users: int, kinds: int, classes: int) -> int:
+        """Return the number of floats for a given run (at least one); ``classes`` are node classes."""
         scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
-        return max(1, self.fixed + scaled)
+        return max(1, self.fixed + scaled + self.per_class * classes)
 
 
 @dataclass(frozen=True)

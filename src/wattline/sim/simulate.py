@@ -94,9 +94,10 @@ class Simulation:
         for m in self.policies.slots():
             given = self.policies.params.get(m.slot, {})
             param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
-            memory.append(
-                np.zeros(m.memory.size(jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size))
+            floats = m.memory.size(
+                jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size, classes=s.free.size
             )
+            memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         self.functions = tuple(callable_for(m) for m in self.policies.slots())
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, WAKING
 from wattline.model.compiled import kernel
-from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.easy import backfill_deep, fits
 from wattline.policy.select.proposals import headroom_left_w, propose, sort_ends
+from wattline.policy.select.shared_watts import backfill_shared, room
 
 
 @kernel
@@ -111,12 +112,14 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
     "select",
     "backfill-by-end",
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
-    memory=Memory(per_running=1),
+    memory=room(0),
     sorted_running=True,
     source="recursion model, §III-B, corrected",
 )
 def backfill_by_end(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Backfilling by end: whoever fits and ends strictly before the head could start passes it; no extra nodes."""
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return backfill_shared(s, param[0], True, memory)
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:

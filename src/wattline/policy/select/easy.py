@@ -9,10 +9,11 @@ import numpy as np
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
-from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import N_REPLANS, N_STARTS, State
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.proposals import estimated_wall_s, headroom_left_w, outlasts, propose, sort_ends
+from wattline.policy.select.shared_watts import backfill_shared, room
 
 # memory: the last reservation, valid while only arrivals happen and no estimated end has moved; then room to sort ends
 M_HEAD, M_SHADOW, M_EXTRA, M_STARTS, M_PLANS, M_ENDS = 0, 1, 2, 3, 4, 8
@@ -229,7 +230,7 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
     "select",
     "easy",
     params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
-    memory=Memory(fixed=M_ENDS, per_running=2),
+    memory=room(M_ENDS),
     sorted_running=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",
 )
@@ -237,6 +238,8 @@ def easy(s: State, mask: int, param: Any, memory: Any) -> int:
     """EASY backfilling: reservation for the head by estimates, extra-nodes rule, FCFS order of backfill."""
     if s.free.shape[0] == 1 and s.c_n.shape[0] == 1 and s.limit_w[0] == np.inf and param[0] == 0.0:
         return easy_simple(s, mask, memory)
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return backfill_shared(s, param[0], False, memory[M_ENDS:])
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:

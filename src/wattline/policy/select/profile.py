@@ -1,6 +1,6 @@
-"""The free nodes of a node class over the time to come, as a step function that reservations are cut out of.
+"""What is free over the time to come, nodes or watts, as a step function that reservations are cut out of.
 
-``t`` holds ``m`` times in increasing order, ``f`` the nodes free from each of them to the next (from the last for ever).
+``t`` holds ``m`` times in increasing order, ``f`` what is free from each of them to the next (from the last for ever).
 """
 
 from __future__ import annotations
@@ -29,24 +29,47 @@ def step_at(t: Any, m: int, at_s: float) -> int:
 @outlined
 def earliest(t: Any, f: Any, m: int, width: int, wall_s: float) -> float:
     """Return the first time from which ``width`` nodes are free for ``wall_s`` seconds (inf: there is none)."""
-    i = 0
+    return earliest_from(t, f, m, t[0], float(width), wall_s)
+
+
+@outlined
+def earliest_from(t: Any, f: Any, m: int, from_s: float, width: float, wall_s: float) -> float:
+    """Return the first time, not before ``from_s``, from which ``width`` is free for ``wall_s`` seconds (inf: none)."""
+    i = max(0, step_at(t, m, from_s))
+    at_s = max(t[i], from_s)
     while i < m:
-        if f[i] < width:
-            i += 1
-            continue
-        end_s = t[i] + wall_s
         k = i + 1
-        while k < m and t[k] < end_s and f[k] >= width:
-            k += 1
-        if k == m or t[k] >= end_s:
-            return t[i]
+        if f[i] >= width:
+            end_s = at_s + wall_s
+            while k < m and t[k] < end_s and f[k] >= width:
+                k += 1
+            if k == m or t[k] >= end_s:
+                return at_s
         i = k
+        if i < m:
+            at_s = t[i]
     return np.inf
 
 
 @outlined
-def is_free(t: Any, f: Any, m: int, start_s: float, width: int, wall_s: float) -> bool:
-    """Tell whether ``width`` nodes are free from ``start_s`` for ``wall_s`` seconds."""
+def earliest_both(
+    t: Any, f: Any, m: int, t_w: Any, f_w: Any, m_w: int, width: int, watts: float, wall_s: float
+) -> float:
+    """Return the first time from which both ``width`` nodes and ``watts`` are free for ``wall_s`` seconds (inf: none)."""
+    at_s = t[0]
+    while at_s < np.inf:
+        nodes_s = earliest_from(t, f, m, at_s, float(width), wall_s)
+        if nodes_s == np.inf:
+            break
+        at_s = earliest_from(t_w, f_w, m_w, nodes_s, watts, wall_s)
+        if at_s == nodes_s:
+            return at_s
+    return np.inf
+
+
+@outlined
+def is_free(t: Any, f: Any, m: int, start_s: float, width: float, wall_s: float) -> bool:
+    """Tell whether ``width`` is free from ``start_s`` for ``wall_s`` seconds."""
     i = step_at(t, m, start_s)
     if i < 0 or f[i] < width:
         return False
@@ -85,15 +108,15 @@ def _join(t: Any, f: Any, m: int, at_s: float) -> int:
 
 
 @outlined
-def add(t: Any, f: Any, m: int, start_s: float, end_s: float, nodes: float) -> int:
-    """Add free nodes (or take them: negative) between two times, not before the first step; return the number of steps."""
+def add(t: Any, f: Any, m: int, start_s: float, end_s: float, amount: float) -> int:
+    """Free an amount (or take it: negative) between two times, not before the first step; return the number of steps."""
     if not end_s > start_s:
         return m
     m = _cut(t, f, m, start_s)
     m = _cut(t, f, m, end_s)
     i = step_at(t, m, start_s)
     while i < m and t[i] < end_s:
-        f[i] += nodes
+        f[i] += amount
         i += 1
     m = _join(t, f, m, end_s)
     return _join(t, f, m, start_s)
