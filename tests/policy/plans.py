@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 HORIZON = 4000
+Need = tuple[int, int]
+"""Nodes and watts."""
 
 
 @dataclass
@@ -17,25 +19,30 @@ class Plan:
 
 
 def conservative(
-    submit: Sequence[int], work: Sequence[int], width: Sequence[int], estimate: Sequence[int], nodes: int
-) -> Plan:
-    """Whole seconds, one pass an instant: ends, arrivals, then the plan. Free nodes are a list, one entry a second."""
+    submit: Sequence[int], work: Sequence[int], width: Sequence[int], estimate: Sequence[int], nodes: int,
+    watts: Sequence[int] | None = None, limit: int = 0,
+) -> Plan:  # fmt: skip
+    """Whole seconds, one pass an instant: ends, arrivals, then the plan. Free nodes are a list, one entry a second.
+
+    With ``watts``, which the jobs add, watts under the ``limit`` are a second such list.
+    """
+    needs = [(w, 0 if watts is None else watts[j]) for j, w in enumerate(width)]
     plan, reserved = Plan(promises={j: [] for j in range(len(submit))}), {}
     t = 0
     while len(plan.start) < len(submit):
         ended = any(plan.start[j] + work[j] == t for j in plan.start)
         arrived = [j for j in range(len(submit)) if submit[j] == t]
         if ended or arrived:
-            _pass(t, plan, reserved, arrived, work, width, estimate, nodes, ended=ended)
+            _pass(t, plan, reserved, arrived, work, needs, estimate, (nodes, limit), ended=ended)
         t += 1
     return plan
 
 
 def _pass(
-    t: int, plan: Plan, reserved: dict[int, int], arrived: Sequence[int], work: Sequence[int], width: Sequence[int],
-    estimate: Sequence[int], nodes: int, *, ended: bool,
+    t: int, plan: Plan, reserved: dict[int, int], arrived: Sequence[int], work: Sequence[int], width: Sequence[Need],
+    estimate: Sequence[int], there: Need, *, ended: bool,
 ) -> None:  # fmt: skip
-    free = [nodes] * HORIZON
+    free = [there] * HORIZON
     for j, began in plan.start.items():
         if began + work[j] > t:
             _take(free, t, began + estimate[j], width[j])
@@ -43,7 +50,7 @@ def _pass(
         _take(free, at, at + estimate[j], width[j])
     if ended:
         for j in sorted(reserved):
-            _take(free, reserved[j], reserved[j] + estimate[j], -width[j])
+            _take(free, reserved[j], reserved[j] + estimate[j], (-width[j][0], -width[j][1]))
             _reserve(free, t, j, reserved, width, estimate)
     for j in arrived:
         _reserve(free, t, j, reserved, width, estimate)
@@ -53,17 +60,17 @@ def _pass(
             plan.start[j] = reserved.pop(j)
 
 
-def _take(free: list[int], a: int, b: int, width: int) -> None:
+def _take(free: list[Need], a: int, b: int, need: Need) -> None:
     for t in range(a, b):
-        free[t] -= width
-        assert free[t] >= 0
+        free[t] = (free[t][0] - need[0], free[t][1] - need[1])
+        assert min(free[t]) >= 0
 
 
 def _reserve(
-    free: list[int], t: int, j: int, reserved: dict[int, int], width: Sequence[int], estimate: Sequence[int]
+    free: list[Need], t: int, j: int, reserved: dict[int, int], width: Sequence[Need], estimate: Sequence[int]
 ) -> None:
     at = t
-    while any(free[x] < width[j] for x in range(at, at + estimate[j])):
+    while any(free[x][0] < width[j][0] or free[x][1] < width[j][1] for x in range(at, at + estimate[j])):
         at += 1
     reserved[j] = at
     _take(free, at, at + estimate[j], width[j])

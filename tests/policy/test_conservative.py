@@ -50,6 +50,22 @@ def test_starts_and_last_promises_are_the_references(drawn: list[tuple[int, int,
 
 
 @settings(max_examples=150, deadline=None)
+@given(drawn_jobs, st.data())
+def test_watts_are_planned_as_nodes_are(drawn: list[tuple[int, int, int, int]], data: st.DataObject) -> None:
+    """Under a power limit a reservation holds watts too: starts and promises are those of a plan of nodes and watts."""
+    submit, work, width, estimate = columns(drawn)
+    draw = data.draw(st.lists(st.sampled_from([100, 200, 300]), min_size=len(work), max_size=len(work)))
+    watts = [d * w for d, w in zip(draw, width, strict=True)]
+    expected = conservative(submit, work, width, estimate, 6, watts, max(900, *watts, 0))
+    jobs = JobTable.build(submit_s=submit, work_s=work, nodes=width, request_s=estimate, draw_w=draw)
+    machine = Cluster((NodeClass("node", 6, 0.0, 300.0),))
+    options = Options(limit_w=[(0.0, float(max(900, *watts, 0)))])
+    s = simulate(jobs, machine, policies(select="conservative", learn="request"), options).state
+    assert s.started_s.tolist() == [expected.start[j] for j in range(len(drawn))]
+    assert s.reserved_s.tolist() == [min(expected.promises[j]) for j in range(len(drawn))]
+
+
+@settings(max_examples=150, deadline=None)
 @given(drawn_jobs)
 def test_nobody_starts_later_than_any_promise(drawn: list[tuple[int, int, int, int]]) -> None:
     """With estimates that are never too short, promises only move forward and the start keeps the last one."""
@@ -101,6 +117,18 @@ def test_with_a_depth_only_the_first_have_reservations() -> None:
     shape = ([0, 1, 2, 3], [10, 10, 3, 3], [4, 4, 6, 2], [10, 10, 3, 3])
     assert run(*shape).state.started_s.tolist() == [0, 10, 20, 3]
     assert run(*shape, params={"select": {"depth": 1}}).state.started_s.tolist() == [0, 10, 20, 23]
+
+
+def test_depth_counts_in_each_class() -> None:
+    """Node classes are lines of their own: who waits for one has no say in the depth of another."""
+    jobs = JobTable.build(
+        submit_s=[0, 1, 2, 3], work_s=[1000, 1000, 1000, 10], nodes=[1, 1, 1, 1], partition=[0, 0, 0, 1],
+        partitions=("a", "b"),
+    )  # fmt: skip
+    machine = Cluster((NodeClass("a", 1, 0.0, 100.0), NodeClass("b", 1, 0.0, 100.0)))
+    for depth in (0, 1, 2):
+        chosen = policies(select="conservative", params={"select": {"depth": depth}})
+        assert simulate(jobs, machine, chosen).state.started_s.tolist() == [0, 1000, 2000, 3]
 
 
 def test_nodes_that_leave_and_return_are_planned_around() -> None:

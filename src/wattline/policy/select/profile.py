@@ -29,7 +29,19 @@ def step_at(t: Any, m: int, at_s: float) -> int:
 @outlined
 def earliest(t: Any, f: Any, m: int, width: int, wall_s: float) -> float:
     """Return the first time from which ``width`` nodes are free for ``wall_s`` seconds (inf: there is none)."""
-    return earliest_from(t, f, m, t[0], float(width), wall_s)
+    i = 0
+    while i < m:
+        if f[i] < width:
+            i += 1
+            continue
+        end_s = t[i] + wall_s
+        k = i + 1
+        while k < m and t[k] < end_s and f[k] >= width:
+            k += 1
+        if k == m or t[k] >= end_s:
+            return t[i]
+        i = k
+    return np.inf
 
 
 @outlined
