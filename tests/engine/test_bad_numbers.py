@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-from engine.worlds import cluster, policies, table
+from engine.worlds import cluster, policies, run, table
 from wattline.control.catalog import find
 from wattline.errors import InputError, PolicyError
+from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Param, policy
 from wattline.sim.simulate import Simulation
 
@@ -68,3 +69,29 @@ def test_users_may_declare_ranges() -> None:
     assert by_share.values({}) == [0.5]
     with pytest.raises(PolicyError, match="order policy 'by_share': parameter 'share' must be between 0 and 1, got 7"):
         by_share.values({"share": 7})
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("submit_s", 1e15), ("work_s", 1e13), ("work_s", math.inf), ("request_s", 1e16), ("think_s", 2e12), ("draw_w", 1e300),
+     ("floor_w", 2e9)],
+)  # fmt: skip
+def test_times_and_powers_beyond_all_measure_are_refused(column: str, value: float) -> None:
+    """Where sums of floats would lose seconds or watts, or overflow, the job and the number are named."""
+    given = {"submit_s": [0.0, 1.0], "work_s": [1.0, 1.0], "nodes": [1, 1]} | {column: [0.0, value]}
+    with pytest.raises(InputError, match=rf"job 2: {column} is .*, at most 1e\+(12|09) makes sense"):
+        JobTable.build(**given)
+
+
+def test_numbers_up_to_the_bounds_are_taken() -> None:
+    """The bounds themselves are allowed, and so is a request of inf, which is none."""
+    jobs = JobTable.build(submit_s=[1e12], work_s=[10.0], nodes=[1], request_s=[math.inf], draw_w=[1e9])
+    result = run(jobs, cluster(1))
+    assert result.state.end_s[0] == 1e12 + 10.0
+    assert result.state.energy_j[0] == 1e10
+
+
+def test_a_node_class_beyond_all_measure_is_refused() -> None:
+    """A node class whose nodes draw more than a gigawatt each is refused by name."""
+    with pytest.raises(InputError, match=r"node class 'node': a node cannot draw 1e\+12 W"):
+        cluster(1, max_w=1e12)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from wattline.errors import InputError
+from wattline.model.jobs import MOST_W
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class NodeClass:
             raise InputError(f"node class {self.name!r}: count must be at least 1, got {self.count}")
         if not 0 <= self.idle_w <= self.max_w:
             raise InputError(f"node class {self.name!r}: need 0 <= idle_w <= max_w, got {self.idle_w} and {self.max_w}")
+        asleep_w = 0.0 if self.sleep is None else self.sleep.power_w
+        greatest_w = max(self.max_w, asleep_w, *(max(level.busy_w, level.idle_w) for level in self.levels), 0.0)
+        if greatest_w > MOST_W:
+            raise InputError(f"node class {self.name!r}: a node cannot draw {greatest_w:g} W, at most {MOST_W:g} makes sense")
         if any(level.rate <= 0 for level in self.levels):
             raise InputError(f"node class {self.name!r}: every level needs a rate above 0")
 

@@ -14,6 +14,9 @@ from wattline.errors import InputError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+MOST_S, MOST_W = 1e12, 1e9
+"""Times and powers per node beyond these are no facts about jobs; sums of larger ones would lose seconds and watts."""
+
 UNKNOWN = -1
 """Code of an unknown user, group, kind, partition or predecessor."""
 
@@ -62,6 +65,14 @@ class JobTable:
             column = getattr(self, name)
             if column.shape != self.job_id.shape:
                 raise InputError(f"job table: column {name!r} has {column.size} rows, expected {self.job_id.size}")
+        for name, (most, unit) in _BOUNDS.items():
+            column = getattr(self, name)
+            far = np.abs(column) > most  # false for NaN
+            if name == "request_s":
+                far &= column < np.inf  # inf says that there is no limit
+            if np.any(far):
+                j = int(np.argmax(far))
+                raise InputError(f"job {self.job_id[j]}: {name} is {column[j]:g} {unit}, at most {most:g} makes sense")
         if np.any(np.diff(self.submit_s) < 0):
             raise InputError("job table: rows must be sorted by submit_s (JobTable.build sorts them)")
 
@@ -141,5 +152,10 @@ ARRAY_COLUMNS: dict[str, tuple[type, float]] = {
     "floor_w": (np.float64, np.nan), "stretch": (np.float64, np.nan), "recorded_wait_s": (np.float64, np.nan),
 }  # fmt: skip
 """Array columns of a job table: name → (dtype, value when missing)."""
+
+_BOUNDS = {
+    **dict.fromkeys(("submit_s", "work_s", "request_s", "think_s"), (MOST_S, "s")),
+    **dict.fromkeys(("draw_w", "floor_w"), (MOST_W, "W a node")),
+}
 
 assert [f.name for f in fields(JobTable)][: len(ARRAY_COLUMNS)] == list(ARRAY_COLUMNS)
