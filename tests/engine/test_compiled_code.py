@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wattline
 from engine.worlds import cluster, run, table
 from wattline.model.compiled import JIT, KERNEL_ROOMS, cache_dir
+from wattline.sim.simulate import Simulation
 
 PACKAGE = Path(wattline.__file__).parent
 DECORATORS = {"kernel", "outlined", "entry", "library", "plugin"}
@@ -53,6 +56,29 @@ def test_no_reference_counts_in_the_loop() -> None:
             code = file.read_bytes()
             assert b"NRT_incref" not in code, file
             assert b"NRT_MemInfo_call_dtor" not in code, file
+
+
+@needs_jit
+def test_another_checkout_knows_that_it_has_to_compile(tmp_path: Path) -> None:
+    """A second copy of the same sources that shares the cache is not warm: numba keeps compiled code by source path."""
+    run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
+    shutil.copytree(PACKAGE, tmp_path / "wattline", ignore=shutil.ignore_patterns("__pycache__"))
+    ask = "from wattline.model.compiled import is_warm; print(is_warm('wattline.sim.engine', 'run'))"
+    here, there = (python("-c", ask, cache=cache_dir().parent, source=s) for s in (None, tmp_path))
+    assert (here.stdout.strip(), there.stdout.strip()) == ("True", "False")
+
+
+def test_the_time_to_compile_is_no_part_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's wall time begins when its compiled code is there."""
+    load, pauses = Simulation._loop, [0.5]
+
+    def slowly(self: Simulation) -> tuple[Any, Any]:
+        time.sleep(pauses.pop() if pauses else 0.0)
+        return load(self)
+
+    run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
+    monkeypatch.setattr(Simulation, "_loop", slowly)
+    assert run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1)).wall_s < 0.4
 
 
 @needs_jit

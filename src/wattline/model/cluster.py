@@ -56,7 +56,9 @@ class NodeClass:
         asleep_w = 0.0 if self.sleep is None else self.sleep.power_w
         greatest_w = max(self.max_w, asleep_w, *(max(level.busy_w, level.idle_w) for level in self.levels), 0.0)
         if greatest_w > MOST_W:
-            raise InputError(f"node class {self.name!r}: a node cannot draw {greatest_w:g} W, at most {MOST_W:g} makes sense")
+            raise InputError(
+                f"node class {self.name!r}: a node cannot draw {greatest_w:g} W, at most {MOST_W:g} makes sense"
+            )
         if any(level.rate <= 0 for level in self.levels):
             raise InputError(f"node class {self.name!r}: every level needs a rate above 0")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import operator
 import os
 import shutil
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.caching import _CacheLocator
 from numba.core.cpu import CPUContext
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -114,9 +116,19 @@ def _prune(current: Path, *, keep: int = 4, min_age_s: float = 86400.0) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_warm(name: str) -> bool:
-    """Tell whether the named entry point was compiled before by these sources on this kind of machine."""
-    return not JIT or any(cache_dir().rglob(f"*{name}*.nbi"))
+def is_warm(module: str, function: str) -> bool:
+    """Tell whether an entry point was compiled before, from the sources where they lie now.
+
+    numba keeps what it compiled by the path of the source and forgets it when the source was written later: another
+    checkout that shares the cache, or files copied anew, compile again.
+    """
+    found = importlib.util.find_spec(module)
+    if not JIT or found is None or found.origin is None:
+        return True
+    source = Path(found.origin)
+    folder = cache_dir() / _CacheLocator.get_suitable_cache_subpath(str(source))
+    indices = folder.glob(f"{module.rpartition('.')[2]}.{function}-*.nbi")
+    return any(index.stat().st_mtime >= source.stat().st_mtime for index in indices)
 
 
 def _njit(function: F, *signature: Any, **options: Any) -> F:

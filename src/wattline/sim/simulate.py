@@ -117,19 +117,21 @@ class Simulation:
         for handle in self._handles:
             bridge.disconnect(handle)
 
+    def _loop(self) -> tuple[Any, Any]:
+        """Return the compiled loop and its chores; importing them for the first time compiles them."""
+        chores = importlib.import_module(f"wattline.control.{self.chores}")
+        return importlib.import_module("wattline.sim.engine").run, getattr(chores, self.chores)
+
     def advance(self, max_instants: int, *, until_s: float | None = None) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
         stop_s = self.options.until_s if until_s is None else until_s
-        chores = importlib.import_module(f"wattline.control.{self.chores}")  # importing compiles
-        run = importlib.import_module("wattline.sim.engine").run
-
+        run, chores = self._loop()
         if self._poisoned:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
         try:
             code = run(
-                self.state, self.wake, *self.functions, getattr(chores, self.chores), self.param, self.memory, float(stop_s),
-                max_instants,
-            )  # fmt: skip
+                self.state, self.wake, *self.functions, chores, self.param, self.memory, float(stop_s), max_instants
+            )
         except Exception as problem:
             self._poisoned = True
             blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.policies.slots())
@@ -169,7 +171,8 @@ class Simulation:
 
     def run(self, progress: Progress | None = None) -> Result:
         """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated."""
-        began = time.perf_counter()
+        self._loop()
+        began = time.perf_counter()  # compiling, if it was needed, is no part of simulating
         stopped = "done"
         in_python = any(not m.builtin and not m.compiled for m in self.policies.slots())
         slice_instants = PYTHON_SLICE_INSTANTS if in_python else SLICE_INSTANTS

@@ -27,7 +27,7 @@ def side_work(chores: str, names: Sequence[str]) -> None:
 def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None], *, nodes_change: bool) -> None:
     """Compile what a run needs unless the cache has it; ``say`` is called once, before anything slow."""
     chores = chores_needed(policies, nodes_change=nodes_change)
-    if not JIT or (is_warm("engine.run") and is_warm(f"{chores}.{chores}")):
+    if not JIT or (is_warm("wattline.sim.engine", "run") and is_warm(f"wattline.control.{chores}", chores)):
         return
     say("compiling the core for this machine (once; later runs start at once) ...")
     names = [f"{m.slot}={m.name}" for m in policies if m.builtin]
