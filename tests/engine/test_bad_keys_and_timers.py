@@ -34,7 +34,7 @@ def test_a_key_that_is_not_a_number_is_named(order: Mechanism) -> None:
     """An order policy that writes NaN keys would leave the line in no order at all: it is named, with the job."""
     rows = [{"submit": t, "work": 10, "nodes": 1} for t in (5, 5, 6)]
     with pytest.raises(
-        PolicyError, match=rf"test_bad_keys_and_timers\.py:\d+: policy '{order.name}' gave job [12] the key NaN at 5 s"
+        PolicyError, match=rf"test_bad_keys_and_timers\.py:\d+: policy '{order.name}' gave job [12] the key NaN"
     ):
         run(table(*rows), cluster(1), order=order)
 
@@ -56,7 +56,7 @@ def restless(s, arg, param, memory):
 def test_a_timer_that_is_not_a_number_is_named() -> None:
     """A timer of NaN never goes off; it is an error that names file, line and policy."""
     with pytest.raises(
-        PolicyError, match=r"test_bad_keys_and_timers\.py:\d+: policy 'never_wakes' set its timer to NaN at 3 s"
+        PolicyError, match=r"test_bad_keys_and_timers\.py:\d+: policy 'never_wakes' set its timer to NaN"
     ):
         run(table({"submit": 3, "work": 10, "nodes": 1}), cluster(1), cap=never_wakes)
 
@@ -64,5 +64,5 @@ def test_a_timer_that_is_not_a_number_is_named() -> None:
 @pytest.mark.parametrize("submit_s", [3.0, 2e9])
 def test_a_clock_that_stands_still_is_an_error(submit_s: float) -> None:
     """A policy that sets its timer a rounding error ahead, again and again, lets no time pass: the run stops and names it."""
-    with pytest.raises(StuckError, match=r"the clock stands still: policy 'restless' sets its timer"):
+    with pytest.raises(StuckError, match=r"policy 'restless' set its timer .* the clock stood still"):
         run(table({"submit": submit_s, "work": 10, "nodes": 1}), cluster(1), cap=restless)

@@ -69,6 +69,7 @@ def step_envelope(s: State) -> int:
             again = t <= s.timer_last_s[0] + (SOON_S + SOON_SHARE * abs(t))
             s.counter[N_TIMER_REPEATS] = s.counter[N_TIMER_REPEATS] + 1 if again else 0
             s.timer_last_s[0] = t
+            s.timer_slot[0] = slot
     if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
         s.tick_k[0] += 1
         mask |= codes.TICK

@@ -97,7 +97,7 @@ def settle_new(s: State) -> None:
     for i in range(max(s.q_new[0], s.q_head[0]), s.q_tail[0]):
         j = s.queue[i]
         if j >= 0:
-            if s.key[j] != s.key[j]:
+            if s.key[j] != s.key[j] and s.fault[0] == 0:
                 s.fault[0] = j + 1
             _insert_left(s, j, i)
 
@@ -150,7 +150,7 @@ def resort(s: State) -> None:
     for i in range(n):
         j = s.queue[i]
         _put(s, i, j)
-        if s.key[j] != s.key[j]:
+        if s.key[j] != s.key[j] and s.fault[0] == 0:
             s.fault[0] = j + 1
         s.q_left_s[i] = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.q_new[0] = 0

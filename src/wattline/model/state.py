@@ -282,6 +282,7 @@ class State(Record):
     change_at: Annotated[_I, Field("1", "", "next node change")]
     wake_at_s: Annotated[_F, Field("5", "s", "timers that policies set, one a slot (inf: none)")]
     timer_last_s: Annotated[_F, Field("1", "s", "when a timer last fired")]
+    timer_slot: Annotated[_I, Field("1", "", "the slot whose timer that was")]
     tick_s: Annotated[_F, Field("1", "s", "control period (inf: none)", fixed=True)]
     schedule_s: Annotated[_F, Field("1", "s", "next envelope step, node change or tick")]
     tick_k: Annotated[_I, Field("1", "", "number of the next tick")]

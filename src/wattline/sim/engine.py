@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE, SOON_S, SOON_SHARE
+from wattline.control.codes import DUE, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
@@ -42,10 +42,10 @@ FRUITLESS_TICKS = 100_000
 
 @kernel
 def next_timer_s(s: State) -> float:
-    """Return the earliest timer that a policy has set (NaN if one is)."""
+    """Return the earliest timer that a policy has set."""
     t = np.inf
     for slot in range(len(codes.SLOT_NAMES)):
-        if s.wake_at_s[slot] < t or s.wake_at_s[slot] != s.wake_at_s[slot]:
+        if s.wake_at_s[slot] < t:
             t = s.wake_at_s[slot]
     return t
 
@@ -108,8 +108,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     if i < s.submit_s.shape[0]:
         t_arrival = s.submit_s[i]
     t_timer = next_timer_s(s)
-    at_once = not t_timer > s.now[0] + (SOON_S + SOON_SHARE * abs(s.now[0]))
-    if at_once and (not t_timer >= s.now[0] or s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS):
+    if t_timer < s.now[0]:
         return TIMER_PASSED
     t_rare = next_rare_s(s, t_timer)
     t = min(t_end, t_arrival, t_rare)
@@ -139,6 +138,8 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
         t_end = s.c_next_s[first]
     if t_rare <= t:
         mask |= chores(s, RARE, param[0], memory[0])
+        if s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS:
+            return TIMER_PASSED
     while t_arrival <= t:
         s.n_arrived[0] = i + 1
         mask |= arrive(s, i, wake, learn, param, memory)
@@ -261,8 +262,6 @@ def run(
             control_pass(s, wake, order, select, place, cap, chores, param, memory)
             if s.option[OPT_TIMELINE] == 1:
                 log_timeline(s)
-            if s.fault[0] != 0:
-                return codes.BAD_KEY
             if s.counter[N_STARTS] != started:
                 s.counter[N_FRUITLESS] = 0
             elif mask & ~(codes.TICK | codes.TIMER) == 0 and fruitless(s):

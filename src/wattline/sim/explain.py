@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattline.control.codes import SOON_S, SOON_SHARE
 from wattline.control.complaints import where
 from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
@@ -16,13 +15,18 @@ from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, State
 from wattline.units import show_duration, show_power
 
 
+def look_closer(code: int, s: State) -> int:
+    """Return why a run came back, with what the loop has no time to look for: keys and timers that are no numbers."""
+    if s.fault[0] != 0:
+        return codes.BAD_KEY
+    return codes.BAD_TIMER if np.isnan(s.wake_at_s).any() else code
+
+
 def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:
     """Return what a bad end of a run means (None: the end was not bad)."""
     if code == codes.BAD_KEY:
         job = jobs.job_id[s.fault[0] - 1]
-        return PolicyError(
-            f"{where(slots[codes.ORDER])} gave job {job} the key NaN at {s.now[0]:g} s: keys are numbers"
-        )
+        return PolicyError(f"{where(slots[codes.ORDER])} gave job {job} the key NaN: the line cannot be sorted by it")
     if code == codes.STUCK:
         return _stuck(s, jobs, slots)
     if code == codes.BAD_TIMER:
@@ -78,15 +82,15 @@ def _need_w(s: State, j: int) -> float:
 
 
 def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
-    soon_s = s.now[0] + SOON_S + SOON_SHARE * abs(s.now[0])
-    slot = next(i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] > soon_s)
-    if np.isnan(s.wake_at_s[slot]):
-        return PolicyError(f"{where(slots[slot])} set its timer to NaN at {s.now[0]:g} s: a time, or inf for none")
-    if s.wake_at_s[slot] > s.now[0]:
+    not_ahead = [i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] >= s.now[0]]
+    if not not_ahead:
         return StuckError(
-            f"{_age(s, s.now[0])} after the start the clock stands still: policy {slots[slot].name!r} sets its timer again "
-            f"and again to less than a microsecond ahead ({int(s.counter[N_TIMER_REPEATS])} times)"
+            f"policy {slots[s.timer_slot[0]].name!r} set its timer to {s.now[0]:g} s at {s.now[0]:g} s: it must be in the "
+            f"future ({int(s.counter[N_TIMER_REPEATS])} times in a row the clock stood still, or all but)"
         )
+    slot = not_ahead[0]
+    if np.isnan(s.wake_at_s[slot]):
+        return PolicyError(f"{where(slots[slot])} set its timer to NaN: a time is needed, or inf for none")
     return RunError(
         f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
     )

@@ -20,7 +20,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State, read_only
-from wattline.sim.explain import why_stopped
+from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
 
 SLICE_INSTANTS = 100_000
@@ -143,7 +143,7 @@ class Simulation:
             raise
         if code == codes.LOG_FULL:
             self.empty_logs()
-        return int(code)
+        return look_closer(int(code), self.state)
 
     def empty_logs(self) -> None:
         """Move what the state's logs hold to Python."""
