@@ -24,8 +24,8 @@ POINTS = 40
 FITS = 8
 """Fits of α, each on one simulation; the text has one, and the bid it leads to depends on where that one is made."""
 
-CLOSER, FINISHED = 4, 2
-"""At last this many mean powers are tried on each side of the best, between it and the next of the grid; that for the best few fits."""
+HALVINGS, FINISHED = 5, 4
+"""At last the mean power is halved towards the next lower one of the grid so often, for the best few fits."""
 
 PARTS = (0.8, 0.6, 0.45, 0.3, 0.2)
 """Parts of the theory's reserves that are tried where none of these keeps all promises in simulation: it knows no tracking."""
@@ -78,12 +78,11 @@ def qosg_bid(
     found.sort(key=lambda pair: _rank(pair[0]))
     best = found[0][0]
     if fits > 1:
-        around_w = np.linspace(-1.0, 1.0, 2 * CLOSER + 1) * (means_w[1] - means_w[0])
         tried = []
         for near, log_alpha in found[:FINISHED]:
-            tried += _candidates(trial, theory, rows, mode, near.bid.mean_w + around_w, log_alpha)
+            tried += _lower(trial, theory, rows, mode, near, float(means_w[1] - means_w[0]), log_alpha)
         best = min([best, *tried], key=_rank)
-        tried += [] if best.feasible else _smaller_reserves(trial, [best, *tried])
+        tried += [] if best.feasible else _smaller_reserves(trial, [choice for choice, _ in found])
         runs += len(tried)
         best = min([best, *tried], key=_rank)
     return replace(best, limits=bottleneck(best.outcome), runs=runs, history=history)
@@ -133,6 +132,23 @@ def _candidates(
         outcome = trial.run(bid, weights)
         tried.append(Choice("QoSG", bid, outcome, weights, feasible=outcome.excess() == 0.0))
     return tried
+
+
+def _lower(
+    trial: Trial, theory: Theory, rows: list[int], mode: str, near: Choice, step_w: float, log_alpha: Floats
+) -> list[Choice]:
+    """Return what a bisection tries for a lower mean power than one that keeps all promises, with the same α."""
+    low_w, high_w = near.bid.mean_w - step_w, near.bid.mean_w
+    found: list[Choice] = []
+    for _ in range(HALVINGS if near.feasible else 0):
+        middle_w = 0.5 * (low_w + high_w)
+        tried = _candidates(trial, theory, rows, mode, np.array([middle_w]), log_alpha)
+        found += tried
+        if tried and tried[0].feasible:
+            high_w = middle_w
+        else:
+            low_w = middle_w
+    return found
 
 
 def _smaller_reserves(trial: Trial, tried: list[Choice]) -> list[Choice]:

@@ -55,7 +55,7 @@ class Scale:
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
         return cls(
-            points=18, fits=4, fresh_hours=3, grid_step=0.1, search_hours=3, proof_hours=16, rounds=1, forces=(0.4,),
+            points=18, fits=4, fresh_hours=3, grid_step=0.1, search_hours=4, proof_hours=24, rounds=1, forces=(0.4,),
             sizes=(20,), alone=("fs", "bt"), slackline=("20 servers",),
         )  # fmt: skip
 
@@ -143,9 +143,10 @@ def _found(policy: str, choice: Choice, case: dict[str, Any], scale: Scale) -> F
 
 
 def _hours(scale: Scale, case: dict[str, Any]) -> int:
-    """Fewer fresh hours on large machines: they vary less, and each takes longer."""
+    """Fewer fresh hours on large machines, more on small ones: these vary more, and each takes less time."""
     nodes: int = case.get("nodes", NODES)
-    return max(4, min(scale.fresh_hours, scale.fresh_hours * 4 * NODES // nodes))
+    hours = scale.fresh_hours * NODES * (4 if nodes > NODES else 1) // nodes
+    return max(3, min(200, scale.fresh_hours if nodes == NODES else hours))
 
 
 def qosg(case: dict[str, Any], scale: Scale, *, fits: int | None = None, signal: Gaussian | None = None) -> Choice:
