@@ -7,6 +7,8 @@ Each field is declared once, with its shape, unit and meaning; the numba type, t
 
 from __future__ import annotations
 
+import math
+import mmap
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -81,6 +83,9 @@ _I = Ints
 
 class State(Record):
     """All that a pass may look at. Policies read everything and write proposals, keys, timers and their memory only."""
+
+    changing: Floats
+    """All that a run changes but its logs, as one array of raw numbers: copied, it is a run's beginning."""
 
     def __reduce__(self) -> Any:
         return rebuild_state, (sizes_of(self), {name: array.copy() for name, array in self.arrays().items()})
@@ -396,24 +401,48 @@ def allocate(sizes: Sizes) -> State:
         "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for names in BLOCKS.values():
-        rows = sizes.letter(FIELDS[names[0]][1].shape)
-        block = _aligned(rows * len(names)).reshape(rows, len(names))
+    room, places, changing = _lay_out(sizes)
+    for names, (shape, first, count) in places.items():
+        piece = room[first : first + count].reshape(shape)
         for column, name in enumerate(names):
-            arrays[name] = block[:, column].view(FIELDS[name][0])
-    for name, (dtype, field) in FIELDS.items():
-        if name not in arrays:
-            arrays[name] = np.zeros(tuple(sizes.letter(letter) for letter in field.shape.split(",")), dtype=dtype)
-        if name in nothing:
-            arrays[name][...] = nothing[name]
-    return State(**arrays)
+            array = piece[:, column] if len(names) > 1 else piece
+            arrays[name] = array.view(FIELDS[name][0])
+            if name in nothing:
+                arrays[name][...] = nothing[name]
+    state = State(**arrays)
+    state.changing = room[:changing]
+    return state
 
 
-def _aligned(n: int) -> Floats:
-    """Return n zeros that begin at a cache line."""
-    raw = np.zeros(n + 8)
-    shift = (-raw.ctypes.data % 64) // 8
-    return raw[shift : shift + n]
+_GROUPS = sorted(
+    [*(tuple(names) for names in BLOCKS.values()), *((name,) for name, (_, f) in FIELDS.items() if not f.block)],
+    key=lambda names: 2 if FIELDS[names[0]][1].shape[0] == "D" else int(all(FIELDS[n][1].fixed for n in names)),
+)
+"""Fields as they lie in memory: first what a run changes, then what stays, then the logs."""
+
+_LINE = 8
+"""Numbers in a cache line; every array begins at one."""
+
+
+def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[int, ...], int, int]], int]:
+    """Return zeroed room for all arrays, the place of each group in it (shape, first, count), and where changing ones end.
+
+    The room is mapped in one piece: what nobody touches costs nothing, and it goes back to the system as soon as the state
+    is gone (thousands of states are made and dropped by a search, and the allocator would keep their pieces).
+    """
+    places: dict[tuple[str, ...], tuple[tuple[int, ...], int, int]] = {}
+    at = changing = 0
+    for names in _GROUPS:
+        declared = FIELDS[names[0]][1]
+        shape = tuple(sizes.letter(letter) for letter in declared.shape.split(","))
+        if len(names) > 1:
+            shape = (*shape, len(names))
+        count = math.prod(shape)
+        places[names] = (shape, at, count)
+        at += -(-count // _LINE) * _LINE
+        if declared.shape[0] != "D" and not all(FIELDS[name][1].fixed for name in names):
+            changing = at
+    return np.frombuffer(mmap.mmap(-1, max(1, at) * 8), dtype=np.float64), places, changing
 
 
 def sizes_of(s: State) -> Sizes:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.regulation import Bid
-from wattline.model.state import FIELDS, State
+from wattline.model.state import State
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Simulation
 
@@ -32,7 +31,7 @@ class World:
         self.simulation = Simulation(jobs, cluster, policies, options, seed=seed)
         s = self.simulation.state
         given = [s.bid_mean_w, s.bid_reserve_w, s.k_weight, *self.simulation.param]
-        self._saved = [(array, array.copy()) for array in (*_changing(s), *given)]
+        self._saved = [(array, array.copy()) for array in (s.changing, *given)]
 
     @property
     def state(self) -> State:
@@ -80,20 +79,6 @@ class World:
     def timeline(self) -> Floats:
         """Return the rows of the timeline so far (columns ``codes.TL_*``)."""
         return self.simulation.timeline()
-
-
-def _changing(s: State) -> list[npt.NDArray[Any]]:
-    """Return the arrays that a run changes, interleaved fields as one; logs count from their row counters."""
-    logs = {name for name, (_, field) in FIELDS.items() if field.shape.startswith("D")}
-    found: dict[int, npt.NDArray[Any]] = {}
-    for name, array in s.arrays().items():
-        if FIELDS[name][1].fixed or name in logs or array.size == 0:
-            continue
-        whole = array
-        while isinstance(whole.base, np.ndarray):
-            whole = whole.base
-        found[id(whole)] = whole
-    return list(found.values())
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T], *, workers: int | None = None) -> list[R]:
