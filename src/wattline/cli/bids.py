@@ -242,9 +242,7 @@ def _verdict(setting: Setting, found: Certificate) -> str:
         )
     needed_w = setting.idle_total_w + setting.load_w(capped=True)
     if found.choice.bid.mean_w < needed_w:
-        lines.append(
-            f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power"
-        )
+        lines.append(f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power")
     return "\n".join(lines)
 
 
