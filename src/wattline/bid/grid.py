@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from wattline.model.regulation import Bid
 def grid_bid(trial: Trial, *, mode: str = PAPER, step: float = 0.05) -> Choice:
     """Return the cheapest grid point that meets tracking and QoS; if there is none, the one of least total violation.
 
-    Mean powers go from idle to the maximum in steps of 5 % of that range, reserves from 5 % of what is allowed upwards.
+    Mean powers go from idle to the maximum in steps of 5 % of that range, reserves from 5 % up to all of what is allowed.
     """
     setting = trial.setting
     span_w = setting.max_total_w - setting.idle_total_w
@@ -26,7 +27,10 @@ def grid_bid(trial: Trial, *, mode: str = PAPER, step: float = 0.05) -> Choice:
         if mean_w > setting.idle_total_w + 1.6 * setting.load_w():  # no jobs for more
             break
         most_w = min(largest_reserve_w(setting, mean_w, mode), span_w)
-        for share in np.arange(step, 1.0 + 1e-9, step if mode == PAPER else 4 * step):
+        count = (
+            round(1.0 / step) if mode == PAPER else math.ceil(0.5 / step)
+        )  # what strict reach allows is less to divide
+        for share in np.linspace(step, 1.0, max(2, count)):
             bid = Bid(mean_w, float(share * most_w))
             outcome = trial.run(bid)
             runs += 1

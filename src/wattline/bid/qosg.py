@@ -24,11 +24,12 @@ POINTS = 40
 FITS = 8
 """Fits of α, each on one simulation; the text has one, and the bid it leads to depends on where that one is made."""
 
-HALVINGS, FINISHED = 5, 4
-"""At last the mean power is halved towards the next lower one of the grid so often, for the best few fits."""
+HALVINGS = 5
+"""At last the mean power goes so many halvings towards the next lower one of the grid, for every fit of α."""
 
-PARTS = (0.8, 0.6, 0.45, 0.3, 0.2)
-"""Parts of the theory's reserves that are tried where none of these keeps all promises in simulation: it knows no tracking."""
+PARTS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""Parts of the theory's reserve that are tried at the cheapest mean powers of the last two fits, where all of it breaks promises
+in simulation: the theory knows nothing of tracking."""
 
 SLACK = 1.25
 """The first fit is made where the nodes that the target allows exceed the load by this factor (but within the machine).
@@ -57,11 +58,11 @@ def qosg_bid(
     means_w = np.linspace(setting.idle_total_w, setting.max_total_w, points + 2)
     log_alpha = fitted(theory, rows, bid, weights, seen)
     found: list[tuple[Choice, Floats]] = []
+    cheap: list[Choice] = []
     runs, history = 1, []
     for i in range(fits):
-        if (
-            i > 0
-        ):  # ever less of the way: after a harsh bid the theory asks for too much, after a mild one for too little
+        if i > 0:
+            # ever less of the way: after a harsh bid the theory asks for too much, after a mild one for too little
             log_alpha = log_alpha + (fitted(theory, rows, bid, weights, seen) - log_alpha) / (1.0 + i / 4.0)
         tried = _candidates(trial, theory, rows, mode, means_w[1:-1], log_alpha)
         runs += len(tried)
@@ -70,21 +71,18 @@ def qosg_bid(
         cheapest = min(tried, key=lambda choice: choice.outcome.cost)
         found.append((cheapest if fits == 1 else min(tried, key=_rank), log_alpha))
         history.append(_step(i, cheapest, log_alpha))
+        cheap.append(cheapest)
         bid, seen = cheapest.bid, cheapest.outcome
         weights = weights if cheapest.weights is None else cheapest.weights
     if not found:
         none = "the theory finds no weights that keep all promises at any mean power"
         return Choice("QoSG", bid, seen, weights, feasible=False, runs=runs, limits=none)
-    found.sort(key=lambda pair: _rank(pair[0]))
-    best = found[0][0]
-    if fits > 1:
-        tried = []
-        for near, log_alpha in found[:FINISHED]:
-            tried += _lower(trial, theory, rows, mode, near, float(means_w[1] - means_w[0]), log_alpha)
-        best = min([best, *tried], key=_rank)
-        tried += [] if best.feasible else _smaller_reserves(trial, [choice for choice, _ in found])
-        runs += len(tried)
-        best = min([best, *tried], key=_rank)
+    tried = []
+    for near, alpha in found if fits > 1 else ():
+        tried += _lower(trial, theory, rows, mode, near, float(means_w[1] - means_w[0]), alpha)
+    tried += _smaller_reserves(trial, cheap[-2:]) if fits > 1 else []
+    best = min([*(choice for choice, _ in found), *tried], key=_rank)
+    runs += len(tried)
     return replace(best, limits=bottleneck(best.outcome), runs=runs, history=history)
 
 
@@ -152,9 +150,9 @@ def _lower(
 
 
 def _smaller_reserves(trial: Trial, tried: list[Choice]) -> list[Choice]:
-    """Return the same mean powers and weights with parts of their reserves, simulated."""
+    """Return the mean powers and weights that break promises with parts of their reserves, simulated."""
     found = []
-    for choice in tried:
+    for choice in (choice for choice in tried if not choice.feasible):
         for part in PARTS:
             bid = Bid(choice.bid.mean_w, part * choice.bid.reserve_w)
             outcome = trial.run(bid, choice.weights)
