@@ -22,6 +22,7 @@ PUBLISHED_SAVINGS: dict[str, dict[str, float]] = {
 """Savings against the cost of the energy really drawn, by case and policy."""
 
 ONE_HOUR = "tuned and tested on one hour that starts empty; other hours of the same law are harsher, and jobs of the last hour wait"
+BUILT_IN = "the medium QoS limits are ours, chosen so that the published bid just keeps them: part of the agreement is built in"
 LIMITS = "the thesis' QoS limits cannot be read; ours decide which mean power is needed"
 
 
@@ -30,8 +31,10 @@ def claims(study: Study) -> list[Claim]:
     return [*_default(study), *_standby(study), *_baselines(study), *_settings(study), *_signals(study), *_ours(study)]
 
 
-def _claim(where: str, short: str, statement: str, ours: str, holds: bool, because: str = "") -> Claim:  # noqa: FBT001
-    return Claim(where, short, statement, ours, holds, "" if holds else because)
+def _claim(
+    where: str, short: str, statement: str, ours: str, holds: bool, because: str = "", proviso: str = ""  # noqa: FBT001
+) -> Claim:  # fmt: skip
+    return Claim(where, short, statement, ours, holds, proviso if holds else because)
 
 
 def percent(outcome: Outcome, against: str = "without_drawn") -> str:
@@ -59,16 +62,18 @@ def _default(study: Study) -> list[Claim]:
                "P̄ = 20.6 kW and R = 10.1 kW with the published weights: −46.1 %, mean error 4.3 %, all constraints met "
                "(dollars are printed × 3600: $1.09 instead of $2.03)",
                f"that bid here: ${at.cost:.2f}, {percent(at)}, error {at.error:.1%}; {_shares(at)}",
-               abs(saving(at)[0] - 0.461) < 0.02 and at.excess() == 0.0, "another hour of jobs and signal"),
+               abs(saving(at)[0] - 0.461) < 0.02 and at.excess() == 0.0, "another hour of jobs and signal",
+               "that it meets the QoS constraints is built in by our limits; cost and error are not"),
         _claim("§2.5.2", "QoSG chooses P̄ = 20600 W, R = 10111 W", "QoSG's optimum on 100 servers",
                f"P̄ = {bid.mean_w:,.0f} W, R = {bid.reserve_w:,.0f} W",
-               abs(bid.mean_w / 20_600 - 1) < 0.05 and abs(bid.reserve_w / 10_111 - 1) < 0.1, LIMITS),
+               abs(bid.mean_w / 20_600 - 1) < 0.05 and abs(bid.reserve_w / 10_111 - 1) < 0.1, LIMITS, BUILT_IN),
         _claim("§2.5.2", "cost −46.1 %, error 4.3 %", "the default's saving against what was drawn, and its mean error",
                f"{percent(here)} (against the bid {percent(here, 'without_bid')}), error {here.error:.1%}; "
-               f"on fresh hours {percent(qosg.fresh)}, {qosg.fresh.error:.1%}", abs(part - 0.461) < 0.03, LIMITS),
+               f"on fresh hours {percent(qosg.fresh)}, {qosg.fresh.error:.1%}", abs(part - 0.461) < 0.03, LIMITS, BUILT_IN),
         _claim("§2.5.2", "QoSG meets all constraints", "tracking and QoS of all types are guaranteed",
                f"on its hour {'yes' if qosg.meets else 'no'}: {_shares(here)}; on fresh hours {_shares(qosg.fresh)}",
-               qosg.meets and is_safe(qosg.fresh), "on its own hour it does. " + ONE_HOUR),
+               qosg.meets and is_safe(qosg.fresh), f"on its own hour it does. On fresh hours the interval of some rate passes 10 %, "
+               f"and in {_broken(study)} of {len(study.found)} cases all of an interval lies above: " + ONE_HOUR),
         _claim("§2.4.5", "one fit of α before the search suffices", "α is fitted once, on a simulation before the search",
                f"{percent(one.choice.outcome)} at P̄ = {one.choice.bid.mean_w:,.0f} W, but {_shares(one.choice.outcome)}",
                one.meets, "α moves with the bid: the theory takes seconds of the signal as independent, so delays it does not "
@@ -76,6 +81,12 @@ def _default(study: Study) -> list[Claim]:
         _corrected(found["QoSG, corrected"]),
         _weights(qosg),
     ]  # fmt: skip
+
+
+def _broken(study: Study) -> int:
+    """Return in how many cases QoSG breaks a promise on fresh hours beyond doubt."""
+    pairs = [zip(by["QoSG"].fresh.kinds, by["QoSG"].fresh.rates(), strict=True) for by in study.found.values()]
+    return sum(any(not kind.standby and rate.low > kind.share for kind, rate in rows) for rows in pairs)
 
 
 def _corrected(corrected: Found) -> Claim:
@@ -95,7 +106,7 @@ def _weights(qosg: Found) -> Claim:
         "§2.5.2", "weights: sc 21.2 %, lu 27.1 % above all others (12–14 %)",
         "weights " + ", ".join(f"{name} {value:.1%}" for name, value in PUBLISHED_WEIGHTS.items()),
         ", ".join(f"{name} {value:.1%}" for name, value in zip(NAMES, weights, strict=True)),
-        top == {"sc", "lu"}, "which kinds need most follows from the limits. " + LIMITS,
+        top == {"sc", "lu"}, "which kinds need most follows from the limits. " + LIMITS, BUILT_IN,
     )  # fmt: skip
 
 
@@ -172,12 +183,10 @@ def _settings(study: Study) -> list[Claim]:
                "level is that of the default. " + LIMITS),
         _claim("Fig. 2.12", "tighter QoS: larger P̄, smaller saving", "tighter limits need a larger P̄ and save less",
                "; ".join(f"{c}: {m:,.0f} W, −{part(c):.1%}" for c, m in zip(levels, means, strict=True)),
-               means[0] > 0.99 * means[1] and means[1] > 0.99 * means[2] and means[0] > means[2]
-               and part("tight") < part("default") + 0.01 and part("default") < part("loose") + 0.01, ONE_HOUR),
+               means[0] > means[1] > means[2] and part("tight") < part("default") < part("loose"), ONE_HOUR),
         _claim("Fig. 2.14", "75 % utilization: −25.1 %", "at 75 % utilization the saving drops to 25.1 %",
                f"25 %: −{part('η = 25 %'):.1%}; 50 %: −{part('default'):.1%}; 75 %: −{part('η = 75 %'):.1%}",
-               abs(part("η = 75 %") - 0.251) < 0.05, "bids with all the reserve that reach allows save 25 % here too, but break "
-               "tracking by a hair (10.6 % of the time instead of 10 %); the smaller reserve that keeps it is taken"),
+               abs(part("η = 75 %") - 0.251) < 0.05, "tracking holds the reserve back: few nodes are left for standby jobs"),
         _claim("Fig. 2.15", "weight of fs from 8 % to 18 %", "from mix-long to mix-short the weight of fs rises from 8 to 18 %",
                " → ".join(f"{value:.1%}" for value in fs), fs[0] < fs[1] < fs[2], LIMITS),
     ]  # fmt: skip
@@ -224,14 +233,17 @@ def _ours(study: Study) -> list[Claim]:
         return []
     kept = [case for case, by in rows.items() if is_safe(by["Slackline"].fresh)]
     qosg_kept = [case for case, by in rows.items() if is_safe(by["QoSG"].fresh)]
-    among = kept or list(rows)
-    ratios = {case: rows[case]["Slackline"].fresh.cost / rows[case]["QoSG"].fresh.cost for case in among}
+    ratios = {case: rows[case]["Slackline"].fresh.cost / rows[case]["QoSG"].fresh.cost for case in kept}
     missed = [case for case in rows if case not in kept]
-    return [
+    found = [
         _claim("ours", "Slackline keeps every promise on fresh hours", "Slackline keeps every promise with 95 % confidence",
                f"in {len(kept)} of {len(rows)} cases; QoSG in {len(qosg_kept)}", len(kept) == len(rows),
                f"not in: {', '.join(missed)} (without standby jobs nobody does; few hours leave wide intervals)"),
-        _claim("ours", "and costs no more than QoSG", "where Slackline keeps all promises, it costs no more than QoSG",
-               "; ".join(f"{case}: × {value:.2f}" for case, value in ratios.items()), max(ratios.values()) <= 1.0,
-               "QoSG's costs there are those of bids that may break promises on fresh hours, Slackline's of bids that keep them"),
     ]  # fmt: skip
+    if kept:
+        found.append(_claim(
+            "ours", "and costs no more than QoSG", "where Slackline keeps all promises, it costs no more than QoSG",
+            "; ".join(f"{case}: × {value:.2f}" for case, value in ratios.items()), max(ratios.values()) <= 1.0,
+            "QoSG's costs there are those of bids that may break promises on fresh hours, Slackline's of bids that keep them",
+        ))  # fmt: skip
+    return found

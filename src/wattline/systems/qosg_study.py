@@ -19,6 +19,7 @@ from wattline.bid.trial import Trial, fresh
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
 from wattline.physics.gps_moments import Gaussian
+from wattline.sim.ensemble import in_threads
 from wattline.systems.qosg_jobs import IDLE_W, NODES, recorded_signals, setting_of
 
 Say = Callable[[str], None]
@@ -110,9 +111,13 @@ class Study:
 def run_study(scale: Scale, say: Say) -> Study:
     """Carry everything out."""
     study = Study(scale)
-    for name, case in cases(scale).items():
-        say(f"{name}: bids on one hour, then {_hours(scale, case)} fresh ones")
-        study.found[name] = policies(name, case, scale)
+    todo = cases(scale)
+
+    def carry_out(name: str) -> dict[str, Found]:
+        say(f"{name}: bids on one hour, then {_hours(scale, todo[name])} fresh ones")
+        return policies(name, todo[name], scale)
+
+    study.found = dict(zip(todo, in_threads(carry_out, todo), strict=True))
     say("the published bid; other signals")
     trial = Trial(setting_of(QOSG, paper=True), [HOUR_SEED])
     study.published = trial.run(PUBLISHED_BID, np.array([*PUBLISHED_WEIGHTS.values(), 0.0]))
