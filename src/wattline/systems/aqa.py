@@ -7,18 +7,17 @@ Policy with QoS Assurance".
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from wattline.bid.certificate import Certificate
 from wattline.bid.choice import REACHES
 from wattline.bid.setting import AQA, SLACKLINE
-from wattline.report.page import Page, facts, table
+from wattline.report.page import Page, table
 from wattline.systems.aqa_claims import claims
 from wattline.systems.aqa_study import PUBLISHED, Scale, Study, ratio_of, run_study
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS
-from wattline.systems.reproduction import Claim, Reproduction, claims_table
+from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
 
 NAME = "aqa"
 TITLE = "Demand response with QoS assurance"
@@ -37,8 +36,8 @@ def reproduce(
     study = run_study(Scale.quick() if quick else Scale(), say)
     stated = claims(study)
     say("writing the page")
-    path = _page(study, stated).write(out_dir / f"{NAME}.html")
     remarks = ["A smaller version: few workloads, few hours; intervals are wide."] if quick else []
+    path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
 
 
@@ -62,21 +61,15 @@ def numbers(study: Study) -> dict[str, Any]:
     return found
 
 
-def _page(study: Study, stated: list[Claim]) -> Page:
+def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     from wattline.systems import aqa_figures as draw
 
-    page = Page(f"{TITLE} – Wattline reproduction")
-    held = sum(claim.holds for claim in stated)
     items = [
         ("paper", CITATION), ("machine", f"{NODES} nodes, {IDLE_W:g} W idle, at most {HIGHEST_W:g} W"),
         ("signal", "Gaussian, std 0.40, time constant 200 s, a value every 2 s, energy-neutral by the hour"),
         ("hours", f"{study.scale.fresh_hours} fresh ones for each certificate; intervals clustered by hour"),
     ]  # fmt: skip
-    page.add(
-        f'<header><p class="kicker">Wattline reproduction</p><h1>{escape(TITLE)}</h1>'
-        f'<p class="sub">{held} of {len(stated)} statements hold.</p>{facts(items)}</header>'
-    )
-    page.add("<h2>What was published, and what we find</h2>", claims_table(stated))
+    page = begin_page(TITLE, stated, items, remarks)
     for reach in REACHES:
         page.add(f"<h2>Fresh hours, {reach} reach</h2>", _certificates(study, reach))
     page.add("<h2>The paper's protocol</h2>", _in_sample(study))
@@ -89,7 +82,7 @@ def _page(study: Study, stated: list[Claim]) -> Page:
         page.add("<h2>When the world differs from what the bid was made for</h2>", _sensitivity(study))
         page.add("<h2>Recorded signals</h2>", _recorded(study))
     page.add("<h2>How this was done</h2>", HOW)
-    page.add("<footer>Made by Wattline; this file asks nothing of the network.</footer>")
+    page.add(FOOTER)
     return page
 
 

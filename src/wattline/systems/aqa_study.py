@@ -31,6 +31,7 @@ from wattline.bid.trial import Trial, fresh
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of, standby
+from wattline.systems.tuned import HOUR_SEED, Tuned
 
 Say = Callable[[str], None]
 
@@ -74,26 +75,12 @@ def setting_of(workload: str, recipe: Recipe, *, paper: bool = False, **more: An
     return Setting(kinds, NODES, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=paper), **more)
 
 
-@dataclass(frozen=True)
-class InSample:
-    """A policy under the paper's protocol: tuned and tested on one hour, then tried on other hours of the same kind."""
-
-    policy: str
-    choice: Choice
-    others: Outcome
-
-    @property
-    def meets(self) -> bool:
-        """Whether all constraints are met on the hour it was tuned on."""
-        return self.choice.outcome.excess() == 0.0
-
-
 @dataclass
 class Study:
     """All that was found."""
 
     scale: Scale
-    in_sample: dict[str, dict[str, InSample]] = field(default_factory=dict)
+    in_sample: dict[str, dict[str, Tuned]] = field(default_factory=dict)
     """workload → policy → the paper's protocol"""
     ours: dict[str, dict[str, dict[str, Certificate]]] = field(default_factory=dict)
     """workload → reach → policy → certificate under our protocol"""
@@ -116,13 +103,13 @@ def run_study(scale: Scale, say: Say) -> Study:
 # ------------------------------------------------------------------ the paper's protocol
 
 
-def in_sample(workload: str, scale: Scale) -> dict[str, InSample]:
+def in_sample(workload: str, scale: Scale) -> dict[str, Tuned]:
     """Tune each policy on one hour that starts empty, as the paper does; see how it fares on other such hours."""
     found = {}
     chosen: Choice | None = None
     for recipe in (AQA, ENERGYQARE, TRACKING_ONLY):
         setting = setting_of(workload, recipe, paper=True)
-        trial = Trial(setting, [30_000])
+        trial = Trial(setting, [HOUR_SEED])
         if recipe is AQA:
             choice = aqa_bid(trial, mode=PAPER, iterations=scale.iterations)
         elif recipe is ENERGYQARE:
@@ -131,7 +118,7 @@ def in_sample(workload: str, scale: Scale) -> dict[str, InSample]:
             assert chosen is not None  # noqa: S101 - EnergyQARE came before
             choice = replace(chosen, method="EnergyQARE's bid", outcome=trial.run(chosen.bid))
         others = fresh(setting, range(40_000, 40_000 + scale.fresh_hours // 4), choice.bid, choice.weights)
-        found[recipe.name] = InSample(recipe.name, choice, others)
+        found[recipe.name] = Tuned(recipe.name, choice, others)
     return found
 
 

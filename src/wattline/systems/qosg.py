@@ -6,17 +6,17 @@ Y. Zhang's thesis on intelligent middleware for high-performance computing, §2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from wattline.bid.search import is_safe
 from wattline.bid.setting import Protocol
-from wattline.report.page import Page, facts, table
+from wattline.report.page import Page, table
 from wattline.systems.qosg_claims import PUBLISHED_SAVINGS, claims
 from wattline.systems.qosg_jobs import APPLICATIONS, LEVELS, NAMES
-from wattline.systems.qosg_study import Found, Scale, Study, run_study, saving, standby_share
-from wattline.systems.reproduction import Claim, Reproduction, claims_table
+from wattline.systems.qosg_study import Scale, Study, run_study, saving, standby_share
+from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
+from wattline.systems.tuned import Tuned
 
 NAME = "qosg"
 TITLE = "Demand response with a QoS guarantee (QoSG)"
@@ -57,8 +57,8 @@ def numbers(study: Study) -> dict[str, Any]:
     return found
 
 
-def _numbers(found: Found, published: float | None) -> dict[str, Any]:
-    choice, here, there = found.choice, found.choice.outcome, found.fresh
+def _numbers(found: Tuned, published: float | None) -> dict[str, Any]:
+    choice, here, there = found.choice, found.choice.outcome, found.others
     hour = _protocol(found)
     _, low, high = saving(there)
     names = [kind.name for kind in here.kinds]
@@ -80,7 +80,7 @@ def _numbers(found: Found, published: float | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _protocol(found: Found) -> Protocol:
+def _protocol(found: Tuned) -> Protocol:
     """Return what an hour meant where a bid was chosen: ours was chosen on stationary ones."""
     return Protocol(paper=found.policy != "Slackline")
 
@@ -88,20 +88,13 @@ def _protocol(found: Found) -> Protocol:
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     from wattline.systems import qosg_figures as draw
 
-    page = Page(f"{TITLE} – Wattline reproduction")
-    held = sum(claim.holds for claim in stated)
     items = [
         ("source", CITATION), ("machine", "100 nodes (or 12, 20 … 2500), 90 W idle, at most 309 W"),
         ("jobs", "six applications of one node, half of the nodes busy; standby jobs: ft"),
         ("signal", "Gaussian, std 0.40, time constant 200 s, a value every 4 s, energy-neutral by the hour"),
         ("reach", "strict (eqs. 2.22–2.23)"),
     ]  # fmt: skip
-    page.add(
-        f'<header><p class="kicker">Wattline reproduction</p><h1>{escape(TITLE)}</h1>'
-        f'<p class="sub">{held} of {len(stated)} statements hold.</p>{facts(items)}</header>'
-    )
-    page.add(*(f'<p class="sub">{escape(remark)}</p>' for remark in remarks))
-    page.add("<h2>What was published, and what we find</h2>", claims_table(stated))
+    page = begin_page(TITLE, stated, items, remarks)
     page.add("<h2>All cases</h2>", _cases(study))
     page.add("<h2>Other signals under the bid of the default</h2>", _signals(study))
     default = study.found["default"]
@@ -113,7 +106,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     for drawn in (draw.draw_errors, draw.draw_qos, draw.draw_savings, draw.draw_weights):
         page.add(page.figure(drawn(study)))
     page.add("<h2>What was assumed</h2>", _limits(), HOW)
-    page.add("<footer>Made by Wattline; this file asks nothing of the network.</footer>")
+    page.add(FOOTER)
     return page
 
 
@@ -122,7 +115,7 @@ def _cases(study: Study) -> str:
     for case, by in study.found.items():
         for policy, f in by.items():
             published = PUBLISHED_SAVINGS.get(case, {}).get(policy)
-            here, there, (part, low, high) = f.choice.outcome, f.fresh, saving(f.fresh)
+            here, there, (part, low, high) = f.choice.outcome, f.others, saving(f.others)
             rows.append((
                 case, policy, f"{f.choice.bid.mean_w:,.0f}", f"{f.choice.bid.reserve_w:,.0f}",
                 "" if published is None else f"−{published:.1%}", f"−{saving(here)[0]:.1%}",

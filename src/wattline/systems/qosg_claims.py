@@ -8,8 +8,9 @@ from wattline.bid.outcome import Outcome
 from wattline.bid.search import is_safe
 from wattline.model.jobs import Floats
 from wattline.systems.qosg_jobs import NAMES
-from wattline.systems.qosg_study import PUBLISHED_WEIGHTS, Found, Study, saving, standby_share
+from wattline.systems.qosg_study import PUBLISHED_WEIGHTS, Study, saving, standby_share
 from wattline.systems.reproduction import Claim
+from wattline.systems.tuned import Tuned
 
 PUBLISHED_SAVINGS: dict[str, dict[str, float]] = {
     "default": {"QoSG": 0.461},
@@ -69,10 +70,10 @@ def _default(study: Study) -> list[Claim]:
                abs(bid.mean_w / 20_600 - 1) < 0.05 and abs(bid.reserve_w / 10_111 - 1) < 0.1, LIMITS, BUILT_IN),
         _claim("§2.5.2", "cost −46.1 %, error 4.3 %", "the default's saving against what was drawn, and its mean error",
                f"{percent(here)} (against the bid {percent(here, 'without_bid')}), error {here.error:.1%}; "
-               f"on fresh hours {percent(qosg.fresh)}, {qosg.fresh.error:.1%}", abs(part - 0.461) < 0.03, LIMITS, BUILT_IN),
+               f"on fresh hours {percent(qosg.others)}, {qosg.others.error:.1%}", abs(part - 0.461) < 0.03, LIMITS, BUILT_IN),
         _claim("§2.5.2", "QoSG meets all constraints", "tracking and QoS of all types are guaranteed",
-               f"on its hour {'yes' if qosg.meets else 'no'}: {_shares(here)}; on fresh hours {_shares(qosg.fresh)}",
-               qosg.meets and is_safe(qosg.fresh), f"on its own hour it does. On fresh hours the interval of some rate passes 10 %, "
+               f"on its hour {'yes' if qosg.meets else 'no'}: {_shares(here)}; on fresh hours {_shares(qosg.others)}",
+               qosg.meets and is_safe(qosg.others), f"on its own hour it does. On fresh hours the interval of some rate passes 10 %, "
                f"and in {_broken(study)} of {len(study.found)} cases all of an interval lies above: " + ONE_HOUR),
         _claim("§2.4.5", "one fit of α before the search suffices", "α is fitted once, on a simulation before the search",
                f"{percent(one.choice.outcome)} at P̄ = {one.choice.bid.mean_w:,.0f} W, but {_shares(one.choice.outcome)}",
@@ -85,21 +86,21 @@ def _default(study: Study) -> list[Claim]:
 
 def _broken(study: Study) -> int:
     """Return in how many cases QoSG breaks a promise on fresh hours beyond doubt."""
-    pairs = [zip(by["QoSG"].fresh.kinds, by["QoSG"].fresh.rates(), strict=True) for by in study.found.values()]
+    pairs = [zip(by["QoSG"].others.kinds, by["QoSG"].others.rates(), strict=True) for by in study.found.values()]
     return sum(any(not kind.standby and rate.low > kind.share for kind, rate in rows) for rows in pairs)
 
 
-def _corrected(corrected: Found) -> Claim:
+def _corrected(corrected: Tuned) -> Claim:
     here = corrected.choice.outcome
     bid = corrected.choice.bid
     return _claim(
         "ours", "theory with the signal's memory", "Λ_B with asymptotic variance 2τ·n_σ² (τ = 200 s) foresees delays better",
-        f"P̄ = {bid.mean_w:,.0f} W, R = {bid.reserve_w:,.0f} W, {percent(here)}; fresh {_shares(corrected.fresh)}",
-        corrected.meets and is_safe(corrected.fresh), ONE_HOUR,
+        f"P̄ = {bid.mean_w:,.0f} W, R = {bid.reserve_w:,.0f} W, {percent(here)}; fresh {_shares(corrected.others)}",
+        corrected.meets and is_safe(corrected.others), ONE_HOUR,
     )  # fmt: skip
 
 
-def _weights(qosg: Found) -> Claim:
+def _weights(qosg: Tuned) -> Claim:
     weights = weights_of(qosg)
     top = {NAMES[k] for k in np.argsort(weights)[-2:]}
     return _claim(
@@ -110,7 +111,7 @@ def _weights(qosg: Found) -> Claim:
     )  # fmt: skip
 
 
-def weights_of(found: Found) -> Floats:
+def weights_of(found: Tuned) -> Floats:
     """Return the weights of the kinds that something was promised to."""
     weights = found.choice.weights
     return np.zeros(0) if weights is None else weights[: len(NAMES)]
@@ -150,7 +151,7 @@ def _baselines(study: Study) -> list[Claim]:
                f"{percent(mixed.choice.outcome)}, {_shares(mixed.choice.outcome)}",
                mixed.choice.outcome.shares().max() > 0.1, "it trades tracking for QoS, and breaks the former instead"),
         _claim("§2.5.2", "EnergyQARE with standby still violates QoS", "even with standby jobs EnergyQARE violates QoS",
-               f"{percent(filled.choice.outcome)}, {_shares(filled.choice.outcome)}; fresh hours {_shares(filled.fresh)}",
+               f"{percent(filled.choice.outcome)}, {_shares(filled.choice.outcome)}; fresh hours {_shares(filled.others)}",
                not filled.meets, "our EnergyQARE searches its bid under the QoS constraints too (the thesis' under tracking "
                "alone); with standby jobs it is then cheaper than QoSG"),
         _claim("§2.5.2", "12 servers: QoSG −42 %, Tracking-only −38 %, EnergyQARE −37 %",
@@ -166,7 +167,7 @@ def _baselines(study: Study) -> list[Claim]:
 
 
 def _settings(study: Study) -> list[Claim]:
-    def at(case: str) -> Found:
+    def at(case: str) -> Tuned:
         return study.found[case]["QoSG"]
 
     def part(case: str) -> float:
@@ -231,9 +232,9 @@ def _ours(study: Study) -> list[Claim]:
     rows = {case: by for case, by in study.found.items() if "Slackline" in by}
     if not rows:
         return []
-    kept = [case for case, by in rows.items() if is_safe(by["Slackline"].fresh)]
-    qosg_kept = [case for case, by in rows.items() if is_safe(by["QoSG"].fresh)]
-    ratios = {case: rows[case]["Slackline"].fresh.cost / rows[case]["QoSG"].fresh.cost for case in kept}
+    kept = [case for case, by in rows.items() if is_safe(by["Slackline"].others)]
+    qosg_kept = [case for case, by in rows.items() if is_safe(by["QoSG"].others)]
+    ratios = {case: rows[case]["Slackline"].others.cost / rows[case]["QoSG"].others.cost for case in kept}
     missed = [case for case in rows if case not in kept]
     found = [
         _claim("ours", "Slackline keeps every promise on fresh hours", "Slackline keeps every promise with 95 % confidence",

@@ -13,10 +13,11 @@ from wattline.model.jobs import Floats
 from wattline.report.style import BLUE, GREY, PALETTE, RED, TEAL, Drawn, new_figure, split_figure
 from wattline.systems.qosg_claims import PUBLISHED_SAVINGS
 from wattline.systems.qosg_jobs import NAMES, setting_of
-from wattline.systems.qosg_study import HOUR_SEED, RECIPES, Found, Study, saving
+from wattline.systems.qosg_study import RECIPES, Study, saving
+from wattline.systems.tuned import HOUR_SEED, Tuned
 
 
-def run_hour(found: Found, *, standby: bool = True) -> TrialHour:
+def run_hour(found: Tuned, *, standby: bool = True) -> TrialHour:
     """Simulate the hour of the study again under a bid that was found for the default."""
     recipe: Recipe = RECIPES[found.policy.split(",")[0]]
     hour = TrialHour(setting_of(recipe, paper=True, standby=standby), HOUR_SEED)
@@ -24,7 +25,7 @@ def run_hour(found: Found, *, standby: bool = True) -> TrialHour:
     return hour
 
 
-def draw_hour(found: Found, title: str, *, standby: bool = True) -> Drawn:
+def draw_hour(found: Tuned, title: str, *, standby: bool = True) -> Drawn:
     """Draw target and power, and below them the jobs waiting (standby jobs, which always wait, left out)."""
     hour = run_hour(found, standby=standby)
     rows = hour.world.timeline()
@@ -105,7 +106,7 @@ def draw_savings(study: Study) -> Drawn:
     )
     one = [100 * saving(study.found[n]["QoSG"].choice.outcome)[0] for n in names]
     figure.add_bar(x=names, y=one, name="QoSG, its hour", marker={"color": BLUE})
-    fresh = [saving(study.found[n]["QoSG"].fresh) for n in names]
+    fresh = [saving(study.found[n]["QoSG"].others) for n in names]
     half = [100 * (high - low) / 2 for _, low, high in fresh]
     figure.add_bar(x=names, y=[100 * f[0] for f in fresh], name="QoSG, fresh hours", marker={"color": TEAL},
                    error_y={"type": "data", "array": half, "visible": True})  # fmt: skip

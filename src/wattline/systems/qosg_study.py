@@ -21,14 +21,12 @@ from wattline.model.regulation import Bid
 from wattline.physics.gps_moments import Gaussian
 from wattline.sim.ensemble import in_threads
 from wattline.systems.qosg_jobs import IDLE_W, NODES, recorded_signals, setting_of
+from wattline.systems.tuned import HOUR_SEED, Tuned
 
 Say = Callable[[str], None]
 
 QOSG = replace(AQA, name="QoSG")
 """The runtime of both is the same; AQA came later and chooses bids and weights in another way."""
-
-HOUR_SEED = 30_000
-"""The one hour on which everything is tuned, and in the paper tested too."""
 
 TAU_S = 200.0
 LARGE = 1000
@@ -78,27 +76,13 @@ def cases(scale: Scale) -> dict[str, dict[str, Any]]:
     return found | {f"{name} alone": {"only": name} for name in scale.alone}
 
 
-@dataclass(frozen=True)
-class Found:
-    """A policy in a case: the bid chosen (and simulated) on one hour, and what it came to on fresh stationary hours."""
-
-    policy: str
-    choice: Choice
-    fresh: Outcome
-
-    @property
-    def meets(self) -> bool:
-        """Whether all constraints hold on the hour it was tuned on."""
-        return self.choice.outcome.excess() == 0.0
-
-
 @dataclass
 class Study:
     """All that was found."""
 
     scale: Scale
-    found: dict[str, dict[str, Found]] = field(default_factory=dict)
-    """case → policy → what it came to"""
+    found: dict[str, dict[str, Tuned]] = field(default_factory=dict)
+    """case → policy → what it came to on its hour, and on fresh stationary ones"""
     published: Outcome | None = None
     """The published bid and weights on the hour of the study, in our simulator."""
     at_load: Outcome | None = None
@@ -113,7 +97,7 @@ def run_study(scale: Scale, say: Say) -> Study:
     study = Study(scale)
     todo = cases(scale)
 
-    def carry_out(name: str) -> dict[str, Found]:
+    def carry_out(name: str) -> dict[str, Tuned]:
         say(f"{name}: bids on one hour, then {_hours(scale, todo[name])} fresh ones")
         return policies(name, todo[name], scale)
 
@@ -130,7 +114,7 @@ def run_study(scale: Scale, say: Say) -> Study:
     return study
 
 
-def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Found]:
+def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
     """Let the policies that are compared in a case choose, and try their bids on fresh hours."""
     found = {"QoSG": _found("QoSG", qosg(case, scale), case, scale)}
     if name == "default":
@@ -150,13 +134,13 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Found]:
 RECIPES = {"QoSG": QOSG, "Tracking-only": TRACKING_ONLY, "EnergyQARE": ENERGYQARE, "Slackline": SLACKLINE}
 
 
-def _found(policy: str, choice: Choice, case: dict[str, Any], scale: Scale) -> Found:
+def _found(policy: str, choice: Choice, case: dict[str, Any], scale: Scale) -> Tuned:
     setting = setting_of(RECIPES[policy.split(",")[0]], **case)
     seeds, tries = range(_hours(scale, case)), (choice.bid, choice.weights, choice.params)
     if setting.nodes > LARGE:  # one after the other: an hour of it with its endless standby jobs fills gigabytes
         hours = [hour for seed in seeds for hour in fresh(setting, [seed], *tries).hours]
-        return Found(policy, choice, Outcome(setting.kinds, hours))
-    return Found(policy, choice, fresh(setting, seeds, *tries))
+        return Tuned(policy, choice, Outcome(setting.kinds, hours))
+    return Tuned(policy, choice, fresh(setting, seeds, *tries))
 
 
 def _hours(scale: Scale, case: dict[str, Any]) -> int:

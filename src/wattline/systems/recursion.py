@@ -8,11 +8,10 @@ randomized, count-hysteretic and workload-hysteretic switching; FCFS, LCFS, LPF,
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from wattline.report.page import Page, card, facts, folded, table
+from wattline.report.page import Page, card, folded, table
 from wattline.report.show import compact, number, show
 from wattline.systems.recursion_data import GET, Customers, load_customers
 from wattline.systems.recursion_model import (
@@ -25,7 +24,7 @@ from wattline.systems.recursion_model import (
     measures,
     run,
 )
-from wattline.systems.reproduction import Reproduction, claims_table
+from wattline.systems.reproduction import FOOTER, Reproduction, begin_page
 from wattline.traces.krc import CORES
 
 NAME = "recursion"
@@ -116,9 +115,7 @@ def _fields(note: Any) -> tuple[str, str, int, str]:
 def _page(found: Any, stated: Any, remarks: list[str], measured: str) -> Page:
     from wattline.systems import recursion_figures as draw
 
-    page = Page(f"{TITLE} – Wattline reproduction")
-    page.add(_header(found, stated, remarks), _cards(found))
-    page.add("<h2>What was published, and what we find</h2>", claims_table(stated))
+    page = begin_page(TITLE, stated, _facts(found), remarks, _cards(found))
     page.add("<h2>The paper's figures</h2>", page.figure(draw.draw_workload(found.base_epochs)))
     first = found.customers.figure_2
     page.add(page.figure(draw.draw_schedule(found.base, first, "with the thresholds of Fig. 1")))
@@ -130,24 +127,18 @@ def _page(found: Any, stated: Any, remarks: list[str], measured: str) -> Page:
     page.add("<h2>Beyond the paper</h2>", page.figure(draw.draw_ensemble(found.ensemble)))
     page.add(_grid_table(found.grid), page.figure(draw.draw_trade(found.grid, found.curve)), _drift_table(found))
     page.add("<h2>All measures of the run of Fig. 1</h2>", measured, "<h2>How this was done</h2>", HOW)
-    page.add("<footer>Made by Wattline; this file asks nothing of the network.</footer>")
+    page.add(FOOTER)
     return page
 
 
-def _header(found: Any, stated: Any, remarks: list[str]) -> str:
-    held = sum(claim.holds for claim in stated)
-    warning = "".join(f'<p class="sub warn"><b>{escape(remark)}</b></p>' for remark in remarks)
+def _facts(found: Any) -> list[tuple[str, object]]:
     notes = "; ".join(f"{n.action} {n.count:,}: {n.reason}" for n in found.customers.notes)
-    items = [
+    return [
         ("paper", CITATION), ("data", found.customers.source), ("cleaning", notes),
         ("servers", f"{CORES}, rates {LOW.rate:g} and {HIGH.rate:g}"),
         ("energies", f"busy {LOW.busy_w:g} and {HIGH.busy_w:g}, idle {LOW.idle_w:g} and {HIGH.idle_w:g} per server"),
         ("ties", "one pass an event, as in the recursion"),
     ]  # fmt: skip
-    return (
-        f'<header><p class="kicker">Wattline reproduction</p><h1>{escape(TITLE)}</h1>'
-        f'<p class="sub">{held} of {len(stated)} statements hold.</p>{warning}{facts(items)}</header>'
-    )
 
 
 def _cards(found: Any) -> str:

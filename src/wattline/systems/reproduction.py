@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from wattline.report.page import Page
+
+FOOTER = "<footer>Made by Wattline; this file asks nothing of the network.</footer>"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,30 @@ class Reproduction:
         """Return claims, remarks and numbers for ``--json``."""
         claims = [{**asdict(claim), "holds": bool(claim.holds), "verdict": claim.verdict} for claim in self.claims]
         return {"title": self.title, "remarks": list(self.remarks), "claims": claims, "numbers": self.numbers}
+
+
+def begin_page(
+    title: str,
+    claims: Sequence[Claim],
+    items: Iterable[tuple[str, object]],
+    remarks: Sequence[str] = (),
+    more: str = "",
+) -> Page:
+    """Return a page that begins with what was reproduced, how much of it holds, what must be said first, and the claims.
+
+    ``items`` are facts by name; ``more`` is HTML that stands above the claims.
+    """
+    from wattline.report.page import Page, facts
+
+    page = Page(f"{title} – Wattline reproduction")
+    held = sum(claim.holds for claim in claims)
+    warning = "".join(f'<p class="sub warn"><b>{escape(remark)}</b></p>' for remark in remarks)
+    page.add(
+        f'<header><p class="kicker">Wattline reproduction</p><h1>{escape(title)}</h1>'
+        f'<p class="sub">{held} of {len(claims)} statements hold.</p>{warning}{facts(items)}</header>{more}'
+    )
+    page.add("<h2>What was published, and what we find</h2>", claims_table(claims))
+    return page
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
