@@ -52,7 +52,8 @@ def test_round_trip(folder: Path) -> None:
 def test_properties_are_lazy(folder: Path) -> None:
     """Opening a journal scans its frames and loads none of them."""
     journal = open_journal(folder)
-    frames = (journal.jobs, journal.placements, journal.events, journal.timeline, journal.decisions, journal.classes)
+    frames = (journal.jobs, journal.placements, journal.events, journal.timeline, journal.decisions, journal.classes,
+              journal.hours)  # fmt: skip
     assert all(isinstance(frame, pl.LazyFrame) for frame in frames)
 
 
@@ -278,6 +279,25 @@ def test_older_versions_are_migrated(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(journals, "VERSION", VERSION + 1)
     monkeypatch.setitem(journals.MIGRATIONS, VERSION, add_shape)
     assert open_journal(folder).read("jobs")["shape"].to_list() == ["x"] * 3
+
+
+def test_a_journal_without_accounts_has_an_empty_table_of_them(folder: Path) -> None:
+    """Version 2 knew no hours: its journals open with none, and with every column of the table."""
+    (folder / "hours.parquet").unlink()
+    damage_version(2)(folder)
+    journal = open_journal(folder)
+    assert journal.read("hours").columns == [c.name for c in SCHEMA["hours"]]
+    assert journal.read("hours").is_empty()
+    damage_version(3)(folder)
+    with pytest.raises(TraceError, match=r"hours\.parquet: missing from the journal"):
+        open_journal(folder)
+
+
+def test_what_a_run_was_held_against_goes_with_it(folder: Path) -> None:
+    """A run written anew is not held against the baseline of the one before."""
+    write_journal(folder / "baseline", example_frames(), {})
+    write_journal(folder, example_frames(), {"name": "new"})
+    assert not (folder / "baseline").exists()
 
 
 def test_schema_explains_itself() -> None:

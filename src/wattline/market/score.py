@@ -18,6 +18,7 @@ allowance for the signal's way, rounding) is left out.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,14 +77,27 @@ def performance_score(
     require(signal, begin_s, end_s)
     if not (time_s.size and time_s[0] <= begin_s):
         raise InputError(f"score: power is not known at the beginning, {begin_s:g} s")
-    edges = begin_s + rules.interval_s * np.arange(math.floor((end_s - begin_s) / rules.interval_s + 1e-9) + 1.0)
-    width = round(rules.window_s / rules.interval_s)
-    if edges.size <= width:
-        raise InputError(f"score: the span must hold a window of {rules.window_s:g} s (got {end_s - begin_s:g} s)")
     starts = signal.start_s + signal.step_s * np.arange(float(signal.values.size))
-    wanted = _averages(starts, signal.values, edges)
-    given = (_averages(time_s, power_w, edges) - bid.mean_w) / bid.reserve_w
-    likeness, waiting, delay_s = _windows(wanted, given, width, rules)
+    wanted = averages(starts, signal.values, begin_s, end_s, rules)
+    given = (averages(time_s, power_w, begin_s, end_s, rules) - bid.mean_w) / bid.reserve_w
+    found = pooled_score([(wanted, given)], rules)
+    if found is None:
+        raise InputError(f"score: the span must hold a window of {rules.window_s:g} s (got {end_s - begin_s:g} s)")
+    return found
+
+
+def pooled_score(spans: Sequence[tuple[Floats, Floats]], rules: Scoring) -> Score | None:
+    """Score spans as one, each given by signal and response averaged over intervals; None if none holds a window.
+
+    A window lies within one span, and so does the response held against it; every window and interval counts once.
+    """
+    width = round(rules.window_s / rules.interval_s)
+    scored = [span for span in spans if span[0].size >= width]
+    if not scored:
+        return None
+    parts = [_windows(wanted, given, width, rules) for wanted, given in scored]
+    likeness, waiting, delay_s = (float(np.concatenate(part).mean()) for part in zip(*parts, strict=True))
+    wanted, given = (np.concatenate(part) for part in zip(*scored, strict=True))
     missed = float(np.abs(given - wanted).mean())
     asked = float(np.abs(wanted).mean())
     precise = max(0.0, 1.0 - missed / (asked if asked > 0 else 1.0))  # a silent signal: relative to the reserve
@@ -107,35 +121,36 @@ def mileage(signal: Signal, begin_s: float | None = None, end_s: float | None = 
     return float(np.abs(np.diff(values)).sum())
 
 
-def _averages(time_s: Floats, value: Floats, edges: Floats) -> Floats:
-    """Return the exact averages of a step function between edges; the last value holds on."""
+def averages(time_s: Floats, value: Floats, begin_s: float, end_s: float, rules: Scoring) -> Floats:
+    """Return the exact averages of a step function over the whole intervals of a span; the last value holds on."""
+    edges = begin_s + rules.interval_s * np.arange(math.floor((end_s - begin_s) / rules.interval_s + 1e-9) + 1.0)
     area = np.concatenate([[0.0], np.cumsum(value[:-1] * np.diff(time_s))])
     place = np.searchsorted(time_s, edges, side="right") - 1
     reached = area[place] + value[place] * (edges - time_s[place])
     return np.asarray(np.diff(reached) / np.diff(edges), dtype=np.float64)
 
 
-def _windows(wanted: Floats, given: Floats, width: int, rules: Scoring) -> tuple[float, float, float]:
-    """Return the means over all windows of correlation, delay score and delay in seconds."""
-    asked, drawn = (np.lib.stride_tricks.sliding_window_view(x, width) for x in (wanted, given))
+def _windows(wanted: Floats, given: Floats, width: int, rules: Scoring) -> tuple[Floats, Floats, Floats]:
+    """Return correlation, delay score and delay in seconds of every window."""
+    view = np.lib.stride_tricks.sliding_window_view
+    asked, drawn = view(wanted, width), view(given, width)
     count = asked.shape[0]
+    shifts = min(round(rules.max_delay_s / rules.interval_s) + 1, count)
     shape_asked, still = _shapes(asked)
     shape_drawn, _ = _shapes(drawn)
-    slope_asked, slope_drawn = _slopes(asked), _slopes(drawn)
-    best = np.full(count, -1.0)
-    likeness, waiting, delay = np.zeros(count), np.zeros(count), np.zeros(count)
-    for shift in range(min(round(rules.max_delay_s / rules.interval_s) + 1, count)):
-        reach = slice(0, count - shift)
-        alike = np.einsum("ij,ij->i", shape_asked[reach], shape_drawn[shift:])
-        flat = 1.0 - np.abs(slope_asked[reach] - slope_drawn[shift:])
-        alike = np.clip(np.where(still[reach], flat, alike), 0.0, 1.0)
-        late = 1.0 - min(shift * rules.interval_s / rules.max_delay_s, 1.0)
-        better = alike + late > best[reach]
-        for kept, new in ((best, alike + late), (likeness, alike)):
-            kept[reach] = np.where(better, new, kept[reach])
-        waiting[reach] = np.where(better, late, waiting[reach])
-        delay[reach] = np.where(better, shift * rules.interval_s, delay[reach])
-    return float(likeness.mean()), float(waiting.mean()), float(delay.mean())
+    beyond = np.zeros((shifts - 1, width))  # of windows that would begin after the last
+    later = view(np.concatenate([shape_drawn, beyond]), shifts, axis=0)  # window, place in it, delay
+    alike = np.einsum("ij,ijk->ik", shape_asked, later)
+    if still.any():
+        slopes = view(np.concatenate([_slopes(drawn), beyond[:, 0]]), shifts)
+        flat = 1.0 - np.abs(_slopes(asked)[:, None] - slopes)
+        alike = np.where(still[:, None], flat, alike)
+    alike = np.clip(alike, 0.0, 1.0)
+    delays_s = rules.interval_s * np.arange(shifts)
+    late = 1.0 - np.minimum(delays_s / rules.max_delay_s, 1.0)
+    reached = np.arange(count)[:, None] + np.arange(shifts) < count
+    best = np.where(reached, alike + late, -1.0).argmax(axis=1)  # of equals the shortest delay
+    return alike[np.arange(count), best], late[best], delays_s[best]
 
 
 def _shapes(windows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -43,6 +43,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "timeline": _timeline(result),
         "decisions": _decisions(result),
         "classes": _classes(result, running_j),
+        "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }
 
 

@@ -20,26 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
+from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
 
 if TYPE_CHECKING:
     import polars as pl
 
-VERSION = 2
+__all__ = [
+    "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "is_journal",
+    "open_journal", "to_frame", "write_journal",
+]  # fmt: skip
+
+VERSION = 3
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = "manifest.json"
 REPORT = "report.html"
-"""Name of the report inside a journal; it is dropped when the journal under it is written anew."""
-
-
-class Column(NamedTuple):
-    """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown."""
-
-    name: str
-    dtype: str
-    unit: str
-    meaning: str
-    null: bool = False
+BASELINE = "baseline"
+"""Names inside a journal of its report and of the journal that it is held against; both are dropped when it is written anew."""
 
 
 class Coded(NamedTuple):
@@ -47,87 +44,6 @@ class Coded(NamedTuple):
 
     codes: npt.NDArray[np.integer[Any]]
     names: Sequence[str]
-
-
-STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
-EVENTS = (
-    "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
-    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject", "bid",
-)  # fmt: skip
-
-SCHEMA: dict[str, tuple[Column, ...]] = {
-    "jobs": (
-        Column("job_id", "i64", "", "number of the job in its trace"),
-        Column("submit_s", "f64", "s", "when the user handed it in"),
-        Column("eligible_s", "f64", "s", "when it entered the queue (later than submit_s when it follows another)", null=True),
-        Column("start_s", "f64", "s", "when it first got its nodes; null if never", null=True),
-        Column("end_s", "f64", "s", "when it left its nodes for good; null if it never did", null=True),
-        Column("nodes", "i64", "", "nodes it asked for"),
-        Column("request_s", "f64", "s", "run time limit given by its user", null=True),
-        Column("estimate_s", "f64", "s", "run time the policies were told", null=True),
-        Column("work_s", "f64", "s", "run time at full speed (rate 1); job amount in a service-rate system", null=True),
-        Column("user", "str", "", 'who submitted it ("" unknown)'),
-        Column("group", "str", "", 'group of the user ("" unknown)'),
-        Column("kind", "str", "", 'application or job type ("" unknown)'),
-        Column("partition", "str", "", 'queue or partition ("" unknown)'),
-        Column("status", "str", "", "finished, killed (ran past its request), failed (with its node), rejected or unfinished"),
-        Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
-        Column("runtime_s", "f64", "s", "seconds it held its nodes", null=True),
-        Column("energy_j", "f64", "J", "energy of its nodes while it held them", null=True),
-        Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
-        Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
-    ),
-    "placements": (
-        Column("job_id", "i64", "", "the job"),
-        Column("first_node", "i64", "", "lowest node number of a contiguous range it held"),
-        Column("count", "i64", "", "nodes in the range"),
-        Column("start_s", "f64", "s", "held from"),
-        Column("end_s", "f64", "s", "held until; null if still held when the run stopped", null=True),
-    ),
-    "events": (
-        Column("time_s", "f64", "s", "when (rows are sorted by it)"),
-        Column("event", "str", "", ", ".join(EVENTS)),
-        Column("job_id", "i64", "", "the job, if one is concerned", null=True),
-        Column("nodes", "i64", "", "nodes concerned", null=True),
-        Column("value", "f64", "", "new limit (W) or speed, where the event has one", null=True),
-    ),
-    "timeline": (
-        Column("time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"),
-        Column("power_w", "f64", "W", "power of all nodes"),
-        Column("busy_nodes", "i64", "", "nodes held by jobs"),
-        Column("idle_nodes", "i64", "", "nodes awake without a job"),
-        Column("asleep_nodes", "i64", "", "nodes asleep"),
-        Column("down_nodes", "i64", "", "nodes out of service"),
-        Column("queued_jobs", "i64", "", "jobs waiting for nodes"),
-        Column("running_jobs", "i64", "", "jobs that hold nodes"),
-        Column("limit_w", "f64", "W", "power limit in force (inf: none)"),
-        Column("rate", "f64", "", "speed of the first node class (1: full)"),
-        Column("backlog", "f64", "s", "remaining work of all jobs in the system; null when not tracked", null=True),
-        Column("target_w", "f64", "W", "power that the regulation signal asks for; null without a bid", null=True),
-    ),
-    "decisions": (
-        Column("time_s", "f64", "s", "when"),
-        Column("slot", "str", "", "which policy proposed: select, cap or stop"),
-        Column("job_id", "i64", "", "the job concerned, if any", null=True),
-        Column("nodes", "i64", "", "nodes concerned", null=True),
-        Column("cap_w", "f64", "W", "power cap per node, if one was set", null=True),
-        Column("why", "str", "", "the policy's reason: in-order, backfill, reservation, ..."),
-        Column("verdict", "str", "", "accepted, or the guard's reason to refuse"),
-    ),
-    "classes": (
-        Column("node_class", "str", "", "name of the node class"),
-        Column("nodes", "i64", "", "nodes in the class"),
-        Column("busy_energy_j", "f64", "J", "energy of its busy nodes"),
-        Column("idle_energy_j", "f64", "J", "energy of its idle nodes"),
-        Column("sleep_energy_j", "f64", "J", "energy of its sleeping nodes"),
-        Column("boot_energy_j", "f64", "J", "energy of its nodes while they woke up"),
-        Column("busy_node_s", "f64", "s", "node-seconds busy"),
-        Column("idle_node_s", "f64", "s", "node-seconds idle"),
-        Column("asleep_node_s", "f64", "s", "node-seconds asleep"),
-        Column("down_node_s", "f64", "s", "node-seconds out of service"),
-    ),
-}  # fmt: skip
-"""Every file of a journal: name of the Parquet file → its columns."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +83,11 @@ class Journal:
     def classes(self) -> pl.LazyFrame:
         """Energy and node-seconds per node class."""
         return self.frames["classes"]
+
+    @property
+    def hours(self) -> pl.LazyFrame:
+        """Energy, money and carbon hour by hour; empty where nothing has a price."""
+        return self.frames["hours"]
 
     def read(self, name: str, *columns: str) -> pl.DataFrame:
         """Load columns of a frame (all of them by default); damaged pages become one clear line."""
@@ -241,7 +162,14 @@ def _add_target(journal: Journal) -> Journal:
     return Journal(journal.folder, journal.manifest, frames)
 
 
-MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target}
+def _add_hours(journal: Journal) -> Journal:
+    """Bring a journal of version 2 to version 3, which has accounts."""
+    return Journal(
+        journal.folder, journal.manifest, journal.frames | {"hours": to_frame("hours", {}, SCHEMA["hours"]).lazy()}
+    )
+
+
+MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target, 2: _add_hours}
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
 
@@ -327,7 +255,7 @@ def _swap(temporary: Path, target: Path) -> None:
     except BaseException:
         old.rename(target)
         raise
-    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT}
+    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT, BASELINE}
     for extra in old.iterdir():
         if extra.name not in own:
             extra.rename(target / extra.name)

@@ -1,0 +1,130 @@
+"""What a journal holds: every table and column with its type, unit and meaning; the documentation prints this."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown."""
+
+    name: str
+    dtype: str
+    unit: str
+    meaning: str
+    null: bool = False
+
+
+STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
+EVENTS = (
+    "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
+    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject", "bid",
+)  # fmt: skip
+
+SCHEMA: dict[str, tuple[Column, ...]] = {
+    "jobs": (
+        Column("job_id", "i64", "", "number of the job in its trace"),
+        Column("submit_s", "f64", "s", "when the user handed it in"),
+        Column("eligible_s", "f64", "s", "when it entered the queue (later than submit_s when it follows another)", null=True),
+        Column("start_s", "f64", "s", "when it first got its nodes; null if never", null=True),
+        Column("end_s", "f64", "s", "when it left its nodes for good; null if it never did", null=True),
+        Column("nodes", "i64", "", "nodes it asked for"),
+        Column("request_s", "f64", "s", "run time limit given by its user", null=True),
+        Column("estimate_s", "f64", "s", "run time the policies were told", null=True),
+        Column("work_s", "f64", "s", "run time at full speed (rate 1); job amount in a service-rate system", null=True),
+        Column("user", "str", "", 'who submitted it ("" unknown)'),
+        Column("group", "str", "", 'group of the user ("" unknown)'),
+        Column("kind", "str", "", 'application or job type ("" unknown)'),
+        Column("partition", "str", "", 'queue or partition ("" unknown)'),
+        Column("status", "str", "", "finished, killed (ran past its request), failed (with its node), rejected or unfinished"),
+        Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
+        Column("runtime_s", "f64", "s", "seconds it held its nodes", null=True),
+        Column("energy_j", "f64", "J", "energy of its nodes while it held them", null=True),
+        Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
+        Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
+    ),
+    "placements": (
+        Column("job_id", "i64", "", "the job"),
+        Column("first_node", "i64", "", "lowest node number of a contiguous range it held"),
+        Column("count", "i64", "", "nodes in the range"),
+        Column("start_s", "f64", "s", "held from"),
+        Column("end_s", "f64", "s", "held until; null if still held when the run stopped", null=True),
+    ),
+    "events": (
+        Column("time_s", "f64", "s", "when (rows are sorted by it)"),
+        Column("event", "str", "", ", ".join(EVENTS)),
+        Column("job_id", "i64", "", "the job, if one is concerned", null=True),
+        Column("nodes", "i64", "", "nodes concerned", null=True),
+        Column("value", "f64", "", "new limit (W) or speed, where the event has one", null=True),
+    ),
+    "timeline": (
+        Column("time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"),
+        Column("power_w", "f64", "W", "power of all nodes"),
+        Column("busy_nodes", "i64", "", "nodes held by jobs"),
+        Column("idle_nodes", "i64", "", "nodes awake without a job"),
+        Column("asleep_nodes", "i64", "", "nodes asleep"),
+        Column("down_nodes", "i64", "", "nodes out of service"),
+        Column("queued_jobs", "i64", "", "jobs waiting for nodes"),
+        Column("running_jobs", "i64", "", "jobs that hold nodes"),
+        Column("limit_w", "f64", "W", "power limit in force (inf: none)"),
+        Column("rate", "f64", "", "speed of the first node class (1: full)"),
+        Column("backlog", "f64", "s", "remaining work of all jobs in the system; null when not tracked", null=True),
+        Column("target_w", "f64", "W", "power that the regulation signal asks for; null without a bid", null=True),
+    ),
+    "decisions": (
+        Column("time_s", "f64", "s", "when"),
+        Column("slot", "str", "", "which policy proposed: select, cap or stop"),
+        Column("job_id", "i64", "", "the job concerned, if any", null=True),
+        Column("nodes", "i64", "", "nodes concerned", null=True),
+        Column("cap_w", "f64", "W", "power cap per node, if one was set", null=True),
+        Column("why", "str", "", "the policy's reason: in-order, backfill, reservation, ..."),
+        Column("verdict", "str", "", "accepted, or the guard's reason to refuse"),
+    ),
+    "classes": (
+        Column("node_class", "str", "", "name of the node class"),
+        Column("nodes", "i64", "", "nodes in the class"),
+        Column("busy_energy_j", "f64", "J", "energy of its busy nodes"),
+        Column("idle_energy_j", "f64", "J", "energy of its idle nodes"),
+        Column("sleep_energy_j", "f64", "J", "energy of its sleeping nodes"),
+        Column("boot_energy_j", "f64", "J", "energy of its nodes while they woke up"),
+        Column("busy_node_s", "f64", "s", "node-seconds busy"),
+        Column("idle_node_s", "f64", "s", "node-seconds idle"),
+        Column("asleep_node_s", "f64", "s", "node-seconds asleep"),
+        Column("down_node_s", "f64", "s", "node-seconds out of service"),
+    ),
+    "hours": (
+        Column("start_s", "f64", "s", "when the row begins: at a whole hour, or where the run or the billed time begins or ends"),
+        Column("end_s", "f64", "s", "when it ends; a row shorter than an hour is a part of one"),
+        Column("clock", "str", "", 'start_s on the wall clock, with its zone ("" where the run has no calendar)'),
+        Column("billed", "i64", "", "1 if it counts in totals, 0 in a warm-up or after the billed hours"),
+        Column("energy_kwh", "f64", "kWh", "energy drawn"),
+        Column("mean_power_w", "f64", "W", "mean power"),
+        Column("bid_s", "f64", "s", "seconds in which a bid held"),
+        Column("offered_s", "f64", "s", "seconds in which it held a reserve"),
+        Column("mean_w", "f64", "W", "mean power of the bid (over bid_s if it changed)", null=True),
+        Column("reserve_w", "f64", "W", "its reserve (over bid_s if it changed)", null=True),
+        Column("mean_target_w", "f64", "W", "mean of the target", null=True),
+        Column("error", "f64", "", "mean tracking error, relative to the reserve", null=True),
+        Column("exceed_share", "f64", "", "share of the time with a reserve in which the error was above 0.3", null=True),
+        Column("score", "f64", "", "performance score; null where the reserve was held too shortly for one", null=True),
+        Column("correlation", "f64", "", "part of the score", null=True),
+        Column("delay", "f64", "", "part of the score", null=True),
+        Column("precision", "f64", "", "part of the score", null=True),
+        Column("mileage", "f64", "", "way that the signal went while there was a reserve, in reserves", null=True),
+        Column("energy_cost", "f64", "$", "charged for energy; null, as all money, where a price is not known", null=True),
+        Column("drawn_cost", "f64", "$", "what the energy drawn costs without demand response", null=True),
+        Column("bid_cost", "f64", "$", "what the mean power bid costs (where there was no bid: the energy drawn)", null=True),
+        Column("capacity_credit", "f64", "$", "paid to us for the reserve", null=True),
+        Column("performance_credit", "f64", "$", "paid to us for following", null=True),
+        Column("error_cost", "f64", "$", "penalty for the tracking error", null=True),
+        Column("cost", "f64", "$", "energy_cost - capacity_credit - performance_credit + error_cost", null=True),
+        Column("carbon_kg", "f64", "kg", "CO2 of the energy drawn; null where the intensity is not known", null=True),
+        Column("energy_price_per_kwh", "f64", "$/kWh", "price of energy (mean over time, as all prices)", null=True),
+        Column("capacity_price_per_kwh", "f64", "$/kWh", "price of a kW of reserve for an hour", null=True),
+        Column("performance_price_per_kwh", "f64", "$/kWh", "price of following with a kW of reserve for an hour", null=True),
+        Column("error_price_per_kwh", "f64", "$/kWh", "price of the error", null=True),
+        Column("mileage_ratio", "f64", "", "factor of the performance price", null=True),
+        Column("carbon_kg_per_kwh", "f64", "kg/kWh", "carbon intensity", null=True),
+    ),
+}  # fmt: skip
+"""Every file of a journal: name of the Parquet file → its columns."""
