@@ -167,7 +167,7 @@ def test_published_kinds_take_utilization_and_scale(tmp_path: Path) -> None:
         GOOD.replace('"W14"', '{workload = "W14", utilization = 0.25, scale = 2}') + '[[kind]]\nname = "fill"\nnodes = 1\n'
         'time = 73\npower = "339 W"\nstandby = true\n'
     )  # fmt: skip
-    kinds = build_kinds(read_scenario(tmp_path / "s.toml").spec, 36)
+    kinds = build_kinds(read_scenario(tmp_path / "s.toml"), 36)
     assert sum(k.arrival_per_s * k.nodes * k.work_s for k in kinds) == pytest.approx(9.0)
     assert [k.nodes for k in kinds] == [4, 6, 2, 1]
     assert [k.weight for k in kinds] == [1 / 3, 1 / 3, 1 / 3, 0.0]

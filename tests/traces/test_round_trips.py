@@ -38,7 +38,7 @@ def traces(draw: st.DrawFn) -> Trace:
     jobs = JobTable.build(
         job_id=draw(st.permutations(range(1, count + 1))), submit_s=sorted(column(times)), work_s=column(times),
         nodes=column(st.integers(1, 2**40)), request_s=column(maybe_times), recorded_wait_s=column(maybe_times),
-        priority=column(st.floats(-1e9, 1e9)), draw_w=column(maybe_times), floor_w=column(maybe_times),
+        priority=column(st.floats(-1e9, 1e9)), draw_w=column(maybe_times), floor_w=column(maybe_times), peak_w=column(maybe_times),
         stretch=column(maybe_times), think_s=column(st.floats(0, 1e6)),
         after=[draw(st.integers(-1, row - 1)) for row in range(count)],
         epoch_unix_s=draw(st.one_of(st.just(float("nan")), st.floats(1, 1e10))), **coded, **listed,
@@ -95,7 +95,13 @@ def test_swf_is_exact_in_what_it_can_hold(trace: Trace) -> None:
     assert np.array_equal(back.jobs.epoch_unix_s, trace.jobs.epoch_unix_s, equal_nan=True)
     assert back.suggested_nodes == trace.suggested_nodes
     reasons = " ".join(note.reason for note in lost)
-    for name, default in (("priority", 0.0), ("draw_w", np.nan), ("floor_w", np.nan), ("stretch", np.nan)):
+    for name, default in (
+        ("priority", 0.0),
+        ("draw_w", np.nan),
+        ("floor_w", np.nan),
+        ("stretch", np.nan),
+        ("peak_w", np.nan),
+    ):
         column = getattr(trace.jobs, name)
         assert (name in reasons) == bool(np.any((column != default) & ~np.isnan(column)))
 

@@ -31,7 +31,8 @@ class JobTable:
     * ``request_s``: the user's limit; ``recorded_wait_s``: what the log says it waited, for comparison only.
     * ``after``: row of the job that must end first, ``think_s`` seconds before this one may enter the queue.
     * ``draw_w``: power per node when uncapped; ``floor_w``: power per node at its lowest cap; ``stretch``: run time at
-      ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value.
+      ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest power per node
+      that was measured while it ran, for those who look at logs; nothing is simulated with it.
     * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
     """
 
@@ -51,6 +52,7 @@ class JobTable:
     floor_w: Floats
     stretch: Floats
     recorded_wait_s: Floats
+    peak_w: Floats
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -150,12 +152,13 @@ ARRAY_COLUMNS: dict[str, tuple[type, float]] = {
     "kind": (np.int64, UNKNOWN), "partition": (np.int64, UNKNOWN), "priority": (np.float64, 0.0),
     "after": (np.int64, UNKNOWN), "think_s": (np.float64, 0.0), "draw_w": (np.float64, np.nan),
     "floor_w": (np.float64, np.nan), "stretch": (np.float64, np.nan), "recorded_wait_s": (np.float64, np.nan),
+    "peak_w": (np.float64, np.nan),
 }  # fmt: skip
 """Array columns of a job table: name → (dtype, value when missing)."""
 
 _BOUNDS = {
     **dict.fromkeys(("submit_s", "work_s", "request_s", "think_s"), (MOST_S, "s")),
-    **dict.fromkeys(("draw_w", "floor_w"), (MOST_W, "W a node")),
+    **dict.fromkeys(("draw_w", "floor_w", "peak_w"), (MOST_W, "W a node")),
 }
 
 assert [f.name for f in fields(JobTable)][: len(ARRAY_COLUMNS)] == list(ARRAY_COLUMNS)

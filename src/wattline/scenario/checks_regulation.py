@@ -24,7 +24,7 @@ def check_regulation(spec: Spec) -> Iterator[Problem]:
     """Yield every problem of the kinds, the market and the bid."""
     for i, kind in enumerate(spec.kind):
         yield from _kind(("kind", i), kind)
-        yield from _fits(("kind", i), kind.name, kind.nodes, kind.power, spec.cluster)
+        yield from fits(("kind", i), kind.name, kind.nodes, kind.power, spec.cluster)
     yield from _published(spec)
     yield from _names(spec.kind)
     yield from _weights(spec)
@@ -45,7 +45,8 @@ def _kind(here: Path, kind: KindSpec) -> Iterator[Problem]:
         yield (*here, "limit"), "nothing is promised to a standby kind"
 
 
-def _fits(here: Path, name: str, nodes: int, draw_w: float, cluster: ClusterSpec) -> Iterator[Problem]:
+def fits(here: Path, name: str, nodes: int, draw_w: float, cluster: ClusterSpec) -> Iterator[Problem]:
+    """Yield why a kind of this size and power has no place on the machine."""
     single = len(here) == 1
     count = cluster.nodes if not cluster.class_ else max(c.count for c in cluster.class_)
     most_w = cluster.max if not cluster.class_ else max(c.max for c in cluster.class_)
@@ -62,11 +63,19 @@ def _published(spec: Spec) -> Iterator[Problem]:
     from wattline.systems.npb import WORKLOADS
 
     name = spec.kinds.workload
+    if (name is None) == (spec.kinds.file is None):
+        yield ("kinds",), "needs exactly one of 'workload' and 'file'"
+        return
+    if name is None:
+        for key in ("utilization", "scale", "weights"):
+            if key in spec.kinds.model_fields_set:
+                yield ("kinds", key), "goes with a published workload, not with a file of kinds"
+        return
     if name not in WORKLOADS:
         yield ("kinds", "workload"), f"unknown workload {name!r}{did_you_mean(name, WORKLOADS)}"
         return
     for kind in _workload(spec):
-        yield from _fits(("kinds",), kind.name, kind.nodes, kind.draw_w, spec.cluster)
+        yield from fits(("kinds",), kind.name, kind.nodes, kind.draw_w, spec.cluster)
     weights = spec.kinds.weights
     for given in weights or ():
         if given not in WORKLOADS[name].applications:
@@ -78,7 +87,7 @@ def _workload(spec: Spec) -> tuple[Kind, ...]:
     from wattline.systems.npb import kinds_of
 
     assert spec.kinds is not None  # noqa: S101 - the caller knows
-    return kinds_of(spec.kinds.workload, scale=spec.kinds.scale)
+    return kinds_of(str(spec.kinds.workload), scale=spec.kinds.scale)
 
 
 def _names(kinds: list[KindSpec]) -> Iterator[Problem]:
@@ -93,7 +102,7 @@ def _weights(spec: Spec) -> Iterator[Problem]:
     """Weights are given to all kinds that are not standby, or to none, and sum to 1."""
     given: dict[str, float | None] = {kind.name: kind.weight for kind in spec.kind if not kind.standby}
     first: Path = ("kind", next((i for i, k in enumerate(spec.kind) if k.weight is not None), 0), "weight")
-    if spec.kinds is not None:
+    if spec.kinds is not None and spec.kinds.workload is not None:
         named: Mapping[str, float] = spec.kinds.weights or {}
         given |= {kind.name: named.get(kind.name) for kind in _workload(spec)}
         first = ("kinds", "weights") if named else first

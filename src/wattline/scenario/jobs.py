@@ -124,7 +124,7 @@ def _draw_kinds(document: Document, seed: int, nodes: int | None) -> Trace:
             ("cluster",), "key 'nodes' is missing: generator = \"kinds\" needs the machine's size"
         )
     try:
-        setting = Setting(build_kinds(spec, nodes), nodes, spec.cluster.idle, spec.cluster.max)
+        setting = Setting(build_kinds(document, nodes), nodes, spec.cluster.idle, spec.cluster.max)
         jobs = draw_jobs(setting, spec.trace.duration or DURATION_S, seed)
     except InputError as problem:
         raise document.source.error(("trace",), str(problem)) from None
@@ -142,7 +142,7 @@ def _with_kinds(document: Document, trace: Trace) -> Trace:
     from wattline.scenario.regulation import build_kinds
     from wattline.sim.setup_regulation import kind_codes
 
-    kinds = build_kinds(spec, trace.suggested_nodes)
+    kinds = build_kinds(document, trace.suggested_nodes)
     jobs = trace.jobs
     try:
         code = kind_codes(jobs, kinds)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError, did_you_mean
-from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec
+from wattline.scenario.checks_regulation import WEIGHT_SLACK, fits
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec, WorkloadSpec
 
 if TYPE_CHECKING:
     from wattline.bid.setting import Setting, SignalLaw
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Signal
     from wattline.scenario.read import Document
-    from wattline.scenario.spec import Spec
     from wattline.traces.notes import Note
 
 HOUR_S = 3600.0
@@ -56,27 +56,48 @@ class Market:
         }  # fmt: skip
 
 
-def build_kinds(spec: Spec, nodes: int | None) -> tuple[Kind, ...]:
-    """Return the kinds of job: the published ones first, then those of the file."""
+def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:
+    """Return the kinds of job: the published ones or those of a file first, then those of the scenario itself."""
+    spec = document.spec
     found: list[Kind] = []
-    weighted = any(kind.weight is not None for kind in spec.kind)
     if spec.kinds is not None:
-        from wattline.systems.npb import NODES, kinds_of
-
-        published = spec.kinds
-        weights = published.weights or {}
-        weighted = weighted or bool(weights)
-        found = [
-            replace(kind, weight=weights.get(kind.name, 0.0))
-            for kind in kinds_of(
-                published.workload, nodes=nodes or NODES, scale=published.scale, utilization=published.utilization
-            )
-        ]
+        found = _kinds_of_file(document, spec.kinds) if spec.kinds.workload is None else _published(spec.kinds, nodes)
+        given = {key: value for key in ("limit", "share") if (value := getattr(spec.kinds, key)) is not None}
+        found = [kind if kind.standby else replace(kind, **given) for kind in found]
+    weighted = any(kind.weight is not None for kind in spec.kind) or any(kind.weight for kind in found)
     found += [_kind(kind) for kind in spec.kind]
+    total = sum(kind.weight for kind in found if not kind.standby)
+    if (
+        weighted and abs(total - 1.0) > WEIGHT_SLACK
+    ):  # the scenario's own are checked with it; with a file's they are not
+        raise document.source.error(
+            ("kinds",), f"the weights of all kinds that are not standby must sum to 1, they sum to {total:.9g}"
+        )
     if not weighted:
         count = sum(not kind.standby for kind in found)
         found = [replace(kind, weight=0.0 if kind.standby else 1.0 / count) for kind in found]
     return tuple(found)
+
+
+def _published(spec: WorkloadSpec, nodes: int | None) -> list[Kind]:
+    from wattline.systems.npb import NODES, kinds_of
+
+    kinds = kinds_of(str(spec.workload), nodes=nodes or NODES, scale=spec.scale, utilization=spec.utilization)
+    return [replace(kind, weight=(spec.weights or {}).get(kind.name, 0.0)) for kind in kinds]
+
+
+def _kinds_of_file(document: Document, spec: WorkloadSpec) -> list[Kind]:
+    """Read kinds; those that the machine has no room or no power for are refused."""
+    from wattline.traces.kinds_table import read_kinds
+
+    path = document.base / str(spec.file)
+    if not path.exists():
+        raise document.source.error(("kinds", "file"), f"no such file: {path}")
+    kinds = read_kinds(path)
+    for kind in kinds:
+        for _, problem in fits(("kinds",), kind.name, kind.nodes, kind.draw_w, document.spec.cluster):
+            raise document.source.error(("kinds", "file"), f"{spec.file}: {problem}")
+    return list(kinds)
 
 
 def _kind(spec: KindSpec) -> Kind:
@@ -224,7 +245,7 @@ def build_setting(document: Document) -> Setting:
                 ("policy", mechanism.slot),
                 f"{mechanism.name!r} does not follow a power target, so no bid can be kept with it",
             )
-    kinds = build_kinds(spec, cluster_nodes(document))
+    kinds = build_kinds(document, cluster_nodes(document))
     if not kinds:
         raise document.source.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
     node = spec.cluster.class_[0] if spec.cluster.class_ else spec.cluster

@@ -266,7 +266,7 @@ class Spec(Section):
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
     output: OutputSpec = Field(default_factory=OutputSpec, description="what is written")
-    kinds: Workload = Field(None, description="published kinds of job")
+    kinds: Workload = Field(None, description="published kinds of job, or a file of them")
     kind: list[KindSpec] = Field(default_factory=list, description="kinds of job")
     regulation: RegulationSpec | None = Field(None, description="the regulation market")
     bid: BidSpec = Field(default_factory=BidSpec, description="how a bid is chosen")

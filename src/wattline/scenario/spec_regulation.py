@@ -39,9 +39,21 @@ class KindSpec(Section):
 
 
 class WorkloadSpec(Section):
-    """Kinds of job as published, instead of `[[kind]]`; `kinds = "W4"` is short for `kinds = {workload = "W4"}`."""
+    """Kinds of job as published or from a file, instead of `[[kind]]`.
 
-    workload: str = Field(description="W1 to W14 of the AQA study")
+    `kinds = "W4"` is short for `kinds = {workload = "W4"}`, and `kinds = "log.kinds.csv"` for `kinds = {file = "log.kinds.csv"}`.
+    """
+
+    workload: str | None = Field(None, description="W1 to W14 of the AQA study")
+    file: str | None = Field(
+        None, description="CSV file of kinds, relative to the scenario file; `wattline trace kinds` finds them in a log"
+    )
+    limit: float | None = Field(
+        None, gt=0, description="QoS limit of all kinds (default: what is published or in the file)"
+    )
+    share: float | None = Field(
+        None, gt=0, le=1, description="share of the jobs of every kind that may reach it (default: likewise)"
+    )
     utilization: float | None = Field(
         None, gt=0, description="share of busy nodes they ask for (default: as published)"
     )
@@ -52,11 +64,13 @@ class WorkloadSpec(Section):
 
 
 def _workload(value: Any) -> Any:
-    return {"workload": value} if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return {"file" if value.endswith((".csv", ".csv.gz")) else "workload": value}
 
 
 Workload = Annotated[
-    WorkloadSpec | None, BeforeValidator(_workload), Words('name, like `"W4"`, or a table (see below)')
+    WorkloadSpec | None, BeforeValidator(_workload), Words('name, like `"W4"`, CSV file, or a table (see below)')
 ]
 
 

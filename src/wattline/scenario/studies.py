@@ -177,7 +177,7 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
             )
         classes = [_located(document, ("cluster",), _node_class, spec, "node", count)]
     if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
-        lowest_w = min(kind.floor_w for kind in build_kinds(document.spec, None))
+        lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
         classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
     cluster: Cluster = _located(document, ("cluster", "class"), Cluster, tuple(classes), spec.name)
     return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
@@ -267,7 +267,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     return Options(
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress,
         tick_s=run.tick if regulation is None else regulation.control,
-        kinds=build_kinds(document.spec, cluster_nodes(document)), signal=None if market is None else market.signal,
+        kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
         bids=bids, start_s=start_s if drawn else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
         until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUFFIXES = (".swf", ".swf.gz", ".parquet", ".csv", ".csv.gz")
-_SWF_CANNOT_HOLD = ("priority", "draw_w", "floor_w", "stretch")
+_SWF_CANNOT_HOLD = ("priority", "draw_w", "floor_w", "stretch", "peak_w")
 
 
 def write_trace(trace: Trace, path: Path | str) -> tuple[Note, ...]:
@@ -55,7 +55,7 @@ def write_swf(trace: Trace, path: Path | str) -> tuple[Note, ...]:
         np.where(linked, jobs.job_id[jobs.after], -1), np.where(linked, jobs.think_s, -1.0),
     ]  # fmt: skip
     header = _swf_header(trace, [*users, *groups, *kinds, *partitions])
-    _write(path, header.encode() + _rows(columns))
+    write_whole(path, header.encode() + _rows(columns))
     return lost
 
 
@@ -67,7 +67,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     frame = _frame(trace.jobs)
     if Path(path).name.endswith((".csv", ".csv.gz")):
         frame.write_csv(buffer)
-        _write(path, buffer.getvalue())
+        write_whole(path, buffer.getvalue())
         if math.isnan(trace.jobs.epoch_unix_s):
             return ()
         return (Note("dropped", "CSV has no place for the trace's epoch and header", len(trace.jobs), str(path)),)
@@ -77,7 +77,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
         "notes": [asdict(note) for note in trace.notes],
     }  # fmt: skip
     frame.write_parquet(buffer, compression="zstd", metadata={METADATA_KEY: json.dumps(about)})
-    _write(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue())
     return ()
 
 
@@ -158,7 +158,7 @@ def _rows(columns: list[Ints | Floats]) -> bytes:
     return text.encode()
 
 
-def _write(path: Path | str, content: bytes) -> None:
+def write_whole(path: Path | str, content: bytes) -> None:
     """Write a file whole or not at all."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.writing-{os.getpid()}")
