@@ -33,6 +33,13 @@ def log_event(s: State, kind: int, job: int, count: int, value: float) -> None:
     s.ev_n[0] = n + 1
 
 
+@kernel
+def log_bid(s: State) -> None:
+    """Add the bid in force to the event log: two rows."""
+    log_event(s, codes.EV_BID, -1, 0, s.mean_w[0])
+    log_event(s, codes.EV_RESERVE, -1, 0, s.reserve_w[0])
+
+
 # ------------------------------------------------------------------ entering the queue
 
 

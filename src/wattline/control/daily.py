@@ -41,12 +41,20 @@ def step_regulation(s: State) -> int:
         s.reserve_w[0] = s.bid_reserve_w[s.bid_at[0]]
         s.bid_at[0] += 1
         mask = codes.ENVELOPE
-        commit.log_event(s, codes.EV_BID, -1, 0, s.mean_w[0])
+        commit.log_bid(s)
+    if s.next_bid_s[0] <= t:
+        s.mean_w[0] = s.next_mean_w[0]
+        s.reserve_w[0] = s.next_reserve_w[0]
+        s.next_bid_s[0] = np.inf
+        mask = codes.ENVELOPE
+        commit.log_bid(s)
     while s.signal_at[0] < s.signal.shape[0] and s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0] <= t:
         s.signal_at[0] += 1
         mask = codes.ENVELOPE
     if mask != 0:
         s.target_w[0] = s.mean_w[0] + s.reserve_w[0] * s.signal[max(0, s.signal_at[0] - 1)]
+    if s.bidding_s[0] <= t:
+        mask |= codes.BIDDING  # who makes it sets when the next one is due
     return mask
 
 
@@ -60,7 +68,7 @@ def step_envelope(s: State) -> int:
         s.env_at[0] += 1
         mask |= codes.ENVELOPE
         commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
-    if s.bid_s.shape[0] > 0:
+    if s.signal.shape[0] > 0:
         mask |= step_regulation(s)
     for slot in range(s.wake_at_s.shape[0]):
         if s.wake_at_s[slot] <= t:
@@ -89,6 +97,9 @@ def set_schedule(s: State) -> None:
         t = min(t, s.change_s[s.change_at[0]])
     if s.bid_at[0] < s.bid_s.shape[0]:
         t = min(t, s.bid_s[s.bid_at[0]])
+    t = min(t, s.next_bid_s[0])
+    if s.bidding_s[0] > s.now[0]:
+        t = min(t, s.bidding_s[0])
     if s.signal_at[0] < s.signal.shape[0]:
         t = min(t, s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0])
     s.schedule_s[0] = t

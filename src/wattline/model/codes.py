@@ -25,19 +25,21 @@ TICK = 32
 EVENT_BITS = {"end": END, "node": NODE, "envelope": ENVELOPE, "arrival": ARRIVAL, "timer": TIMER, "tick": TICK}
 EVERYTHING = END | NODE | ENVELOPE | ARRIVAL | TIMER | TICK
 AWAKE = 64  # a job whose nodes woke began to work: logged, but wakes no policy
+BIDDING = 128  # a bid is to be made: wakes the bid policy alone
 ANY_CHANGE = END | NODE | ENVELOPE | ARRIVAL
 
-# -- policy slots, in the order in which a pass calls them
-ORDER, SELECT, PLACE, CAP, LEARN = range(5)
-SLOT_NAMES = ("order", "select", "place", "cap", "learn")
+# -- policy slots, in the order in which a pass calls them; bids are made outside the loop
+ORDER, SELECT, PLACE, CAP, LEARN, BID = range(6)
+SLOT_NAMES = ("order", "select", "place", "cap", "learn", "bid")
+LOOP_SLOTS = 5  # slots that the compiled loop calls
 
 # -- why a policy proposes a start or a stop
 IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN, SHARE, FILL, URGENT = range(8)
 WHY_NAMES = ("in-order", "backfill", "reservation", "reselected", "chosen", "share", "fill", "urgent")
 
 # -- kinds of action, and the guard's verdicts
-ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME = range(5)
-ACTION_NAMES = ("start", "stop", "cap", "level", "resume")
+ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME, ACT_BID = range(6)
+ACTION_NAMES = ("start", "stop", "cap", "level", "resume", "bid")
 OK = 0
 NOT_WAITING = 1
 NOT_RUNNING = 2
@@ -51,10 +53,11 @@ UNKNOWN_JOB = 9
 NO_SOLO = 10
 NOT_PAUSED = 11
 BAD_CAP = 12
+BAD_BID = 13
 VERDICT_NAMES = (
     "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
     "nodes not free", "clipped to the cap range", "no such level", "no such job",
-    "no caps for single jobs declared", "not paused", "not a cap",
+    "no caps for single jobs declared", "not paused", "not a cap", "not a bid that the machine can keep",
 )  # fmt: skip
 
 # -- events that the job table alone does not show
@@ -73,15 +76,18 @@ VERDICT_NAMES = (
     EV_WAKE,
     EV_DRAIN,
     EV_BID,
-) = range(14)
+    EV_RESERVE,
+) = range(15)
 EVENT_NAMES = (
     "preempt", "resume", "kill", "fail", "requeue", "node-down", "node-up", "limit", "level", "cap", "sleep", "wake", "drain",
-    "bid",
+    "bid", "reserve",
 )  # fmt: skip
 
 # -- why a compiled run came back
-DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY = range(7)
-STOP_NAMES = ("done", "until", "budget", "stuck", "log full", "timer in the past", "key that is not a number")
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE = range(8)
+STOP_NAMES = (
+    "done", "until", "budget", "stuck", "log full", "timer in the past", "key that is not a number", "bid due",
+)  # fmt: skip
 
 # -- columns of the timeline log
 (TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG, TL_TARGET) = (

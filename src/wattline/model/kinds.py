@@ -16,7 +16,7 @@ class Kind:
     """One kind of job (an application on a number of nodes).
 
     QoS degradation of a job is Q = (end - submit - work) / work, where ``work_s`` is its run time uncapped. The promise:
-    at most ``share`` of the jobs reach Q ≥ ``limit``. Without a cap a node draws ``draw_w``; at ``floor_w`` the run time
+    at most ``share`` of the jobs reach Q ≥ ``limit``, or (``average``) the mean of Q does not exceed it. Without a cap a node draws ``draw_w``; at ``floor_w`` the run time
     is ``stretch`` times as long, and it grows linearly in between. ``weight`` counts where nodes are shared by weights.
     A ``standby`` kind was promised nothing: its jobs run only to fill a power target.
     """
@@ -32,6 +32,7 @@ class Kind:
     weight: float = 0.0
     standby: bool = False
     arrival_per_s: float = 0.0
+    average: bool = False
 
     def __post_init__(self) -> None:
         what = f"kind {self.name!r}"

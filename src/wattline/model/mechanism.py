@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import PolicyError, did_you_mean
-from wattline.model.codes import ANY_CHANGE, EVENT_BITS, SLOT_NAMES
+from wattline.model.codes import ANY_CHANGE, BIDDING, EVENT_BITS, SLOT_NAMES
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,8 @@ def policy(
 
     ``wake`` lists what wakes it, out of: end, node, envelope, arrival, timer, tick. ``params`` gives the names and
     defaults of its parameters (or a ``Param``, which may have a range), ``memory`` the number of floats it keeps.
-    ``compiled=True`` translates it with numba.
+    ``compiled=True`` translates it with numba. A ``bid`` policy is woken at bidding times whatever ``wake`` says: it
+    writes ``s.want_mean_w[0]`` and ``s.want_reserve_w[0]`` and returns 1, or 0 to stay out of the market.
     """
     if slot not in SLOT_NAMES:
         raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(slot, SLOT_NAMES)}")
@@ -151,6 +152,9 @@ def policy(
         if word not in EVENT_BITS:
             raise PolicyError(f"unknown event {word!r} in wake{did_you_mean(word, EVENT_BITS)}")
         bits |= EVENT_BITS[word]
+
+    if slot == "bid":
+        bits = BIDDING  # nothing else wakes it
 
     def wrap(function: Callable[..., int]) -> Mechanism:
         doc = (function.__doc__ or "").strip().splitlines()

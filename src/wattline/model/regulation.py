@@ -61,3 +61,23 @@ class Bid:
     def target_w(self, y: npt.ArrayLike) -> Floats:
         """Return the power that a signal value asks for."""
         return self.mean_w + np.asarray(y, dtype=np.float64) * self.reserve_w
+
+
+@dataclass(frozen=True)
+class Bidding:
+    """When a bid policy is asked: for every period from ``first_s`` on, ``lead_s`` before it begins, until ``until_s``."""
+
+    first_s: float
+    every_s: float = 3600.0
+    lead_s: float = 0.0
+    until_s: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.every_s) and self.every_s > 0):
+            raise InputError(f"bidding: a bid must hold for a positive time, got {self.every_s:g} s")
+        if not 0 <= self.lead_s <= self.every_s:
+            raise InputError(
+                f"bidding: a bid is made 0 to {self.every_s:g} s (the time one holds) ahead, got {self.lead_s:g} s"
+            )
+        if not self.first_s < self.until_s:
+            raise InputError(f"bidding: it ends at {self.until_s:g} s, not after its beginning at {self.first_s:g} s")

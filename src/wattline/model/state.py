@@ -167,6 +167,10 @@ class State(Record):
     k_share: Annotated[_F, Field("Y", "", "share of its jobs that may reach the limit", fixed=True)]
     k_weight: Annotated[_F, Field("Y", "", "weight of its queue where nodes are shared by weights", fixed=True)]
     k_standby: Annotated[_I, Field("Y", "", "1: runs only to fill a power target", fixed=True)]
+    k_average: Annotated[
+        _I, Field("Y", "", "1: the limit holds for the mean over its jobs, not for a share of them", fixed=True)
+    ]
+    k_rate: Annotated[_F, Field("Y", "1/s", "rate at which its jobs arrive, if known (0: not)", fixed=True)]
 
     # -- queue: slots in order, -1 where a job has left
     queue: Annotated[_I, Field("Q", "", "jobs in order; -1 is an empty slot")]
@@ -280,6 +284,16 @@ class State(Record):
     bid_mean_w: Annotated[_F, Field("M", "W", "their mean powers (NaN: no bid)", fixed=True)]
     bid_reserve_w: Annotated[_F, Field("M", "W", "their reserves", fixed=True)]
     bid_at: Annotated[_I, Field("1", "", "next bid")]
+    bidding_s: Annotated[_F, Field("1", "s", "when the bid policy is asked next (inf: never)")]
+    bidding_k: Annotated[_I, Field("1", "", "number of that bid")]
+    bidding_until_s: Annotated[_F, Field("1", "s", "no bid holds from this time on", fixed=True)]
+    bid_first_s: Annotated[_F, Field("1", "s", "when the first of them begins to hold", fixed=True)]
+    bid_every_s: Annotated[_F, Field("1", "s", "how long a bid of the bid policy holds", fixed=True)]
+    bid_lead_s: Annotated[_F, Field("1", "s", "how long before its hour a bid is made", fixed=True)]
+    bid_open: Annotated[_I, Field("1", "", "1 while the loop waits for a bid; the pass of the instant follows it")]
+    next_bid_s: Annotated[_F, Field("1", "s", "when the bid made last gets into force (inf: it has)")]
+    next_mean_w: Annotated[_F, Field("1", "W", "its mean power (NaN: no bid)")]
+    next_reserve_w: Annotated[_F, Field("1", "W", "its reserve")]
     change_s: Annotated[_F, Field("K", "s", "times of node changes", fixed=True)]
     change_kind: Annotated[_I, Field("K", "", "drain, down or up", fixed=True)]
     change_a: Annotated[_I, Field("K", "", "first node", fixed=True)]
@@ -307,6 +321,9 @@ class State(Record):
     place_b: Annotated[_I, Field("N", "", "one past their last nodes")]
     want_cap_w: Annotated[_F, Field("C", "W", "wanted cap per node of a rate class (inf: none)")]
     uncap: Annotated[_I, Field("1", "", "1: select asks that the cap policy set no cap in this pass")]
+    k_uncap: Annotated[_I, Field("Y", "", "1: select asks that the cap policy set no cap on jobs of the kind")]
+    want_mean_w: Annotated[_F, Field("1", "W", "mean power that the bid policy wants to promise")]
+    want_reserve_w: Annotated[_F, Field("1", "W", "reserve that it wants to promise")]
     want_level: Annotated[_I, Field("P", "", "wanted speed level of a node class")]
     recap_job: Annotated[_I, Field("R", "", "running jobs to be capped alone")]
     recap_w: Annotated[_F, Field("R", "W", "their wanted caps per node")]
@@ -385,7 +402,8 @@ POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.f
 PROPOSALS = frozenset({
     "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
     "resume_job", "n_resume",
-    "place_a", "place_b", "want_cap_w", "uncap", "want_level", "recap_job", "recap_w", "n_recap",
+    "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "n_recap", "want_mean_w",
+    "want_reserve_w",
 })  # fmt: skip
 """Fields that a policy may write."""
 
@@ -394,6 +412,7 @@ def allocate(sizes: Sizes) -> State:
     """Return a state of the given sizes, all zero but for the fields whose *nothing* is another value."""
     nothing = {
         "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "target_w": np.nan, "mean_w": np.nan, "want_cap_w": np.inf,
+        "bidding_s": np.inf, "bidding_until_s": np.inf, "next_bid_s": np.inf, "next_mean_w": np.nan, "want_mean_w": np.nan,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
         "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,

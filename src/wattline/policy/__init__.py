@@ -1,13 +1,14 @@
-"""Choices now: one mechanism a file, in five families; a user's policy enters by the same door.
+"""Choices now: one mechanism a file, in six families; a user's policy enters by the same door.
 
 ================  =====================================================================
 slot              mechanisms
 ================  =====================================================================
 order             fcfs, lcfs, shortest, longest, priority, wfp
 select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
-                  gps, tracking-only, energyqare, slackline
+                  gps, tracking-only, energyqare, slackline, qoscap
 place             lowest
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target
+bid               given, fixed-heuristic, adaptive
 ================  =====================================================================
 
 ``wattline policies`` prints the table with parameters, from the code. Learners (estimates) live in ``wattline.learn``.
@@ -25,19 +26,31 @@ __all__ = ["Memory", "Param", "builtin", "policy"]
 
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
+    from wattline.policy.bid import adaptive, fixed_heuristic, given
     from wattline.policy.cap import count_hysteresis, match_target, none, randomized, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
-    from wattline.policy.select import backfill_by_end, conservative, easy, gps, in_order, reselect, slackline, track
+    from wattline.policy.select import (
+        backfill_by_end,
+        conservative,
+        easy,
+        gps,
+        in_order,
+        qoscap,
+        reselect,
+        slackline,
+        track,
+    )
 
     return [
         keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
         in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
         reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
-        slackline.slackline,
+        slackline.slackline, qoscap.qoscap,
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
         match_target.match_target,
+        given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive,
     ]  # fmt: skip
 
 

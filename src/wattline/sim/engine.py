@@ -44,7 +44,7 @@ FRUITLESS_TICKS = 100_000
 def next_timer_s(s: State) -> float:
     """Return the earliest timer that a policy has set."""
     t = np.inf
-    for slot in range(len(codes.SLOT_NAMES)):
+    for slot in range(codes.LOOP_SLOTS):
         if s.wake_at_s[slot] < t:
             t = s.wake_at_s[slot]
     return t
@@ -238,8 +238,12 @@ def run(
 ) -> int:  # fmt: skip
     """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
     budget = max_events
+    passing = (
+        max_events == PASS_ONLY or s.bid_open[0] == 1
+    )  # the bid asked for was made: the pass of its instant follows
+    s.bid_open[0] = 0
     while True:
-        if max_events != PASS_ONLY:
+        if not passing:
             if budget == 0:
                 return codes.BUDGET
             budget -= 1
@@ -253,9 +257,13 @@ def run(
             if mask == TIMER_PASSED:
                 return codes.BAD_TIMER
             s.counter[N_EVENTS] += 1
-            s.happened[0] |= mask
+            s.happened[0] |= mask & ~codes.BIDDING
+            if mask & codes.BIDDING:
+                s.bid_open[0] = 1
+                return codes.BID_DUE
             if max_events == ADVANCE_ONLY:
                 return codes.BUDGET
+        passing = False
         if s.happened[0] != 0:
             mask = s.happened[0]
             started = s.counter[N_STARTS]

@@ -25,10 +25,10 @@ _SUBMIT, _START, _END, _REJECT = range(len(codes.EVENT_NAMES), len(_EVENT_NAMES)
 _BEFORE_ARRIVALS = np.isin(
     np.arange(len(codes.EVENT_NAMES)),
     [codes.EV_KILL, codes.EV_FAIL, codes.EV_REQUEUE, codes.EV_DOWN, codes.EV_UP, codes.EV_DRAIN, codes.EV_LIMIT, codes.EV_SLEEP,
-     codes.EV_BID],
+     codes.EV_BID, codes.EV_RESERVE],
 )  # fmt: skip
-_SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2])
-_SLOTS = ("select", "cap", "stop")
+_SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2, 3])
+_SLOTS = ("select", "cap", "stop", "bid")
 
 
 def frames(result: Result) -> dict[str, Columns]:

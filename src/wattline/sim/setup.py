@@ -14,7 +14,7 @@ from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
-from wattline.model.regulation import Bid, Signal
+from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import (
     OPT_BACKLOG,
     OPT_DECISIONS,
@@ -50,6 +50,8 @@ class Options:
     signal: Signal | None = None
     bids: Sequence[tuple[float, Bid | None]] = ()
     """Bids as (from time, bid) steps; with the signal they make the power target."""
+    bidding: Bidding | None = None
+    """When the bid policy is asked for further ones."""
     start_s: float | None = None
     """When the run begins, if before the first job."""
     stop_cost_s: float = 0.0
@@ -86,7 +88,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
             check_weights(m.name, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
             raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
-        if m.target and not (options.bids and options.signal is not None):
+        if m.target and not ((options.bids or options.bidding) and options.signal is not None):
             raise InputError(f"{m.slot} policy {m.name!r} follows a power target: give a regulation signal and a bid")
         if m.target and not np.isfinite(options.tick_s):
             raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
@@ -101,8 +103,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), G=0 if options.signal is None else options.signal.values.size, M=len(options.bids),
-        D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + len(options.bids),
+        Y=max(1, len(options.kinds)), G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
+        D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
     )  # fmt: skip
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
@@ -111,7 +113,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_events(s, jobs, cluster, options)
     s.kind[:] = kind
     fill_kinds(s, options.kinds)
-    fill_regulation(s, options.signal, options.bids)
+    fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
     _fill_log_room(s)
@@ -128,6 +130,13 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     for bit, on in switches.items():
         s.option[bit] = int(on)
     return Prepared(s, tuple(notes))
+
+
+def _with_end(options: Options) -> Sequence[tuple[float, Bid | None]]:
+    """Return the bids, with the end of those that a policy makes."""
+    if options.bidding is None or not np.isfinite(options.bidding.until_s):
+        return options.bids
+    return [*options.bids, (options.bidding.until_s, None)]
 
 
 def _pools(jobs: JobTable, cluster: Cluster) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -277,7 +286,7 @@ def _fill_log_room(s: State) -> None:
     """Note how full each log may be before an instant that fills it the most could overflow it."""
     rows, running = s.a_time_s.size, s.running.size
     s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
-    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + s.bid_s.size + 16)
+    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.errors import InputError, did_you_mean
 from wattline.model.jobs import Ints, JobTable
 from wattline.model.kinds import Kind
-from wattline.model.regulation import Bid, Signal
+from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import State
 
 
@@ -56,12 +56,14 @@ def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:
     for k, kind in enumerate(kinds):
         s.k_nodes[k], s.k_work_s[k], s.k_draw_w[k], s.k_floor_w[k] = kind.nodes, kind.work_s, kind.draw_w, kind.floor_w
         s.k_limit[k], s.k_share[k], s.k_weight[k] = kind.limit, kind.share, kind.weight
-        s.k_standby[k] = int(kind.standby)
+        s.k_standby[k], s.k_average[k], s.k_rate[k] = int(kind.standby), int(kind.average), kind.arrival_per_s
 
 
-def fill_regulation(s: State, signal: Signal | None, bids: Sequence[tuple[float, Bid | None]]) -> None:
-    """Write the signal and the bids; the first instant brings those up to date that hold from the start."""
-    if bids and signal is None:
+def fill_regulation(
+    s: State, signal: Signal | None, bids: Sequence[tuple[float, Bid | None]], bidding: Bidding | None
+) -> None:
+    """Write the signal, the bids and when others are made; the first instant brings those up to date that hold from the start."""
+    if (bids or bidding) and signal is None:
         raise InputError("a bid needs a regulation signal to follow")
     if signal is None:
         return
@@ -74,3 +76,11 @@ def fill_regulation(s: State, signal: Signal | None, bids: Sequence[tuple[float,
         raise InputError(
             f"the bid begins at {steps[0][0]:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"
         )
+    if bidding is not None:
+        s.bid_first_s[0], s.bid_every_s[0], s.bid_lead_s[0] = bidding.first_s, bidding.every_s, bidding.lead_s
+        s.bidding_until_s[0] = bidding.until_s
+        s.bidding_s[0] = max(float(s.start_s[0]), bidding.first_s - bidding.lead_s)
+        if not signal.covers(bidding.first_s, bidding.first_s):
+            raise InputError(
+                f"bids begin at {bidding.first_s:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"
+            )

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.control import bridge
+from wattline.control import bidding, bridge
+from wattline.control.catalog import find
 from wattline.control.compile import callable_for, chores_needed
 from wattline.control.complaints import failed_run
 from wattline.errors import InputError, PoisonedError, WattlineError
@@ -45,12 +46,17 @@ class Policies:
     place: Mechanism
     cap: Mechanism
     learn: Mechanism
+    bid: Mechanism = field(default_factory=lambda: find("bid", "given"))
     params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """slot → parameter → value"""
 
     def slots(self) -> tuple[Mechanism, ...]:
         """Return the mechanisms in the order of the slots."""
-        return (self.order, self.select, self.place, self.cap, self.learn)
+        return (self.order, self.select, self.place, self.cap, self.learn, self.bid)
+
+    def in_loop(self) -> tuple[Mechanism, ...]:
+        """Return those that the compiled loop calls."""
+        return self.slots()[: codes.LOOP_SLOTS]
 
 
 @dataclass
@@ -89,7 +95,7 @@ class Simulation:
         """Fix the arguments of the compiled loop: callables, parameters (the last one is the bridge's handle), memory."""
         s = self.state
         users = int(s.user.max(initial=-1)) + 1
-        self.wake = np.array([m.wake for m in self.policies.slots()], dtype=np.int64)
+        self.wake = np.array([m.wake for m in self.policies.in_loop()], dtype=np.int64)
         param, memory = [], []
         for m in self.policies.slots():
             given = self.policies.params.get(m.slot, {})
@@ -99,13 +105,12 @@ class Simulation:
             )
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
-        self.functions = tuple(callable_for(m) for m in self.policies.slots())
-
+        self.functions = tuple(callable_for(m) for m in self.policies.in_loop())
         self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change)
 
     def __enter__(self) -> Simulation:
         self._handles = []
-        for i, m in enumerate(self.policies.slots()):
+        for i, m in enumerate(self.policies.in_loop()):
             if not m.builtin and not m.compiled:
                 self.param[i][-1] = self.seed
                 handle = bridge.connect(m.function, read_only(self.state), self.param[i], self.memory[i], m.name)
@@ -129,9 +134,14 @@ class Simulation:
         if self._poisoned:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
         try:
+            if bidding.is_due(self.state):  # a run that was stopped just there
+                self.make_bid()
             code = run(
                 self.state, self.wake, *self.functions, chores, self.param, self.memory, float(stop_s), max_instants
             )
+            if code == codes.BID_DUE:
+                self.make_bid()
+                code = codes.BUDGET
         except Exception as problem:
             self._poisoned = True
             blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.policies.slots())
@@ -144,6 +154,10 @@ class Simulation:
         if code == codes.LOG_FULL:
             self.empty_logs()
         return look_closer(int(code), self.state)
+
+    def make_bid(self) -> None:
+        """Let the bid policy speak: the loop waits for it at a bidding time."""
+        bidding.make(self.state, self.policies.bid, self.param[codes.BID], self.memory[codes.BID])
 
     def empty_logs(self) -> None:
         """Move what the state's logs hold to Python."""

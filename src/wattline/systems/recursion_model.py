@@ -97,8 +97,7 @@ def run(
     rule, line = switching or workload(K_LOW, K_HIGH), DISCIPLINES[discipline]
     chosen = Policies(
         find("order", line.order), find("select", line.select), find("place", "lowest"), find("cap", rule.cap),
-        find("learn", "exact"),
-        {"order": line.order_params, "select": line.select_params, "cap": rule.params},
+        find("learn", "exact"), params={"order": line.order_params, "select": line.select_params, "cap": rule.params},
     )  # fmt: skip
     options = Options(ties="event", backlog=True, placements=log, decisions=log)
     return simulate(jobs, servers(rule.levels), chosen, options, seed=seed)

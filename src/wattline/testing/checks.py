@@ -20,7 +20,7 @@ from wattline.testing.report import CheckError
 from wattline.testing.worlds import World
 
 Params = Mapping[str, float] | None
-COMPANIONS = {"order": "fcfs", "select": "easy", "place": "lowest", "cap": "none", "learn": "request"}
+COMPANIONS = {"order": "fcfs", "select": "easy", "place": "lowest", "cap": "none", "learn": "request", "bid": "given"}
 SEED = 1
 
 

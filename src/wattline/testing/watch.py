@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from wattline.control.bidding import judge
 from wattline.control.compile import callable_for
-from wattline.model.codes import SLOT_NAMES
+from wattline.model.codes import LOOP_SLOTS, OK, SLOT_NAMES
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import FIELDS, PROPOSALS, State
 from wattline.testing.plain import plain
@@ -86,6 +87,8 @@ def legal(slot: str) -> Callable[[Call], Call]:
 def timers_ahead(slot: str) -> Callable[[Call], Call]:
     """Refuse a call that sets the slot's timer to a time that has passed (now repeats the instant, which is allowed)."""
     at = SLOT_NAMES.index(slot)
+    if at >= LOOP_SLOTS:
+        return lambda inner: inner  # who is called outside the loop has no timer
 
     def around(inner: Call) -> Call:
         def call(s: State, arg: int, param: Any, memory: Any) -> int:
@@ -142,8 +145,14 @@ def _rule_learn(s: State, arg: int, _got: int) -> str:
     return "" if estimate >= 0 and np.isfinite(estimate) else f"it estimated a job at {estimate} s"
 
 
+def _rule_bid(s: State, _arg: int, got: int) -> str:
+    if got == 0 or judge(s) == OK:
+        return ""
+    return f"it bids {s.want_mean_w[0]:g} W with a reserve of {s.want_reserve_w[0]:g} W, which the machine cannot keep"
+
+
 _RULES: dict[str, Callable[[State, int, int], str]] = {
-    "order": _rule_order, "select": _rule_select, "place": _rule_place, "cap": _rule_cap, "learn": _rule_learn,
+    "order": _rule_order, "select": _rule_select, "place": _rule_place, "cap": _rule_cap, "learn": _rule_learn, "bid": _rule_bid,
 }  # fmt: skip
 
 

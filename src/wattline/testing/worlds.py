@@ -11,7 +11,7 @@ from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
-from wattline.model.regulation import Bid, Signal
+from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.setup import Options
 
 IDLE_W, MAX_W, MIN_CAP_W = 100.0, 300.0, 150.0
@@ -110,15 +110,15 @@ def several_classes() -> World:
 
 
 KINDS = (
-    Kind("narrow", 1, 10.0, MAX_W, MIN_CAP_W, 1.5, limit=3.0, weight=0.6),
-    Kind("wide", 3, 12.0, 220.0, MIN_CAP_W, 1.3, limit=4.0, weight=0.3),
+    Kind("narrow", 1, 10.0, MAX_W, MIN_CAP_W, 1.5, limit=3.0, weight=0.6, arrival_per_s=0.1),
+    Kind("wide", 3, 12.0, 220.0, MIN_CAP_W, 1.3, limit=4.0, weight=0.3, arrival_per_s=0.05),
     Kind("spare", 1, 8.0, 220.0, MIN_CAP_W, 1.3, weight=0.1, standby=True),
 )
 
 
 def suited(world: World, mechanism: Mechanism) -> World:
     """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a control period."""
-    if not (mechanism.kinds or mechanism.target):
+    if not (mechanism.kinds or mechanism.target or mechanism.slot == "bid"):
         return world
     table = world.jobs.with_columns(
         kind=np.arange(len(world.jobs)) % len(KINDS), kinds=tuple(kind.name for kind in KINDS)
@@ -129,4 +129,6 @@ def suited(world: World, mechanism: Mechanism) -> World:
     signal = Signal(0.0, 4.0, np.sin(seconds / 23.0) * np.cos(seconds / 7.0))
     kinds = [replace(kind, nodes=min(kind.nodes, world.cluster.nodes)) for kind in KINDS]
     options = replace(world.options, tick_s=1.0, kinds=kinds, signal=signal, bids=[(0.0, bid)])
+    if mechanism.slot == "bid":
+        options = replace(options, bidding=Bidding(0.0, every_s=30.0, lead_s=5.0, until_s=3000.0))
     return World(table, world.cluster, options)

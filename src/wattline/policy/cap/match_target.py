@@ -7,32 +7,58 @@ from typing import Any
 import numpy as np
 
 from wattline.model.codes import TICK
+from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
-from wattline.physics.power import span_w
+from wattline.physics.power import idle_system_w, lowest_share
 
-M_RATIO = 0
-"""memory: one minus the ratio in force, so that memory begins with *no cap*"""
+M_RATIO, M_GOAL, M_LOW, M_HIGH = range(4)
+"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for"""
+
+
+@kernel
+def spared(s: State, c: int) -> bool:
+    """Tell whether select asks for no cap on the jobs of a rate class."""
+    return s.c_kind[c] >= 0 and s.c_kind[c] < s.k_uncap.shape[0] and s.k_uncap[s.c_kind[c]] == 1
+
+
+@kernel
+def reach_w(s: State) -> tuple[float, float]:
+    """Return the system's power at the lowest caps of all that may be capped, and without caps."""
+    low_w = idle_system_w(s)
+    high_w = low_w
+    for i in range(s.n_active[0]):
+        c = s.active[i]
+        watts = s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]]
+        high_w += watts
+        low_w += watts if spared(s, c) else watts * lowest_share(s, c)
+    return low_w, high_w
 
 
 @mechanism(
-    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=1), source="AQA §3.4, eq. for γ"
+    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=4), source="AQA §3.4, eq. for γ"
 )
 def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     """One ratio for all caps, so that power meets the target when it would exceed it.
 
     A job at ratio γ draws floor + γ (draw - floor) on each node; γ is 1 (no caps) while the power without caps stays
-    below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps. A power
-    limit below the target takes its place: jobs that were admitted under caps stay under it when those are lifted.
+    below the target and 0 when even the lowest caps exceed it. A select policy may ask for a pass without caps, or for
+    none on the jobs of some kinds. A power limit below the target takes its place: jobs that were admitted under caps
+    stay under it when those are lifted.
     """
     goal_w = s.limit_w[0]
     if s.uncap[0] == 0 and s.target_w[0] < goal_w:  # false without a target, which is NaN
         goal_w = s.target_w[0]
-    low_w, high_w = span_w(s)
+    s.uncap[0] = 0
+    low_w, high_w = reach_w(s)
+    if goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
+        return 0
+    memory[M_GOAL] = goal_w
+    memory[M_LOW] = low_w
+    memory[M_HIGH] = high_w
     ratio = 1.0
     if high_w > goal_w:
         ratio = max(0.0, (goal_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
-    s.uncap[0] = 0
     if ratio == 1.0 and memory[M_RATIO] == 0.0:
         return 0
     memory[M_RATIO] = 1.0 - ratio
@@ -41,6 +67,6 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
             continue
         lowest_w = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
         s.want_cap_w[c] = np.inf
-        if ratio < 1.0 and lowest_w < s.c_draw_w[c]:
+        if ratio < 1.0 and lowest_w < s.c_draw_w[c] and not spared(s, c):
             s.want_cap_w[c] = lowest_w + ratio * (s.c_draw_w[c] - lowest_w)
     return 1

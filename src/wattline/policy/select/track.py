@@ -14,6 +14,7 @@ from wattline.physics.power import headroom_w, span_w, start_increase_w, system_
 from wattline.policy.select.kinds import degradation, fill_with_standby
 from wattline.policy.select.proposals import propose
 
+LARGEST, ALL_JOBS = 1, 2
 TOLERATED = 0.3
 """Tracking error that counts as one."""
 
@@ -47,8 +48,11 @@ def tracking_only(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @kernel
-def relative_degradation(s: State, largest: bool, total: Any, count: Any) -> float:
-    """Return the mean (or largest) over the kinds with jobs present of their mean QoS degradation over its limit."""
+def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
+    """Return the mean (or largest) over the kinds with jobs present of their mean QoS degradation over its limit.
+
+    Where every job counts alike (``over`` 2) it is the mean over the jobs.
+    """
     kinds = s.k_nodes.shape[0]
     for k in range(kinds):
         total[k] = 0.0
@@ -66,17 +70,19 @@ def relative_degradation(s: State, largest: bool, total: Any, count: Any) -> flo
     whole = 0.0
     for k in range(kinds):
         if count[k] > 0.0 and s.k_standby[k] == 0:
-            value = total[k] / count[k] / s.k_limit[k]
-            whole = max(whole, value) if largest else whole + value
-            present += 1
-    if largest or present == 0:
+            value = total[k] / s.k_limit[k]
+            if over < ALL_JOBS:
+                value /= count[k]
+            whole = max(whole, value) if over == LARGEST else whole + value
+            present += int(count[k]) if over == ALL_JOBS else 1
+    if over == LARGEST or present == 0:
         return whole
     return whole / present
 
 
 @mechanism(
     "select", "energyqare", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=2),
-    params={"largest": Param(0.0, "1: act on the kind that suffers most; 0: on the mean over kinds")},
+    params={"largest": Param(0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0)},
     source="AQA §4.3 [5]",
 )  # fmt: skip
 def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
@@ -84,7 +90,7 @@ def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
     if s.reserve_w[0] > 0.0:
         kinds = s.k_nodes.shape[0]
         error = abs(system_w(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
-        if error < relative_degradation(s, param[0] == 1.0, memory[:kinds], memory[kinds : 2 * kinds]):
+        if error < relative_degradation(s, int(param[0]), memory[:kinds], memory[kinds : 2 * kinds]):
             s.uncap[0] = 1
             return _start_all(s)
     return start_below_target(s) if s.q_len[0] > 0 else 0

@@ -1,0 +1,87 @@
+"""Bids made during a run: the loop stops at a bidding time, the bid policy proposes, the guard disposes.
+
+Bids are made once an hour, so this is no part of the compiled loop; a real cluster calls it the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.control.compile import callable_for
+from wattline.model import codes
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import N_REFUSED, State, read_only
+
+
+def is_due(s: State) -> bool:
+    """Tell whether the loop waits for a bid."""
+    return bool(s.bid_open[0] == 1 and s.bidding_s[0] <= s.now[0])
+
+
+def make(s: State, policy: Mechanism, param: Any, memory: Any) -> None:
+    """Ask the policy for the bid of the next period, judge it and note it.
+
+    A policy that returns 0 stays out of the market for that period, and so does one whose bid is refused.
+    """
+    hour = int(s.bidding_k[0])
+    holds_from_s = float(s.bid_first_s[0] + hour * s.bid_every_s[0])
+    s.bidding_k[0] = hour + 1
+    s.bidding_s[0] = max(float(s.now[0]), holds_from_s + float(s.bid_every_s[0]) - float(s.bid_lead_s[0]))
+    if s.bidding_s[0] <= s.now[0] or holds_from_s >= s.bidding_until_s[0] or not policy.wake & codes.BIDDING:
+        s.bidding_s[0] = np.inf
+    if holds_from_s < s.bidding_until_s[0] and policy.wake & codes.BIDDING:
+        _note(s, holds_from_s, _ask(s, hour, policy, param, memory))
+    s.schedule_s[0] = min(s.schedule_s[0], s.bidding_s[0], s.next_bid_s[0])
+
+
+def _ask(s: State, hour: int, policy: Mechanism, param: Any, memory: Any) -> bool:
+    """Let the policy write the bid it wants; tell whether there is one that can be kept."""
+    s.want_mean_w[0], s.want_reserve_w[0] = np.nan, 0.0
+    if policy.builtin or policy.compiled:
+        wants = callable_for(policy)(s, hour, param, memory)
+    else:
+        wants = policy.function(read_only(s), hour, param, memory)
+    if int(wants) == 0:
+        return False
+    verdict = judge(s)
+    _record(s, verdict)
+    return verdict == codes.OK
+
+
+def judge(s: State) -> int:
+    """Return the verdict on the wanted bid: its mean power must be one that the machine can have, idle or busy."""
+    mean_w, reserve_w = float(s.want_mean_w[0]), float(s.want_reserve_w[0])
+    idle_w, max_w = float(np.sum(s.pool_count * s.idle_w)), float(np.sum(s.pool_count * s.max_w))
+    slack_w = 1e-9 * max_w
+    fits = idle_w - slack_w <= mean_w <= max_w + slack_w and 0.0 <= reserve_w <= max_w
+    return codes.OK if fits else codes.BAD_BID
+
+
+def _record(s: State, verdict: int) -> None:
+    """Add the wanted bid to the decision log."""
+    n = int(s.a_n[0])
+    s.a_time_s[n], s.a_kind[n], s.a_job[n], s.a_nodes[n] = s.now[0], codes.ACT_BID, -1, 0
+    s.a_cap_w[n], s.a_why[n], s.a_verdict[n] = s.want_mean_w[0], codes.CHOSEN, verdict
+    s.a_n[0] = n + 1
+    if verdict != codes.OK:
+        s.counter[N_REFUSED] += 1
+        s.refused[verdict] += 1
+
+
+def _note(s: State, holds_from_s: float, kept: bool) -> None:
+    """Put the wanted bid, or none, in force when its period begins."""
+    mean_w, reserve_w = (float(s.want_mean_w[0]), float(s.want_reserve_w[0])) if kept else (np.nan, 0.0)
+    s.next_mean_w[0], s.next_reserve_w[0] = mean_w, reserve_w
+    s.next_bid_s[0] = holds_from_s
+    if holds_from_s > s.now[0]:
+        return
+    s.next_bid_s[0] = np.inf
+    s.mean_w[0], s.reserve_w[0] = mean_w, reserve_w
+    s.target_w[0] = mean_w + reserve_w * s.signal[max(0, int(s.signal_at[0]) - 1)]
+    s.happened[0] |= codes.ENVELOPE
+    for kind, value in ((codes.EV_BID, mean_w), (codes.EV_RESERVE, reserve_w)):
+        n = int(s.ev_n[0])
+        s.ev_time_s[n], s.ev_kind[n], s.ev_job[n], s.ev_nodes[n], s.ev_value[n] = s.now[0], kind, -1, 0, value
+        s.ev_n[0] = n + 1

@@ -1,0 +1,123 @@
+"""QoSCap: follow the target with starts and caps, but not at the expense of kinds that miss what was promised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import FILL, TICK, URGENT
+from wattline.model.compiled import kernel
+from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.state import State
+from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.policy.select.kinds import degradation, fill_with_standby
+from wattline.policy.select.proposals import propose
+from wattline.policy.select.slackline import line_up
+
+P_NEAR, P_MEETS, P_HOLD = range(3)
+FIRST, LAST, AVERAGE, COUNT = range(4)
+"""memory: four numbers a kind, then the next of its kind for every job"""
+
+
+@kernel
+def average_degradation(s: State, average: Any, count: Any) -> None:
+    """Write the mean over the jobs present of every kind's QoS degradation, as it would be at full speed from now on."""
+    for k in range(s.k_nodes.shape[0]):
+        average[k] = 0.0
+        count[k] = 0.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            average[s.kind[j]] += degradation(s, j)
+            count[s.kind[j]] += 1.0
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        average[s.kind[j]] += degradation(s, j)
+        count[s.kind[j]] += 1.0
+    for k in range(s.k_nodes.shape[0]):
+        if count[k] > 0.0:
+            average[k] /= count[k]
+
+
+@kernel
+def worst_waiting(s: State, first: Any, average: Any) -> int:
+    """Return the kind with waiting jobs whose average is furthest towards its limit (-1: nobody waits)."""
+    best = -1
+    most = -np.inf
+    for k in range(s.k_nodes.shape[0]):
+        if first[k] >= 0.0 and average[k] / s.k_limit[k] > most:
+            best = k
+            most = average[k] / s.k_limit[k]
+    return best
+
+
+@mechanism(
+    "select", "qoscap", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=4, per_job=1),
+    params={
+        "near": Param(0.9, "part of its limit of QoS degradation at which a waiting job starts whatever the target says"),
+        "meets": Param(1.0, "part of its limit up to which the average of a kind counts as kept, so that its caps may be lowered"),
+        "hold": Param(0.0, "1: nodes are kept free for a job that must start and does not fit; 0: others pass it", 0.0, 1.0),
+    },
+    source="Y. Zhang's thesis, §2.8.1",
+)  # fmt: skip
+def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Start what is about to miss its limit; then, below the target, jobs of the kinds that suffer most; spare those from caps.
+
+    The cap policy is asked to set no cap on kinds whose average (over the jobs present) is beyond its limit.
+    """
+    kinds = s.k_nodes.shape[0]
+    first = memory[FIRST * kinds : (FIRST + 1) * kinds]
+    average = memory[AVERAGE * kinds : (AVERAGE + 1) * kinds]
+    following = memory[4 * kinds : 4 * kinds + s.status.shape[0]]
+    average_degradation(s, average, memory[COUNT * kinds : (COUNT + 1) * kinds])
+    for k in range(kinds):
+        s.k_uncap[k] = 1 if s.k_standby[k] == 0 and average[k] > param[P_MEETS] * s.k_limit[k] else 0
+    if s.q_len[0] == 0:
+        return 0
+    n = 0
+    free = s.free[0]
+    limit_w = headroom_w(s)
+    _, high_w = span_w(s)
+    line_up(s, first, memory[LAST * kinds : (LAST + 1) * kinds], following)
+    for k in range(
+        kinds
+    ):  # in danger; the first of a kind has waited longest, but a shorter one may be closer to its limit
+        j = int(first[k])
+        before = -1
+        while j >= 0:
+            after = int(following[j])
+            taken = False
+            if degradation(s, j) >= param[P_NEAR] * s.k_limit[k]:
+                if s.nodes[j] > free:
+                    if param[P_HOLD] == 1.0:
+                        return n
+                elif start_increase_w(s, j, np.inf) <= limit_w:
+                    n = propose(s, n, j, URGENT)
+                    free -= s.nodes[j]
+                    limit_w -= start_increase_w(s, j, np.inf)
+                    high_w += uncapped_increase_w(s, j)
+                    taken = True
+            if taken and before < 0:
+                first[k] = after
+            elif taken:
+                following[before] = after
+            else:
+                before = j
+            j = after
+    room_w = s.target_w[0] - high_w
+    while room_w > 0.0 and free > 0:
+        k = worst_waiting(s, first, average)
+        if k < 0:
+            break
+        j = int(first[k])
+        increase_w = uncapped_increase_w(s, j)
+        if s.nodes[j] <= free and increase_w <= room_w and start_increase_w(s, j, np.inf) <= limit_w:
+            n = propose(s, n, j, FILL)
+            free -= s.nodes[j]
+            limit_w -= start_increase_w(s, j, np.inf)
+            room_w -= increase_w
+            first[k] = following[j]
+        else:
+            first[k] = -1.0
+    return fill_with_standby(s, n, free, room_w, limit_w)
