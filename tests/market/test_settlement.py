@@ -10,7 +10,7 @@ import pytest
 from wattline.errors import InputError
 from wattline.market.score import Scoring, mileage, performance_score
 from wattline.market.settlement import regulation_credit, settle, settle_market
-from wattline.market.tariff import HourlyPrices, HourPrice, Tariff
+from wattline.market.tariff import HourPrice, Tariff
 from wattline.market.tracking import Tracking, tracking
 from wattline.model.regulation import Bid, Signal
 
@@ -72,17 +72,6 @@ def test_a_market_hour_by_hand() -> None:
     assert bill.without_drawn == pytest.approx(100.0)
     assert bill.without_bid == pytest.approx(105.0)
     assert bill.reduction_drawn_pct == pytest.approx(9.2)
-
-
-def test_hourly_prices_by_time() -> None:
-    """An hour's prices hold until the next hour; outside there are none."""
-    prices = HourlyPrices(np.array([1.0, -2.0]), np.array([3.0, 4.0]), np.zeros(2), start_s=3600.0)
-    assert prices.at(3600.0).energy_per_mwh == 1.0
-    assert prices.at(10799.9).energy_per_mwh == -2.0
-    assert prices.at(7200.0).capacity_per_mw == 4.0
-    for outside in (0.0, 10800.0):
-        with pytest.raises(InputError, match="known from 3600 s to 10800 s"):
-            prices.at(outside)
 
 
 RAMP = Signal(0.0, 2.0, np.round(np.sin(np.arange(1800) / 40.0), 6))
@@ -187,9 +176,6 @@ FLAT = Signal(0.0, 2.0, np.zeros(1800))
         (lambda: settle(hour(1.0, 0.0, W4), W4, hours=0.0), "hours must be positive"),
         (lambda: regulation_credit(W4, 1.2, HourPrice(1, 1)), "score lies between 0 and 1"),
         (lambda: regulation_credit(W4, 0.9, HourPrice(1, 1), -1.0), "mileage ratio must not be negative"),
-        (lambda: HourlyPrices(np.zeros(2), np.zeros(2), np.zeros(1)), r"one value an hour each \(got 2, 2 and 1\)"),
-        (lambda: HourlyPrices(np.zeros(0), np.zeros(0), np.zeros(0)), "one value an hour"),
-        (lambda: HourlyPrices(np.zeros(2), np.array([0, math.nan]), np.zeros(2)), "capacity_per_mw of hour 1"),
         (lambda: Scoring(0.5, 0.5, 0.5), "sum to 1"),
         (lambda: Scoring(interval_s=200.0), "at least two intervals"),
         (lambda: performance_score(np.zeros(1), np.ones(1), FLAT, Bid(1.0, 0.0), 0.0, 3600.0), "no reserve"),

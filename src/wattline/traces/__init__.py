@@ -9,7 +9,7 @@ table     Parquet or CSV with columns as in ``JobTable``; a journal   ``traces.t
 krc       the R package hpcwld's CSV layouts                          ``traces.krc.read_krc``
 ========  ==========================================================  ==================================
 
-Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signal``; prices: ``traces.prices.read_prices``.
+Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signal``; prices: ``traces.prices.read_held``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import Floats, Ints
 from wattline.traces.delimited import read_delimited
-from wattline.traces.notes import Finding, listed
+from wattline.traces.notes import Action, Finding, listed
 from wattline.traces.sacct_fields import clock_s, numbers
 from wattline.traces.source import PARQUET_MAGIC, as_text, read_bytes
 from wattline.traces.table import read_parquet
@@ -54,6 +54,30 @@ class Series:
     frame: pl.DataFrame
     lines: Ints
     wrong: tuple[Finding, ...]
+
+
+class Rows:
+    """Rows of a file on their way to a series: ``line`` of each, its time and its value, and what was found wrong."""
+
+    def __init__(self, series: Series, time: str, column: str) -> None:
+        self.series, self.time, self.column = series, time, column
+        self.row = np.arange(series.frame.height)
+        self.findings: list[Finding] = list(series.wrong)
+        self.refused: list[Finding] = []
+
+    def note(
+        self, action: Action, reason: str, rows: Ints, field: str, *, count: int = 0, refuse: bool = False
+    ) -> None:
+        """Count a finding on some rows of the file, quoting the first; ``count`` if it is not a count of rows."""
+        if not rows.size:
+            return
+        first = int(rows[0])
+        frame = self.series.frame
+        text = ", ".join(f"{name}={str(frame[name][first])[:30]}" for name in (self.time, self.column) if name in frame)
+        given = frame[field][first] if field in frame else None
+        value = None if field not in frame else "" if given is None else str(given)[:80]
+        found = Finding(action, reason, count or rows.size, int(self.series.lines[first]), field, value, text)
+        (self.refused if refuse else self.findings).append(found)
 
 
 def read_series(path: Path | str) -> Series:
@@ -129,6 +153,15 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
         return _over_midnight(clock), math.nan
     dated = _dates(column)
     return _from_midnight(dated) if _most(dated) else _plain_times(plain, name)
+
+
+def is_clock(column: pl.Series) -> bool:
+    """Tell whether a column holds times of day."""
+    import polars as pl
+
+    return column.dtype == pl.Time or (
+        column.dtype == pl.String and not _most(numbers(column)) and _most(clock_s(column))
+    )
 
 
 def date_of(name: str) -> float:

@@ -27,8 +27,8 @@ from wattline.errors import InputError, TraceError
 from wattline.market.tracking import require
 from wattline.model.jobs import Floats, Ints
 from wattline.model.regulation import Signal
-from wattline.traces.notes import Action, Finding, Note, listed, plural, settle
-from wattline.traces.signal_columns import Series, date_of, find_columns, read_series, times_of, values_of
+from wattline.traces.notes import Note, listed, plural, settle
+from wattline.traces.signal_columns import Rows, Series, date_of, find_columns, read_series, times_of, values_of
 
 __all__ = ["Repairs", "SignalTrace", "read_signal", "read_signals", "require"]
 
@@ -108,29 +108,6 @@ def read_signals(
     return {name: _read(series, time, name, step_s, None, scale, told, strict=strict) for name in columns}
 
 
-class _Rows:
-    """Rows of a file on their way to a signal: ``line`` of each, its time and its value, and what was found wrong."""
-
-    def __init__(self, series: Series, time: str, column: str) -> None:
-        self.series, self.time, self.column = series, time, column
-        self.row = np.arange(series.frame.height)
-        self.findings: list[Finding] = list(series.wrong)
-        self.refused: list[Finding] = []
-
-    def note(
-        self, action: Action, reason: str, rows: Ints, field: str, *, count: int = 0, refuse: bool = False
-    ) -> None:
-        """Count a finding on some rows of the file, quoting the first; ``count`` if it is not a count of rows."""
-        if not rows.size:
-            return
-        first = int(rows[0])
-        frame = self.series.frame
-        text = ", ".join(f"{name}={str(frame[name][first])[:30]}" for name in (self.time, self.column) if name in frame)
-        value = str(frame[field][first])[:80] if field in frame else None
-        found = Finding(action, reason, count or rows.size, int(self.series.lines[first]), field, value, text)
-        (self.refused if refuse else self.findings).append(found)
-
-
 def _read(
     series: Series, time: str | None, column: str, step_s: float | None, start_s: float | None, scale: float,
     repairs: Repairs, *, strict: bool,
@@ -139,7 +116,7 @@ def _read(
         raise InputError(f"signal: step_s must be positive (got {step_s})")
     if not math.isfinite(scale) or scale == 0:
         raise InputError(f"signal: scale must be a number other than 0 (got {scale})")
-    rows = _Rows(series, time or "line", column)
+    rows = Rows(series, time or "line", column)
     at, epoch = _times(rows, time, step_s)
     value = _values(rows, scale, repairs)
     rows.row = _in_order(rows, at, repairs)
@@ -157,14 +134,14 @@ def _read(
     return SignalTrace(signal, notes, str(series.path), column, records, epoch + float(at[0]) - begin)
 
 
-def _nothing(rows: _Rows) -> TraceError:
+def _nothing(rows: Rows) -> TraceError:
     """Return the error for a column without a single value that can be used."""
     notes = settle(rows.series.path, rows.refused + rows.findings, strict=False)
     reasons = "; ".join(f"{n.count} × {n.reason}, e.g. {n.example}" for n in notes)
     return TraceError.at(rows.series.path, f"no value in it{f' ({reasons})' if reasons else ''}", field=rows.column)
 
 
-def _times(rows: _Rows, time: str | None, step_s: float | None) -> tuple[Floats, float]:
+def _times(rows: Rows, time: str | None, step_s: float | None) -> tuple[Floats, float]:
     """Return the time of every row; without a column of times, from its line and the step."""
     series = rows.series
     if time is None:
@@ -178,7 +155,7 @@ def _times(rows: _Rows, time: str | None, step_s: float | None) -> tuple[Floats,
     return at, epoch
 
 
-def _values(rows: _Rows, scale: float, repairs: Repairs) -> Floats:
+def _values(rows: Rows, scale: float, repairs: Repairs) -> Floats:
     """Return values within [−1, 1], NaN where there is none."""
     value = values_of(rows.series.frame[rows.column]) * scale
     value = np.where(np.isfinite(value), value, np.nan)
@@ -199,7 +176,7 @@ def _values(rows: _Rows, scale: float, repairs: Repairs) -> Floats:
     return np.clip(value, -1.0, 1.0)
 
 
-def _in_order(rows: _Rows, at: Floats, repairs: Repairs) -> Ints:
+def _in_order(rows: Rows, at: Floats, repairs: Repairs) -> Ints:
     """Return the rows with a time, in order of time."""
     kept = np.flatnonzero(np.isfinite(at))
     back = kept[1:][np.diff(at[kept]) < 0]
@@ -208,7 +185,7 @@ def _in_order(rows: _Rows, at: Floats, repairs: Repairs) -> Ints:
     return kept[np.argsort(at[kept], kind="stable")] if back.size else kept
 
 
-def _from_first_value(rows: _Rows, at: Floats, value: Floats) -> tuple[Ints, Floats, Floats]:
+def _from_first_value(rows: Rows, at: Floats, value: Floats) -> tuple[Ints, Floats, Floats]:
     """Leave out what stands before the first value: there is nothing to hold yet."""
     known = np.flatnonzero(~np.isnan(value))
     first = int(known[0]) if known.size else value.size
@@ -216,7 +193,7 @@ def _from_first_value(rows: _Rows, at: Floats, value: Floats) -> tuple[Ints, Flo
     return rows.row[first:], at[first:], value[first:]
 
 
-def _step(rows: _Rows, at: Floats) -> float:
+def _step(rows: Rows, at: Floats) -> float:
     """Return the most frequent distance of times."""
     distance = np.round(np.diff(at), 6)
     distance = distance[distance > 0]
@@ -227,7 +204,7 @@ def _step(rows: _Rows, at: Floats) -> float:
     return float(sizes[np.argmax(counts)])
 
 
-def _on_grid(rows: _Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> Floats:
+def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> Floats:
     """Return one value a step: of several the last, of none the one before."""
     exact = (at - at[0]) / step_s
     place = np.round(exact)

@@ -1,0 +1,114 @@
+"""Wall clocks and Unix time: local times of a zone → seconds since 1970 and back; zones are those of the IANA database."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+from wattline.model.jobs import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Mask = npt.NDArray[np.bool_]
+_OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})")
+
+
+def check_zone(zone: str) -> None:
+    """Refuse a name that is neither that of a zone nor an offset like ``+02:00``."""
+    import polars as pl
+
+    if _OFFSET.fullmatch(zone):
+        return
+    try:
+        pl.Series([datetime(2000, 1, 1, tzinfo=UTC)]).dt.convert_time_zone(zone)
+    except pl.exceptions.PolarsError:
+        raise InputError(f"no such time zone: {zone!r}; expected a name like 'America/New_York' or 'UTC'") from None
+
+
+def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask]:
+    """Return Unix times of local ones (given as if they were UTC), and which were guessed and which do not exist.
+
+    Of two equal local times in the hour that clocks show twice, the first in the file is the earlier. One that stands
+    alone is taken as the earlier too, and marked. A time that clocks skip is NaN, and marked.
+    """
+    check_zone(zone)
+    shift_s = _offset_s(zone)
+    nowhere = np.zeros(local_s.size, dtype=bool)
+    if shift_s is not None:
+        return local_s - shift_s, nowhere, nowhere
+    import polars as pl
+
+    readable = np.isfinite(local_s)
+    micros = pl.Series(np.where(readable, local_s, 0.0) * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
+    early, late = (_seconds(micros.dt.replace_time_zone(zone, ambiguous=which, non_existent="null")) for which in ("earliest", "latest"))  # fmt: skip
+    twice = readable & (early != late) & np.isfinite(early)
+    second, alone = np.zeros(local_s.size, dtype=bool), np.zeros(local_s.size, dtype=bool)
+    for value in np.unique(local_s[twice]):
+        places = np.flatnonzero(twice & (local_s == value))
+        second[places[1:]] = True
+        alone[places] = places.size == 1
+    found = np.where(readable, np.where(second, late, early), np.nan)
+    return found, alone, readable & ~np.isfinite(early)
+
+
+def unix_of(text: str, zone: str) -> float:
+    """Return the Unix time of a date, with or without a time, in ISO's notation; without an offset it is of the zone.
+
+    >>> unix_of("2022-07-01T00:00:00-04:00", "UTC"), unix_of("2022-07-01", "America/New_York")
+    (1656648000.0, 1656648000.0)
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InputError(f"expected a date and time like 2022-07-01T00:00:00-04:00, got {text!r}") from None
+    if moment.tzinfo is not None:
+        return moment.timestamp()
+    found, _, skipped = local_to_unix(np.array([moment.replace(tzinfo=UTC).timestamp()]), zone)
+    if skipped.any():
+        raise InputError(f"clocks of {zone} skip {text}")
+    return float(found[0])
+
+
+def clock_of(unix_s: Floats, zone: str) -> list[str]:
+    """Return times on the wall clock of a zone, to the minute, with the offset.
+
+    >>> clock_of(np.array([1656648000.0]), "America/New_York"), clock_of(np.array([0.0]), "+05:30")
+    (['2022-07-01T00:00-04:00'], ['1970-01-01T05:30+05:30'])
+    """
+    import polars as pl
+
+    shift_s = _offset_s(zone)
+    seconds = pl.Series(np.round(unix_s + (shift_s or 0.0))).cast(pl.Int64)
+    moments = pl.from_epoch(seconds, "s").dt.replace_time_zone("UTC")
+    if shift_s is not None:
+        return [f"{text}{zone}" for text in moments.dt.strftime("%Y-%m-%dT%H:%M")]
+    return moments.dt.convert_time_zone(zone).dt.strftime("%Y-%m-%dT%H:%M%:z").to_list()
+
+
+def offset_at(unix_s: float, zone: str) -> float:
+    """Return by how many seconds the clocks of a zone are ahead of UTC at a time."""
+    if (fixed := _offset_s(zone)) is not None:
+        return fixed
+    text = clock_of(np.array([unix_s]), zone)[0]
+    return float(_offset_s(text[-6:]) or 0.0)
+
+
+def _offset_s(zone: str) -> float | None:
+    match = _OFFSET.fullmatch(zone)
+    if match is None:
+        return None
+    seconds = int(match[2]) * 3600.0 + int(match[3]) * 60.0
+    return math.copysign(seconds, -1.0 if match[1] == "-" else 1.0)
+
+
+def _seconds(moments: pl.Series) -> Floats:
+    import polars as pl
+
+    return moments.dt.epoch("us").cast(pl.Float64).to_numpy().astype(np.float64) / 1e6
