@@ -9,7 +9,8 @@ import sys
 import pytest
 from calling import Call
 
-COMMANDS = (["run"], ["replay"], ["compare"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["policies"],
+COMMANDS = (["run"], ["replay"], ["compare"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
+            ["policies"],
             ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
 
 

@@ -183,3 +183,36 @@ def test_layout_of_the_file_does_not_matter(tmp_path: Path) -> None:
     path.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
     trace = read_trace(path, strict=True)
     assert (trace.jobs.job_id.tolist(), trace.records) == ([1, 2], 2)
+
+
+def test_a_requeued_job_counts_from_its_first_submission(tmp_path: Path) -> None:
+    """Slurm gives a requeued job a new submit time; what its user waited began with the first."""
+    trace = read(
+        tmp_path,
+        HEADER,
+        job("1", at="00:00:00"),
+        job("3", at="00:01:00", state="REQUEUED"),
+        job("3", at="00:10:00", state="NODE_FAIL"),
+        job("4", at="00:20:00", state="PREEMPTED"),
+        job("3", at="00:30:00", elapsed="00:05:00"),
+        job("5", at="00:40:00", state="NODE_FAIL"),
+    )
+    jobs = trace.jobs
+    assert jobs.job_id.tolist() == [1, 3, 4, 5]  # nobody ran 4 and 5 again: what they lost is all that is known of them
+    assert jobs.submit_s.tolist() == [0.0, 60.0, 1200.0, 2400.0]
+    assert jobs.work_s.tolist() == [60.0, 300.0, 60.0, 60.0]
+    assert jobs.recorded_wait_s[1] == 1740.0
+    assert [(note.reason, note.count) for note in trace.notes if note.action == "dropped"] == [
+        ("an earlier run of a requeued job", 1),
+        ("an earlier run of a requeued job", 1),
+    ]
+    assert counts(trace, "repaired") == {
+        "requeued: counts from its first submission": 1,
+        "out of order: sorted by submit time": 1,
+    }
+
+
+def test_a_job_number_that_was_used_again_is_another_job(tmp_path: Path) -> None:
+    """Records of one number that ended by themselves are jobs of their own, with their own submit times."""
+    trace = read(tmp_path, HEADER, job("3", at="00:00:00"), job("3", at="00:30:00"))
+    assert trace.jobs.submit_s.tolist() == [0.0, 1800.0]

@@ -5,7 +5,8 @@ Needed are a job number, ``Submit``, a run time (``ElapsedRaw``, ``Elapsed`` or 
 account, partition, job name (as the job's kind), priority, consumed energy (as its power per node).
 
 A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
-running, and earlier runs of a requeued job are dropped and counted. Times are local to the machine that printed them:
+running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job counts
+from its first submission: Slurm gives it a new submit time with every requeue. Times are local to the machine that printed them:
 ``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
 """
 
@@ -46,8 +47,9 @@ def read_sacct(
     submit = fields.instants(dump.column("submit"), timezone, path)
     elapsed = _elapsed(dump, timezone)
     nodes = _nodes(dump, cores_per_node)
-    keep = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
+    keep, earlier = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
     if keep.any():
+        submit = _first_submissions(dump, keep, earlier, submit)
         jobs = _build(dump, keep, job_id, submit, elapsed, nodes, timezone)
     notes = settle(path, dump.findings, strict=strict)
     if not keep.any():
@@ -126,9 +128,12 @@ def _nodes(dump: _Dump, cores_per_node: int) -> Floats:
     return nodes
 
 
-def _drop_what_did_not_run(dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats) -> Mask:
-    """Return which records are jobs; each other one is counted once, under the first reason that fits."""
+def _drop_what_did_not_run(
+    dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats
+) -> tuple[Mask, Mask]:
+    """Return which records are jobs, and which are earlier runs of one; every record that is no job is counted once."""
     keep = whole.copy()
+    requeued = np.zeros_like(keep)
 
     def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
         dump.note("dropped", reason, hit & keep, column, benign=benign)
@@ -137,7 +142,8 @@ def _drop_what_did_not_run(dump: _Dump, whole: Mask, submit: Floats, elapsed: Fl
     if dump.has("state"):
         state = fields.state(dump.column("state"))
         drop("not finished when the dump was made", np.isin(state, fields.UNFINISHED), "state")
-        drop("an earlier run of a requeued job", state == "REQUEUED", "state")
+        requeued |= (state == "REQUEUED") & keep
+        drop("an earlier run of a requeued job", requeued, "state")
         never = (state == "CANCELLED") & ~(elapsed > 0)
         if dump.has("start"):
             never |= (state == "CANCELLED") & fields.is_unknown(dump.column("start"))
@@ -148,20 +154,41 @@ def _drop_what_did_not_run(dump: _Dump, whole: Mask, submit: Floats, elapsed: Fl
     sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
     sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
     drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
-    drop("an earlier run of a requeued job", _superseded(dump, keep), dump.first_of("jobidraw", "jobid") or "jobid")
-    return keep
+    old = _superseded(dump, keep)
+    drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
+    return keep, requeued | old
 
 
 def _superseded(dump: _Dump, keep: Mask) -> Mask:
-    """Return which kept records are followed by another of the same job and submission."""
+    """Return which kept records are followed by another of the same job: of one submission, or after the loss of its nodes."""
     import polars as pl
 
-    key = [dump.column("jobidraw", "jobid"), dump.column("submit")]
-    rows = pl.DataFrame({"job": key[0], "submit": key[1], "row": np.arange(keep.size)}).filter(pl.Series(keep))
-    last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"].to_numpy()
+    state = fields.state(dump.column("state")) if dump.has("state") else np.full(keep.size, "")
+    rows = pl.DataFrame({
+        "job": dump.column("jobidraw", "jobid"), "submit": dump.column("submit"), "row": np.arange(keep.size),
+        "lost": np.isin(state, fields.LOST_ITS_NODES),
+    }).filter(pl.Series(keep))  # fmt: skip
+    last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"]
+    final = rows.unique(["job"], keep="last", maintain_order=True)["row"]
     old = keep.copy()
-    old[last] = False
+    old[last.to_numpy()] = False
+    again = rows.filter(pl.col("lost") & ~pl.col("row").is_in(final.implode()))["row"].to_numpy()
+    old[again] = True
     return old
+
+
+def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats) -> Floats:
+    """Return submit times in which a requeued job has that of its first run."""
+    import polars as pl
+
+    if not earlier.any():
+        return submit
+    rows = pl.DataFrame({"job": dump.column("jobidraw", "jobid"), "submit": submit})
+    first = rows.filter(pl.Series(earlier & np.isfinite(submit))).group_by("job").agg(first=pl.col("submit").min())
+    told = rows.join(first, on="job", how="left", maintain_order="left")["first"].to_numpy()
+    moved = keep & (told < submit)  # false where there was no earlier run
+    dump.note("repaired", "requeued: counts from its first submission", moved, "submit")
+    return np.where(moved, told, submit)
 
 
 def _build(

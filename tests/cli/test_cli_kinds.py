@@ -1,0 +1,77 @@
+"""``wattline trace kinds``: from a log to a scenario that promises something to its jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calling import Call
+
+DUMP = "JobID|Submit|Start|ElapsedRaw|AllocNodes|User|JobName|State|ConsumedEnergyRaw\n" + "".join(
+    f"{i}|2024-03-01T0{i % 10}:00:00|2024-03-01T0{i % 10}:05:00|{600 + 10 * i}|{2 + 2 * (i % 2)}|ann|"
+    f"{'cfd' if i % 3 else ''}|COMPLETED|{(600 + 10 * i) * (2 + 2 * (i % 2)) * (100 - i)}\n"
+    for i in range(30)
+)
+SCENARIO = """kinds = "jobs.kinds.csv"
+[trace]
+file = "jobs.parquet"
+[cluster]
+nodes = 16
+idle = "40 W"
+max = "120 W"
+[policy]
+select = "energyqare"
+cap = "match-target"
+[regulation]
+mean = "1 kW"
+reserve = "100 W"
+"""
+
+
+def test_from_a_log_to_a_run(wattline: Call, folder: Path) -> None:
+    """The two files that are written are all that a scenario needs to hold a log's jobs against a promise."""
+    (folder / "log.txt").write_text(DUMP)
+    answer = wattline("trace", "kinds", "log.txt", "--out", "jobs.parquet", "--limit", "2", "--idle", "40 W")
+    assert answer.code == 0
+    assert 'In a scenario: kinds = "jobs.kinds.csv" and, under [trace], file = "jobs.parquet"' in answer.out
+    assert "has no name: jobs of one user and one number of nodes are a type" in answer.err
+    assert "cfd@4" in answer.out
+    (folder / "s.toml").write_text(SCENARIO)
+    ran = wattline("run", "s.toml", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["summary"]["jobs"]["finished"] == 30
+
+
+def test_json_has_every_kind(wattline: Call, folder: Path) -> None:
+    """Programs get all kinds with their numbers, the files, and the notes."""
+    (folder / "log.txt").write_text(DUMP)
+    found = json.loads(wattline("trace", "kinds", "log.txt", "--json", "--quiet").out)
+    assert {kind["name"] for kind in found["kinds"]} == {"cfd@2", "cfd@4", "user ann@2", "user ann@4"}
+    assert found["kinds_file"] is None
+    assert found["mean_busy_nodes"] == pytest.approx(
+        sum(k["arrival_per_s"] * k["nodes"] * k["work_s"] for k in found["kinds"])
+    )
+    assert {kind["power_from"] for kind in found["kinds"]} == {"observed"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("log.txt", "--out", "jobs.swf"), "--out jobs.swf: end the name in .parquet, .csv or .csv.gz"),
+        (("log.txt", "--idle", "warm"), "--idle: expected a power like '12 MW', got 'warm'"),
+        (("log.txt", "--idle", "500 W"), "need 0 <= idle power <= busy power, got 500 W and 300 W"),
+        (("log.txt", "--rates-until", "soon"), "--rates-until: expected a duration"),
+        (("log.txt", "--limit", "0"), "the limit of its QoS degradation must be above 0, got 0"),
+        (("small.toml",), "small.toml: is a scenario, not a job log"),
+        (("missing.txt",), "missing.txt: no such file"),
+    ],
+)
+def test_bad_questions_get_one_line(wattline: Call, folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    """What cannot be done is said in one line, with exit code 2, and nothing is written."""
+    (folder / "log.txt").write_text(DUMP)
+    answer = wattline("trace", "kinds", *arguments)
+    assert answer.code == 2
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+    assert not list(folder.glob("*.kinds.csv"))
