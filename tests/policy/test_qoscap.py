@@ -69,7 +69,7 @@ def test_starts_before_it_is_too_late() -> None:
     low = options(KINDS, signal(0.0, step_s=1e4), (0.0, Bid(801.0, 0.0)))
     for near in (0.5, 0.9):
         run = follow(jobs, machine(), low, "qoscap", {"near": near})
-        assert dict((j, t) for t, j in accepted(run, codes.ACT_START)) == {0: near * 2 * 20, 1: near * 4 * 30}
+        assert {j: t for t, j in accepted(run, codes.ACT_START)} == {0: near * 2 * 20, 1: near * 4 * 30}
 
 
 def test_worst_kind_first() -> None:

@@ -13,6 +13,7 @@ from wattline.bid.qosg import qosg_bid
 from wattline.bid.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
 from wattline.bid.setting import Setting
 from wattline.bid.trial import Params, Trial
+from wattline.bid.weights import search_weights
 from wattline.control.catalog import find
 from wattline.errors import InputError, did_you_mean
 from wattline.model.jobs import Floats
@@ -75,6 +76,8 @@ def choose(
     trial = Watched(setting, seeds, tell)
     if method == "search":
         proof = Watched(setting, PROOF_SEEDS, tell)
+        if select.weights:
+            return replace(search_weights(trial, mode=mode, proof=proof), runs=done)
         return replace(search_bid(setting, mode=mode, trial=trial, proof=proof), runs=done)
     if method == "aqa":
         return aqa_bid(trial, mode=mode)

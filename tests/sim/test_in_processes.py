@@ -1,0 +1,28 @@
+"""Work spread over processes: in order, told of as it ends, with errors that arrive."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattline.errors import InputError
+from wattline.sim.ensemble import in_processes
+
+
+def square(x: int) -> int:
+    """Return the square; refuse 13."""
+    if x == 13:
+        raise InputError("thirteen")
+    return x * x
+
+
+def test_order_and_news() -> None:
+    """Results come in the order of the items, and every item is told of once."""
+    told: list[int] = []
+    assert in_processes(square, [3, 1, 2], done=told.append) == [9, 1, 4]
+    assert sorted(told) == [1, 2, 3]
+
+
+def test_errors_arrive() -> None:
+    """What a process raises is raised here."""
+    with pytest.raises(InputError, match="thirteen"):
+        in_processes(square, [1, 13, 2])
