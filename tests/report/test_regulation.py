@@ -177,6 +177,6 @@ def test_a_comparison_shows_bill_tracking_and_the_worst_kind(sold: Journal, summ
     found = summarize(sold)
     rows = {row.metric.path: row.estimates[0].mean for row in compare({"a": [found], "b": [found]}).rows}
     assert found.regulation is not None
-    assert rows["regulation.cost"] == found.regulation.cost
+    assert rows["cost"] == found.regulation.cost
     assert rows["worst_violation"] == max(row.violation_share for row in found.qos if not row.standby)
     assert not any(row.metric.path.startswith("regulation") for row in compare({"a": [summary], "b": [summary]}).rows)

@@ -172,7 +172,7 @@ def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
     study = wire(task.variant, seed=task.seed, traces=traces)
     result = study.simulate(progress)
     study.write(result, task.folder)
-    notes = tuple((n.action, n.reason, n.count, n.example) for n in study.trace.notes) + result.notes
+    notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
     return Done(task, summarize(open_journal(task.folder)), notes, result.stopped)
 
 

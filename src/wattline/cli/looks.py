@@ -61,10 +61,11 @@ def report(
 
       wattline report out/power-limit --json
     """
+    from wattline.cli.runs import show_summary
+    from wattline.report.baseline import baseline_of
     from wattline.report.html import report_page
     from wattline.report.metrics import summarize_run
     from wattline.report.run import load
-    from wattline.report.tables import summary_table
     from wattline.traces.journal import REPORT, open_journal
 
     terminal = Terminal(as_json, quiet)
@@ -75,12 +76,12 @@ def report(
         return
     opened = open_journal(journal)
     loaded = load(opened)
-    summary = summarize_run(loaded)
-    page = report_page(loaded, summary, opened).write(out or journal / REPORT)
-    if terminal.for_people:
-        terminal.show(summary_table(summary))
+    summary, baseline = summarize_run(loaded), baseline_of(journal)
+    page = report_page(loaded, summary, opened, baseline).write(out or journal / REPORT)
+    show_summary(summary, baseline, terminal)
     terminal.line(f"\nreport   {page}")
-    terminal.data({"journal": str(journal), "report": str(page), "summary": summary.to_dict()})
+    terminal.data({"journal": str(journal), "report": str(page), "summary": summary.to_dict(),
+                   "baseline": None if baseline is None else baseline.to_dict()})  # fmt: skip
 
 
 def reproduce(

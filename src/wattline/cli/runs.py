@@ -15,6 +15,7 @@ from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from wattline.report.metrics import Summary
     from wattline.scenario import Document, Study
     from wattline.sim.simulate import Result
 
@@ -130,6 +131,7 @@ def trace_name(path: Path) -> str:
 def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool) -> None:
     """Wire, simulate, write, show."""
     from wattline.scenario import build_policies, variants, wire
+    from wattline.traces.journal import BASELINE
 
     choices = variants(document)
     if len(choices) > 1:
@@ -141,46 +143,67 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
     study = wire(choices[0])
-    terminal.notes((n.action, n.reason, n.count, n.example) for n in study.trace.notes)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
     _say_assumptions(document, study, terminal)
-    terminal.warm_up(study.policies.slots(), nodes_change=study.cluster.nodes_change)
-    compiled = all(m.builtin or m.compiled for m in study.policies.slots())
-    with terminal.progress("simulating", patient=compiled) as progress:
-        result = study.simulate(progress)
+    baseline = study.baseline
+    slots = (*study.policies.slots(), *(baseline.policies.slots() if baseline is not None else ()))
+    terminal.warm_up(slots, nodes_change=study.cluster.nodes_change)
+    result = _simulate(study, terminal, "simulating")
     if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
         reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
         raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
     terminal.notes(result.notes)
     study.write(result, folder)
+    if baseline is not None and result.stopped != "interrupted":
+        beside = _simulate(baseline, terminal, "simulating the baseline")
+        baseline.write(beside, folder / BASELINE)
     finish(study, result, folder, terminal, report=report and document.spec.output.report)
+
+
+def _simulate(study: Study, terminal: Terminal, what: str) -> Result:
+    compiled = all(m.builtin or m.compiled for m in study.policies.slots())
+    with terminal.progress(what, patient=compiled) as progress:
+        return study.simulate(progress)
 
 
 def finish(study: Study, result: Result, folder: Path, terminal: Terminal, *, report: bool) -> None:
     """Count what the journal holds, write the report, print the summary; an interrupted run ends with its exit code."""
+    from wattline.report.baseline import baseline_of
     from wattline.report.html import report_page
     from wattline.report.metrics import summarize_run
     from wattline.report.run import load
-    from wattline.report.tables import summary_table
     from wattline.traces.journal import REPORT, open_journal
 
     journal = open_journal(folder)
     loaded = load(journal)
-    summary = summarize_run(loaded)
-    page = report_page(loaded, summary, journal).write(folder / REPORT) if report else None
-    if terminal.for_people:
-        terminal.show(summary_table(summary))
+    summary, baseline = summarize_run(loaded), baseline_of(folder)
+    page = report_page(loaded, summary, journal, baseline).write(folder / REPORT) if report else None
+    show_summary(summary, baseline, terminal)
     terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
     if terminal.as_json:
-        notes = [n.__dict__ for n in study.trace.notes]
+        notes = [n.__dict__ for n in study.notes]
         notes += [dict(zip(("action", "reason", "count", "example"), n, strict=True)) for n in result.notes]
         terminal.data({
             "journal": str(folder), "report": str(page) if page else None, "stopped": result.stopped, "wall_s": result.wall_s,
             "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
+            "baseline": None if baseline is None else baseline.to_dict(),
         })  # fmt: skip
     if result.stopped == "interrupted":
         from wattline.cli import INTERRUPTED, complain
 
         raise typer.Exit(complain(f"interrupted; what was simulated so far is in {folder}", INTERRUPTED))
+
+
+def show_summary(summary: Summary, baseline: Summary | None, terminal: Terminal) -> None:
+    """Print the numbers of a run, and beside them those of the run that it is held against."""
+    if not terminal.for_people:
+        return
+    from wattline.report.baseline import beside
+    from wattline.report.tables import comparison_table, summary_table
+
+    terminal.show(summary_table(summary))
+    if baseline is not None:
+        terminal.show(comparison_table(beside(summary, baseline)))
 
 
 def check_folder(folder: Path) -> None:

@@ -233,8 +233,10 @@ class _Desk:
         power_w, y, mean_w, reserve_w, energy, capacity, performance, error, ratio, carbon = found
         seconds = np.diff(edges)
         bid = ~np.isnan(mean_w)
-        if bid.any() and np.isnan(y[bid]).any() and self.signal is not None:
+        missing = bid & np.isnan(y)
+        if self.signal is not None and _sum(seconds[missing]) > _NEAR_S * (end_s - begin_s):
             require(self.signal, float(edges[:-1][bid][0]), float(edges[1:][bid][-1]))
+        y = np.where(missing, 0.0, y)  # what rounding leaves between the ends of a signal and of a bid
         kwh, hours = power_w * seconds / _J_PER_KWH, seconds / HOUR_S
         target_w = mean_w + y * reserve_w
         offered = bid & (reserve_w > 0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from wattline.market.tracking import SHARE
+from wattline.report.accounts import Accounts
+from wattline.report.baseline import baseline_of, beside
 from wattline.report.compare import Comparison, Row, compare
 from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
+from wattline.report.figures_accounts import draw_accounts
 from wattline.report.figures_jobs import (
     draw_comparison,
     draw_energies,
@@ -34,20 +38,22 @@ from wattline.report.sections import (
     service_table,
     size_table,
 )  # fmt: skip
-from wattline.report.show import MISSING, number, plural, scale_of, show, show_interval
+from wattline.report.show import MISSING, dollars, number, plural, scale_of, show, show_interval
 from wattline.report.tables import change, energy_parts, limit_words, stopped_words
-from wattline.report.tables_regulation import dollars, qos_table, reduction_words, settlement_table
+from wattline.report.tables_accounts import accounts_table, carbon_words, hours_words, parts_words
+from wattline.report.tables_regulation import qos_table, reach_note, reduction_words, settlement_table
 from wattline.traces.journal import REPORT, Journal
 
 
 def write_report(journal: Journal, path: Path | None = None) -> Path:
     """Write the report of a journal (into the journal itself unless told otherwise) and return where it is."""
     run = load(journal)
-    return report_page(run, summarize_run(run), journal).write(Path(path) if path else journal.folder / REPORT)
+    page = report_page(run, summarize_run(run), journal, baseline_of(journal.folder))
+    return page.write(Path(path) if path else journal.folder / REPORT)
 
 
-def report_page(run: Run, summary: Summary, journal: Journal) -> Page:
-    """Return the page of a run whose numbers are counted already."""
+def report_page(run: Run, summary: Summary, journal: Journal, baseline: Summary | None = None) -> Page:
+    """Return the page of a run, and of what it is held against, whose numbers are counted already."""
     page = Page(f"{summary.name or 'Run'} – Wattline report")
     page.add(_header(run, summary), _cards(summary))
     page.add(_trace_notes(run.manifest))
@@ -55,6 +61,7 @@ def report_page(run: Run, summary: Summary, journal: Journal) -> Page:
         page.add('<h2>Over time</h2><p class="empty">No job was started, so there is nothing to draw.</p>')
     else:
         _add_regulation(page, run, summary, journal)
+        _add_baseline(page, summary, baseline)
         _add_time(page, run, journal)
         _add_jobs(page, run, summary)
     _add_energy(page, summary)
@@ -158,7 +165,11 @@ def _add_regulation(page: Page, run: Run, summary: Summary, journal: Journal) ->
     found = summary.regulation
     if found is not None:
         page.add("<h2>Demand response</h2>", _regulation_cards(found), page.figure(draw_regulation(run, journal)))
-        page.add(settlement_table(found))
+        page.add(settlement_table(found) if summary.accounts is None else "")
+    if summary.accounts is not None:
+        page.add("" if found else "<h2>Cost and carbon</h2>", _accounts_cards(summary.accounts, sold=found is not None))
+        page.add(page.figure(draw_accounts(summary.accounts)), accounts_table(summary.accounts))
+        page.add(reach_note(found) if found else "")
     if summary.qos:
         page.add("" if found else "<h2>Service by kind</h2>")
         drawn = (draw_errors(run) if found else None, draw_qos(run))
@@ -174,6 +185,28 @@ def _regulation_cards(found: Regulation) -> str:
              bad=found.exceed_share >= SHARE),
     )  # fmt: skip
     return f'<section class="cards">{"".join(cards)}</section>'
+
+
+def _accounts_cards(found: Accounts, *, sold: bool) -> str:
+    """Return the total of the accounts; what is sold has its cost on a card already."""
+    whole = found.total
+    cost = card("revenue", dollars(whole.revenue), parts_words(whole)) if sold else (
+        card("cost", dollars(whole.cost), parts_words(whole)))  # fmt: skip
+    cards = [cost, card("billed", hours_words(whole), f"{number(whole.energy_kwh)} kWh, {found.rules} rules")]
+    if found.rules == "pjm":
+        cards.append(card("performance score", number(whole.score), "mean by reserve and time"))
+    if not math.isnan(whole.carbon_kg):
+        mass, _, per = carbon_words(whole).partition(", ")
+        cards.append(card("carbon", mass, per))
+    return f'<section class="cards">{"".join(cards)}</section>'
+
+
+def _add_baseline(page: Page, summary: Summary, baseline: Summary | None) -> None:
+    if baseline is None:
+        return
+    note = "The same jobs without target, caps and standby jobs; cost and energy are of the same billed time, as drawn."
+    page.add("<h2>Against no participation</h2>", _comparison_table(beside(summary, baseline)))
+    page.add(f'<p class="counted">{note}</p>')
 
 
 def _add_time(page: Page, run: Run, journal: Journal) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from wattline.report.accounts import Accounts, count_accounts
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
 from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
 from wattline.report.regulation import QosRow, Regulation, count_qos, count_regulation
@@ -89,12 +90,26 @@ class Summary:
     events: dict[str, int]
     qos: tuple[QosRow, ...] = ()
     regulation: Regulation | None = None
+    accounts: Accounts | None = None
+
+    @property
+    def cost(self) -> float:
+        """What the billed time cost in dollars; NaN where nothing has a price."""
+        if self.accounts is not None:
+            return self.accounts.total.cost
+        return NAN if self.regulation is None else self.regulation.cost
 
     @property
     def worst_violation(self) -> float:
         """Largest share of jobs of a kind that reached their QoS limit; NaN where nothing was promised."""
         shares = [row.violation_share for row in self.qos if math.isfinite(row.limit) and row.jobs]
         return max(shares, default=NAN)
+
+    @property
+    def worst_mean_q(self) -> float:
+        """Largest mean QoS degradation of a kind to which something was promised; NaN where nothing was."""
+        means = [row.q.mean for row in self.qos if math.isfinite(row.limit) and row.q.count]
+        return max(means, default=NAN)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain data; what is not a finite number becomes None, as JSON knows no NaN."""
@@ -150,6 +165,7 @@ def summarize_run(run: Run) -> Summary:
         events=dict(run.event_counts),
         qos=count_qos(run),
         regulation=count_regulation(run),
+        accounts=count_accounts(run),
     )
 
 

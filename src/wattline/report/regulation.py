@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from wattline.market.accounts import total
 from wattline.market.settlement import settle
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import MARGIN, Tracking, pooled
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
+from wattline.report.accounts import rows_of
 from wattline.report.run import Run
 from wattline.report.statistics import NAN, Distribution, describe, integral
 
@@ -86,26 +88,46 @@ def count_regulation(run: Run) -> Regulation | None:
     about = run.manifest.get("regulation")
     if not about or not np.isfinite(run.steps.target_w).any():
         return None
-    bid, tariff = Bid(about["mean_w"], about["reserve_w"]), Tariff(**about["tariff"])
+    bid = Bid(about["mean_w"], about["reserve_w"])
+    rows, error, exceed_share = _accounted(run) if run.hours.height else _settled(run, bid, Tariff(**about["tariff"]))
+    standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
+    energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
+    cost, drawn, offered = (
+        math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
+    )
+    return Regulation(
+        bid.mean_w, bid.reserve_w, tuple(rows), error, exceed_share, cost, drawn, offered, float(np.nansum(energy_j.to_numpy())), about["outside_share"], about["outside_exceed_share"],
+    )  # fmt: skip
+
+
+def _accounted(run: Run) -> tuple[list[HourRow], float, float]:
+    """Return the billed hours in which a bid held as the accounts have them, mean error and share beyond the margin."""
+    found = [row for row in rows_of(run) if row.billed and row.bid_s > 0]
+    rows = [
+        HourRow(
+            row.start_s, row.end_s, row.mean_power_w, row.mean_target_w, row.error, row.exceed_share, row.cost,
+            row.energy_cost, row.capacity_credit + row.performance_credit, row.error_cost, row.drawn_cost, row.bid_cost,
+        )
+        for row in found
+    ]  # fmt: skip
+    whole = total(found)
+    return rows, whole.error, whole.exceed_share
+
+
+def _settled(run: Run, bid: Bid, tariff: Tariff) -> tuple[list[HourRow], float, float]:
+    """Bill the hours of a journal that has no accounts, as those of earlier versions."""
     spans = billed_hours(run)
     followed = [_tracking(run, bid, begin_s, end_s) for begin_s, end_s in spans]
     rows = [_hour(span, tracked, bid, tariff) for span, tracked in zip(spans, followed, strict=True)]
     whole = pooled(followed) if followed else None
-    standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
-    energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
-    cost, drawn, offered = (
-        sum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
-    )
-    return Regulation(
-        bid.mean_w, bid.reserve_w, tuple(rows), whole.mean_error if whole else NAN, whole.exceed_share if whole else NAN,
-        cost, drawn, offered, float(np.nansum(energy_j.to_numpy())), about["outside_share"], about["outside_exceed_share"],
-    )  # fmt: skip
+    return rows, whole.mean_error if whole else NAN, whole.exceed_share if whole else NAN
 
 
 def billed_hours(run: Run) -> list[tuple[float, float]]:
-    """Return the billed hours that were simulated to their end."""
+    """Return the billed hours that were simulated to their end; of a run in no market those it is held against."""
     about = run.manifest.get("regulation") or {}
-    return [(a, b) for a, b in about.get("hours", ()) if b <= run.end_s]
+    spans = about.get("hours") or (run.manifest.get("accounts") or {}).get("billed") or ()
+    return [(a, b) for a, b in spans if b <= run.end_s]
 
 
 def error_steps(run: Run) -> tuple[Floats, Floats]:
@@ -161,7 +183,7 @@ def degradations(run: Run, kind: Mapping[str, Any]) -> tuple[Floats, Floats]:
     jobs = run.jobs.filter(run.jobs["kind"] == kind["name"], run.jobs["status"] != "rejected")
     submit_s, work_s = jobs["submit_s"].to_numpy(), jobs["work_s"].to_numpy()
     end_s = jobs["end_s"].fill_null(NAN).to_numpy()
-    if run.manifest.get("regulation"):
+    if run.manifest.get("regulation") or (run.manifest.get("accounts") or {}).get("billed"):
         spans = billed_hours(run)
         inside = np.zeros(submit_s.size, dtype=bool)
         for begin_s, stop_s in spans:

@@ -68,6 +68,8 @@ class Run:
     event_counts: Mapping[str, int]
     waking_s: Floats
     """How long each job that was given sleeping nodes waited for them to wake."""
+    hours: pl.DataFrame
+    """Accounts hour by hour; empty where nothing has a price."""
     start_s: float
     end_s: float
 
@@ -103,6 +105,7 @@ def load(journal: Journal) -> Run:
         classes=journal.read("classes"),
         event_counts=_count_events(journal),
         waking_s=_waking_s(journal),
+        hours=journal.read("hours"),
         start_s=start_s,
         end_s=end_s,
     )

@@ -70,6 +70,18 @@ def show(value: float, unit: str = "") -> str:
     return f"{number(value)} {unit}".strip()
 
 
+def dollars(value: float) -> str:
+    """Return an amount of money: small ones to a hundredth of a cent, large ones to the cent.
+
+    >>> dollars(0.53), dollars(-1234.567), dollars(float("nan"))
+    ('$0.5300', '-$1,234.57', '–')
+    """
+    if math.isnan(value):
+        return MISSING
+    digits = 4 if abs(value) < 100 else 2
+    return f"{'-' if value < 0 else ''}${abs(value):,.{digits}f}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun.
 

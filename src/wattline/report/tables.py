@@ -10,6 +10,7 @@ from wattline.report.compare import Comparison, Row
 from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
 from wattline.report.statistics import NAN, Distribution
+from wattline.report.tables_accounts import accounts_facts
 from wattline.report.tables_regulation import hours_terminal, qos_terminal, regulation_facts
 from wattline.traces.journal import SCHEMA
 
@@ -53,7 +54,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         rows.append(("not the end", stopped))
     if jobs.preemptions or jobs.restarts:
         rows.append(("stopped jobs", f"{jobs.preemptions:,} preemptions, {jobs.restarts:,} restarts"))
-    return [*rows, *regulation_facts(summary)]
+    return [*rows, *regulation_facts(summary), *accounts_facts(summary)]
 
 
 def stopped_words(summary: Summary) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from wattline.report.page import Raw, table
 from wattline.report.regulation import QosRow, Regulation
-from wattline.report.show import MISSING, number, show
+from wattline.report.show import MISSING, dollars, number, show
+from wattline.report.tables_accounts import hours_words, parts_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,10 +29,12 @@ def regulation_facts(summary: Summary) -> list[tuple[str, str]]:
     if not found.hours:
         return [*rows, ("", "no billed hour was simulated to its end")]
     count = len(found.hours)
-    what = f"{dollars(found.cost)} for {count} hour{'s' if count > 1 else ''}"
+    span = hours_words(summary.accounts.total) if summary.accounts else f"{count} hour{'s' if count > 1 else ''}"
+    what = f"{dollars(found.cost)} for {span}"
     beyond = show(found.exceed_share, "share")
     rows += [
         ("bill", f"{what}; {dollars(found.without_drawn)} without demand response: {reduction_words(found)}"),
+        *([("of it", parts_words(summary.accounts.total))] if summary.accounts else []),
         ("tracking", f"error {show(found.error, 'share')} of the reserve, above 30 % for {beyond} of the time"),
     ]
     if found.standby_j:
@@ -43,11 +46,6 @@ def reduction_words(found: Regulation) -> str:
     """Return the saving in words."""
     part = found.reduction_drawn
     return MISSING if math.isnan(part) else f"{show(abs(part), 'share')} {'less' if part >= 0 else 'more'}"
-
-
-def dollars(value: float) -> str:
-    """Return an amount of money to a hundredth of a cent."""
-    return f"-${-value:,.4f}" if value < 0 else f"${value:,.4f}"
 
 
 def qos_terminal(summary: Summary) -> Table | None:
@@ -134,12 +132,17 @@ def settlement_table(found: Regulation) -> str:
         rows.append(
             ("all", "", "", show(found.error, "share"), show(found.exceed_share, "share"), *map(dollars, total))
         )
+    return table(header, rows) + reach_note(found)
+
+
+def reach_note(found: Regulation) -> str:
+    """Return for a page what the cluster cannot follow, and what standby jobs drew."""
     outside = (
         f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that alone puts "
         f"{show(found.outside_exceed_share, 'share')} of the time above an error of 30 %."
     )
     standby = f" Standby jobs drew {show(found.standby_j, 'J')} in the whole run." if found.standby_j else ""
-    return table(header, rows) + f'<p class="counted">{outside}{standby}</p>'
+    return f'<p class="counted">{outside}{standby}</p>'
 
 
 def _name(row: QosRow) -> str:

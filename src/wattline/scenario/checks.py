@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from wattline.errors import InputError
+from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
 from wattline.scenario.lines import Path
 from wattline.scenario.spec import ClusterSpec, LimitSpec, NodesSpec, Spec, TraceSpec
@@ -35,6 +36,7 @@ def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Proble
         yield from _powers(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
     yield from check_regulation(spec)
+    yield from check_prices(spec)
 
 
 def node_ranges(texts: list[str]) -> list[tuple[int, int]]:

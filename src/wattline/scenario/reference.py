@@ -36,9 +36,17 @@ def keys_of(path: tuple[str, ...]) -> list[str]:
 def reference_markdown() -> str:
     """Return all sections as Markdown tables: ``docs/scenario.md`` prints this."""
     parts = []
+    titles: dict[type[BaseModel], list[str]] = {}
     for path, repeated, model in sections():
         name = ".".join(path)
         title = (f"`[[{name}]]`" if repeated else f"`[{name}]`") if path else "Top level"
+        titles.setdefault(model, []).append(title)
+    shown = set()
+    for path, _, model in sections():
+        if model in shown:  # sections of one form are described together
+            continue
+        shown.add(model)
+        title = ", ".join(titles[model])
         rows = [
             f"| `{key}` | {_type(info)} | {_default(info)} | {info.description} |"
             for key, info in _keys(model).items()

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from wattline.scenario.quantities import Duration, Limit, Power, Rate, Words
 from wattline.scenario.section import Section
+from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
 
 SCHEMA = 1
@@ -270,3 +271,4 @@ class Spec(Section):
     kind: list[KindSpec] = Field(default_factory=list, description="kinds of job")
     regulation: RegulationSpec | None = Field(None, description="the regulation market")
     bid: BidSpec = Field(default_factory=BidSpec, description="how a bid is chosen")
+    prices: PricesSpec | None = Field(None, description="prices and carbon over time")

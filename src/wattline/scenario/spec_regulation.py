@@ -74,7 +74,7 @@ Workload = Annotated[
 ]
 
 
-class PricesSpec(Section):
+class FlatPricesSpec(Section):
     """Prices in $/kWh."""
 
     energy: float = Field(0.10, ge=0, description="of the mean power")
@@ -110,9 +110,13 @@ class RegulationSpec(Section):
     reach: Literal["paper", "strict"] = Field(
         "paper", description="`strict`: the cluster must reach the whole target; `paper`: all but what breaks tracking"
     )
-    prices: PricesSpec = Field(default_factory=PricesSpec, description="prices")
+    prices: FlatPricesSpec = Field(default_factory=FlatPricesSpec, description="prices (series: `[prices]`)")
     control: Duration = Field(1.0, gt=0, description="control period: caps and starts are decided this often")
     stop_cost: Duration = Field(0.0, description="work that a stop by a policy adds to a job")
+    baseline: str | None = Field(
+        None,
+        description="select policy with which `wattline run` runs the same jobs once more, without target and caps, to compare",
+    )
 
 
 class BidSpec(Section):

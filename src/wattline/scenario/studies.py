@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError, ScenarioError
+from wattline.scenario.accounts import Billing, build_billing
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
 from wattline.scenario.read import Document
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from wattline.scenario.regulation import Market
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
-    from wattline.traces.notes import Trace
+    from wattline.traces.notes import Note, Trace
 
 SLOTS = ("order", "select", "place", "cap", "learn")
 
@@ -55,6 +56,14 @@ class Study:
     scenario_sha256: str
     trace_sha256: str = ""
     market: Market | None = None
+    billing: Billing | None = None
+    baseline: Study | None = None
+    """The same jobs once more, in no market, to hold this run against."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was done to the trace and to series of prices before the run."""
+        return (*self.trace.notes, *(self.billing.notes if self.billing is not None else ()))
 
     def simulate(self, progress: Progress | None = None) -> Result:
         """Run it."""
@@ -77,7 +86,11 @@ class Study:
             about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
         about["kinds"] = [asdict(kind) for kind in self.options.kinds]
         about["regulation"] = None if self.market is None else self.market.manifest()
-        write_journal(folder, frames(result), about)
+        about["accounts"] = None if self.billing is None else self.billing.manifest()
+        tables = frames(result)
+        if self.billing is not None:
+            tables["hours"] = self.billing.columns(result, tables["timeline"])
+        write_journal(folder, tables, about)
 
 
 def variants(document: Document) -> list[Variant]:
@@ -117,12 +130,43 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     cluster = build_cluster(document, trace)
     market = _market(document, trace, cluster, policies)
     options = _options(document, trace, market)
+    start_s, arriving_s = _clock(document, trace)
+    hours = None if market is None else market.hours
+    billing = build_billing(document, trace.jobs, start_s, min(options.until_s, start_s + arriving_s), hours)
     text = document.text
     if seed is not None and seed != document.data.get("seed", 1):
         text = to_toml({**document.data, "seed": seed})
-    return Study(
+    study = Study(
         name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
-        trace_sha256=trace_sha256, market=market,
+        trace_sha256=trace_sha256, market=market, billing=billing,
+    )  # fmt: skip
+    return replace(study, baseline=build_baseline(document, study, start_s))
+
+
+def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
+    """Return the run of the same jobs that takes part in no market, if one is asked for and there is a bid.
+
+    It has neither target nor caps nor standby jobs, which only fill a target; everything else is as in the study.
+    """
+    from wattline.control.catalog import find
+
+    asked = document.spec.regulation
+    if asked is None or asked.baseline is None or study.market is None:
+        return None
+    standby = [kind.name for kind in study.options.kinds if kind.standby]
+    jobs = study.trace.jobs
+    wanted = np.array([name not in standby for name in jobs.kinds] or [True], dtype=bool)[jobs.kind]
+    if not wanted.any():
+        raise document.source.error(("regulation", "baseline"), "there is nothing to run: all jobs are standby ones")
+    select = _located(document, ("regulation", "baseline"), find, "select", asked.baseline, base=document.base)
+    policies = replace(
+        study.policies, select=select, cap=find("cap", "none"), bid=find("bid", "given"),
+        params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
+    )  # fmt: skip
+    options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=document.spec.run.tick, start_s=start_s)
+    return replace(
+        study, name=f"{study.name}, in no market", trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
+        policies=policies, options=options, market=None,
     )  # fmt: skip
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.errors import ScenarioError
+from wattline.scenario.checks_prices import SERIES
+from wattline.scenario.spec_prices import is_price
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN
 from wattline.scenario.toml_text import to_toml
 
@@ -61,6 +64,15 @@ def _put_parameters(data: dict[str, Any], slot: str, values: Any, setting: Setti
     policy[slot] = {**own, **dict(zip(names, map(float, values), strict=False))}
 
 
+def _move_prices(prices: dict[str, Any], moved: Callable[[str], str]) -> None:
+    for name in SERIES:
+        given = prices.get(name)
+        if isinstance(given, str) and not is_price(given):
+            prices[name] = moved(given)
+        elif isinstance(given, dict) and "file" in given:
+            prices[name] = {**given, "file": moved(given["file"])}
+
+
 def _move(data: dict[str, Any], old: Path, new: Path) -> None:
     """Change relative paths for a file that lies elsewhere."""
     if old.resolve() == new.resolve():
@@ -75,6 +87,7 @@ def _move(data: dict[str, Any], old: Path, new: Path) -> None:
     for table, key in places:
         if key in table:
             table[key] = moved(table[key])
+    _move_prices(data.get("prices", {}), moved)
     policy = data.get("policy", {})
     for slot, pick in policy.items():
         if isinstance(pick, str) and ".py" in pick:

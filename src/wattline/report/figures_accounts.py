@@ -1,0 +1,71 @@
+"""Cost, revenue and carbon over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from wattline.report.accounts import AccountRow, Accounts, DayRow
+from wattline.report.style import AMBER, BLUE, GREEN, GREY, RED, TEAL, Drawn, split_figure
+
+BARS = 24 * 14
+"""Hours that are drawn one by one before days are."""
+_MONEY = (
+    ("energy", "energy_cost", 1.0, BLUE), ("error", "error_cost", 1.0, RED), ("capacity", "capacity_credit", -1.0, TEAL),
+    ("performance", "performance_credit", -1.0, GREEN),
+)  # fmt: skip
+
+
+def draw_accounts(found: Accounts) -> Drawn | None:
+    """Draw what every hour (or day) cost and earned, its carbon, and the prices in force."""
+    rows = found.billed
+    if len(rows) < 2:
+        return None
+    by_day = len(rows) > BARS
+    parts: list[Any] = [day.total for day in found.days] if by_day else list(rows)
+    x = [_day(day) for day in found.days] if by_day else [_time(row, rows[0]) for row in rows]
+    carbon = not math.isnan(found.total.carbon_kg)
+    prices = not by_day
+    count = 1 + carbon + prices
+    figure = split_figure(170 + 130 * count, count, shared_xaxes=True, vertical_spacing=0.05,
+                          row_heights=[2.0, *[1.0] * (count - 1)], layout={"barmode": "relative", "bargap": 0.1})  # fmt: skip
+    for name, key, sign, colour in _MONEY:
+        values = [sign * getattr(part, key) for part in parts]
+        if any(value for value in values if not math.isnan(value)):
+            figure.add_bar(x=x, y=_plain(values), name=name, marker_color=colour, row=1, col=1)
+    figure.add_scatter(x=x, y=_plain([part.cost for part in parts]), name="cost", mode="lines+markers", row=1, col=1,
+                       line={"color": GREY, "width": 1.4}, marker={"size": 4})  # fmt: skip
+    figure.update_yaxes(title_text="$", rangemode="normal", row=1, col=1)
+    if carbon:
+        figure.add_bar(
+            x=x, y=_plain([part.carbon_kg for part in parts]), name="carbon", marker_color=AMBER, row=2, col=1
+        )
+        figure.update_yaxes(title_text="kg CO₂", row=2, col=1)
+    if prices:
+        for name, key, colour in (
+            ("energy price", "energy_price_per_kwh", BLUE),
+            ("capacity price", "capacity_price_per_kwh", TEAL),
+        ):
+            values = [1e3 * getattr(row, key) for row in rows]
+            if any(value for value in values if not math.isnan(value)):
+                figure.add_scatter(x=x, y=_plain(values), name=name, mode="lines", row=count, col=1,
+                                   line={"shape": "hv", "color": colour, "width": 1.4})  # fmt: skip
+        figure.update_yaxes(title_text="$/MWh", rangemode="normal", row=count, col=1)
+    if not rows[0].clock:
+        figure.update_xaxes(title_text="time [d]" if by_day else "time [h]", row=count, col=1)
+    figure.update_layout(showlegend=True)
+    credit = " Credits are drawn downward, the line is the net cost." if found.total.capacity_credit else ""
+    return Drawn(figure, "Cost, revenue and carbon", f"By {'day' if by_day else 'hour'}, billed time only.{credit}")
+
+
+def _time(row: AccountRow, first: AccountRow) -> Any:
+    """Return where an hour stands on the axis: at a date, or hours since the first."""
+    return row.clock[:16] if row.clock else (row.start_s - first.start_s) / 3600.0
+
+
+def _day(day: DayRow) -> Any:
+    return int(day.day.removeprefix("day ")) if day.day.startswith("day ") else day.day
+
+
+def _plain(values: list[float]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values]

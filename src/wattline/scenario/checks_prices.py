@@ -1,0 +1,120 @@
+"""What single keys cannot show about prices: keys that do not go with the rules, series that are no series, clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from wattline.errors import InputError, did_you_mean
+from wattline.scenario.lines import Path
+from wattline.scenario.spec_prices import CARBON_UNITS, PAPER_KEYS, PJM_KEYS, PRICE_UNITS, PricesSpec, SeriesSpec
+
+if TYPE_CHECKING:
+    from wattline.scenario.spec import Spec
+
+Problem = tuple[Path, str]
+SERIES = ("energy", "reserve", "error", "capacity", "performance", "mileage", "carbon")
+_OF_FILES = ("column", "time", "zone", "where", "step", "repeat", "gaps", "twice", "order")
+
+
+def check_prices(spec: Spec) -> Iterator[Problem]:
+    """Yield every problem of the prices, and of what is only there to be compared."""
+    yield from _baseline(spec)
+    prices = spec.prices
+    if prices is None:
+        return
+    here: Path = ("prices",)
+    yield from _rules(prices, regulated=spec.regulation is not None)
+    for name in SERIES:
+        series: SeriesSpec | None = getattr(prices, name)
+        if series is not None:
+            yield from _series((*here, name), name, series)
+    yield from _score(prices)
+    yield from _clock(prices)
+
+
+def units_of(name: str) -> dict[str, float]:
+    """Return the units that a series may have."""
+    return CARBON_UNITS if name == "carbon" else {} if name == "mileage" else PRICE_UNITS
+
+
+def _rules(prices: PricesSpec, *, regulated: bool) -> Iterator[Problem]:
+    here: Path = ("prices",)
+    given = prices.model_fields_set
+    if not regulated:
+        for key in ("rules", *PAPER_KEYS, *PJM_KEYS):
+            if key in given:
+                yield (*here, key), "settles regulation, and there is no [regulation]"
+        if prices.energy is None:
+            yield here, "needs energy: a price like 0.1 ($/kWh), or a table (0 if only carbon counts)"
+        return
+    for key in PJM_KEYS if prices.rules == "paper" else PAPER_KEYS:
+        if key in given:
+            yield (*here, key), f'does not go with rules = "{prices.rules}"'
+    for key in ("energy", "capacity"):
+        if prices.rules == "pjm" and getattr(prices, key) is None:
+            yield (*here, "rules"), f'rules = "pjm" needs a price of {key}: {key} = …'
+
+
+def _series(here: Path, name: str, series: SeriesSpec) -> Iterator[Problem]:
+    if (series.value is None) == (series.file is None):
+        yield here, "needs exactly one of 'value' and 'file'"
+        return
+    for key in _OF_FILES if series.value is not None else ():
+        if key in series.model_fields_set:
+            yield (*here, key), "goes with a file, not with a value"
+    if name in ("carbon", "mileage") and series.value is not None and not series.value >= 0:
+        yield here, f"must not be negative, got {series.value:g}"
+    if series.value is not None and not abs(series.value) < float("inf"):
+        yield here, f"must be a number, got {series.value:g}"
+    units = units_of(name)
+    if series.unit is not None and series.unit not in units:
+        known = did_you_mean(series.unit, units) if units else "; a ratio has no unit"
+        yield (*here, "unit"), f"unknown unit {series.unit!r}{known}"
+    if series.zone is not None:
+        yield from _zone((*here, "zone"), series.zone)
+
+
+def _score(prices: PricesSpec) -> Iterator[Problem]:
+    from wattline.market.score import Scoring
+
+    score = prices.score
+    try:
+        Scoring(score.correlation, score.delay, score.precision, score.interval, score.window, score.longest)
+    except InputError as problem:
+        yield ("prices", "score"), str(problem).removeprefix("score: ")
+
+
+def _clock(prices: PricesSpec) -> Iterator[Problem]:
+    from wattline.traces.calendar import unix_of
+
+    if prices.zone is not None:
+        yield from _zone(("prices", "zone"), prices.zone)
+    if prices.start is not None:
+        try:
+            unix_of(prices.start, "UTC")
+        except InputError as problem:
+            yield ("prices", "start"), str(problem)
+
+
+def _zone(here: Path, zone: str) -> Iterator[Problem]:
+    from wattline.traces.calendar import check_zone
+
+    try:
+        check_zone(zone)
+    except InputError as problem:
+        yield here, str(problem)
+
+
+def _baseline(spec: Spec) -> Iterator[Problem]:
+    """The baseline follows nothing: it must be a policy that needs no target."""
+    if spec.regulation is None or spec.regulation.baseline is None:
+        return
+    from wattline.control.catalog import catalog
+
+    name, known = spec.regulation.baseline, catalog()["select"]
+    here: Path = ("regulation", "baseline")
+    if name not in known:
+        yield here, f"unknown select policy {name!r}{did_you_mean(name, known)}"
+    elif known[name].target:
+        yield here, f"{name!r} follows a power target; the baseline takes part in no market"
