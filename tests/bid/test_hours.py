@@ -11,10 +11,10 @@ from wattline.bid.setting import (
     AQA,
     HOUR_S,
     SLACKLINE,
+    GaussianLaw,
     Protocol,
     Setting,
     draw_jobs,
-    gaussian,
     recorded,
 )
 from wattline.bid.trial import Trial, TrialHour, fresh
@@ -141,8 +141,8 @@ def test_a_recorded_signal_is_played_from_a_place_that_the_seed_picks() -> None:
 
 def test_generated_signals_are_neutral_by_the_hour_if_wanted() -> None:
     """A generated signal has the mean 0 in every hour unless it is told not to."""
-    neutral = gaussian()(3 * HOUR_S, 1).values.reshape(3, -1).mean(axis=1)
-    free = gaussian(energy_neutral=False)(3 * HOUR_S, 1).values.reshape(3, -1).mean(axis=1)
+    neutral = GaussianLaw()(3 * HOUR_S, 1).values.reshape(3, -1).mean(axis=1)
+    free = GaussianLaw(energy_neutral=False)(3 * HOUR_S, 1).values.reshape(3, -1).mean(axis=1)
     assert np.abs(neutral).max() < 1e-9
     assert np.abs(free).max() > 1e-3
 

@@ -81,6 +81,38 @@ def test_a_written_bid_has_the_same_certificate(wattline: Call, folder: Path, te
         assert first[key] == again[key]
 
 
+def test_figures_are_kept_beside_the_certificate(wattline: Call, folder: Path) -> None:
+    """``--out`` writes a page with errors and service; under weights also their history and delays beside the theory."""
+    from wattline.bid import aqa, choose
+
+    (folder / "sold.toml").write_text(MARKET.replace("slackline", "gps"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose, "aqa_bid", lambda trial, mode: aqa.aqa_bid(trial, mode=mode, iterations=3))
+        answer = wattline("bid", "sold.toml", "--method", "aqa", "--out", "kept")
+    assert "kept/bid.html" in answer.out
+    page = (folder / "kept/bid.html").read_text(encoding="utf-8")
+    for text in ("sold: AQA with gps on 36 nodes", "tracking error above 30 %", "ep.D.56, Q ≥ 2", "Tracking error", "Service by kind",
+                 "Weights over the steps of AQA", "Delays, and what the theory says of them", "theory corrected", "limits R"):  # fmt: skip
+        assert text in page, text
+    data = json.loads((folder / "kept/certificate.json").read_text())
+    assert [step["iteration"] for step in data["history"]] == [0, 1, 2]
+
+
+def test_a_policy_without_weights_has_no_theory(wattline: Call, market: Path, folder: Path) -> None:
+    """Slackline's page has errors and service alone; a kind without a limit is said where the theory would be."""
+    wattline("bid", market, "--method", "given", "--out", "one", "--quiet")
+    page = (folder / "one/bid.html").read_text(encoding="utf-8")
+    assert "Service by kind" in page
+    assert "Weights over" not in page
+    assert "theory" not in page[: page.index("<script>")]
+    free = '[[kind]]\nname = "free"\nnodes = 1\ntime = 60\npower = 300\nrate = "9/h"\nweight = 0.1\n'
+    weights = 'kinds = {workload = "W14", weights = {"ep.D.56" = 0.3, "sp.C.64" = 0.3, "bt.C.16" = 0.3}}'
+    (folder / "sold.toml").write_text(MARKET.replace("slackline", "gps").replace('kinds = "W14"', weights) + free)
+    wattline("bid", "sold.toml", "--method", "given", "--out", "two", "--quiet")
+    page = (folder / "two/bid.html").read_text(encoding="utf-8")
+    assert "says nothing here: kind &#x27;free&#x27; has no QoS limit" in page
+
+
 def test_weights_and_parameters_are_written_too(folder: Path) -> None:
     """Weights of published and own kinds, and parameters of the policy, read back to the same numbers."""
     import numpy as np

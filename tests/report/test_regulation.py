@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import base64
 import io
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import polars as pl
 import pytest
 from synthetic import write_synthetic
 from test_figure import validate
+from test_html import figures_of
 
+from wattline.report.figures_hour import draw_regulation
 from wattline.report.html import write_report
 from wattline.report.metrics import Summary, summarize, summarize_run
 from wattline.report.regulation import billed_hours, count_qos, count_regulation
@@ -148,8 +150,34 @@ def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> Non
     for text in ("Demand response", "Target and power", "Tracking error", "Service by kind", "without, as drawn", "Grey: jobs paused",
                  "Standby jobs drew", "fill (standby)"):  # fmt: skip
         assert text in page, text
-    figure = re.search(r'"customdata":\[\["?\d', page)
-    assert figure is not None
+    shown = next(figure for figure in figures_of(out) if any(trace.get("name") == "target" for trace in figure["data"]))
+    bars = {trace["name"]: trace for trace in shown["data"] if trace.get("orientation") == "h"}
+    jobs = sold.jobs.select("job_id", "kind").collect()
+    held = sold.read("placements").filter((pl.col("start_s") < 7200.0) & (pl.col("end_s").fill_null(np.inf) > 3600.0))
+    assert set(bars) == {*held.join(jobs, on="job_id")["kind"].unique(), "paused"}
+    assert len(bars) >= 4
+    for name, trace in bars.items():
+        told = np.frombuffer(base64.b64decode(trace["customdata"]["bdata"]), trace["customdata"]["dtype"])
+        job = told[:: 1 if name == "paused" else 3]
+        kinds = jobs.filter(pl.col("job_id").is_in(job.astype(int).tolist()))["kind"].unique().to_list()
+        assert kinds == [name] or name == "paused"
+
+
+def test_waiting_jobs_and_arrivals_are_those_with_a_promise(sold: Journal) -> None:
+    """Standby jobs, which always wait, are in neither count; the line of waiting jobs is the queue without them."""
+    run = load(sold)
+    drawn = draw_regulation(run, sold)
+    assert drawn is not None
+    begin_s, end_s = billed_hours(run)[0]
+    own = run.jobs.filter(pl.col("kind") != "fill")
+    traces = {trace.get("name"): trace for trace in drawn.figure.data}
+    inside = own.filter((pl.col("submit_s") >= begin_s) & (pl.col("submit_s") < end_s))
+    assert traces["arrivals"]["y"].sum() == inside.height
+    at_s = begin_s + 60.0 * traces["waiting"]["x"].astype(float)
+    for k in range(3, at_s.size - 1, at_s.size // 7):
+        middle_s = 0.5 * (at_s[k] + at_s[k + 1])
+        waits = own.filter((pl.col("submit_s") <= middle_s) & (pl.col("start_s").fill_null(np.inf) > middle_s))
+        assert traces["waiting"]["y"][k] == waits.height
 
 
 def test_the_terminal_shows_bill_and_service(sold: Journal) -> None:

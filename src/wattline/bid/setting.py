@@ -66,17 +66,18 @@ ENERGYQARE = Recipe("EnergyQARE", "energyqare")
 SLACKLINE = Recipe("Slackline", "slackline")
 
 
-def gaussian(
-    std: float = 0.40, time_constant_s: float = 200.0, step_s: float = 2.0, *, energy_neutral: bool = True
-) -> SignalLaw:
-    """Return the law of the generated signal: mean-reverting, Gaussian, energy-neutral by the hour unless told otherwise."""
+@dataclass(frozen=True)
+class GaussianLaw:
+    """The law of the generated signal: mean-reverting, Gaussian, energy-neutral by the hour unless told otherwise."""
 
-    def draw(duration_s: float, seed: int) -> Signal:
-        return generate_signal(
-            GaussianSignal(duration_s, std, time_constant_s, step_s, energy_neutral=energy_neutral, seed=seed)
-        )
+    std: float = 0.40
+    time_constant_s: float = 200.0
+    step_s: float = 2.0
+    energy_neutral: bool = True
 
-    return draw
+    def __call__(self, duration_s: float, seed: int) -> Signal:
+        """Draw a signal."""
+        return generate_signal(GaussianSignal(duration_s, **vars(self), seed=seed))
 
 
 def recorded(signal: Signal) -> SignalLaw:
@@ -99,7 +100,7 @@ class Setting:
     idle_w: float
     max_w: float
     recipe: Recipe = SLACKLINE
-    signal: SignalLaw = field(default_factory=gaussian)
+    signal: SignalLaw = field(default_factory=GaussianLaw)
     protocol: Protocol = field(default_factory=Protocol)
     tariff: Tariff = field(default_factory=Tariff)
     stop_cost_s: float = 0.0

@@ -39,9 +39,12 @@ def policies_of(setting: Setting) -> Policies:
 
 
 class TrialHour:
-    """One hour that can be simulated again and again: its jobs and its signal never change."""
+    """One hour that can be simulated again and again: its jobs and its signal never change.
 
-    def __init__(self, setting: Setting, seed: int) -> None:
+    A ``watched`` one logs placements and decisions too, for its journal.
+    """
+
+    def __init__(self, setting: Setting, seed: int, *, watched: bool = False) -> None:
         self.setting, self.seed = setting, seed
         kinds, protocol = setting.kinds, setting.protocol
         self.begin_s = protocol.warm(kinds)
@@ -51,7 +54,7 @@ class TrialHour:
         jobs = draw_jobs(setting, self.last_s, seed)
         options = Options(
             kinds=kinds, signal=self.signal, bids=[(0.0, Bid(setting.max_total_w, 0.0))], tick_s=protocol.control_s,
-            start_s=0.0, stop_cost_s=setting.stop_cost_s, placements=False, decisions=False,
+            start_s=0.0, stop_cost_s=setting.stop_cost_s, placements=watched, decisions=watched,
             log_rows=int(4 * self.last_s / protocol.control_s) + 2 * len(jobs),
         )  # fmt: skip
         self.world = World(jobs, setting.cluster, policies_of(setting), options, seed=seed)
@@ -60,7 +63,7 @@ class TrialHour:
             (s.submit_s >= self.begin_s) & (s.submit_s < self.end_s) & (s.k_standby[s.kind] == 0)
         )
         self.kind = s.kind[self.measured]
-        self.limit = column(kinds, "limit")[self.kind]
+        self._limits = column(kinds, "limit")
 
     def run(self, bid: Bid, weights: Floats | None = None, params: Params | None = None) -> Hour:
         """Simulate the hour under a bid."""
@@ -85,13 +88,18 @@ class TrialHour:
         found: Floats = np.where(np.isnan(q), np.inf, q)
         return found
 
-    def _count(self) -> tuple[Ints, Ints]:
-        q, kind, limit = self.degradation(), self.kind, self.limit
+    def counted(self) -> tuple[Floats, Ints]:
+        """Return QoS degradation and kind of the jobs that count in the last run: the paper's are those that finished."""
+        q, kind = self.degradation(), self.kind
         if self.setting.protocol.paper:
             finished = np.isfinite(q)
-            q, kind, limit = q[finished], kind[finished], limit[finished]
+            q, kind = q[finished], kind[finished]
+        return q, kind
+
+    def _count(self) -> tuple[Ints, Ints]:
+        q, kind = self.counted()
         count = len(self.setting.kinds)
-        return np.bincount(kind, minlength=count), np.bincount(kind[q >= limit], minlength=count)
+        return np.bincount(kind, minlength=count), np.bincount(kind[q >= self._limits[kind]], minlength=count)
 
 
 def _energies(s: State) -> tuple[float, float]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wattline.bid.setting import Setting
     from wattline.scenario import Document
 
-CERTIFICATE = "certificate.json"
+CERTIFICATE, PAGE = "certificate.json", "bid.html"
 
 
 class Method(StrEnum):
@@ -49,7 +49,7 @@ def bid(
     hours: Annotated[int | None, typer.Option(min=2, help="Fresh hours of the certificate (default 200).")] = None,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")] = None,
     sets: Sets = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} (default: none).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -88,7 +88,12 @@ def bid(
         _show(document, setting, found, terminal)
     if out is not None:
         _save(out, data)
-        terminal.line(f"\ncertificate  {out / CERTIFICATE}")
+        from wattline.cli.bid_page import write_page
+
+        terminal.say("drawing its figures ...")
+        facts = [(name or "or", text) for name, text in _facts(document, setting, found) + _money(found)]
+        write_page(out / PAGE, _title(document, setting, choice), setting, found, facts)
+        terminal.line(f"\ncertificate  {out / CERTIFICATE}\nfigures      {out / PAGE}")
     if write is not None:
         terminal.line(f"\nscenario with this bid: {write}  (try: wattline run {write})")
     terminal.data(data)
@@ -139,19 +144,26 @@ def _choose(document: Document, setting: Setting, method: str, terminal: Termina
 def _show(document: Document, setting: Setting, found: Certificate, terminal: Terminal) -> None:
     from rich.text import Text
 
+    title, facts = _title(document, setting, found.choice), _facts(document, setting, found)
+    terminal.show(Text(title, style="bold"), _table(facts), "", _promises(found), "", _table(_money(found)))
+    terminal.line("\n" + _verdict(setting, found))
+
+
+def _title(document: Document, setting: Setting, choice: Choice) -> str:
+    return f"{document.spec.name}: {choice.method} with {setting.recipe.name} on {setting.nodes:,} nodes"
+
+
+def _facts(document: Document, setting: Setting, found: Certificate) -> list[tuple[str, str]]:
     from wattline.report.show import show
 
-    choice, protocol = found.choice, document.spec.bid.protocol
-    title = f"{document.spec.name}: {choice.method} with {setting.recipe.name} on {setting.nodes:,} nodes"
-    facts = [
+    choice = found.choice
+    return [
         ("mean power", f"P̄ = {show(choice.bid.mean_w, 'W')}"),
         ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}, reach {_mode(document)}"),
         *(_weights(setting, choice) if choice.weights is not None else ()),
         *_parameters(setting, choice),
-        ("tested on", f"{len(found.outcome.hours)} {protocol} hours that no search has seen"),
+        ("tested on", f"{len(found.outcome.hours)} {document.spec.bid.protocol} hours that no search has seen"),
     ]
-    terminal.show(Text(title, style="bold"), _table(facts), "", _promises(found), "", _table(_money(found)))
-    terminal.line("\n" + _verdict(setting, found))
 
 
 def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:

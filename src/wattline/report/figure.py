@@ -70,6 +70,19 @@ class Figure:
             place = corners | {"xref": f"x{name}", "yref": f"y{name} domain"}
             self.layout.setdefault("shapes", []).append(_merged(place, shape))
 
+    def add_heading(self, text: str, *, row: int, col: int) -> None:
+        """Write above a cell what it shows."""
+        name = self._cells[row, col]
+        place = {
+            "xref": f"x{name} domain",
+            "yref": f"y{name} domain",
+            "x": 0,
+            "y": 1,
+            "xanchor": "left",
+            "yanchor": "bottom",
+        }
+        self.layout.setdefault("annotations", []).append({"text": text, "showarrow": False} | place)
+
     def update_xaxes(self, *, row: int | None = None, col: int | None = None, **changes: Any) -> None:
         """Change the x axes of all cells, or of a row, a column, a cell."""
         self._update_axes("xaxis", row, col, changes)

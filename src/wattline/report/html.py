@@ -14,6 +14,7 @@ from wattline.report.baseline import baseline_of, beside
 from wattline.report.compare import Comparison, Row, compare
 from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_accounts import draw_accounts
+from wattline.report.figures_hour import draw_regulation
 from wattline.report.figures_jobs import (
     draw_comparison,
     draw_energies,
@@ -24,7 +25,7 @@ from wattline.report.figures_jobs import (
     draw_waits,
     draw_waits_by_size,
 )  # fmt: skip
-from wattline.report.figures_regulation import draw_errors, draw_qos, draw_regulation
+from wattline.report.figures_regulation import draw_errors, draw_qos
 from wattline.report.metrics import Summary, summarize_run
 from wattline.report.page import Page, Raw, card, facts, folded, table
 from wattline.report.regulation import Regulation

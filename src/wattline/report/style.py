@@ -11,6 +11,20 @@ BLUE, TEAL, AMBER, RED, VIOLET = "#3f7fd1", "#2a9d8f", "#d9932f", "#d1495b", "#8
 GREEN, PINK, GREY = "#6a9f4f", "#c272b0", "#8b919b"
 PALETTE = (BLUE, AMBER, TEAL, VIOLET, RED, GREEN, PINK, GREY)
 
+KINDS = (
+    *PALETTE[:-1],
+    "#49b6d6",
+    "#9c6b4a",
+    "#b3b13c",
+    "#34558b",
+    "#e58a77",
+    "#b39ddb",
+    "#2f6f5e",
+    "#8e3a59",
+    "#d4b483",
+)
+"""Colours of kinds of job: more of them, and none grey, which stands for what is nobody's."""
+
 
 class Drawn(NamedTuple):
     """A figure, its title, and a caption that says how it was reduced."""
@@ -18,6 +32,11 @@ class Drawn(NamedTuple):
     figure: Figure
     title: str
     caption: str
+
+
+def kind_colour(index: int) -> str:
+    """Return the colour of a kind of job by its place among the kinds."""
+    return KINDS[index % len(KINDS)]
 
 
 def soft(colour: str, alpha: float) -> str:

@@ -48,12 +48,10 @@ class Market:
 
     def manifest(self) -> dict[str, Any]:
         """Return it as plain values for the journal."""
-        return {
-            "mean_w": self.bid.mean_w, "reserve_w": self.bid.reserve_w, "from_s": self.from_s, "until_s": self.until_s,
-            "hours": [list(hour) for hour in self.hours], "signal": self.about,
-            "tariff": dict(vars(self.tariff)), "outside_share": self.reach.outside_share,
-            "outside_exceed_share": self.reach.exceed_share, "outside_error": self.reach.mean_error,
-        }  # fmt: skip
+        from wattline.sim.result import regulation_entry
+
+        span = (self.from_s, self.until_s)
+        return regulation_entry(self.bid, self.tariff, self.reach, self.hours, span, self.about)
 
 
 def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:
@@ -139,13 +137,13 @@ def read_file(document: Document) -> tuple[Signal, tuple[Note, ...]]:
 
 def signal_law(document: Document) -> SignalLaw:
     """Return what draws the signal of an hour: the generators, or a recorded signal from a place that the seed picks."""
-    from wattline.bid.setting import gaussian, recorded
+    from wattline.bid.setting import GaussianLaw, recorded
     from wattline.traces.generate_signal import FittedSignal, generate_signal
     from wattline.traces.generate_signal_fit import fit_signal
 
     market = document.spec.regulation or RegulationSpec()
     if market.signal == GAUSSIAN:
-        return gaussian(
+        return GaussianLaw(
             market.std, market.time_constant, market.step or SIGNAL_STEP_S, energy_neutral=market.neutral is not False
         )
     signal, _ = read_file(document)

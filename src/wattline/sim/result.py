@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.market.reach import Reach
+from wattline.market.tariff import Tariff
 from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
+from wattline.model.regulation import Bid
 from wattline.model.state import State
 from wattline.sim.simulate import Result
 from wattline.traces.journal import STATUSES, Coded
@@ -245,4 +248,16 @@ def manifest(
         "totals": {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
         | {"total_j": float(energy.sum())},
         "stopped": result.stopped,
+    }  # fmt: skip
+
+
+def regulation_entry(
+    bid: Bid, tariff: Tariff, reach: Reach, hours: Sequence[tuple[float, float]], span: tuple[float, float],
+    signal: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are billed."""
+    return {
+        "mean_w": bid.mean_w, "reserve_w": bid.reserve_w, "from_s": span[0], "until_s": span[1],
+        "hours": [list(hour) for hour in hours], "signal": dict(signal), "tariff": dict(vars(tariff)),
+        "outside_share": reach.outside_share, "outside_exceed_share": reach.exceed_share, "outside_error": reach.mean_error,
     }  # fmt: skip

@@ -12,7 +12,6 @@ from typing import Any
 
 from wattline.bid.certificate import Certificate
 from wattline.bid.choice import REACHES
-from wattline.bid.setting import AQA, SLACKLINE
 from wattline.report.page import Page, table
 from wattline.systems.aqa_claims import claims
 from wattline.systems.aqa_study import PUBLISHED, Scale, Study, ratio_of, run_study
@@ -35,9 +34,9 @@ def reproduce(
     """Run the paper's study and ours; write one page."""
     study = run_study(Scale.quick() if quick else Scale(), say)
     stated = claims(study)
-    say("writing the page")
+    say("drawing hours and distributions, writing the page")
     remarks = ["A smaller version: few workloads, few hours; intervals are wide."] if quick else []
-    path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
+    path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
 
 
@@ -61,8 +60,8 @@ def numbers(study: Study) -> dict[str, Any]:
     return found
 
 
-def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
-    from wattline.systems import aqa_figures as draw
+def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -> Page:
+    from wattline.systems.aqa_figures import figures
 
     items = [
         ("paper", CITATION), ("machine", f"{NODES} nodes, {IDLE_W:g} W idle, at most {HIGHEST_W:g} W"),
@@ -73,11 +72,8 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     for reach in REACHES:
         page.add(f"<h2>Fresh hours, {reach} reach</h2>", _certificates(study, reach))
     page.add("<h2>The paper's protocol</h2>", _in_sample(study))
-    page.add("<h2>Figures</h2>", page.figure(draw.draw_costs(study)))
-    shown = "W4" if "W4" in study.ours else next(iter(study.ours))
-    page.add(page.figure(draw.draw_hour(study, shown, AQA, "Fig. 6")))
-    page.add(page.figure(draw.draw_hour(study, shown, SLACKLINE, "The same hour")))
-    page.add(page.figure(draw.draw_errors(study, shown)), page.figure(draw.draw_weights(study, shown)))
+    for heading, drawn in figures(study, folder):
+        page.add(f"<h2>{heading}</h2>", *map(page.figure, drawn))
     if study.around:
         page.add("<h2>When the world differs from what the bid was made for</h2>", _sensitivity(study))
         page.add("<h2>Recorded signals</h2>", _recorded(study))

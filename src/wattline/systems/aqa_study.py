@@ -35,6 +35,12 @@ from wattline.systems.tuned import HOUR_SEED, Tuned
 
 Say = Callable[[str], None]
 
+OTHER_SEEDS = range(40_000, 50_000)
+"""Hours of the paper's protocol on which nothing was tuned."""
+
+AROUND_SEED = 50_000
+"""First hour of the studies around the fourteen."""
+
 PUBLISHED = {
     "W1": (0.58, 30), "W2": (0.57, 37), "W3": (0.68, 29), "W4": (0.58, 31), "W5": (0.34, 56), "W6": (0.64, 34),
     "W7": (0.58, 33), "W8": (0.56, 29), "W9": (0.58, 37), "W10": (0.58, 34), "W11": (0.46, 46), "W12": (0.46, 38),
@@ -84,6 +90,8 @@ class Study:
     """workload → policy → the paper's protocol"""
     ours: dict[str, dict[str, dict[str, Certificate]]] = field(default_factory=dict)
     """workload → reach → policy → certificate under our protocol"""
+    tight: dict[str, Tuned] = field(default_factory=dict)
+    """policy → the paper's protocol on W4 with halved limits"""
     around: dict[str, Any] = field(default_factory=dict)
 
 
@@ -95,6 +103,8 @@ def run_study(scale: Scale, say: Say) -> Study:
         study.in_sample[workload] = in_sample(workload, scale)
         say(f"{workload}: stationary hours, bids searched and certified on {scale.fresh_hours} fresh hours")
         study.ours[workload] = {reach: certificates(workload, reach, scale) for reach in REACHES}
+    if "W4" in scale.workloads:
+        study.tight = in_sample("W4", scale, kinds=_limits(kinds_of("W4"), 0.5))
     if scale.around:
         study.around = around(scale, say)
     return study
@@ -103,12 +113,12 @@ def run_study(scale: Scale, say: Say) -> Study:
 # ------------------------------------------------------------------ the paper's protocol
 
 
-def in_sample(workload: str, scale: Scale) -> dict[str, Tuned]:
+def in_sample(workload: str, scale: Scale, **more: Any) -> dict[str, Tuned]:
     """Tune each policy on one hour that starts empty, as the paper does; see how it fares on other such hours."""
     found = {}
     chosen: Choice | None = None
     for recipe in (AQA, ENERGYQARE, TRACKING_ONLY):
-        setting = setting_of(workload, recipe, paper=True)
+        setting = setting_of(workload, recipe, paper=True, **more)
         trial = Trial(setting, [HOUR_SEED])
         if recipe is AQA:
             choice = aqa_bid(trial, mode=PAPER, iterations=scale.iterations)
@@ -117,7 +127,7 @@ def in_sample(workload: str, scale: Scale) -> dict[str, Tuned]:
         else:
             assert chosen is not None  # noqa: S101 - EnergyQARE came before
             choice = replace(chosen, method="EnergyQARE's bid", outcome=trial.run(chosen.bid))
-        others = fresh(setting, range(40_000, 40_000 + scale.fresh_hours // 4), choice.bid, choice.weights)
+        others = fresh(setting, OTHER_SEEDS[: scale.fresh_hours // 4], choice.bid, choice.weights)
         found[recipe.name] = Tuned(recipe.name, choice, others)
     return found
 
@@ -158,7 +168,7 @@ def slackline(workload: str, reach: str, scale: Scale, **more: Any) -> Certifica
 
 def around(scale: Scale, say: Say) -> dict[str, Any]:
     """Carry out the further studies: standby jobs, preemption, QoS levels, random limits, size, errors in what is known."""
-    few = range(50_000, 50_000 + max(8, scale.fresh_hours // 8))
+    few = range(AROUND_SEED, AROUND_SEED + max(8, scale.fresh_hours // 8))
     say("standby jobs (W3), preemption (W5)")
     found: dict[str, Any] = {"standby": standby_effect(few), "preemption": preemption_effect(few)}
     say("tight and loose limits (W4), random limits (W1)")
@@ -194,18 +204,28 @@ def recorded_laws() -> dict[str, SignalLaw]:
 
 
 def standby_effect(seeds: Sequence[int]) -> dict[str, Outcome]:
-    """Hold W3 under one bid without and with standby jobs of one node."""
-    bid = Bid(NODES * IDLE_W + 1.05 * setting_of("W3", AQA).load_w(), 2500.0)
+    """Hold W3 under one bid without and with standby jobs."""
+    bid, settings = standby_case()
+    return {label: fresh(setting, seeds, bid) for label, setting in settings.items()}
+
+
+def standby_case() -> tuple[Bid, dict[str, Setting]]:
+    """Return W3 without and with standby jobs of one node, and a bid for both."""
     plain = setting_of("W3", AQA)
     filled = setting_of("W3", replace(AQA, params={"select": {"standby": 1.0}}), kinds=(*kinds_of("W3"), standby()))
-    return {"without": fresh(plain, seeds, bid), "with": fresh(filled, seeds, bid)}
+    return Bid(NODES * IDLE_W + 1.05 * plain.load_w(), 2500.0), {"without": plain, "with": filled}
 
 
 def preemption_effect(seeds: Sequence[int]) -> dict[str, Outcome]:
     """Hold W5 under one bid without and with preemption."""
-    bid = Bid(NODES * IDLE_W + setting_of("W5", AQA).load_w(), 4500.0)
-    paused = setting_of("W5", replace(AQA, params={"select": {"preempt": 1.0}}))
-    return {"without": fresh(setting_of("W5", AQA), seeds, bid), "with": fresh(paused, seeds, bid)}
+    bid, settings = preemption_case()
+    return {label: fresh(setting, seeds, bid) for label, setting in settings.items()}
+
+
+def preemption_case() -> tuple[Bid, dict[str, Setting]]:
+    """Return W5 without and with preemption, and a bid for both."""
+    plain, paused = setting_of("W5", AQA), setting_of("W5", replace(AQA, params={"select": {"preempt": 1.0}}))
+    return Bid(NODES * IDLE_W + plain.load_w(), 4500.0), {"without": plain, "with": paused}
 
 
 def _limits(kinds: tuple[Kind, ...], factor: float) -> tuple[Kind, ...]:
@@ -222,13 +242,17 @@ def _pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Cer
     return certificates(workload, PAPER, small, kinds=kinds)
 
 
+def large_setting(recipe: Recipe) -> Setting:
+    """Return W1 on 10,000 nodes, the nodes of every job times 100."""
+    return Setting(kinds_of("W1", nodes=10_000, scale=100), 10_000, IDLE_W, HIGHEST_W, recipe)
+
+
 def large(scale: Scale) -> dict[str, Certificate]:
-    """W1 on 10,000 nodes, the nodes of every job times 100."""
+    """Let AQA and Slackline bid on 10,000 nodes."""
     small = replace(scale, fresh_hours=max(24, scale.fresh_hours // 4), iterations=scale.iterations // 2, rounds=2)
-    kinds = kinds_of("W1", nodes=10_000, scale=100)
     found = {}
     for recipe in (AQA, SLACKLINE):
-        setting = Setting(kinds, 10_000, IDLE_W, HIGHEST_W, recipe)
+        setting = large_setting(recipe)
         trial = Trial(setting, range(10_000, 10_000 + small.aqa_hours))
         if recipe is AQA:
             choice = aqa_bid(trial, mode=PAPER, iterations=small.iterations)

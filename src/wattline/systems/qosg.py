@@ -40,7 +40,7 @@ def reproduce(
     say("writing the page")
     remarks = ["A smaller version: few cases, few hours; intervals are wide."] if quick else []
     remarks += [] if study.has_recorded else [GENERATED]
-    path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
+    path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
 
 
@@ -85,7 +85,7 @@ def _protocol(found: Tuned) -> Protocol:
     return Protocol(paper=found.policy != "Slackline")
 
 
-def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
+def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -> Page:
     from wattline.systems import qosg_figures as draw
 
     items = [
@@ -97,14 +97,10 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     page = begin_page(TITLE, stated, items, remarks)
     page.add("<h2>All cases</h2>", _cases(study))
     page.add("<h2>Other signals under the bid of the default</h2>", _signals(study))
-    default = study.found["default"]
-    page.add("<h2>Figures</h2>", page.figure(draw.draw_hour(default["QoSG"], "Fig. 2.4a: QoSG with standby jobs")))
-    without = study.found["without standby"]["QoSG"]
-    page.add(page.figure(draw.draw_hour(without, "Fig. 2.4b: QoSG without standby jobs", standby=False)))
-    for policy in ("Tracking-only", "EnergyQARE"):
-        page.add(page.figure(draw.draw_hour(default[policy], f"Fig. 2.7: {policy}", standby=False)))
-    for drawn in (draw.draw_errors, draw.draw_qos, draw.draw_savings, draw.draw_weights):
-        page.add(page.figure(drawn(study)))
+    seen = draw.observed(study)
+    page.add("<h2>Figures</h2>", *map(page.figure, draw.draw_hours(study, folder)))
+    page.add(page.figure(draw.draw_errors(seen)), page.figure(draw.draw_qos(seen)))
+    page.add(page.figure(draw.draw_savings(study)), page.figure(draw.draw_weights(study)))
     page.add("<h2>What was assumed</h2>", _limits(), HOW)
     page.add(FOOTER)
     return page

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wattline.bid.setting import Protocol, Recipe, Setting, SignalLaw, gaussian, recorded
+from wattline.bid.setting import GaussianLaw, Protocol, Recipe, Setting, SignalLaw, recorded
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Signal
 
@@ -87,7 +87,7 @@ def setting_of(recipe: Recipe, *, paper: bool = False, signal: SignalLaw | None 
     """Return the setting of a case; the highest power is that of its hungriest kind (eq. 2.22)."""
     kinds = kinds_of(**case)
     highest_w = max(kind.draw_w for kind in kinds)
-    law = signal or gaussian(step_s=STEP_S)
+    law = signal or GaussianLaw(step_s=STEP_S)
     return Setting(kinds, case.get("nodes", NODES), IDLE_W, highest_w, recipe, law, Protocol(paper=paper))
 
 
