@@ -15,13 +15,14 @@ from wattline.errors import TraceError
 from wattline.traces import guess_format, read_trace
 from wattline.traces.krc import read_krc
 from wattline.traces.notes import Trace
+from wattline.traces.rrze import read_rrze
 from wattline.traces.sacct import read_sacct
 from wattline.traces.swf import read_swf
 from wattline.traces.table import read_table
 
 Reader = Callable[[Path], Trace]
 READERS: dict[str, Reader] = {
-    "swf": read_swf, "sacct": read_sacct, "table": read_table, "krc": read_krc, "any": read_trace,
+    "swf": read_swf, "sacct": read_sacct, "table": read_table, "krc": read_krc, "rrze": read_rrze, "any": read_trace,
 }  # fmt: skip
 GOOD = {
     "swf": "; MaxProcs: 8\n" + "".join(f"{i} {i * 10} 0 5 2 -1 -1 2 60 -1 1 1 1 1 1 1 -1 -1\n" for i in range(1, 9)),
@@ -29,6 +30,10 @@ GOOD = {
     + "".join(f"{i}|2024-01-01T00:00:0{i}|60|2|name\n" for i in range(1, 9)),
     "table": "submit_s,work_s,nodes,user\n" + "".join(f"{i},5,2,ann\n" for i in range(1, 9)),
     "krc": "interarrival,service,cores_used\n" + "".join(f"{i},5,2\n" for i in range(1, 9)),
+    "rrze": "JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|\n"
+    + "".join(
+        f"{i}|2019-01-01T0{i}:00|2019-01-01T0{i}:01|2019-01-01T0{i}:11|2|01:00|00:10|ann|name\n" for i in range(1, 9)
+    ),
 }
 TEXT_READERS = list(GOOD)
 
@@ -118,7 +123,7 @@ def test_huge_field(tmp_path: Path, name: str) -> None:
     """One field of 100 MB is one dropped record with a short example, or one short error."""
     path = tmp_path / "file"
     lines = GOOD[name].rstrip("\n").split("\n")
-    separator = {"swf": " ", "sacct": "|"}.get(name, ",")
+    separator = {"swf": " ", "sacct": "|", "rrze": "|"}.get(name, ",")
     fields = lines[-1].split(separator)
     fields[2] = "9" * 100_000_000
     path.write_text("\n".join([*lines[:-1], separator.join(fields)]))

@@ -78,7 +78,7 @@ def replay(
     max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
-    trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table or krc (default: by content).")] = None,
+    trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")] = None,
     out: Out = None,
     *,
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,

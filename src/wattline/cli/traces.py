@@ -16,9 +16,14 @@ from wattline.errors import ScenarioError
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
 
 TraceFile = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")
+    Path,
+    typer.Argument(
+        metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, PM100, emmy or meggie, a journal."
+    ),
 ]
-Format = Annotated[str | None, typer.Option("--format", help="swf, sacct, table or krc (default: by content).")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
+]
 Cores = Annotated[int, typer.Option(min=1, help="Processors of the log that make one node.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
 

@@ -64,9 +64,10 @@ class TraceSpec(Section):
     """Where the jobs come from: a `file` or a `generator`."""
 
     file: str | None = Field(
-        None, description="job log, relative to the scenario file (SWF, sacct, Parquet, CSV, journal)"
+        None,
+        description="job log, relative to the scenario file (SWF, sacct, Parquet, CSV, PM100, emmy, meggie, journal)",
     )
-    format: Literal["swf", "sacct", "table", "krc"] | None = Field(
+    format: Literal["swf", "sacct", "table", "krc", "pm100", "rrze"] | None = Field(
         None, description="format of the file (default: by content)"
     )
     cores_per_node: int = Field(1, ge=1, description="processors of the log that make one node")

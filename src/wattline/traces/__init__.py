@@ -7,6 +7,8 @@ swf       Standard Workload Format (plain or gzip)                    ``traces.s
 sacct     Slurm accounting dump (``sacct --parsable2``)               ``traces.sacct.read_sacct``
 table     Parquet or CSV with columns as in ``JobTable``; a journal   ``traces.table.read_table``
 krc       the R package hpcwld's CSV layouts                          ``traces.krc.read_krc``
+pm100     PM100, jobs of Marconi100 with power (Parquet)              ``traces.pm100.read_pm100``
+rrze      jobs of emmy and meggie with power (text)                   ``traces.rrze.read_rrze``
 ========  ==========================================================  ==================================
 
 Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signal``; prices: ``traces.prices.read_held``.
@@ -22,7 +24,7 @@ from wattline.traces.notes import Note, Trace
 
 __all__ = ["FORMATS", "Note", "Trace", "guess_format", "read_trace", "trace_info"]
 
-FORMATS = ("swf", "sacct", "table", "krc")
+FORMATS = ("swf", "sacct", "table", "krc", "pm100", "rrze")
 
 
 def read_trace(
@@ -62,6 +64,14 @@ def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> 
         from wattline.traces.krc import read_krc
 
         return read_krc(path, strict=strict)
+    if kind == "pm100":
+        from wattline.traces.pm100 import read_pm100
+
+        return read_pm100(path, strict=strict)
+    if kind == "rrze":
+        from wattline.traces.rrze import read_rrze
+
+        return read_rrze(path, strict=strict)
     raise InputError(f"unknown trace format {kind!r}{did_you_mean(kind, FORMATS)}")
 
 
@@ -72,17 +82,37 @@ def guess_format(path: Path | str) -> str:
     if Path(path).is_dir():
         if (Path(path) / "manifest.json").exists():
             return "table"
+        from wattline.traces.rrze import holds_rrze
+
+        if holds_rrze(Path(path)):
+            return "rrze"
         raise TraceError.at(path, "is a directory without a journal in it, expected a file")
     head = peek(path)
     if head.startswith(PARQUET_MAGIC):
-        return "table"
+        return _guess_by_columns(path)
     if not head:
         read_bytes(path)  # says why, if the file is there but cannot be read
     text = as_text(path, head)
+    from wattline.traces.rrze import is_rrze
+
+    if is_rrze(text):
+        return "rrze"
     first = next(
         (line for line in text.split(b"\n") if line.strip() and not line.lstrip().startswith((b";", b"#"))), b""
     )
     return _guess_by_line(path, first, commented=text.lstrip().startswith(b";"))
+
+
+def _guess_by_columns(path: Path | str) -> str:
+    """Guess by the columns of a Parquet file; whoever reads it says what is wrong with it."""
+    import polars as pl
+
+    from wattline.traces.pm100 import is_pm100
+
+    try:
+        return "pm100" if is_pm100(list(pl.read_parquet_schema(path))) else "table"
+    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
+        return "table"
 
 
 def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError, did_you_mean
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import Floats
 from wattline.traces.delimited import Delimited, read_delimited
-from wattline.traces.notes import Finding, Trace, listed, refuse_empty, settle
+from wattline.traces.notes import Finding, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.sacct_fields import MAX_WHOLE, numbers
 
 Mask = npt.NDArray[np.bool_]
@@ -60,7 +60,8 @@ def read_krc(
     notes = settle(path, findings, strict=strict)
     if not keep.any():
         raise refuse_empty(path, table.records, notes)
-    jobs = JobTable.build(
+    jobs = build_jobs(
+        path,
         job_id=_row_numbers(table)[keep], submit_s=submit, work_s=service[keep] * amount_factor, nodes=size[keep],
         recorded_wait_s=_delays(table)[keep],
     )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from wattline.errors import TraceError
+from wattline.errors import InputError, TraceError
 from wattline.model.jobs import JobTable
 
 Action = Literal["dropped", "repaired", "kept"]
@@ -100,6 +100,14 @@ def settle(path: Path | str, findings: Iterable[Finding], *, strict: bool) -> tu
             hint=f"without strict reading, {first.count} such {plural(first.count)} would be {first.action}",
         )  # fmt: skip
     return tuple(Note(f.action, f.reason, f.count, _example(path, f)) for f in found)
+
+
+def build_jobs(path: Path | str, **columns: Any) -> JobTable:
+    """Make the job table of a file; a time or power that no job can have is said to come from there."""
+    try:
+        return JobTable.build(**columns)
+    except InputError as problem:
+        raise TraceError.at(path, str(problem)) from None
 
 
 def refuse_empty(path: Path | str, records: int, notes: Iterable[Note]) -> TraceError:

@@ -22,7 +22,7 @@ from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.traces import sacct_fields as fields
 from wattline.traces.delimited import Delimited, read_delimited
-from wattline.traces.notes import Action, Finding, Trace, listed, refuse_empty, settle
+from wattline.traces.notes import Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
 
 if TYPE_CHECKING:
     import polars as pl
@@ -208,7 +208,8 @@ def _build(
     if dump.has("start"):
         wait = fields.instants(dump.column("start"), timezone, dump.table.path)[keep] - submit[keep]
         columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
-    return JobTable.build(
+    return build_jobs(
+        dump.table.path,
         job_id=numbered[keep], submit_s=submit[keep] - epoch, work_s=elapsed[keep], nodes=nodes[keep],
         request_s=_limits(dump, keep, elapsed), draw_w=_draw_w(dump, keep, elapsed, nodes),
         user=user, group=group, kind=kind, partition=partition,

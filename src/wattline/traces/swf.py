@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Ints, JobTable
-from wattline.traces.notes import Action, Finding, Trace, refuse_empty, settle
+from wattline.traces.notes import Action, Finding, Trace, build_jobs, refuse_empty, settle
 from wattline.traces.swf_text import FIELDS, SwfText, parse_swf
 
 Mask = npt.NDArray[np.bool_]
@@ -174,7 +174,8 @@ def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | Non
     kind, kinds = _codes(column[EXECUTABLE][keep], header.get("Executable", []))
     where, partitions = _codes(column[partition][keep], header.get(FIELDS[partition].capitalize(), []))
     request, wait = column[REQUEST][keep], column[WAIT][keep]
-    return JobTable.build(
+    return build_jobs(
+        log.path,
         job_id=column[0][keep], submit_s=column[SUBMIT][keep], work_s=column[RUN][keep],
         nodes=np.ceil(_processors(log)[keep] / cores_per_node),
         request_s=np.where(request > 0, request, np.nan), recorded_wait_s=np.where(wait >= 0, wait, np.nan),

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
-from wattline.traces.notes import Action, Finding, Note, Trace, listed, refuse_empty, settle
+from wattline.traces.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
 from wattline.traces.table_text import read_csv_frame
 
 if TYPE_CHECKING:
     import polars as pl
-
-Mask = npt.NDArray[np.bool_]
 
 METADATA_KEY = "wattline"
 VERSION = 1
@@ -32,7 +30,6 @@ VERSION = 1
 NAME_COLUMNS = {"user": "users", "group": "groups", "kind": "kinds", "partition": "partitions"}
 _FROM_JOURNAL = {"runtime_s": "work_s", "wait_s": "recorded_wait_s"}
 _JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "energy_j", "preemptions", "restarts")
-_MAX_WHOLE = 2.0**53
 
 
 def read_table(path: Path | str, *, strict: bool = False) -> Trace:
@@ -113,62 +110,17 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
             raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
 
 
-class _Rows:
-    """A frame being turned into arrays; rows are known by line (CSV) or by number from 1 (Parquet)."""
-
-    def __init__(self, path: Path | str, frame: pl.DataFrame, lines: Ints) -> None:
-        self.path, self.frame, self.lines = path, frame, lines
-        self.findings: list[Finding] = []
-        self.bad = np.zeros(frame.height, dtype=np.bool_)
-
-    def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
-        rows = np.flatnonzero(which)
-        if rows.size:
-            row = self.frame.row(int(rows[0]), named=True)
-            text = ", ".join(f"{key}={str(value)[:30]}" for key, value in row.items())
-            value = str(row.get(column))[:80]
-            self.findings.append(Finding(action, reason, int(rows.size), int(self.lines[rows[0]]), column, value, text))
+class _Rows(Rows):
+    """Rows of a job table; a journal's columns stand in where it has other names."""
 
     def numbers(self, name: str) -> Floats | None:
         """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
-        import polars as pl
-
         values: Floats | None = None
         for source in (name, *(old for old, new in _FROM_JOURNAL.items() if new == name)):
-            if source not in self.frame.columns:
-                continue
-            series = self.frame[source]
-            if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
-                raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=source)
-            given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-            if series.dtype == pl.String:
-                absent = series.is_null() | (series.str.to_lowercase() == "nan")
-                self.drop("malformed: not a number", np.isnan(given) & ~absent.to_numpy(), source)
-            values = given if values is None else np.where(np.isnan(values), given, values)
+            given = super().numbers(source)
+            if given is not None:
+                values = given if values is None else np.where(np.isnan(values), given, values)
         return values
-
-    def drop(self, reason: str, which: Mask, column: str) -> None:
-        """Leave rows out, each counted under the first reason that fits."""
-        self.note("dropped", reason, which & ~self.bad, column)
-        self.bad |= which
-
-    def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:
-        """Return a column of names as codes and names."""
-        import polars as pl
-
-        from wattline.traces.sacct_fields import codes
-
-        if name not in self.frame.columns:
-            return np.full(self.frame.height, UNKNOWN, dtype=np.int64), ()
-        series = self.frame[name]
-        if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
-            physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
-            return physical, tuple(series.dtype.categories)
-        if series.dtype.is_integer():
-            series = series.set(series < 0, None)
-        elif not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
-            raise TraceError.at(self.path, f"column must hold names, not {series.dtype}"[:200], field=name)
-        return codes(series.cast(pl.String).fill_null(""))
 
 
 def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
@@ -176,16 +128,12 @@ def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
     for reason, hit, column in (
         ("submit time unknown", ~np.isfinite(submit), "submit_s"),
         ("run time unknown", ~((work >= 0) & np.isfinite(work)), "work_s"),
-        ("nodes are not a positive whole number", ~_whole(nodes, 1), "nodes"),
+        ("nodes are not a positive whole number", ~whole(nodes, 1), "nodes"),
     ):
         rows.drop(reason, hit, column)
     if "job_id" in columns:
-        rows.drop("job number is not whole", ~_whole(columns["job_id"], -_MAX_WHOLE), "job_id")
+        rows.drop("job number is not whole", ~whole(columns["job_id"], -MAX_WHOLE), "job_id")
     return ~rows.bad
-
-
-def _whole(values: Floats, least: float) -> Mask:
-    return np.asarray((values >= least) & (values == np.floor(values)) & (values < _MAX_WHOLE), dtype=np.bool_)
 
 
 def _build(
@@ -203,7 +151,7 @@ def _build(
     if "after" in given:
         given["after"] = _links(rows, keep, columns["after"], given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
-    return JobTable.build(**given, **tuples, epoch_unix_s=epoch_unix_s)
+    return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s)
 
 
 def _mention_oddities(rows: _Rows, keep: Mask, columns: dict[str, Floats]) -> None:
