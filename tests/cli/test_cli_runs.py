@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from calling import Call
 
 from wattline.traces.journal import open_journal
@@ -275,3 +276,52 @@ def test_traces_can_be_drawn_converted_and_looked_at(wattline: Call) -> None:
     shown = wattline("trace", "info", "w.swf")
     assert "200 of 200 records" in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
+
+
+PRICED = """\
+name = "priced"
+kinds = "W14"
+[trace]
+generator = "kinds"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = "slackline"
+cap = "match-target"
+[regulation]
+mean = "8.5 kW"
+reserve = "3.5 kW"
+warmup = "1 h"
+baseline = "easy"
+[prices]
+rules = "pjm"
+energy = 0.05
+capacity = "20 $/MW"
+carbon = 350
+"""
+
+
+def test_a_run_is_held_against_no_participation(wattline: Call, folder: Path) -> None:
+    """The baseline is simulated too, lies in the journal, and stands beside the run in table, report and JSON."""
+    (folder / "priced.toml").write_text(PRICED)
+    answer = wattline("run", "priced.toml", "--out", "o")
+    assert answer.code == 0, answer.err
+    for text in ("no market (easy)", "cost [$]", "carbon [kg CO₂]", "worst kind beyond its limit", "of it"):
+        assert text in answer.out, text
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "Against no participation" in (folder / "o/report.html").read_text()
+    found = json.loads(wattline("report", "o", "--json").out)
+    own, base = found["summary"]["accounts"]["total"], found["baseline"]["accounts"]["total"]
+    assert own["carbon_kg"] == pytest.approx(0.35 * own["energy_kwh"])
+    assert base["cost"] == pytest.approx(0.05 * base["energy_kwh"])
+    assert base["capacity_credit"] == 0.0
+    assert open_journal(folder / "o/baseline").manifest["policies"]["select"] == "easy"
+    plain = wattline(
+        "run", "priced.toml", "--set", "regulation.baseline=easy", "--set", "seed=2", "--out", "o", "--json"
+    )
+    assert json.loads(plain.out)["baseline"]["seed"] == 2
+    (folder / "priced.toml").write_text(PRICED.replace('baseline = "easy"\n', ""))
+    assert json.loads(wattline("run", "priced.toml", "--out", "o", "--json").out)["baseline"] is None
+    assert not (folder / "o/baseline").exists()

@@ -65,6 +65,15 @@ def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
     assert "Demand response" in (tmp_path / "out/sold/report.html").read_text()
 
 
+def test_the_page_on_prices_works(tmp_path: Path) -> None:
+    """Every file and command of the page: accounts with energy alone, and of regulation beside no participation."""
+    assert follow("prices.md", tmp_path) >= 3
+    page = (tmp_path / "out/sold/report.html").read_text()
+    assert "Against no participation" in page
+    assert "Cost, revenue and carbon" in page
+    assert "Cost and carbon" in (tmp_path / "out/priced/report.html").read_text()
+
+
 README_COMMANDS = [
     words
     for block in BLOCK.finditer((ROOT / "README.md").read_text())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from wattline.report.accounts import AccountRow, Accounts, DayRow
+from wattline.report.figure import Figure
 from wattline.report.style import AMBER, BLUE, GREEN, GREY, RED, TEAL, Drawn, split_figure
 
 BARS = 24 * 14
@@ -24,38 +26,51 @@ def draw_accounts(found: Accounts) -> Drawn | None:
     by_day = len(rows) > BARS
     parts: list[Any] = [day.total for day in found.days] if by_day else list(rows)
     x = [_day(day) for day in found.days] if by_day else [_time(row, rows[0]) for row in rows]
-    carbon = not math.isnan(found.total.carbon_kg)
-    prices = not by_day
+    bar = {"x": x, "offset": 0.0, "width": _widths(found, by_day=by_day)}
+    carbon, prices = not math.isnan(found.total.carbon_kg), not by_day
     count = 1 + carbon + prices
     figure = split_figure(170 + 130 * count, count, shared_xaxes=True, vertical_spacing=0.05,
-                          row_heights=[2.0, *[1.0] * (count - 1)], layout={"barmode": "relative", "bargap": 0.1})  # fmt: skip
+                          row_heights=[2.0, *[1.0] * (count - 1)], layout={"barmode": "relative"})  # fmt: skip
     for name, key, sign, colour in _MONEY:
         values = [sign * getattr(part, key) for part in parts]
-        if any(value for value in values if not math.isnan(value)):
-            figure.add_bar(x=x, y=_plain(values), name=name, marker_color=colour, row=1, col=1)
-    figure.add_scatter(x=x, y=_plain([part.cost for part in parts]), name="cost", mode="lines+markers", row=1, col=1,
-                       line={"color": GREY, "width": 1.4}, marker={"size": 4})  # fmt: skip
+        if _say_something(values):
+            figure.add_bar(y=_plain(values), name=name, marker_color=colour, row=1, col=1, **bar)
+    figure.add_scatter(x=x, y=_plain([part.cost for part in parts]), name="cost", mode="lines", row=1, col=1,
+                       line={"shape": "hv", "color": GREY, "width": 1.4})  # fmt: skip
     figure.update_yaxes(title_text="$", rangemode="normal", row=1, col=1)
     if carbon:
-        figure.add_bar(
-            x=x, y=_plain([part.carbon_kg for part in parts]), name="carbon", marker_color=AMBER, row=2, col=1
-        )
+        kg = _plain([part.carbon_kg for part in parts])
+        figure.add_bar(y=kg, name="carbon", marker_color=AMBER, row=2, col=1, **bar)
         figure.update_yaxes(title_text="kg CO₂", row=2, col=1)
     if prices:
-        for name, key, colour in (
-            ("energy price", "energy_price_per_kwh", BLUE),
-            ("capacity price", "capacity_price_per_kwh", TEAL),
-        ):
-            values = [1e3 * getattr(row, key) for row in rows]
-            if any(value for value in values if not math.isnan(value)):
-                figure.add_scatter(x=x, y=_plain(values), name=name, mode="lines", row=count, col=1,
-                                   line={"shape": "hv", "color": colour, "width": 1.4})  # fmt: skip
-        figure.update_yaxes(title_text="$/MWh", rangemode="normal", row=count, col=1)
+        _add_prices(figure, rows, x, count)
     if not rows[0].clock:
         figure.update_xaxes(title_text="time [d]" if by_day else "time [h]", row=count, col=1)
     figure.update_layout(showlegend=True)
     credit = " Credits are drawn downward, the line is the net cost." if found.total.capacity_credit else ""
     return Drawn(figure, "Cost, revenue and carbon", f"By {'day' if by_day else 'hour'}, billed time only.{credit}")
+
+
+def _add_prices(figure: Figure, rows: Sequence[AccountRow], x: list[Any], last: int) -> None:
+    named = (("energy price", "energy_price_per_kwh", BLUE), ("capacity price", "capacity_price_per_kwh", TEAL))
+    for name, key, colour in named:
+        values = [1e3 * getattr(row, key) for row in rows]
+        if _say_something(values):
+            figure.add_scatter(x=x, y=_plain(values), name=name, mode="lines", row=last, col=1,
+                               line={"shape": "hv", "color": colour, "width": 1.4})  # fmt: skip
+    figure.update_yaxes(title_text="$/MWh", rangemode="normal", row=last, col=1)
+
+
+def _widths(found: Accounts, *, by_day: bool) -> list[float]:
+    """Return how wide bars are that begin where their hour or day does; dates count milliseconds."""
+    unit = 3600e3 if found.billed[0].clock else 1.0
+    if by_day:
+        return [0.94 * (24 * unit if unit > 1 else 1.0)] * len(found.days)
+    return [0.94 * unit * row.span_s / 3600.0 for row in found.billed]
+
+
+def _say_something(values: Sequence[float]) -> bool:
+    return any(value for value in values if not math.isnan(value))
 
 
 def _time(row: AccountRow, first: AccountRow) -> Any:
