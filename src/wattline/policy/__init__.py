@@ -8,7 +8,7 @@ select            in-order, first-fit, easy, backfill-by-end, conservative, rese
                   gps, tracking-only, energyqare, slackline, qoscap
 place             lowest
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target
-bid               given, fixed-heuristic, adaptive
+bid               given, fixed-heuristic, adaptive, quantile
 ================  =====================================================================
 
 ``wattline policies`` prints the table with parameters, from the code. Learners (estimates) live in ``wattline.learn``.
@@ -26,7 +26,7 @@ __all__ = ["Memory", "Param", "builtin", "policy"]
 
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
-    from wattline.policy.bid import adaptive, fixed_heuristic, given
+    from wattline.policy.bid import adaptive, fixed_heuristic, given, quantile
     from wattline.policy.cap import count_hysteresis, match_target, none, randomized, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
@@ -50,7 +50,7 @@ def builtin() -> list[Mechanism]:
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
         match_target.match_target,
-        given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive,
+        given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive, quantile.quantile,
     ]  # fmt: skip
 
 
