@@ -18,7 +18,9 @@ from wattline.bid.setting import AQA, ENERGYQARE, SLACKLINE
 from wattline.report.run import Run, load
 from wattline.report.style import Drawn
 from wattline.systems import aqa_figures as draw
-from wattline.systems.aqa_study import Scale, Study, in_sample, large_setting, run_study, setting_of
+from wattline.systems.aqa_around import large_setting
+from wattline.systems.aqa_run import run_study
+from wattline.systems.aqa_study import Scale, Study, in_sample, setting_of
 from wattline.traces.journal import open_journal
 
 SMALL = replace(

@@ -91,14 +91,20 @@ def _alone() -> None:
     _threads = 1
 
 
-def in_processes(function: Callable[[T], R], items: Iterable[T], *, done: Callable[[T], None] | None = None) -> list[R]:
+def in_processes(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    done: Callable[[T], None] | None = None,
+    workers: int | None = None,
+) -> list[R]:
     """Apply a function to all items, one process a core, in order; ``done`` is told of each as it ends.
 
     For long work that is half Python: threads would wait for each other there. What is passed must be picklable. With one
-    core or one item it happens here.
+    worker or one item it happens here.
     """
     work = list(items)
-    count = min(len(work), len(os.sched_getaffinity(0)))
+    count = min(len(work), workers or len(os.sched_getaffinity(0)))
     if count <= 1:
         found = []
         for item in work:

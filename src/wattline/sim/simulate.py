@@ -177,6 +177,17 @@ class Simulation:
         self._chunks = {name: [] for name in _LOGS}
         self._poisoned = False
 
+    def bids(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the bids that got into force so far: from when, mean power (NaN: none), reserve."""
+        s, n = self.state, int(self.state.ev_n[0])
+        columns = []
+        for i, name in enumerate(_LOGS["event"][1]):
+            pieces = self._chunks["event"][i :: len(_LOGS["event"][1])]
+            columns.append(np.concatenate([*pieces, getattr(s, name)[:n]]))
+        time_s, kind, _, _, value = columns
+        mean, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
+        return time_s[mean], value[mean], value[reserve]
+
     def timeline(self) -> npt.NDArray[np.float64]:
         """Return the rows of the timeline so far, without copying where the log was never emptied."""
         now: npt.NDArray[np.float64] = self.state.timeline[: int(self.state.tl_n[0])]

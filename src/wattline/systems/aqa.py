@@ -14,7 +14,8 @@ from wattline.bid.certificate import Certificate
 from wattline.bid.choice import REACHES
 from wattline.report.page import Page, table
 from wattline.systems.aqa_claims import claims
-from wattline.systems.aqa_study import PUBLISHED, Scale, Study, ratio_of, run_study
+from wattline.systems.aqa_run import run_study
+from wattline.systems.aqa_study import PUBLISHED, Scale, Study, ratio_of
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS
 from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
 

@@ -16,16 +16,14 @@ from wattline.model.regulation import Bid
 from wattline.report.figures_bid import draw_tails, draw_weights
 from wattline.report.figures_shares import Curve, Service, draw_error_shares, draw_services
 from wattline.report.style import BLUE, GREY, TEAL, Drawn, new_figure
+from wattline.systems.aqa_around import large_setting, preemption_case, standby_case
 from wattline.systems.aqa_study import (
     AROUND_SEED,
     OTHER_SEEDS,
     PUBLISHED,
     Study,
-    large_setting,
-    preemption_case,
     ratio_of,
     setting_of,
-    standby_case,
 )
 from wattline.systems.hours import draw_hour
 from wattline.systems.npb import kinds_of
