@@ -46,13 +46,14 @@ def draw_regulation(run: Run, journal: Journal) -> Drawn | None:
     figure.update_xaxes(range=[0, (end_s - begin_s) / MINUTE_S], showgrid=False)
     figure.update_xaxes(title_text="time since the hour began [min]", row=last, col=1)
     figure.update_layout(showlegend=True)
-    told = f" Grey: jobs paused on their nodes ({plural(paused, 'time')})." if paused else ""
-    told += f" Standby jobs ({', '.join(standby)}) are left out of waiting jobs and arrivals." if standby else ""
-    more = f"{plural(placements.height, 'placement')}, coloured by kind.{told}" if stripes else (
-        f"{placements.height:,} placements are too many to draw here.")  # fmt: skip
-    caption = (
-        f"The first billed hour, from {show(begin_s, 's')} on, every change of it. Arrivals are by the minute. {more}"
-    )
+    if stripes:
+        more = f"{plural(placements.height, 'placement')}, coloured by kind."
+        more += f" Grey: jobs paused on their nodes ({plural(paused, 'time')})." if paused else ""
+    else:
+        more = f"{placements.height:,} placements are too many to draw here."
+    more += f" Standby jobs ({', '.join(standby)}) are left out of waiting jobs and arrivals." if standby else ""
+    began = f"from {show(begin_s, 's')} on, " if begin_s > 0 else ""
+    caption = f"The first billed hour, {began}every change of it. Arrivals are by the minute. {more}"
     return Drawn(figure, "Target and power", caption)
 
 

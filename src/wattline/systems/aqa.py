@@ -17,7 +17,7 @@ from wattline.systems.aqa_claims import claims
 from wattline.systems.aqa_run import run_study
 from wattline.systems.aqa_study import PUBLISHED, Scale, Study, ratio_of
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS
-from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 
 NAME = "aqa"
 TITLE = "Demand response with QoS assurance"
@@ -36,7 +36,7 @@ def reproduce(
     study = run_study(Scale.quick() if quick else Scale(), say)
     stated = claims(study)
     say("drawing hours and distributions, writing the page")
-    remarks = ["A smaller version: few workloads, few hours; intervals are wide."] if quick else []
+    remarks = [SMALLER] if quick else []
     path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
 

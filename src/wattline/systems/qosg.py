@@ -15,7 +15,7 @@ from wattline.report.page import Page, table
 from wattline.systems.qosg_claims import PUBLISHED_SAVINGS, claims
 from wattline.systems.qosg_jobs import APPLICATIONS, LEVELS, NAMES
 from wattline.systems.qosg_study import Scale, Study, run_study, saving, standby_share
-from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_page
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 from wattline.systems.tuned import Tuned
 
 NAME = "qosg"
@@ -38,7 +38,7 @@ def reproduce(
     study = run_study(Scale.quick() if quick else Scale(), say)
     stated = claims(study)
     say("writing the page")
-    remarks = ["A smaller version: few cases, few hours; intervals are wide."] if quick else []
+    remarks = [SMALLER] if quick else []
     remarks += [] if study.has_recorded else [GENERATED]
     path = _page(study, stated, remarks, out_dir / f"{NAME}-hours").write(out_dir / f"{NAME}.html")
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from wattline.report.page import Page
 
+SMALLER = "A smaller version: few cases, few hours; intervals are wide."
 FOOTER = "<footer>Made by Wattline; this file asks nothing of the network.</footer>"
 
 
