@@ -123,6 +123,14 @@ def test_no_response_scores_next_to_nothing() -> None:
     assert (score.correlation, score.precision) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
+def test_power_that_stands_still_far_off_correlates_with_nothing() -> None:
+    """Power thousands of reserves away has no shape but that of rounding, which is not scored."""
+    tiny = Bid(1000.0, 0.7)
+    steps = np.array([0.0, 2293.06207436]), np.array([57800.30547841, 2510.84141157])
+    score = performance_score(*steps, RAMP, tiny, 2400.0, 3600.0)
+    assert (score.correlation, score.delay) == (0.0, 1.0)
+
+
 def test_a_signal_that_stands_still_is_scored_by_slopes() -> None:
     """Held at the limit, the signal is matched by power that stands still too."""
     still = Signal(0.0, 2.0, np.ones(1800))

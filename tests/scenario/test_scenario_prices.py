@@ -117,6 +117,14 @@ def test_constants_and_units(tmp_path: Path) -> None:
         assert ((hours["start_s"] - start_s) % 3600.0).to_list() == pytest.approx([0.0] * hours.height)
 
 
+def test_paths_are_not_prices(tmp_path: Path) -> None:
+    """A path may begin with a number; only a unit of prices makes a text one."""
+    (tmp_path / "2022").mkdir()
+    (tmp_path / "2022/energy.csv").write_text(ENERGY)
+    hours = run(tmp_path, PLAIN + '[prices]\nstart = 2022-07-01T00:00:00Z\nenergy = "2022/energy.csv"\n').read("hours")
+    assert hours["energy_price_per_kwh"][0] == pytest.approx(0.020)
+
+
 def test_a_tariff_of_the_day_repeats(tmp_path: Path) -> None:
     """Times of day are those of the run's clock; before the first row of a day the last one holds."""
     (tmp_path / "tariff.csv").write_text("time,price\n06:00,0.3\n22:00,0.1\n")

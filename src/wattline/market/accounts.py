@@ -211,72 +211,101 @@ def _mean(name: str, weighted: Sequence[tuple[Hour, float]]) -> float:
     return math.fsum(getattr(row, name) * w for row, w in weighted) / weight if weight > 0 else math.nan
 
 
+@dataclass(frozen=True)
+class _Sold:
+    """The part of a row that comes of a bid; ``capacity`` and ``performance`` are before the score."""
+
+    bid_s: float = 0.0
+    offered_s: float = 0.0
+    mean_w: float = math.nan
+    reserve_w: float = math.nan
+    mean_target_w: float = math.nan
+    error: float = math.nan
+    exceed_share: float = math.nan
+    score: Score | None = None
+    mileage: float = math.nan
+    capacity: float = 0.0
+    performance: float = 0.0
+    penalty: float = 0.0
+    bid_cost: float = 0.0
+
+
 class _Desk:
     """Where rows are made: every step function of a run, and the rules."""
 
     def __init__(self, power: Held, book: Book, signal: Signal | None, bids: Bids | None) -> None:
-        if bids is not None and bids.time_s.size and signal is None:
+        self.book, self.signal, self.bids = book, signal, None
+        carbon = book.carbon or constant(math.nan)
+        self.drawn = [power, book.energy, book.capacity, book.performance, book.error, book.mileage_ratio, carbon]
+        if bids is None or not bids.time_s.size:
+            return
+        if signal is None:
             raise InputError("accounts: a bid needs a regulation signal to be held against")
-        self.book, self.signal = book, signal
-        none = constant(math.nan)
-        held = bids is not None and bids.time_s.size > 0
-        self.functions = [
-            power,
-            held_signal(signal) if signal is not None else none,
-            Held(bids.time_s, bids.mean_w) if bids is not None and held else none,
-            Held(bids.time_s, bids.reserve_w) if bids is not None and held else none,
-            *(book.energy, book.capacity, book.performance, book.error, book.mileage_ratio, book.carbon or none),
-        ]
+        self.bids = [held_signal(signal), Held(bids.time_s, bids.mean_w), Held(bids.time_s, bids.reserve_w)]
 
     def row(self, begin_s: float, end_s: float, *, billed: int) -> Hour:
-        edges, found = cut(begin_s, end_s, self.functions)
-        power_w, y, mean_w, reserve_w, energy, capacity, performance, error, ratio, carbon = found
+        bids = self.bids if self.bids and np.isfinite(self.bids[1].within(begin_s, end_s)[1]).any() else []
+        edges, found = cut(begin_s, end_s, [*self.drawn, *bids])
+        (power_w, energy, *others), held = found[: len(self.drawn)], found[len(self.drawn) :]
         seconds = np.diff(edges)
-        bid = ~np.isnan(mean_w)
-        missing = bid & np.isnan(y)
-        if self.signal is not None and _sum(seconds[missing]) > _NEAR_S * (end_s - begin_s):
-            require(self.signal, float(edges[:-1][bid][0]), float(edges[1:][bid][-1]))
-        y = np.where(missing, 0.0, y)  # what rounding leaves between the ends of a signal and of a bid
-        kwh, hours = power_w * seconds / _J_PER_KWH, seconds / HOUR_S
-        target_w = mean_w + y * reserve_w
-        offered = bid & (reserve_w > 0)
-        reserve_kwh = (reserve_w / 1e3 * hours)[offered]
-        gap_kwh = (np.abs(power_w - target_w) / 1e3 * hours)[bid]
-        score = self._score(edges, (power_w - mean_w) / np.where(offered, reserve_w, np.nan), y, offered)
-        drawn_cost = _sum(energy * kwh)
-        bid_cost = _sum(energy * np.where(bid, mean_w / 1e3 * hours, kwh))
-        charged, credit, bonus, penalty = drawn_cost, _sum(capacity[offered] * reserve_kwh), 0.0, 0.0
-        if self.book.rules == "paper":
-            charged, penalty = bid_cost, _sum(error[bid] * gap_kwh)
-        else:
-            paid = 0.0 if score is None else score.score
-            credit, bonus = paid * credit, paid * _sum((ratio * performance)[offered] * reserve_kwh)
-        span_s, bid_s, offered_s = end_s - begin_s, _sum(seconds[bid]), _sum(seconds[offered])
-        epsilon = np.abs(power_w - target_w)[offered] / reserve_w[offered]
-        moves = np.abs(np.diff(y))[offered[1:] & offered[:-1]]
-        energy_kwh = _sum(kwh)
+        kwh = power_w * seconds / _J_PER_KWH
+        energy_kwh, drawn_cost = _sum(kwh), _sum(energy * kwh)
+        sold = self._sold(edges, power_w, [energy, *others], held) if held else _Sold(bid_cost=drawn_cost)
+        charged, credit, bonus, penalty = self._settle(sold, drawn_cost)
         return Hour(
-            begin_s, end_s, billed, energy_kwh, energy_kwh * _J_PER_KWH / span_s, bid_s, offered_s,
-            _average(mean_w[bid], seconds[bid]), _average(reserve_w[bid], seconds[bid]),
-            _average(target_w[bid], seconds[bid]), _average(epsilon, seconds[offered]),
-            _average((epsilon > self.book.margin).astype(np.float64), seconds[offered]),
-            *(_parts(score)), _sum(moves) if offered.any() else math.nan,
-            charged, drawn_cost, bid_cost, credit, bonus, penalty, charged - credit - bonus + penalty, _sum(carbon * kwh),
-            *(_average(price, seconds) for price in (energy, capacity, performance, error, ratio, carbon)),
+            begin_s, end_s, billed, energy_kwh, energy_kwh * _J_PER_KWH / (end_s - begin_s), sold.bid_s, sold.offered_s,
+            sold.mean_w, sold.reserve_w, sold.mean_target_w, sold.error, sold.exceed_share, *_parts(sold.score), sold.mileage,
+            charged, drawn_cost, sold.bid_cost, credit, bonus, penalty, charged - credit - bonus + penalty,
+            _sum(others[-1] * kwh), *(_average(price, seconds) for price in (energy, *others)),
         )  # fmt: skip
+
+    def _settle(self, sold: _Sold, drawn_cost: float) -> tuple[float, float, float, float]:
+        """Return what the rules charge for energy, pay for capacity and performance, and charge for the error."""
+        if self.book.rules == "paper":
+            return sold.bid_cost, sold.capacity, 0.0, sold.penalty
+        paid = 0.0 if sold.score is None else sold.score.score
+        return drawn_cost, paid * sold.capacity, paid * sold.performance, 0.0
+
+    def _sold(self, edges: Floats, power_w: Floats, prices: list[Floats], held: list[Floats]) -> _Sold:
+        energy, capacity, performance, error, ratio, _ = prices
+        y, mean_w, reserve_w = held
+        seconds, bid = np.diff(edges), ~np.isnan(mean_w)
+        y = self._checked(edges, y, bid)
+        offered = bid & (reserve_w > 0)
+        target_w, hours = mean_w + y * reserve_w, seconds / HOUR_S
+        gap_w, held_s = np.abs(power_w - target_w), seconds[offered]
+        reserve_kwh = (reserve_w / 1e3 * hours)[offered]
+        epsilon = gap_w[offered] / reserve_w[offered]
+        moves = np.abs(np.diff(y))[offered[1:] & offered[:-1]]
+        return _Sold(
+            _sum(seconds[bid]), _sum(held_s), _average(mean_w[bid], seconds[bid]), _average(reserve_w[bid], seconds[bid]),
+            _average(target_w[bid], seconds[bid]),
+            _average(epsilon, held_s), _average((epsilon > self.book.margin).astype(np.float64), held_s),
+            self._score(edges, (power_w - mean_w) / np.where(offered, reserve_w, np.nan), y, offered),
+            _sum(moves) if offered.any() else math.nan, _sum(capacity[offered] * reserve_kwh),
+            _sum((ratio * performance)[offered] * reserve_kwh), _sum((error * gap_w / 1e3 * hours)[bid]),
+            _sum(energy * np.where(bid, mean_w, power_w) / 1e3 * hours),
+        )  # fmt: skip
+
+    def _checked(self, edges: Floats, y: Floats, bid: npt.NDArray[np.bool_]) -> Floats:
+        """Return the signal, which must hold where a bid does, but for what rounding leaves between their ends."""
+        missing = bid & np.isnan(y)
+        if self.signal is not None and _sum(np.diff(edges)[missing]) > _NEAR_S * (edges[-1] - edges[0]):
+            require(self.signal, float(edges[:-1][bid][0]), float(edges[1:][bid][-1]))
+        return np.where(missing, 0.0, y)
 
     def _score(self, edges: Floats, response: Floats, y: Floats, offered: npt.NDArray[np.bool_]) -> Score | None:
         """Score the stretches in which a reserve was offered."""
-        spans = []
+        rules, spans = self.book.scoring, []
         turns = np.flatnonzero(np.diff(np.concatenate([[0], offered.astype(np.int64), [0]])))
         for first, last in zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True):
             begin_s, end_s = float(edges[first]), float(edges[last])
-            if end_s - begin_s < self.book.scoring.window_s:
-                continue
-            spans.append(tuple(
-                averages(edges[first:last], x[first:last], begin_s, end_s, self.book.scoring) for x in (y, response)
-            ))  # fmt: skip
-        return pooled_score(spans, self.book.scoring)  # type: ignore[arg-type]
+            if end_s - begin_s >= rules.window_s:
+                wanted, given = (
+                    averages(edges[first:last], x[first:last], begin_s, end_s, rules) for x in (y, response)
+                )
+                spans.append((wanted, given))
+        return pooled_score(spans, rules)
 
 
 def _parts(score: Score | None) -> tuple[float, float, float, float]:

@@ -38,6 +38,11 @@ class Held:
         """When the first value begins."""
         return float(self.time_s[0])
 
+    @property
+    def always(self) -> bool:
+        """Whether it has one value at all times."""
+        return self.time_s.size == 1 and self.time_s[0] == -math.inf and self.end_s == math.inf
+
     def covers(self, begin_s: float, end_s: float) -> bool:
         """Tell whether there is a value at every time of a span."""
         return self.repeat or (self.start_s <= begin_s and end_s <= self.end_s)
@@ -108,10 +113,12 @@ def cut(begin_s: float, end_s: float, functions: Sequence[Held]) -> tuple[Floats
     """
     if not begin_s < end_s:
         raise InputError(f"a span must have a length, got {begin_s:g} s to {end_s:g} s")
-    steps = [function.within(begin_s, end_s) for function in functions]
-    edges = np.unique(np.concatenate([times for times, _ in steps]))
+    steps = [(None, h.values) if h.always else h.within(begin_s, end_s) for h in functions]
+    edges = np.unique(np.concatenate([[begin_s], *(times for times, _ in steps if times is not None)]))
     found = [
-        np.full(edges.size, values[0]) if times.size == 1 else values[times.searchsorted(edges, side="right") - 1]
+        np.full(edges.size, values[0])
+        if times is None or times.size == 1
+        else values[times.searchsorted(edges, side="right") - 1]
         for times, values in steps
     ]
     return np.append(edges, end_s), found

@@ -30,7 +30,7 @@ from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
 
 _STILL = 1e-9
-"""Standard deviation, in units of the reserve, below which a window stands still."""
+"""Standard deviation, in units of the reserve (and of the level, if that is larger), below which a window stands still."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,11 @@ def _windows(wanted: Floats, given: Floats, width: int, rules: Scoring) -> tuple
 
 def _shapes(windows: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return windows less their means, of length 1, so that a product is Pearson's r; and which ones stand still."""
-    moved = windows - windows.mean(axis=1, keepdims=True)
+    level = windows.mean(axis=1, keepdims=True)
+    moved = windows - level
     size = np.sqrt(np.einsum("ij,ij->i", moved, moved))
-    still = size <= _STILL * math.sqrt(windows.shape[1])
+    # far off the mean power, rounding alone moves a response that stands still: it must not correlate
+    still = size <= _STILL * math.sqrt(windows.shape[1]) * (1.0 + np.abs(level[:, 0]))
     return moved / np.where(still, np.inf, size)[:, None], still
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 HOURS = 48
 """Rows that a report shows hour by hour before it shows days, and the hours behind a line that opens them."""
 
+LISTED = 24 * 31
+"""Hours that a report lists at all; of longer runs they are in the journal only."""
+
 _COLUMNS: tuple[tuple[str, Callable[[Any], str], str], ...] = (
     ("energy", lambda t: f"{number(t.energy_kwh, 4)} kWh", ""),
     ("mean power", lambda t: show(_power_w(t), "W"), ""),
@@ -109,6 +112,8 @@ def accounts_table(found: Accounts) -> str:
     )
     if len(found.billed) <= HOURS:
         return _rows(found, found.billed, "hour") + note
+    if len(found.billed) > LISTED:
+        return _rows(found, found.days, "day") + note
     by_hour = folded(f"Hour by hour ({len(found.billed):,})", _rows(found, found.billed, "hour"))
     return _rows(found, found.days, "day") + note + by_hour
 

@@ -20,7 +20,7 @@ CARBON_UNITS = {"g/kWh": 1e-3, "kg/kWh": 1.0, "kg/MWh": 1e-3, "t/MWh": 1.0}
 """Units of carbon intensity in kg/kWh."""
 
 PAPER_KEYS, PJM_KEYS = ("reserve", "error"), ("capacity", "performance", "mileage", "score")
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*/\S+)\s*")
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d/][^\s/]*/[kMG]?Wh?)\s*")
 
 
 class SeriesSpec(Section):
