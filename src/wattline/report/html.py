@@ -180,7 +180,10 @@ def _add_regulation(page: Page, run: Run, summary: Summary, journal: Journal) ->
 def _regulation_cards(found: Regulation) -> str:
     hours = plural(len(found.hours), "hour")
     cards = (
-        card("mean power bid", show(found.mean_w, "W"), f"reserve {show(found.reserve_w, 'W')}"),
+        card(
+            "mean power bid", show(found.mean_w, "W"),
+            f"reserve {show(found.reserve_w, 'W')}{', means of changing bids' if found.changing else ''}",
+        ),
         card("cost", dollars(found.cost), f"{hours}; {reduction_words(found)} than {dollars(found.without_drawn)} without"),
         card("tracking error", show(found.error, "share"), f"above 30 % for {show(found.exceed_share, 'share')} of the time",
              bad=found.exceed_share >= SHARE),

@@ -56,17 +56,29 @@ class QosRow:
     violations: int
     violation_share: float
     energy_j: float
+    average: bool = False
+    """The limit holds for the mean over the jobs."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether what was promised was not kept (a job still open counts with the wait it has had)."""
+        if self.standby or not math.isfinite(self.limit) or not self.jobs:
+            return False
+        return self.mean_at_least > self.limit if self.average else self.violation_share >= self.share
+
+    mean_at_least: float = NAN
 
 
 @dataclass(frozen=True)
 class Regulation:
-    """The bid, its billed hours and their sums; ``exceed_share`` is the share of time with an error above 30 %.
+    """The bid (means, where it is ``changing``), its billed hours and their sums; ``exceed_share`` is the share of time with an error above 30 %.
 
     ``standby_j`` is what standby jobs drew in the whole run: it fills the target and is no service to anybody.
     """
 
     mean_w: float
     reserve_w: float
+    changing: bool
     hours: tuple[HourRow, ...]
     error: float
     exceed_share: float
@@ -88,16 +100,34 @@ def count_regulation(run: Run) -> Regulation | None:
     about = run.manifest.get("regulation")
     if not about or not np.isfinite(run.steps.target_w).any():
         return None
-    bid = Bid(about["mean_w"], about["reserve_w"])
-    rows, error, exceed_share = _accounted(run) if run.hours.height else _settled(run, bid, Tariff(**about["tariff"]))
+    if run.hours.height:
+        rows, error, exceed_share = _accounted(run)
+        bid_w = _mean_bid(run)
+    else:  # journals of earlier versions, in which a bid never changed
+        bid = Bid(about["mean_w"], about["reserve_w"])
+        rows, error, exceed_share = _settled(run, bid, Tariff(**about["tariff"]))
+        bid_w = bid.mean_w, bid.reserve_w
     standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
     energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
     cost, drawn, offered = (
         math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
     )
     return Regulation(
-        bid.mean_w, bid.reserve_w, tuple(rows), error, exceed_share, cost, drawn, offered, float(np.nansum(energy_j.to_numpy())), about["outside_share"], about["outside_exceed_share"],
+        *bid_w, about["mean_w"] is None, tuple(rows), error, exceed_share, cost, drawn, offered,
+        float(np.nansum(energy_j.to_numpy())),
+        *(NAN if about[key] is None else about[key] for key in ("outside_share", "outside_exceed_share")),
     )  # fmt: skip
+
+
+def _mean_bid(run: Run) -> tuple[float, float]:
+    """Return mean power and reserve of the bids over the billed time in which one held."""
+    rows = [row for row in rows_of(run) if row.billed and row.bid_s > 0]
+    if not rows:
+        return NAN, NAN
+    seconds = [row.bid_s for row in rows]
+    return tuple(
+        float(np.average([getattr(row, name) for row in rows], weights=seconds)) for name in ("mean_w", "reserve_w")
+    )  # type: ignore[return-value]
 
 
 def _accounted(run: Run) -> tuple[list[HourRow], float, float]:
@@ -132,11 +162,26 @@ def billed_hours(run: Run) -> list[tuple[float, float]]:
 
 def error_steps(run: Run) -> tuple[Floats, Floats]:
     """Return the tracking error of the billed hours as a step function: how long each value held, and the value."""
-    reserve_w = float(run.manifest["regulation"]["reserve_w"])
-    seconds = np.concatenate([run.steps.within(a, b) for a, b in billed_hours(run)] or [np.empty(0)])
-    gap_w = np.tile(np.abs(run.steps.power_w - run.steps.target_w), len(billed_hours(run)))
-    held = seconds > 0
-    return seconds[held], gap_w[held] / reserve_w if reserve_w > 0 else gap_w[held] * NAN
+    spans, steps = billed_hours(run), run.steps
+    seconds = np.concatenate([steps.within(a, b) for a, b in spans] or [np.empty(0)])
+    gap_w = np.tile(np.abs(steps.power_w - steps.target_w), len(spans))
+    reserve_w = np.tile(reserves_w(run), len(spans))
+    held = (seconds > 0) & ~np.isnan(gap_w)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error: Floats = np.where(reserve_w > 0, gap_w / reserve_w, NAN)
+    return seconds[held], error[held]
+
+
+def reserves_w(run: Run) -> Floats:
+    """Return the reserve in force at every step of a run."""
+    whole = run.manifest["regulation"]["reserve_w"]
+    if whole is not None:
+        return np.full(run.steps.time_s.size, float(whole))
+    time_s, values = run.reserves
+    at = np.searchsorted(time_s, run.steps.time_s, side="right") - 1
+    values = np.append(values, NAN)
+    found: Floats = values[np.where(at < 0, values.size - 1, at)]
+    return found
 
 
 def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
@@ -173,7 +218,8 @@ def count_qos(run: Run) -> tuple[QosRow, ...]:
         energy_j = run.jobs.filter(run.jobs["kind"] == name)["energy_j"]
         rows.append(
             QosRow(name, kind["standby"], q.size, int(np.isnan(q).sum()), describe(q), limit, kind["share"], violations,
-                   violations / q.size if q.size else NAN, float(np.nansum(energy_j.to_numpy())))
+                   violations / q.size if q.size else NAN, float(np.nansum(energy_j.to_numpy())),
+                   bool(kind.get("average")), float(np.where(np.isnan(q), np.maximum(at_least, 0.0), q).mean()) if q.size else NAN)
         )  # fmt: skip
     return tuple(rows)
 

@@ -72,6 +72,8 @@ class Run:
     """Accounts hour by hour; empty where nothing has a price."""
     start_s: float
     end_s: float
+    reserves: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
+    """Reserves of the bids as steps: from when, how much."""
 
     @property
     def nodes(self) -> int:
@@ -108,6 +110,7 @@ def load(journal: Journal) -> Run:
         hours=journal.read("hours"),
         start_s=start_s,
         end_s=end_s,
+        reserves=_reserves(journal),
     )
 
 
@@ -143,6 +146,13 @@ def _count_events(journal: Journal) -> dict[str, int]:
 
     counts = collect(journal.events.group_by("event").agg(pl.len().alias("rows")), journal.folder / "events.parquet")
     return dict(sorted(zip(counts["event"].to_list(), counts["rows"].to_list(), strict=True)))
+
+
+def _reserves(journal: Journal) -> tuple[Floats, Floats]:
+    import polars as pl
+
+    rows = collect(journal.events.filter(pl.col("event") == "reserve"), journal.folder / "events.parquet")
+    return rows["time_s"].to_numpy(), rows["value"].to_numpy()
 
 
 def _waking_s(journal: Journal) -> Floats:

@@ -25,7 +25,8 @@ def regulation_facts(summary: Summary) -> list[tuple[str, str]]:
     found = summary.regulation
     if found is None:
         return []
-    rows = [("bid", f"mean {show(found.mean_w, 'W')}, reserve {show(found.reserve_w, 'W')}")]
+    changing = " (means of bids that change)" if found.changing else ""
+    rows = [("bid", f"mean {show(found.mean_w, 'W')}, reserve {show(found.reserve_w, 'W')}{changing}")]
     if not found.hours:
         return [*rows, ("", "no billed hour was simulated to its end")]
     count = len(found.hours)
@@ -60,9 +61,8 @@ def qos_terminal(summary: Summary) -> Table | None:
     for name in ("jobs", "mean", "median", "p90", "limit", "reached", "allowed"):
         out.add_column(name, justify="right", no_wrap=True)
     for row in summary.qos:
-        broken = "bold red" if row.violation_share >= row.share else ""
         cells = [Text(cell) for cell in qos_cells(row)]
-        cells[-2].stylize(broken)
+        cells[1 if row.average else -2].stylize("bold red" if row.broken else "")
         out.add_row(Text(_name(row)), *cells)
     return out
 
@@ -90,10 +90,11 @@ def hours_terminal(summary: Summary) -> Table | None:
 def qos_cells(row: QosRow) -> list[str]:
     """Return one kind: jobs, mean, median and 90th percentile of Q, limit, shares beyond it and allowed."""
     promised = not row.standby and math.isfinite(row.limit)
+    shared = promised and not row.average
     return [
         f"{row.jobs:,}", number(row.q.mean), number(row.q.median), number(row.q.p90),
         number(row.limit) if promised else MISSING, show(row.violation_share, "share") if promised else MISSING,
-        show(row.share, "share") if promised else MISSING,
+        show(row.share, "share") if shared else "mean" if promised else MISSING,
     ]  # fmt: skip
 
 
@@ -103,8 +104,9 @@ def qos_table(summary: Summary) -> str:
     rows = []
     for row in summary.qos:
         cells: list[object] = [_name(row), *qos_cells(row), show(row.energy_j, "J")]
-        if row.violation_share >= row.share and not row.standby:
-            cells[6] = Raw(f'<span class="up">{cells[6]}</span>')
+        if row.broken:
+            at = 2 if row.average else 6
+            cells[at] = Raw(f'<span class="up">{cells[at]}</span>')
         rows.append(cells)
     still = sum(row.open_jobs for row in summary.qos)
     note = (
@@ -138,8 +140,12 @@ def settlement_table(found: Regulation) -> str:
 def reach_note(found: Regulation) -> str:
     """Return for a page what the cluster cannot follow, and what standby jobs drew."""
     outside = (
-        f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that alone puts "
-        f"{show(found.outside_exceed_share, 'share')} of the time above an error of 30 %."
+        ""
+        if math.isnan(found.outside_share)
+        else (
+            f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that alone puts "
+            f"{show(found.outside_exceed_share, 'share')} of the time above an error of 30 %."
+        )
     )
     standby = f" Standby jobs drew {show(found.standby_j, 'J')} in the whole run." if found.standby_j else ""
     return f'<p class="counted">{outside}{standby}</p>'

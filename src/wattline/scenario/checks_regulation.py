@@ -32,6 +32,8 @@ def check_regulation(spec: Spec) -> Iterator[Problem]:
         yield from _drawn(spec)
     if spec.regulation is not None:
         yield from _market(spec.regulation, spec)
+    elif any(pick.name != "given" for pick in spec.policy.bid):
+        yield ("policy", "bid"), "bids need a market: add [regulation]"
 
 
 def _kind(here: Path, kind: KindSpec) -> Iterator[Problem]:
@@ -127,6 +129,17 @@ def _market(market: RegulationSpec, spec: Spec) -> Iterator[Problem]:
     if (market.mean is None) != (market.reserve is None):
         given, missing = ("mean", "reserve") if market.reserve is None else ("reserve", "mean")
         yield (*here, given), f"a bid is mean and reserve: {missing} is missing"
+    made = [pick.name for pick in spec.policy.bid if pick.name != "given"]
+    if market.bids is not None and market.mean is not None:
+        yield (*here, "bids"), "bids come from a file or are mean and reserve, not both"
+    if made and (market.bids is not None or market.mean is not None):
+        key = "bids" if market.bids is not None else "mean"
+        yield (*here, key), f'bids are made by policy {made[0]!r}; leave it out, or say [policy] bid = "given"'
+    if market.lead > market.every:
+        yield (*here, "lead"), f"a bid is made at most as long ahead as it holds, every = {market.every:g} s"
+    if not made and ("every" in market.model_fields_set or "lead" in market.model_fields_set):
+        key = "every" if "every" in market.model_fields_set else "lead"
+        yield (*here, key), 'goes with a bid policy: say [policy] bid = "adaptive", for one'
     if market.until is not None and market.until <= market.from_:
         yield (*here, "until"), "must be after from"
     drawn, set_ = market.signal in (GAUSSIAN, FITTED), market.model_fields_set

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
     from wattline.model.jobs import Floats
     from wattline.model.kinds import Kind
-    from wattline.model.regulation import Bid, Signal
+    from wattline.model.regulation import Bid, Bidding, Signal
     from wattline.scenario.read import Document
     from wattline.traces.notes import Note
 
@@ -37,12 +37,13 @@ class Market:
     """What a run needs to follow a bid: the signal, the bids by time, the hours that are billed, and what they cost."""
 
     signal: Signal
-    bid: Bid
+    bids: tuple[tuple[float, Bid | None], ...]
+    bidding: Bidding | None
     from_s: float
     until_s: float
     hours: tuple[tuple[float, float], ...]
     tariff: Tariff
-    reach: Reach
+    reach: Reach | None
     about: dict[str, Any]
     notes: tuple[Note, ...] = ()
 
@@ -51,7 +52,8 @@ class Market:
         from wattline.sim.result import regulation_entry
 
         span = (self.from_s, self.until_s)
-        return regulation_entry(self.bid, self.tariff, self.reach, self.hours, span, self.about)
+        bid = self.bids[0][1] if len(self.bids) == 1 else None
+        return regulation_entry(bid, self.tariff, self.reach, self.hours, span, self.about)
 
 
 def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:
@@ -60,7 +62,7 @@ def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:
     found: list[Kind] = []
     if spec.kinds is not None:
         found = _kinds_of_file(document, spec.kinds) if spec.kinds.workload is None else _published(spec.kinds, nodes)
-        given = {key: value for key in ("limit", "share") if (value := getattr(spec.kinds, key)) is not None}
+        given = {key: value for key in ("limit", "share", "average") if (value := getattr(spec.kinds, key)) is not None}
         found = [kind if kind.standby else replace(kind, **given) for kind in found]
     weighted = any(kind.weight is not None for kind in spec.kind) or any(kind.weight for kind in found)
     found += [_kind(kind) for kind in spec.kind]
@@ -108,7 +110,7 @@ def _kind(spec: KindSpec) -> Kind:
         stretch = spec.power / floor_w if floor_w > 0 else 1.0
     return Kind(
         spec.name, spec.nodes, spec.time, spec.power, floor_w, stretch if floor_w < spec.power else 1.0, spec.limit,
-        spec.share, spec.weight or 0.0, spec.standby, spec.rate or 0.0,
+        spec.share, spec.weight or 0.0, spec.standby, spec.rate or 0.0, spec.average,
     )  # fmt: skip
 
 
@@ -160,12 +162,12 @@ def signal_law(document: Document) -> SignalLaw:
 def build_market(document: Document, cluster: Cluster, start_s: float, span_s: float) -> Market | None:
     """Return what the run has to follow: from ``start_s`` on for ``span_s`` seconds; None without a bid."""
     spec = document.spec.regulation
-    if spec is None or spec.mean is None or spec.reserve is None:
+    made = document.spec.policy.bid[0].name != "given"
+    if spec is None or not (made or spec.bids is not None or (spec.mean is not None and spec.reserve is not None)):
         return None
-    from wattline.model.regulation import Bid
+    from wattline.model.regulation import Bid, Bidding
 
     until_s = span_s if spec.until is None else spec.until
-    bid = Bid(spec.mean, spec.reserve)
     hours = _hours(document, spec, until_s)
     signal, values, about, notes = _signal(document, spec, until_s, span_s)
     if not signal.covers(spec.from_, until_s - 1e-9 * until_s):
@@ -174,11 +176,44 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
             f"lasts {signal.end_s:g} s, shorter than the run, in which a bid holds until {until_s:g} s; "
             "give a longer signal or an earlier until",
         )
+    bids: list[tuple[float, Bid | None]] = []
+    bidding = reach = None
+    if made:
+        first_s, end_s = start_s + spec.from_, start_s + until_s
+        bidding = _located(document, "lead", Bidding, first_s, spec.every, spec.lead, end_s)
+    elif spec.bids is not None:
+        bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document)]
+        for _, bid in bids:
+            check_mean(document, bid, cluster)
+    elif spec.mean is not None and spec.reserve is not None:
+        bid = Bid(spec.mean, spec.reserve)
+        bids, reach = [(start_s + spec.from_, bid)], check_reach(document, bid, values, cluster)
     return Market(
-        replace(signal, start_s=start_s), bid, start_s + spec.from_, start_s + until_s,
-        tuple((start_s + a, start_s + b) for a, b in hours), build_tariff(spec),
-        check_reach(document, bid, values, cluster), about, notes,
+        replace(signal, start_s=start_s), tuple(bids), bidding, start_s + spec.from_, start_s + until_s,
+        tuple((start_s + a, start_s + b) for a, b in hours), build_tariff(spec), reach, about, notes,
     )  # fmt: skip
+
+
+def read_bids(document: Document) -> list[tuple[float, Bid]]:
+    """Read the file of bids that the scenario names."""
+    from wattline.traces.bids import read_bids as read
+
+    market = document.spec.regulation
+    path = document.base / str(market.bids if market is not None else "")
+    if not path.exists():
+        raise document.source.error(("regulation", "bids"), f"no such file: {path}")
+    return read(path)
+
+
+def check_mean(document: Document, bid: Bid | None, cluster: Cluster) -> None:
+    """Refuse a bid of a file whose mean power the machine cannot have."""
+    idle_w = sum(c.count * c.idle_w for c in cluster.classes)
+    max_w = sum(c.count * c.max_w for c in cluster.classes)
+    if bid is not None and not idle_w <= bid.mean_w <= max_w:
+        raise document.source.error(
+            ("regulation", "bids"),
+            f"a mean power of {bid.mean_w:g} W is none that the machine can have (idle {idle_w:g} W, at most {max_w:g} W)",
+        )
 
 
 def check_reach(document: Document, bid: Bid, values: Floats, cluster: Cluster) -> Reach:

@@ -209,6 +209,10 @@ class PolicySpec(Section):
     place: Mechanisms = Field(default_factory=_default("lowest"), description="on which nodes")
     cap: Mechanisms = Field(default_factory=_default("none"), description="caps and speeds")
     learn: Mechanisms = Field(default_factory=_default("request"), description="estimates of run times")
+    bid: Mechanisms = Field(
+        default_factory=_default("given"),
+        description="what to promise the grid every hour (`given`: as [regulation] says)",
+    )
 
 
 class RunSpec(Section):

@@ -31,6 +31,7 @@ class KindSpec(Section):
         math.inf, gt=0, description="QoS limit: of (end − submission − `time`) / `time` (default: nothing is promised)"
     )
     share: float = Field(0.1, gt=0, le=1, description="share of the jobs that may reach the limit")
+    average: bool = Field(False, description="the limit holds for the mean over the jobs, not for a share of them")  # noqa: FBT003
     weight: float | None = Field(
         None, ge=0, description="share of the nodes where a policy shares by weights (default: equal ones)"
     )
@@ -53,6 +54,9 @@ class WorkloadSpec(Section):
     )
     share: float | None = Field(
         None, gt=0, le=1, description="share of the jobs of every kind that may reach it (default: likewise)"
+    )
+    average: bool | None = Field(
+        None, description="the limits hold for means over the jobs of a kind (default: likewise)"
     )
     utilization: float | None = Field(
         None, gt=0, description="share of busy nodes they ask for (default: as published)"
@@ -101,6 +105,12 @@ class RegulationSpec(Section):
     seed: int | None = Field(None, ge=0, description="seed of a drawn signal (default: the scenario's)")
     mean: Power | None = Field(None, gt=0, description="the bid: mean power P̄ (with `reserve`, or neither)")
     reserve: Power | None = Field(None, description="the bid: reserve R")
+    bids: str | None = Field(
+        None,
+        description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`",
+    )
+    every: Duration = Field(3600.0, gt=0, description="how long each bid of a bid policy holds")
+    lead: Duration = Field(0.0, description="how long before its time a bid of a bid policy is made")
     from_: Duration = Field(0.0, alias="from", description="when the bid begins, since the start of the run")
     until: Duration | None = Field(
         None, gt=0, description="when it ends (default: with the last submission, or after `duration`)"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wattline.sim.simulate import Policies, Progress, Result
     from wattline.traces.notes import Note, Trace
 
-SLOTS = ("order", "select", "place", "cap", "learn")
+SLOTS = ("order", "select", "place", "cap", "learn", "bid")
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
         raise document.source.error(
             ("regulation",) if document.spec.regulation else ("policy", m.slot),
             f"{m.slot} policy {m.name!r} follows a power target: give [regulation] mean and reserve, "
-            "or let wattline bid choose them (--write)",
+            "let wattline bid choose them (--write), or name a [policy] bid that makes them",
         )
     return market
 
@@ -304,7 +304,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     start_s, arriving_s = _clock(document, trace)
     drawn = document.spec.trace.generator == "kinds"
     until_s = start_s + (arriving_s if drawn and math.isinf(run.until) else run.until)
-    bids: list[tuple[float, Bid | None]] = [] if market is None else [(market.from_s, market.bid)]
+    bids: list[tuple[float, Bid | None]] = [] if market is None else list(market.bids)
     if market is not None and market.until_s < until_s:
         bids.append((market.until_s, None))
     limit = _located(document, ("limit", "repeat"), limit_steps, document.spec.limit, run_bound_s(trace.jobs))
@@ -312,7 +312,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress,
         tick_s=run.tick if regulation is None else regulation.control,
         kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
-        bids=bids, start_s=start_s if drawn else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
+        bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
         until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
     )  # fmt: skip

@@ -252,12 +252,17 @@ def manifest(
 
 
 def regulation_entry(
-    bid: Bid, tariff: Tariff, reach: Reach, hours: Sequence[tuple[float, float]], span: tuple[float, float],
+    bid: Bid | None, tariff: Tariff, reach: Reach | None, hours: Sequence[tuple[float, float]], span: tuple[float, float],
     signal: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are billed."""
+    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are billed.
+
+    Where bids change (``bid`` is None) the events have them.
+    """
     return {
-        "mean_w": bid.mean_w, "reserve_w": bid.reserve_w, "from_s": span[0], "until_s": span[1],
+        "mean_w": None if bid is None else bid.mean_w, "reserve_w": None if bid is None else bid.reserve_w, "from_s": span[0], "until_s": span[1],
         "hours": [list(hour) for hour in hours], "signal": dict(signal), "tariff": dict(vars(tariff)),
-        "outside_share": reach.outside_share, "outside_exceed_share": reach.exceed_share, "outside_error": reach.mean_error,
+        "outside_share": None if reach is None else reach.outside_share,
+        "outside_exceed_share": None if reach is None else reach.exceed_share,
+        "outside_error": None if reach is None else reach.mean_error,
     }  # fmt: skip

@@ -1,0 +1,125 @@
+"""Bids that change during a run: made by a policy, or read from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wattline.errors import WattlineError
+from wattline.model.regulation import Bid, Bidding
+from wattline.report.metrics import summarize_run
+from wattline.report.regulation import error_steps
+from wattline.report.run import load
+from wattline.scenario.read import read_scenario
+from wattline.scenario.studies import variants, wire
+from wattline.traces.bids import read_bids, write_bids
+from wattline.traces.journal import open_journal
+
+DAY = """
+name = "bids"
+seed = 3
+kinds = {{workload = "W2", average = true}}
+[trace]
+generator = "kinds"
+duration = "4 h"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = "qoscap"
+cap = "match-target"
+{policy}
+[regulation]
+warmup = "1 h"
+{market}
+"""
+
+
+def scenario(folder: Path, policy: str = "", market: str = "") -> Path:
+    """Write a scenario of four hours."""
+    path = folder / "day.toml"
+    path.write_text(DAY.format(policy=policy, market=market))
+    return path
+
+
+def test_policy_makes_bids(tmp_path: Path) -> None:
+    """A bid policy bids for every hour; the journal has the bids, the report their means, the accounts each of them."""
+    (variant,) = variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"', 'every = "1 h"\nlead = "10 min"')))
+    study = wire(variant)
+    assert study.options.bidding == Bidding(0.0, 3600.0, 600.0, 4 * 3600.0)
+    assert all(kind.average for kind in study.options.kinds)
+    study.write(study.simulate(), tmp_path / "out")
+    run = load(open_journal(tmp_path / "out"))
+    assert run.event_counts["bid"] == run.event_counts["reserve"] == 5  # four bids and their end
+    hours = run.hours.filter(run.hours["billed"])
+    assert hours.height == 3
+    assert hours["mean_w"].n_unique() == 3
+    found = summarize_run(run).regulation
+    assert found is not None
+    assert found.changing
+    assert found.mean_w == pytest.approx(hours["mean_w"].mean())
+    assert found.cost == pytest.approx(hours["cost"].sum())
+    seconds, error = error_steps(run)
+    assert float(seconds.sum()) == pytest.approx(3 * 3600.0)
+    assert float((seconds * error).sum() / seconds.sum()) == pytest.approx(found.error, rel=1e-9)
+
+
+def test_bids_from_a_file_are_those_of_the_policy(tmp_path: Path) -> None:
+    """A run under the table of bids that another run made is that run again."""
+    made = wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0])
+    first = made.simulate()
+    steps = [(float(t), Bid(float(m), float(r))) for t, m, r in zip(*_bids(first), strict=True) if m == m]
+    write_bids(tmp_path / "bids.csv", steps)
+    assert read_bids(tmp_path / "bids.csv") == steps
+    given = wire(variants(read_scenario(scenario(tmp_path, "", 'bids = "bids.csv"')))[0])
+    second = given.simulate()
+    rows = [result.logs["timeline"] for result in (first, second)]
+    before_end = [row[row[:, 0] < 4 * 3600.0].tobytes() for row in rows]
+    assert before_end[0] == before_end[1]
+    manifest = tmp_path / "out" / "manifest.json"
+    given.write(second, tmp_path / "out")
+    assert json.loads(manifest.read_text())["regulation"]["mean_w"] is None
+
+
+def _bids(result: object) -> tuple[object, object, object]:
+    from wattline.scenario.accounts import bids_of
+
+    bids = bids_of(result)  # type: ignore[arg-type]
+    assert bids is not None
+    return bids.time_s, bids.mean_w, bids.reserve_w
+
+
+@pytest.mark.parametrize(
+    ("policy", "market", "said"),
+    [
+        ('bid = "adaptive"', 'mean = "8 kW"\nreserve = "1 kW"', "bids are made by policy 'adaptive'"),
+        ('bid = "adaptiv"', "", "did you mean"),
+        ('bid = "adaptive"', 'lead = "2 h"', "as long ahead as it holds"),
+        ("", 'mean = "8 kW"\nreserve = "1 kW"\nlead = "1 min"', "goes with a bid policy"),
+        ("", 'bids = "none.csv"', "no such file"),
+        ("", 'bids = "b.csv"\nmean = "8 kW"\nreserve = "1 kW"', "not both"),
+        ("", 'bids = "far.csv"', "is none that the machine can have"),
+        ("", 'bids = "words.csv"', "words.csv:3: not three numbers"),
+        ("", 'bids = "back.csv"', "back.csv:3: time_s must increase"),
+        ("", 'bids = "head.csv"', "the first line must be time_s,mean_w,reserve_w"),
+        ("", 'bids = "bare.csv"', "there is no bid in it"),
+        ("", "", "name a [policy] bid"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(tmp_path: Path, policy: str, market: str, said: str) -> None:
+    """Contradictions and bad tables are refused in one line."""
+    head = "time_s,mean_w,reserve_w\n"
+    files = {
+        "b.csv": "0,8000,10\n", "far.csv": "0,99,10\n", "words.csv": "0,8000,10\n5,many,10\n", "bare.csv": "",
+        "back.csv": "10,8000,10\n5,8000,10\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).write_text(head + text)
+    (tmp_path / "head.csv").write_text("0,8000,10\n")
+    with pytest.raises(WattlineError) as caught:
+        wire(variants(read_scenario(scenario(tmp_path, policy, market)))[0])
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
