@@ -54,7 +54,7 @@ def test_policy_makes_bids(tmp_path: Path) -> None:
     study.write(study.simulate(), tmp_path / "out")
     run = load(open_journal(tmp_path / "out"))
     assert run.event_counts["bid"] == run.event_counts["reserve"] == 5  # four bids and their end
-    hours = run.hours.filter(run.hours["billed"])
+    hours = run.hours.filter(run.hours["billed"] == 1)
     assert hours.height == 3
     assert hours["mean_w"].n_unique() == 3
     found = summarize_run(run).regulation
