@@ -53,12 +53,18 @@ def test_json_has_every_kind(wattline: Call, folder: Path) -> None:
         sum(k["arrival_per_s"] * k["nodes"] * k["work_s"] for k in found["kinds"])
     )
     assert {kind["power_from"] for kind in found["kinds"]} == {"observed"}
+    assert {kind["average"] for kind in found["kinds"]} == {False}
+    mean = json.loads(wattline("trace", "kinds", "log.txt", "--average", "--json", "--quiet").out)
+    assert {kind["average"] for kind in mean["kinds"]} == {True}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("log.txt", "--out", "jobs.swf"), "--out jobs.swf: end the name in .parquet, .csv or .csv.gz"),
+        (
+            ("log.txt", "--out", "jobs.swf"),
+            "jobs.swf: end the name in .parquet, .csv or .csv.gz, which hold the power of jobs",
+        ),
         (("log.txt", "--idle", "warm"), "--idle: expected a power like '12 MW', got 'warm'"),
         (("log.txt", "--idle", "500 W"), "need 0 <= idle power <= busy power, got 500 W and 300 W"),
         (("log.txt", "--rates-until", "soon"), "--rates-until: expected a duration"),
@@ -75,3 +81,35 @@ def test_bad_questions_get_one_line(wattline: Call, folder: Path, arguments: tup
     assert said in answer.err
     assert answer.err.count("\n") == 1
     assert not list(folder.glob("*.kinds.csv"))
+
+
+def test_days_of_a_cluster_with_their_kinds(wattline: Call, folder: Path) -> None:
+    """``generate meggie-like`` writes jobs and kinds that a scenario takes as they are."""
+    answer = wattline("trace", "generate", "meggie-like", "jobs.parquet", "--days", "1", "--seed", "3")
+    assert answer.code == 0
+    assert "48 kinds in jobs.kinds.csv" in answer.out
+    assert 'kinds = "jobs.kinds.csv"' in answer.out
+    text = SCENARIO.replace("nodes = 16", "").replace('"40 W"', '"31 W"').replace('"120 W"', '"160 W"')
+    (folder / "s.toml").write_text(text.replace('"1 kW"', '"50 kW"').replace('"100 W"', '"5 kW"'))
+    ran = wattline("run", "s.toml", "--json", "--set", "regulation.control=10 s")
+    assert ran.code == 0, ran.err
+    drawn = json.loads(wattline("trace", "generate", "emmy-like", "e.csv", "--days", "2", "--own-power", "--json").out)
+    assert (drawn["kinds"], drawn["nodes"], drawn["kinds_file"]) == (64, 560, "e.kinds.csv")
+    kinds = json.loads(wattline("trace", "kinds", "e.csv", "--json").out)["kinds"]
+    assert {"observed", "mean, linear-cap"} >= {kind["power_from"] for kind in kinds}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("meggie-like", "m.parquet", "--jobs", "5"), "--jobs does not go with meggie-like"),
+        (("poisson", "p.swf", "--days", "5"), "--days does not go with poisson"),
+        (("emmy-like", "e.swf"), "e.swf: end the name in .parquet, .csv or .csv.gz"),
+        (("emmy-like", "e.csv", "--nodes", "8"), "its jobs need up to 64 nodes, got a machine of 8"),
+    ],
+)
+def test_what_a_generator_does_not_know_is_refused(wattline: Call, arguments: tuple[str, ...], said: str) -> None:
+    """Options of other generators and files that cannot hold power are refused in one line."""
+    answer = wattline("trace", "generate", *arguments)
+    assert answer.code == 2
+    assert said in answer.err

@@ -65,6 +65,14 @@ def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
     assert "Demand response" in (tmp_path / "out/sold/report.html").read_text()
 
 
+def test_the_page_from_a_log_to_bids_works(tmp_path: Path) -> None:
+    """Every file and command of the page: a log becomes jobs with kinds, and a run that says how each kind was served."""
+    assert follow("log-to-bids.md", tmp_path) >= 4
+    kinds = (tmp_path / "jobs.kinds.csv").read_text().splitlines()
+    assert len(kinds) > 20
+    assert (tmp_path / "out/before/report.html").exists()
+
+
 def test_the_page_on_prices_works(tmp_path: Path) -> None:
     """Every file and command of the page: accounts with energy alone, and of regulation beside no participation."""
     assert follow("prices.md", tmp_path) >= 3

@@ -9,7 +9,7 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.regulation import build_kinds
+from wattline.scenario.kinds import build_kinds
 from wattline.scenario.studies import Study
 
 KINDS = """name,nodes,work_s,draw_w,floor_w,stretch,limit,share,arrival_per_s

@@ -12,7 +12,8 @@ from wattline.errors import InputError
 from wattline.model.regulation import Bid
 from wattline.report.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
-from wattline.scenario.regulation import build_kinds, build_setting
+from wattline.scenario.kinds import build_kinds
+from wattline.scenario.regulation import build_setting
 from wattline.traces.journal import open_journal
 
 GOOD = """\

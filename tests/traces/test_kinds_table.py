@@ -23,7 +23,7 @@ def kind(draw: st.DrawFn, name: str) -> Kind:
     return Kind(
         name, draw(st.integers(1, 5000)), draw(positive), floor_w + draw(st.floats(0, 1e3)), floor_w,
         draw(st.floats(1, 9)), draw(st.one_of(positive, st.just(float("inf")))), draw(st.floats(0.01, 1)),
-        standby=draw(st.booleans()), arrival_per_s=draw(st.floats(0, 1)),
+        standby=draw(st.booleans()), arrival_per_s=draw(st.floats(0, 1)), average=draw(st.booleans()),
     )  # fmt: skip
 
 

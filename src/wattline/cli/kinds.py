@@ -46,6 +46,7 @@ def kinds(
     cores_per_node: Cores = 1,
     trace_format: Format = None,
     *,
+    average: Annotated[bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")] = False,
     own_power: Annotated[bool, typer.Option("--own-power", help="Jobs keep the power measured of them (slower to simulate).")] = False,
     strict: Strict = False,
     as_json: Json = False,
@@ -62,12 +63,13 @@ def kinds(
     from wattline.traces import read_trace
     from wattline.traces.cap_model import CapModel
     from wattline.traces.kinds_from_log import KindRules, find_kinds
+    from wattline.traces.kinds_table import kinds_beside
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
-    table = None if out is None else _beside(out)
+    table = None if out is None else kinds_beside(out)
     rules = KindRules(
-        least, limit, share, power.value, trim, own_power, _asked("--rates-from", duration_s, rates_from) or 0.0,
+        least, limit, share, average, power.value, trim, own_power, _asked("--rates-from", duration_s, rates_from) or 0.0,
         _asked("--rates-until", duration_s, rates_until),
         CapModel(_asked("--idle", power_w, idle) or 0.0, _asked("--busy", power_w, busy) or 0.0, spread, floor_share, sensitivity),
     )  # fmt: skip
@@ -80,14 +82,29 @@ def kinds(
     terminal.data(_facts(found, out, table))
 
 
-def _beside(out: Path) -> Path:
-    """Return the name of the file of kinds that goes with a file of jobs."""
-    stem = out.name
-    for suffix in (".gz", ".parquet", ".csv", ".swf"):
-        stem = stem.removesuffix(suffix)
-    if not out.name.endswith((".parquet", ".csv", ".csv.gz")):
-        raise InputError(f"--out {out}: end the name in .parquet, .csv or .csv.gz, which hold the power of jobs")
-    return out.with_name(f"{stem}.kinds.csv")
+def generate_days(name: str, law: dict[str, Any], target: Path, terminal: Terminal) -> None:
+    """Draw days of a cluster: the jobs into one file, their kinds into one beside it."""
+    from wattline.traces.export import write_trace
+    from wattline.traces.generate import GENERATORS, RrzeLike, generate
+    from wattline.traces.generate_rrze import kinds_like, mean_power_w
+    from wattline.traces.kinds_table import kinds_beside, write_kinds
+
+    table = kinds_beside(target)
+    wanted = GENERATORS[name](**law)
+    assert isinstance(wanted, RrzeLike)  # noqa: S101 - the caller knows
+    trace, rows = generate(wanted), kinds_like(wanted)
+    lost = write_trace(trace, target)
+    write_kinds(rows, table)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
+    terminal.line(f"{len(trace.jobs):,} jobs in {target}, {len(rows):,} kinds in {table}")
+    terminal.line(
+        f"{trace.suggested_nodes:,} nodes, {mean_power_w(wanted) / 1e3:.1f} kW in the long run if every job ran at once, uncapped"
+    )
+    terminal.line(f'In a scenario: kinds = "{table.name}" and, under [trace], file = "{target.name}"')
+    terminal.data({
+        "file": str(target), "kinds_file": str(table), "jobs": len(trace.jobs), "kinds": len(rows),
+        "nodes": trace.suggested_nodes, "mean_power_w": mean_power_w(wanted), "notes": [n.__dict__ for n in lost],
+    })  # fmt: skip
 
 
 def _asked(flag: str, parse: Any, text: str | None) -> float | None:

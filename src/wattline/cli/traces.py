@@ -11,7 +11,7 @@ import typer
 
 from wattline.cli.paths import refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import ScenarioError
+from wattline.errors import InputError, ScenarioError
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
 
@@ -34,6 +34,8 @@ class Generator(StrEnum):
     POISSON = "poisson"
     LUBLIN = "lublin"
     BURSTY = "bursty"
+    MEGGIE = "meggie-like"
+    EMMY = "emmy-like"
 
 
 class Mix(StrEnum):
@@ -98,10 +100,10 @@ def convert(
 
 @app.command()
 def generate(
-    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin or bursty.")],
+    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like or emmy-like.")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the machine the jobs are for.")] = 128,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs to draw.")] = 1000,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs to draw (default: 1000).")] = None,
     load: Annotated[float | None, typer.Option(help="Offered load.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
     rate: Annotated[str | None, typer.Option(help='Arrivals of all types together, e.g. "30/h" (poisson).')] = None,
@@ -111,7 +113,10 @@ def generate(
     job_type: Annotated[list[str] | None, typer.Option(
         "--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated.")] = None,
     phase: Annotated[list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")] = None,
+    days: Annotated[float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like; default: 5).")] = None,
+    population: Annotated[int | None, typer.Option(min=0, help="Which set of kinds (meggie-like, emmy-like; default: 1).")] = None,
     *,
+    own_power: Annotated[bool, typer.Option("--own-power", help="Every job has a measured power of its own (meggie-like, emmy-like).")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -125,7 +130,32 @@ def generate(
 
       wattline trace generate bursty b.parquet --load 0.7 --type '{name="a", nodes=4, mean="1 h"}'
       --phase '{rate="200/h", dwell="1 h"}' --phase '{rate="10/h", dwell="5 h"}'
+
+      wattline trace generate meggie-like days.parquet --days 5 --seed 2
     """
+    only_days = {"--days": days, "--population": population, "--own-power": own_power or None}
+    only_others = {
+        "--jobs": jobs, "--rate": rate, "--mix": mix, "--users": users, "--requests": requests, "--type": job_type, "--phase": phase,
+    }  # fmt: skip
+    like = generator in (Generator.MEGGIE, Generator.EMMY)
+    for flag, value in (only_others if like else only_days).items():
+        if value is not None:
+            raise InputError(f"{flag} does not go with {generator.value}")
+    if like:
+        from wattline.cli.kinds import generate_days
+
+        law = {
+            "days": days,
+            "load": load,
+            "nodes": nodes,
+            "seed": seed,
+            "population": population,
+            "own_power": own_power,
+        }
+        generate_days(
+            generator.value, {k: v for k, v in law.items() if v is not None}, target, Terminal(as_json, quiet)
+        )
+        return
     from wattline.scenario import Source, TraceCache, document
     from wattline.traces.export import write_trace
 
@@ -136,7 +166,7 @@ def generate(
         "phase": [_inline("--phase", text) for text in phase or ()] or None,
     }  # fmt: skip
     data = {
-        "name": generator.value, "seed": seed, "cluster": {"nodes": nodes},
+        "name": generator.value, "seed": seed, "cluster": {"nodes": nodes or 128},
         "trace": {key: value for key, value in trace.items() if value is not None},
     }  # fmt: skip
     drawn, _ = TraceCache().get(document(data, Source("trace generate")))

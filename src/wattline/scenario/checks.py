@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from wattline.errors import InputError
 from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
+from wattline.scenario.kinds import LIKE
 from wattline.scenario.lines import Path
 from wattline.scenario.spec import ClusterSpec, LimitSpec, NodesSpec, Spec, TraceSpec
 from wattline.units import duration_s, power_w, show_power
@@ -16,8 +17,8 @@ from wattline.units import duration_s, power_w, show_power
 _FOR = {
     "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
     "users": ("poisson", "lublin", "bursty"), "requests": ("poisson", "lublin", "bursty"),
-    "seed": ("poisson", "lublin", "bursty", "kinds"), "type": ("poisson", "bursty"), "phase": ("bursty",),
-    "duration": ("kinds",), "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty"),
+    "seed": ("poisson", "lublin", "bursty", "kinds", *LIKE), "type": ("poisson", "bursty"), "phase": ("bursty",),
+    "duration": ("kinds", *LIKE), "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty", *LIKE),
 }  # fmt: skip
 """Keys of [trace] that only some sources of jobs know."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from wattline.errors import did_you_mean
+from wattline.scenario.kinds import LIKE, WEIGHT_SLACK, published, workload_names
 from wattline.scenario.lines import Path
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec
 from wattline.units import show_power
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from wattline.scenario.spec import ClusterSpec, Spec
 
 Problem = tuple[Path, str]
-WEIGHT_SLACK = 1e-6
-"""By how much weights may miss a sum of 1."""
 
 
 def check_regulation(spec: Spec) -> Iterator[Problem]:
@@ -62,34 +61,31 @@ def fits(here: Path, name: str, nodes: int, draw_w: float, cluster: ClusterSpec)
 def _published(spec: Spec) -> Iterator[Problem]:
     if spec.kinds is None:
         return
-    from wattline.systems.npb import WORKLOADS
-
     name = spec.kinds.workload
     if (name is None) == (spec.kinds.file is None):
         yield ("kinds",), "needs exactly one of 'workload' and 'file'"
         return
     if name is None:
-        for key in ("utilization", "scale", "weights"):
+        for key in ("utilization", "scale"):
             if key in spec.kinds.model_fields_set:
                 yield ("kinds", key), "goes with a published workload, not with a file of kinds"
         return
-    if name not in WORKLOADS:
-        yield ("kinds", "workload"), f"unknown workload {name!r}{did_you_mean(name, WORKLOADS)}"
+    if name not in workload_names():
+        yield ("kinds", "workload"), f"unknown workload {name!r}{did_you_mean(name, workload_names())}"
         return
+    if name in LIKE and spec.kinds.scale > 1:
+        yield ("kinds", "scale"), f"goes with the workloads of the AQA study, not with {name}"
     for kind in _workload(spec):
         yield from fits(("kinds",), kind.name, kind.nodes, kind.draw_w, spec.cluster)
-    weights = spec.kinds.weights
-    for given in weights or ():
-        if given not in WORKLOADS[name].applications:
-            hint = did_you_mean(given, WORKLOADS[name].applications)
-            yield ("kinds", "weights", given), f"{name} has no kind of this name{hint}"
+    names = [kind.name for kind in _workload(spec)]
+    for given in spec.kinds.weights or ():
+        if given not in names:
+            yield ("kinds", "weights", given), f"{name} has no kind of this name{did_you_mean(given, names)}"
 
 
 def _workload(spec: Spec) -> tuple[Kind, ...]:
-    from wattline.systems.npb import kinds_of
-
     assert spec.kinds is not None  # noqa: S101 - the caller knows
-    return kinds_of(str(spec.kinds.workload), scale=spec.kinds.scale)
+    return published(str(spec.kinds.workload), scale=spec.kinds.scale)
 
 
 def _names(kinds: list[KindSpec]) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model.cluster import Outage
 from wattline.model.jobs import JobTable
+from wattline.scenario.kinds import LIKE, LIKE_DURATION_S
 from wattline.scenario.spec import FailuresSpec, TraceSpec
 from wattline.traces.notes import Note, Trace
 
@@ -88,14 +89,16 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
 
     spec = document.spec.trace
     kind = str(spec.generator)
-    if nodes is None and (kind == "lublin" or spec.load is not None):
+    if nodes is None and (kind == "lublin" or (spec.load is not None and kind not in LIKE)):
         raise document.source.error(
             ("cluster",), f"key 'nodes' is missing: generator = \"{kind}\" needs the machine's size"
         )
     given: dict[str, Any] = {"seed": seed, "jobs": spec.jobs, "load": spec.load, "nodes": nodes, "mix": spec.mix}
+    if kind in LIKE:
+        given["days"] = (spec.duration or LIKE_DURATION_S) / 86400.0
     if kind == "poisson":
         given["rate_per_s"] = spec.rate
-    if kind != "lublin":
+    if kind in ("poisson", "bursty"):
         given["types"] = tuple(_job_type(t) for t in spec.type)
     if kind == "bursty":
         from wattline.traces.generate import Phase
@@ -116,7 +119,8 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
 def _draw_kinds(document: Document, seed: int, nodes: int | None) -> Trace:
     """Draw jobs of the declared kinds, as the hours are drawn on which bids are tested."""
     from wattline.bid.setting import Setting, draw_jobs
-    from wattline.scenario.regulation import DURATION_S, build_kinds
+    from wattline.scenario.kinds import build_kinds
+    from wattline.scenario.regulation import DURATION_S
 
     spec = document.spec
     if nodes is None:
@@ -139,7 +143,7 @@ def _with_kinds(document: Document, trace: Trace) -> Trace:
     if not spec.kind and spec.kinds is None:
         return trace
     from wattline.model.kinds import column
-    from wattline.scenario.regulation import build_kinds
+    from wattline.scenario.kinds import build_kinds
     from wattline.sim.setup_regulation import kind_codes
 
     kinds = build_kinds(document, trace.suggested_nodes)

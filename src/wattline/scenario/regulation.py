@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError, did_you_mean
-from wattline.scenario.checks_regulation import WEIGHT_SLACK, fits
-from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, KindSpec, RegulationSpec, WorkloadSpec
+from wattline.scenario.kinds import build_kinds
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, RegulationSpec
 
 if TYPE_CHECKING:
     from wattline.bid.setting import Setting, SignalLaw
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from wattline.market.tariff import Tariff
     from wattline.model.cluster import Cluster
     from wattline.model.jobs import Floats
-    from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Bidding, Signal
     from wattline.scenario.read import Document
     from wattline.traces.notes import Note
@@ -54,64 +53,6 @@ class Market:
         span = (self.from_s, self.until_s)
         bid = self.bids[0][1] if len(self.bids) == 1 else None
         return regulation_entry(bid, self.tariff, self.reach, self.hours, span, self.about)
-
-
-def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:
-    """Return the kinds of job: the published ones or those of a file first, then those of the scenario itself."""
-    spec = document.spec
-    found: list[Kind] = []
-    if spec.kinds is not None:
-        found = _kinds_of_file(document, spec.kinds) if spec.kinds.workload is None else _published(spec.kinds, nodes)
-        given = {key: value for key in ("limit", "share", "average") if (value := getattr(spec.kinds, key)) is not None}
-        found = [kind if kind.standby else replace(kind, **given) for kind in found]
-    weighted = any(kind.weight is not None for kind in spec.kind) or any(kind.weight for kind in found)
-    found += [_kind(kind) for kind in spec.kind]
-    total = sum(kind.weight for kind in found if not kind.standby)
-    if (
-        weighted and abs(total - 1.0) > WEIGHT_SLACK
-    ):  # the scenario's own are checked with it; with a file's they are not
-        raise document.source.error(
-            ("kinds",), f"the weights of all kinds that are not standby must sum to 1, they sum to {total:.9g}"
-        )
-    if not weighted:
-        count = sum(not kind.standby for kind in found)
-        found = [replace(kind, weight=0.0 if kind.standby else 1.0 / count) for kind in found]
-    return tuple(found)
-
-
-def _published(spec: WorkloadSpec, nodes: int | None) -> list[Kind]:
-    from wattline.systems.npb import NODES, kinds_of
-
-    kinds = kinds_of(str(spec.workload), nodes=nodes or NODES, scale=spec.scale, utilization=spec.utilization)
-    return [replace(kind, weight=(spec.weights or {}).get(kind.name, 0.0)) for kind in kinds]
-
-
-def _kinds_of_file(document: Document, spec: WorkloadSpec) -> list[Kind]:
-    """Read kinds; those that the machine has no room or no power for are refused."""
-    from wattline.traces.kinds_table import read_kinds
-
-    path = document.base / str(spec.file)
-    if not path.exists():
-        raise document.source.error(("kinds", "file"), f"no such file: {path}")
-    kinds = read_kinds(path)
-    for kind in kinds:
-        for _, problem in fits(("kinds",), kind.name, kind.nodes, kind.draw_w, document.spec.cluster):
-            raise document.source.error(("kinds", "file"), f"{spec.file}: {problem}")
-    return list(kinds)
-
-
-def _kind(spec: KindSpec) -> Kind:
-    from wattline.model.kinds import Kind
-
-    floor_w = spec.power if spec.floor is None else spec.floor
-    if spec.longest is not None:
-        stretch = spec.longest / spec.time
-    else:  # as everywhere without a measurement: speed in proportion to power
-        stretch = spec.power / floor_w if floor_w > 0 else 1.0
-    return Kind(
-        spec.name, spec.nodes, spec.time, spec.power, floor_w, stretch if floor_w < spec.power else 1.0, spec.limit,
-        spec.share, spec.weight or 0.0, spec.standby, spec.rate or 0.0, spec.average,
-    )  # fmt: skip
 
 
 def build_tariff(market: RegulationSpec) -> Tariff:

@@ -72,11 +72,13 @@ class TraceSpec(Section):
     )
     cores_per_node: int = Field(1, ge=1, description="processors of the log that make one node")
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
-    generator: Literal["poisson", "lublin", "bursty", "kinds"] | None = Field(
+    generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like"] | None = Field(
         None, description="draw the jobs instead of reading them"
     )
     duration: Duration | None = Field(
-        None, gt=0, description="time in which jobs arrive, and after which the run ends (kinds; default 3 h)"
+        None,
+        gt=0,
+        description="time in which jobs arrive (kinds: 3 h, and the run ends with it; meggie-like and emmy-like: 5 d)",
     )
     jobs: int | None = Field(
         None, ge=1, description="jobs to draw (default 1000), or how many to keep from the file's start"

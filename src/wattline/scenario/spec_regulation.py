@@ -45,7 +45,9 @@ class WorkloadSpec(Section):
     `kinds = "W4"` is short for `kinds = {workload = "W4"}`, and `kinds = "log.kinds.csv"` for `kinds = {file = "log.kinds.csv"}`.
     """
 
-    workload: str | None = Field(None, description="W1 to W14 of the AQA study")
+    workload: str | None = Field(
+        None, description="W1 to W14 of the AQA study; meggie-like or emmy-like, with the generator of that name"
+    )
     file: str | None = Field(
         None, description="CSV file of kinds, relative to the scenario file; `wattline trace kinds` finds them in a log"
     )
@@ -67,14 +69,15 @@ class WorkloadSpec(Section):
     )
 
 
-def _workload(value: Any) -> Any:
+def named_kinds(value: Any) -> Any:
+    """Return what `kinds` says as a table."""
     if not isinstance(value, str):
         return value
     return {"file" if value.endswith((".csv", ".csv.gz")) else "workload": value}
 
 
 Workload = Annotated[
-    WorkloadSpec | None, BeforeValidator(_workload), Words('name, like `"W4"`, CSV file, or a table (see below)')
+    WorkloadSpec | None, BeforeValidator(named_kinds), Words('name, like `"W4"`, CSV file, or a table (see below)')
 ]
 
 

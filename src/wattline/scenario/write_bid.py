@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wattline.errors import ScenarioError
 from wattline.scenario.checks_prices import SERIES
 from wattline.scenario.spec_prices import is_price
-from wattline.scenario.spec_regulation import FITTED, GAUSSIAN
+from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, named_kinds
 from wattline.scenario.toml_text import to_toml
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:
         else:
             weights.pop(kind["name"])
     if "kinds" in data:
-        published = data["kinds"]
-        data["kinds"] = {**({"workload": published} if isinstance(published, str) else published), "weights": weights}
+        data["kinds"] = {**named_kinds(data["kinds"]), "weights": weights}
 
 
 def _put_parameters(data: dict[str, Any], slot: str, values: Any, setting: Setting) -> None:
@@ -81,7 +80,9 @@ def _move(data: dict[str, Any], old: Path, new: Path) -> None:
     def moved(name: str) -> str:
         return name if Path(name).is_absolute() else os.path.relpath((old / name).resolve(), new.resolve())
 
-    places = [(data.get("trace", {}), "file"), (data.get("regulation", {}), "file")]
+    if "kinds" in data:
+        data["kinds"] = named_kinds(data["kinds"])
+    places = [(data.get(section, {}), "file") for section in ("trace", "regulation", "kinds")]
     if data.get("regulation", {}).get("signal", GAUSSIAN) not in (GAUSSIAN, FITTED):
         places.append((data["regulation"], "signal"))
     for table, key in places:

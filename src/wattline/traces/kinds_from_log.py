@@ -34,7 +34,7 @@ UNSEEN = 0.5
 class KindRules:
     """How kinds are told apart and what is attached to them.
 
-    * ``least``: types of fewer jobs are pooled (1: none is). ``limit`` and ``share`` are promised to every kind.
+    * ``least``: types of fewer jobs are pooled (1: none is). ``limit``, ``share`` and ``average`` are promised to every kind.
     * ``power``: *observed* takes the ends of the caps from the log where it has power (``model`` stands in elsewhere); *model*
       takes only the mean power from there. ``trim``: share of the measured jobs of a kind left out at each end.
     * ``own_power``: jobs keep the power that was measured of them; otherwise all jobs of a kind draw alike, which is
@@ -45,6 +45,7 @@ class KindRules:
     least: int = 5
     limit: float = 2.0
     share: float = 0.10
+    average: bool = False
     power: Literal["observed", "model"] = "observed"
     trim: float = 0.0
     own_power: bool = False
@@ -205,7 +206,7 @@ def _rows(
         rate = max(int((mine & inside).sum()), UNSEEN) / length_s
         kind = Kind(
             jobs.kinds[k], nodes, work_s, profile.draw_w, profile.floor_w, profile.stretch, rules.limit, rules.share,
-            arrival_per_s=rate,
+            arrival_per_s=rate, average=rules.average,
         )  # fmt: skip
         yield KindRow(kind, count, profile.source)
 

@@ -23,7 +23,7 @@ from wattline.traces.source import as_text, read_bytes
 
 SUFFIXES = (".csv", ".csv.gz")
 NEEDED = ("name", "nodes", "work_s", "draw_w")
-COLUMNS = (*NEEDED, "floor_w", "stretch", "limit", "share", "weight", "standby", "arrival_per_s")
+COLUMNS = (*NEEDED, "floor_w", "stretch", "limit", "share", "average", "weight", "standby", "arrival_per_s")
 TOLD = ("jobs", "power_from")
 WEIGHT_SLACK = 1e-6
 """By how much weights may miss a sum of 1."""
@@ -38,6 +38,18 @@ class KindRow:
     power_from: str = ""
 
 
+def kinds_beside(jobs: Path) -> Path:
+    """Return the name of the file of kinds that goes with a file of jobs, which must be one that holds power.
+
+    >>> kinds_beside(Path("out/log.parquet")).name
+    'log.kinds.csv'
+    """
+    if not jobs.name.endswith((".parquet", *SUFFIXES)):
+        raise InputError(f"{jobs}: end the name in .parquet, .csv or .csv.gz, which hold the power of jobs")
+    stem = jobs.name.removesuffix(".gz").removesuffix(".parquet").removesuffix(".csv")
+    return jobs.with_name(f"{stem}.kinds.csv")
+
+
 def write_kinds(rows: Iterable[KindRow], path: Path | str) -> None:
     """Write kinds; numbers are written so that reading them gives the same ones."""
     out = io.StringIO()
@@ -47,7 +59,8 @@ def write_kinds(rows: Iterable[KindRow], path: Path | str) -> None:
         kind = row.kind
         table.writerow((
             kind.name, kind.nodes, repr(kind.work_s), repr(kind.draw_w), repr(kind.floor_w), repr(kind.stretch),
-            repr(kind.limit) if math.isfinite(kind.limit) else "", repr(kind.share), repr(kind.weight) if kind.weight else "",
+            repr(kind.limit) if math.isfinite(kind.limit) else "", repr(kind.share), "yes" if kind.average else "",
+            repr(kind.weight) if kind.weight else "",
             "yes" if kind.standby else "", repr(kind.arrival_per_s), row.jobs, row.power_from,
         ))  # fmt: skip
     write_whole(path, out.getvalue().encode())
@@ -114,7 +127,7 @@ def _yes(text: str) -> bool:
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(COLUMNS, float), "name": str, "nodes": int, "standby": _yes,
+    **dict.fromkeys(COLUMNS, float), "name": str, "nodes": int, "average": _yes, "standby": _yes,
 }  # fmt: skip
 
 
