@@ -83,12 +83,14 @@ def find_kinds(trace: Trace, rules: KindRules | None = None) -> Found:
     labels = _pooled(jobs, _types(jobs, notes), rules.least, notes)
     names, code = _by_size(jobs, labels)
     window = _window(jobs, rules)
+    groups = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
     profiles = [
-        fit_profile(name, jobs.take(code == k), rules.power, rules.trim, rules.model) for k, name in enumerate(names)
+        fit_profile(name, jobs, rows, rules.power, rules.trim, rules.model)
+        for name, rows in zip(names, groups, strict=True)
     ]
     notes += _power_notes(jobs, code, profiles, rules)
     sorted_jobs = _attach(jobs, code, names, profiles, own_power=rules.own_power, model=rules.model)
-    rows = tuple(_rows(sorted_jobs, profiles, rules, window, notes))
+    rows = tuple(_rows(sorted_jobs, groups, profiles, rules, window, notes))
     return Found(replace(trace, jobs=sorted_jobs, notes=(*trace.notes, *notes), records=None), rows)
 
 
@@ -189,7 +191,12 @@ def _attach(
 
 
 def _rows(
-    jobs: JobTable, profiles: list[Profile], rules: KindRules, window: tuple[float, float], notes: list[Note]
+    jobs: JobTable,
+    groups: list[Ints],
+    profiles: list[Profile],
+    rules: KindRules,
+    window: tuple[float, float],
+    notes: list[Note],
 ) -> Iterator[KindRow]:
     inside = (jobs.submit_s >= window[0]) & (jobs.submit_s <= window[1])
     length_s = window[1] - window[0]
@@ -197,18 +204,16 @@ def _rows(
     unseen[jobs.kind[inside]] = False
     told = f"kind of job that did not come in the time that rates are taken from: {UNSEEN:g} arrivals assumed"
     _note(notes, "kept", told, unseen[jobs.kind], jobs)
-    for k, profile in enumerate(profiles):
-        mine = jobs.kind == k
-        count = int(mine.sum())
+    for k, (mine, profile) in enumerate(zip(groups, profiles, strict=True)):
         nodes = max(1, round(float(jobs.nodes[mine].mean())))
         # so that arrivals × nodes × time is the work that the log holds, also where nodes differ
-        work_s = float(np.sum(jobs.nodes[mine] * jobs.work_s[mine])) / (count * nodes)
-        rate = max(int((mine & inside).sum()), UNSEEN) / length_s
+        work_s = float(np.sum(jobs.nodes[mine] * jobs.work_s[mine])) / (mine.size * nodes)
+        rate = max(int(inside[mine].sum()), UNSEEN) / length_s
         kind = Kind(
             jobs.kinds[k], nodes, work_s, profile.draw_w, profile.floor_w, profile.stretch, rules.limit, rules.share,
             arrival_per_s=rate, average=rules.average,
         )  # fmt: skip
-        yield KindRow(kind, count, profile.source)
+        yield KindRow(kind, mine.size, profile.source)
 
 
 def _power_notes(jobs: JobTable, code: Ints, profiles: list[Profile], rules: KindRules) -> list[Note]:

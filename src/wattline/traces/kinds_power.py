@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import Floats, Ints, JobTable
 from wattline.traces.cap_model import CapModel
 
 LEAST_MEASURED = 5
@@ -28,27 +28,26 @@ class Profile:
     bent: bool = False
 
 
-def fit_profile(name: str, jobs: JobTable, power: str, trim: float, model: CapModel) -> Profile:
-    """Return the profile of a kind from the power and run time of each of its jobs.
+def fit_profile(name: str, jobs: JobTable, rows: Ints, power: str, trim: float, model: CapModel) -> Profile:
+    """Return the profile of a kind from the power and run time of each of its jobs, which are these rows.
 
     Jobs that say themselves what caps do to them (``floor_w`` and ``stretch`` of a table) are believed; a mean weighted by
     node-hours keeps the energy of the log.
     """
-    node_s = jobs.nodes * jobs.work_s
-    known = np.isfinite(jobs.draw_w) & (jobs.draw_w > 0)
-    if np.isfinite(jobs.draw_w + jobs.floor_w + jobs.stretch).all():
-        draw_w, floor_w, stretch = (
-            float(np.average(column, weights=node_s))
-            for column in (jobs.draw_w, np.minimum(jobs.floor_w, jobs.draw_w), jobs.stretch)
-        )
-        return Profile(draw_w, min(floor_w, draw_w), max(stretch, 1.0), "given")
+    draw_w, floor_w, stretch = jobs.draw_w[rows], jobs.floor_w[rows], jobs.stretch[rows]
+    time_s = jobs.work_s[rows]
+    node_s = jobs.nodes[rows] * time_s
+    if np.isfinite(draw_w + floor_w + stretch).all():
+        means = [float(np.average(v, weights=node_s)) for v in (draw_w, np.minimum(floor_w, draw_w), stretch)]
+        return Profile(means[0], min(means[1], means[0]), max(means[2], 1.0), "given")
+    known = np.isfinite(draw_w) & (draw_w > 0)
     if power == "observed" and known.sum() >= LEAST_MEASURED:
-        return _observed(jobs.draw_w[known], jobs.work_s[known], trim)
+        return _observed(draw_w[known], time_s[known], trim)
     if known.any():
-        mean_w = float(np.average(jobs.draw_w[known], weights=node_s[known]))
+        mean_w = float(np.average(draw_w[known], weights=node_s[known]))
         return Profile(mean_w, model.floor(mean_w), model.stretch(mean_w), f"mean, {model.name}")
-    draw_w = model.draw(name)
-    return Profile(draw_w, model.floor(draw_w), model.stretch(draw_w), model.name)
+    drawn_w = model.draw(name)
+    return Profile(drawn_w, model.floor(drawn_w), model.stretch(drawn_w), model.name)
 
 
 def _observed(power_w: Floats, time_s: Floats, trim: float) -> Profile:
