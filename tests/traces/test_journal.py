@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -250,14 +251,71 @@ def test_damage_is_named_in_one_line(folder: Path, damage: object, message: str)
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_pages_are_named_when_read(folder: Path) -> None:
-    """Damage behind an intact footer shows up when the column is read, as one line too."""
+def damage_page(folder: Path) -> None:
+    """Damage the data behind an intact footer."""
     path = folder / "jobs.parquet"
     data = bytearray(path.read_bytes())
     data[4:200] = bytes(196)
     path.write_bytes(data)
+
+
+def forget_seal(folder: Path) -> None:
+    """Write the manifest as earlier versions did, without rows and checksums."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["tables"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_damaged_pages_are_named_when_read(folder: Path) -> None:
+    """Without checksums, damage behind an intact footer shows up when the column is read, as one line too."""
+    damage_page(folder)
+    forget_seal(folder)
     with pytest.raises(TraceError, match=r"jobs\.parquet: cannot be read"):
         open_journal(folder).read("jobs")
+
+
+def cut_rows(folder: Path) -> None:
+    """Leave fewer rows, in a file that is whole."""
+    pl.read_parquet(folder / "events.parquet").head(2).write_parquet(folder / "events.parquet")
+
+
+def mix(folder: Path) -> None:
+    """Put a table of another run, as long as this one's, into the journal."""
+    other = example_frames()
+    other["timeline"]["power_w"] = np.array([7.0, 8.0, 9.0])
+    write_journal(folder.parent / "other", other, {})
+    (folder.parent / "other" / "timeline.parquet").replace(folder / "timeline.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut_rows, r"events\.parquet: has 2 rows, the run wrote 3: it was cut or belongs to another run; run the"),
+        (mix, r"timeline\.parquet: is not the table that the run wrote: it was changed, damaged or belongs to another"),
+        (damage_page, r"jobs\.parquet: is not the table that the run wrote"),
+    ],
+)
+def test_tables_are_those_that_the_run_wrote(folder: Path, damage: Callable[[Path], None], message: str) -> None:
+    """A table with fewer rows, of another run or with another byte is refused though its columns are right."""
+    damage(folder)
+    with pytest.raises(TraceError, match=message):
+        open_journal(folder)
+
+
+@pytest.mark.parametrize("damage", [cut_rows, mix])
+def test_journals_without_checksums_are_taken_as_they_are(folder: Path, damage: Callable[[Path], None]) -> None:
+    """Earlier versions kept no rows and checksums: their journals open."""
+    damage(folder)
+    forget_seal(folder)
+    assert open_journal(folder).manifest["name"] == "x"
+
+
+def test_a_manifest_whose_checksums_are_none(folder: Path) -> None:
+    """An entry that is no table of checksums is named."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"tables": ["jobs"]}))
+    with pytest.raises(TraceError, match=r"manifest\.json: field 'tables': must be a table of tables"):
+        open_journal(folder)
 
 
 def test_no_folder(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from wattline.errors import TraceError
 from wattline.traces import read_trace
+from wattline.traces.journal import SCHEMA, write_journal
 from wattline.traces.table import read_table
 
 
@@ -41,14 +42,33 @@ def test_a_journal_is_a_trace(tmp_path: Path) -> None:
         "group": ["", ""], "kind": ["", ""], "partition": ["", ""], "status": ["finished", "unfinished"],
         "wait_s": [1.0, None], "runtime_s": [4.0, None], "energy_j": [800.0, None], "preemptions": [0, 0], "restarts": [0, 0],
     })  # fmt: skip
-    frame.write_parquet(tmp_path / "jobs.parquet")
-    (tmp_path / "manifest.json").write_text(json.dumps({"journal": 1, "cluster": {"nodes": 7}}))
-    for path in (tmp_path, tmp_path / "jobs.parquet"):
+    journal = tmp_path / "j"
+    write_journal(journal, {name: {} for name in SCHEMA} | {"jobs": frame}, {"cluster": {"nodes": 7}})
+    for path in (journal, journal / "jobs.parquet"):
         jobs = read_trace(path).jobs
         assert jobs.work_s.tolist() == [4.0, 7.0]
         assert jobs.recorded_wait_s[0] == 1.0
         assert jobs.user.tolist() == [0, -1]
-    assert read_trace(tmp_path).suggested_nodes == 7
+    assert read_trace(journal).suggested_nodes == 7
+
+
+def test_a_journal_is_checked_before_it_is_replayed(tmp_path: Path) -> None:
+    """As for reports: a journal of a newer version or with a foreign table is refused, one of an older is migrated."""
+    journal, manifest = tmp_path / "j", tmp_path / "j" / "manifest.json"
+    jobs = {c.name: ["x"] if c.dtype == "str" else [1] for c in SCHEMA["jobs"]}
+    write_journal(journal, {name: {} for name in SCHEMA} | {"jobs": pl.DataFrame(jobs)}, {})
+    told = json.loads(manifest.read_text())
+    (journal / "hours.parquet").unlink()
+    manifest.write_text(json.dumps(told | {"journal": 2}))
+    assert len(read_trace(journal).jobs) == 1
+    manifest.write_text(json.dumps(told | {"journal": 99}))
+    with pytest.raises(TraceError, match="written by a newer Wattline") as caught:
+        read_trace(journal)
+    assert "\n" not in str(caught.value)
+    manifest.write_text(json.dumps(told | {"journal": 2}))
+    pl.read_parquet(journal / "jobs.parquet").with_columns(submit_s=2.0).write_parquet(journal / "jobs.parquet")
+    with pytest.raises(TraceError, match=r"jobs\.parquet: is not the table that the run wrote"):
+        read_trace(journal)
 
 
 def test_run_time_stands_in_for_work(tmp_path: Path) -> None:

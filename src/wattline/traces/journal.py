@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from wattline.errors import TraceError
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
+from wattline.traces.journal_seal import KEY, check_seal, seal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,12 +119,16 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
+        rows = {}
         for name, columns in SCHEMA.items():
+            table = to_frame(name, frames[name], columns)
             # lz4 costs a third of zstd to write and half to read back; small row groups keep both cores busy.
-            to_frame(name, frames[name], columns).write_parquet(
+            table.write_parquet(
                 temporary / f"{name}.parquet", compression="lz4", statistics=True, row_group_size=1 << 17
             )
-        text = json.dumps(_plain(_versions() | dict(manifest) | {"journal": VERSION}), indent=1, ensure_ascii=False)
+            rows[name] = table.height
+        told = _versions() | dict(manifest) | {"journal": VERSION, KEY: seal(temporary, rows)}
+        text = json.dumps(_plain(told), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
         _swap(temporary, target)
     except OSError as error:
@@ -140,7 +145,7 @@ def _why(error: OSError, temporary: Path) -> str:
 
 
 def open_journal(folder: Path) -> Journal:
-    """Open a journal: check version, files and columns (footers only), scan the rest lazily."""
+    """Open a journal: check version, columns and checksums of the tables, which are scanned lazily."""
     folder = Path(folder)
     manifest = _read_manifest(folder)
     frames = {name: _scan(folder / f"{name}.parquet") for name in SCHEMA if (folder / f"{name}.parquet").exists()}
@@ -149,6 +154,7 @@ def open_journal(folder: Path) -> Journal:
         journal = MIGRATIONS[version](journal)
     for name, columns in SCHEMA.items():
         _check_columns(journal, name, columns)
+    check_seal(folder, manifest, SCHEMA)
     return journal
 
 

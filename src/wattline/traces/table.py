@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
-from wattline.traces.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.notes import Finding, Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
 from wattline.traces.table_text import read_csv_frame
@@ -34,19 +35,18 @@ _JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "ener
 
 def read_table(path: Path | str, *, strict: bool = False) -> Trace:
     """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder."""
-    where = Path(path)
-    inner = where / "jobs.parquet" if where.is_dir() and (where / "manifest.json").exists() else where
-    raw = read_bytes(inner)
-    if raw.startswith(PARQUET_MAGIC):
+    about: dict[str, Any] = {}
+    wrong: Sequence[Finding] = ()
+    if (Path(path) / "manifest.json").exists():
+        frame, about = _jobs_of_journal(Path(path))
+        lines = np.arange(1, frame.height + 1)
+    elif (raw := read_bytes(path)).startswith(PARQUET_MAGIC):
         frame, about = read_parquet(path, raw)
-        if inner != where:
-            about.setdefault("suggested_nodes", _machine_of_journal(where))
-        rows = _Rows(path, frame, np.arange(1, frame.height + 1))
+        lines = np.arange(1, frame.height + 1)
     else:
         frame, lines, wrong = read_csv_frame(path, raw)
-        about = {}
-        rows = _Rows(path, frame, lines)
-        rows.findings.extend(wrong)
+    rows = _Rows(path, frame, lines)
+    rows.findings.extend(wrong)
     _check_columns(path, frame.columns)
     return _to_trace(path, rows, about, strict=strict)
 
@@ -89,14 +89,14 @@ def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, 
     return frame, about
 
 
-def _machine_of_journal(folder: Path) -> object:
-    """Return the nodes that a journal's manifest names, if it does."""
-    try:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return None  # the jobs are whole all the same; nobody but the offered load needs the machine's size
-    cluster = manifest.get("cluster") if isinstance(manifest, dict) else None
-    return cluster.get("nodes") if isinstance(cluster, dict) else None
+def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the jobs of a journal of any version, and the nodes that its manifest names."""
+    from wattline.traces.journal import open_journal
+
+    journal = open_journal(folder)
+    cluster = journal.manifest.get("cluster")
+    nodes = cluster.get("nodes") if isinstance(cluster, dict) else None
+    return journal.read("jobs"), {"suggested_nodes": nodes}
 
 
 def _check_columns(path: Path | str, names: list[str]) -> None:

@@ -1,0 +1,53 @@
+"""What a journal's manifest says about its tables: rows and a checksum each, so that a cut, changed or foreign one is noticed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from wattline.errors import TraceError
+
+KEY = "tables"
+"""Entry of the manifest; journals of earlier versions have none and are taken as they are."""
+
+_CHUNK = 1 << 20
+
+
+def seal(folder: Path, rows: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """Return the entry for tables just written: how many rows each has, and its checksum."""
+    return {name: {"rows": count, "crc32": _crc32(folder / f"{name}.parquet")} for name, count in rows.items()}
+
+
+def check_seal(folder: Path, manifest: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse tables that are not those which the run wrote."""
+    told = manifest.get(KEY, {})
+    if not isinstance(told, dict) or not all(isinstance(entry, dict) for entry in told.values()):
+        raise TraceError.at(folder / "manifest.json", "must be a table of tables", field=KEY, value=told)
+    for name in names:
+        path = folder / f"{name}.parquet"
+        entry = told.get(name, {})
+        if "crc32" in entry and path.exists() and _crc32(path) != entry["crc32"]:
+            raise TraceError.at(path, _difference(path, entry.get("rows")), hint="run the scenario again")
+
+
+def _difference(path: Path, rows: object) -> str:
+    import polars as pl
+
+    found = pl.scan_parquet(path).select(pl.len()).collect().item()
+    if found != rows:
+        return f"has {found} rows, the run wrote {rows}: it was cut or belongs to another run"
+    return "is not the table that the run wrote: it was changed, damaged or belongs to another run"
+
+
+def _crc32(path: Path) -> str:
+    """Return the checksum of a file; a gigabyte takes less than a second."""
+    found = 0
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                found = zlib.crc32(chunk, found)
+    except OSError as problem:
+        raise TraceError.at(path, f"cannot be read ({problem.strerror})") from None
+    return f"{found:08x}"
