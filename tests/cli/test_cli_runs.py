@@ -137,6 +137,7 @@ def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
         "place": "lowest",
         "cap": "none",
         "learn": "exact",
+        "bid": "given",
     }
     assert manifest["ties"] == "event"
     assert manifest["seed"] == 9

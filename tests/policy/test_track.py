@@ -96,7 +96,8 @@ def both(largest: bool) -> Any:
     def look(s: State) -> tuple[bool, float, list[int]]:
         e = abs(power_of(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
         q = suffering(s, largest=largest)
-        return e < q, abs(e - q), (all_that_fits(s) if e < q else in_order_below(s))
+        helped = all_that_fits(s) if e < q else []  # with nobody to help it stays with the target
+        return bool(helped), abs(e - q), helped or in_order_below(s)
 
     return look
 
@@ -133,7 +134,10 @@ def test_tracking_only_starts_in_order_and_never_beyond_the_target(
 def test_energyqare_takes_the_branch_that_weighs_more(
     largest: bool, mix: list[Any], y: list[float], mean_w: float
 ) -> None:
-    """If ε/0.3 is at least what users suffer it follows the target; otherwise it starts all that fits and caps nobody."""
+    """If ε/0.3 is at least what users suffer it follows the target; otherwise it starts all that fits and caps nobody.
+
+    With nobody to start it follows the target too.
+    """
     sim = world(mix, y, mean_w, "energyqare", largest=float(largest))
     for s, happened, (urgent, clear, expected) in passes(sim, both(largest)):
         if happened & codes.TICK and clear > 1e-9:
@@ -198,7 +202,7 @@ def test_no_caps_while_users_come_first() -> None:
             assert full == urgent or span_of(s)[1] <= s.target_w[0]
             capped, freed = capped + (not full), freed + urgent
     assert capped > 3
-    assert freed > 1
+    assert freed >= 1
 
 
 def test_without_a_reserve_there_is_no_error_to_weigh() -> None:

@@ -82,7 +82,9 @@ def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
 
 @mechanism(
     "select", "energyqare", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=2),
-    params={"largest": Param(0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0)},
+    params={
+        "largest": Param(0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0),
+    },
     source="AQA §4.3 [5]",
 )  # fmt: skip
 def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
@@ -91,8 +93,10 @@ def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
         kinds = s.k_nodes.shape[0]
         error = abs(system_w(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
         if error < relative_degradation(s, int(param[0]), memory[:kinds], memory[kinds : 2 * kinds]):
-            s.uncap[0] = 1
-            return _start_all(s)
+            n = _start_all(s)
+            if n > 0:  # with nobody to help, leaving the target would serve nobody
+                s.uncap[0] = 1
+                return n
     return start_below_target(s) if s.q_len[0] > 0 else 0
 
 
