@@ -9,7 +9,8 @@ import numpy as np
 
 from wattline.control.catalog import find
 from wattline.errors import InputError
-from wattline.market.settlement import Settlement, settle
+from wattline.market.accounts import Bids, Book, accounts
+from wattline.market.settlement import settle
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import SHARE, Tracking, tracking
 from wattline.model import codes
@@ -22,7 +23,8 @@ from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies
 
 HOUR_S, DAY_S = 3600.0, 86400.0
-GIVEN = "given"
+GIVEN, NONE = "given", "none"
+"""Bids of a pair that no policy makes: one that is handed over, or none, which is to take part in no market."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Days:
     end_s: float
     last_s: float
     tariff: Tariff = field(default_factory=Tariff)
+    book: Book | None = None
+    """Rules and prices by the hour, instead of the flat tariff."""
     control_s: float = 1.0
 
     def __post_init__(self) -> None:
@@ -67,13 +71,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class DayHour:
-    """One counted hour: its bid (None: out of the market), how the target was followed, the bill."""
+    """One counted hour: its bid (None: out of the market), how the target was followed, its mean power and its bill."""
 
     begin_s: float
     bid: Bid | None
-    tracking: Tracking | None
-    bill: Settlement | None
-    mean_power_w: float
+    tracking: Tracking
     cost: float
 
 
@@ -100,18 +102,18 @@ class DayOutcome:
     @property
     def energy_kwh(self) -> float:
         """Energy drawn in them."""
-        return float(sum(hour.mean_power_w for hour in self.hours)) / 1e3
+        return float(sum(hour.tracking.energy_j for hour in self.hours)) / 3.6e6
 
     @property
     def exceed(self) -> float:
         """Share of the time in the market in which the tracking error exceeded its margin."""
-        shares = [h.tracking.exceed_share for h in self.hours if h.tracking is not None and h.tracking.applies]
+        shares = [h.tracking.exceed_share for h in self.hours if h.bid is not None and h.tracking.applies]
         return float(np.mean(shares)) if shares else 0.0
 
     @property
     def error(self) -> float:
         """Mean tracking error of the time in the market."""
-        errors = [h.tracking.mean_error for h in self.hours if h.tracking is not None and h.tracking.applies]
+        errors = [h.tracking.mean_error for h in self.hours if h.bid is not None and h.tracking.applies]
         return float(np.mean(errors)) if errors else 0.0
 
     @property
@@ -146,13 +148,14 @@ class DayTrial:
         self.days, self.pair = days, pair
         policies = Policies(
             order=find("order", "fcfs"), select=find("select", pair.select), place=find("place", "lowest"),
-            cap=find("cap", pair.cap), learn=find("learn", "exact"), bid=find("bid", pair.bid), params=pair.params,
+            cap=find("cap", pair.cap), learn=find("learn", "exact"),
+            bid=find("bid", GIVEN if pair.bid == NONE else pair.bid), params=pair.params,
         )  # fmt: skip
         max_w = sum(c.count * c.max_w for c in days.cluster.classes)
         options = Options(
             kinds=days.kinds, signal=days.signal, tick_s=days.control_s, start_s=0.0, placements=False, decisions=False,
             bids=[(0.0, Bid(max_w, 0.0))] if pair.bid == GIVEN else [],
-            bidding=None if pair.bid == GIVEN else Bidding(0.0),
+            bidding=None if pair.bid in (GIVEN, NONE) else Bidding(0.0),
         )  # fmt: skip
         self.world = World(days.jobs, days.cluster, policies, options, seed=seed)
         s = self.world.state
@@ -176,22 +179,25 @@ class DayTrial:
         rows, days = self.world.timeline(), self.days
         time_s, power_w = rows[:, codes.TL_TIME], rows[:, codes.TL_POWER]
         from_s, mean_w, reserve_w = self.world.simulation.bids()
+        edges = np.append(np.arange(days.begin_s, days.end_s, HOUR_S), days.end_s)
+        bills = None
+        if days.book is not None:
+            bids = Bids(from_s, mean_w, reserve_w) if from_s.size else None
+            bills = accounts(time_s, power_w, edges, days.book, signal=days.signal, bids=bids)
         found = []
-        for begin_s in np.arange(days.begin_s, days.end_s, HOUR_S):
-            end_s = float(min(begin_s + HOUR_S, days.end_s))
+        for i, (begin_s, end_s) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
             at = int(np.searchsorted(from_s, begin_s, side="right")) - 1
-            here = slice(
-                max(0, int(np.searchsorted(time_s, begin_s, side="right")) - 1), int(np.searchsorted(time_s, end_s))
-            )
+            first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
+            here = slice(max(0, first - 1), last)
             bid = None if at < 0 or np.isnan(mean_w[at]) else Bid(float(mean_w[at]), float(reserve_w[at]))
-            followed = tracking(time_s[here], power_w[here], days.signal, bid or Bid(1.0, 0.0), float(begin_s), end_s)
-            drawn_w = followed.mean_power_w
-            if bid is None:
-                cost = days.tariff.energy_price_per_kwh * drawn_w / 1e3 * (end_s - begin_s) / HOUR_S
-                found.append(DayHour(float(begin_s), None, None, None, drawn_w, cost))
+            followed = tracking(time_s[here], power_w[here], days.signal, bid or Bid(1.0, 0.0), begin_s, end_s)
+            if bills is not None:
+                cost = bills[i].cost
+            elif bid is not None:
+                cost = settle(followed, bid, days.tariff).cost
             else:
-                bill = settle(followed, bid, days.tariff)
-                found.append(DayHour(float(begin_s), bid, followed, bill, drawn_w, bill.cost))
+                cost = days.tariff.energy_price_per_kwh * followed.energy_j / 3.6e6
+            found.append(DayHour(begin_s, bid, followed, cost))
         return found
 
     def _outcome(self, hours: list[DayHour]) -> DayOutcome:
@@ -207,22 +213,18 @@ class DayTrial:
 
 
 def fixed_search(
-    trial: DayTrial, *, points: int = 20, progress: Callable[[int, int], None] | None = None,
-    run: Callable[[Sequence[Bid]], Sequence[DayOutcome]] | None = None,
-) -> tuple[Bid, DayOutcome]:  # fmt: skip
+    trial: DayTrial, *, points: int = 20, progress: Callable[[int, int], None] | None = None
+) -> tuple[Bid, DayOutcome]:
     """Return the cheapest bid of a grid that meets all constraints on the days of a trial (FES), or the least violating.
 
     Mean powers divide the way from idle to the greatest power of the machine, reserves that from nothing to half of it.
     """
     grid = fixed_grid(trial.days, points)
     outcomes = []
-    if run is not None:
-        outcomes = list(run(grid))
-    else:
-        for i, bid in enumerate(grid):
-            outcomes.append(trial.run(bid))
-            if progress is not None:
-                progress(i + 1, len(grid))
+    for i, bid in enumerate(grid):
+        outcomes.append(trial.run(bid))
+        if progress is not None:
+            progress(i + 1, len(grid))
     best = min(range(len(grid)), key=lambda i: (outcomes[i].excess(), outcomes[i].cost))
     return grid[best], outcomes[best]
 

@@ -35,9 +35,16 @@ def _qosg(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001
     return reproduce(out_dir, quick, say)
 
 
+def _qoscap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.qoscap import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "recursion": _recursion,
     "aqa": _aqa,
     "qosg": _qosg,
+    "qoscap": _qoscap,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""

@@ -12,7 +12,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import least_cap_w
-from wattline.policy.select.kinds import degradation
+from wattline.policy.select.kinds import degradation, work_left_s
 from wattline.policy.select.qoscap import average_degradation
 
 P_SHARE, P_EASE, P_STD, P_ENERGY, P_RESERVE, P_ERROR, P_STRICT = range(7)
@@ -74,10 +74,53 @@ def pressure(s: State, average: Any, count: Any) -> float:
     return most
 
 
+@kernel
+def stays(s: State, j: int, ahead_s: float) -> bool:
+    """Tell whether a running job is estimated to hold its nodes for some time yet, if nothing slows it."""
+    done_s = s.work[j] - work_left_s(s, j)
+    return ahead_s == 0.0 or s.estimate_s[j] - done_s > ahead_s
+
+
+@kernel
+def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
+    """Return the power that caps reach now or some time ahead: jobs that still run then, and those that fit beside them."""
+    low_w = 0.0
+    high_w = 0.0
+    free = s.free[0]
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if stays(s, j, ahead_s):
+            low_w += s.nodes[j] * lowest_w(s, j, average)
+            high_w += s.nodes[j] * s.draw_w[j]
+        else:
+            free += s.nodes[j]
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and s.k_standby[s.kind[j]] == 0 and s.nodes[j] <= free:
+            free -= s.nodes[j]
+            low_w += s.nodes[j] * lowest_w(s, j, average)
+            high_w += s.nodes[j] * s.draw_w[j]
+    return low_w + free * s.idle_w[0], high_w + free * s.idle_w[0]
+
+
+@kernel
+def judge_bid(memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w: float) -> tuple[float, float]:
+    """Return the weight of the signal's bins beyond the tracking margin, and the weighted gap in watts, within a range."""
+    missed = 0.0
+    gaps_w = 0.0
+    for b in range(BINS):
+        target_w = mean_w + ((2.0 * b + 1.0) / BINS - 1.0) * reserve_w
+        gap_w = max(low_w - target_w, target_w - high_w, 0.0)
+        gaps_w += memory[b] * gap_w
+        if gap_w > MARGIN * reserve_w:
+            missed += memory[b]
+    return missed, gaps_w
+
+
 @mechanism(
     "bid", "quantile", wake=BIDDING, kinds=True, one_class=True, memory=Memory(fixed=BINS + 1, per_kind=2),
     params={
-        "share": Param(0.08, "share of time that may lie beyond the tracking margin, by what was seen of the signal", 0.0, 1.0),
+        "share": Param(0.07, "share of time that may lie beyond the tracking margin, by what was seen of the signal", 0.0, 1.0),
         "ease": Param(0.5, "part of its limit up to which no kind's wait raises the mean power", 0.0, 0.99),
         "std": Param(0.4, "standard deviation of the signal before any was seen", 0.01, 1.0),
         "energy": Param(0.10, "price of energy, $/kWh", 0.0),
@@ -90,8 +133,9 @@ def pressure(s: State, average: Any, count: Any) -> float:
 def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
     """Promise the cheapest bid whose target the jobs at hand can follow but for a tolerated share of the time.
 
-    Caps reach from low to high with the jobs that run and those that fit beside them. For every mean power and reserve
-    the cost of an hour and the time beyond the margin follow from the distribution of the signal as seen so far. The mean
+    Caps reach from low to high with the jobs that run and those that fit beside them, now and at the hour's end by what is
+    estimated of run times. For every mean power and reserve the cost of an hour and the time beyond the margin follow, half
+    by each range, from the distribution of the signal as seen so far. The mean
     power lies the higher in the range the closer the worst kind is to its limit, at the middle or above once it is there. See docs/quantile.md.
     """
     kinds = s.k_nodes.shape[0]
@@ -99,21 +143,8 @@ def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
     count = memory[BINS + 1 + kinds : BINS + 1 + 2 * kinds]
     see_signal(s, memory, param[P_STD])
     average_degradation(s, average, count)
-    low_w = 0.0
-    high_w = 0.0
-    for i in range(s.n_running[0]):
-        j = s.running[i]
-        low_w += s.nodes[j] * lowest_w(s, j, average)
-        high_w += s.nodes[j] * s.draw_w[j]
-    free = s.free[0]
-    for i in range(s.q_head[0], s.q_tail[0]):
-        j = s.queue[i]
-        if j >= 0 and s.k_standby[s.kind[j]] == 0 and s.nodes[j] <= free:
-            free -= s.nodes[j]
-            low_w += s.nodes[j] * lowest_w(s, j, average)
-            high_w += s.nodes[j] * s.draw_w[j]
-    low_w += free * s.idle_w[0]
-    high_w += free * s.idle_w[0]
+    low_w, high_w = reach_w(s, average, 0.0)
+    later_low_w, later_high_w = reach_w(s, average, s.bid_lead_s[0] + s.bid_every_s[0])
     if not high_w > low_w:
         return 0
     need = min(1.0, max(0.0, (pressure(s, average, count) - param[P_EASE]) / (1.0 - param[P_EASE])))
@@ -129,17 +160,15 @@ def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
             reserve_w = WIDEST * r / WIDTHS * 0.5 * (high_w - low_w)
             if param[P_STRICT] == 1.0 and (mean_w - reserve_w < idle_w or mean_w + reserve_w > most_w):
                 break
-            missed = 0.0
-            error_w = 0.0
-            for b in range(BINS):
-                target_w = mean_w + ((2.0 * b + 1.0) / BINS - 1.0) * reserve_w
-                gap_w = max(low_w - target_w, target_w - high_w, 0.0)
-                error_w += memory[b] * gap_w
-                if gap_w > MARGIN * reserve_w:
-                    missed += memory[b]
-            if missed > param[P_SHARE] * total:
+            missed, gaps_w = judge_bid(memory, mean_w, reserve_w, low_w, high_w)
+            more, more_w = judge_bid(memory, mean_w, reserve_w, later_low_w, later_high_w)
+            if missed + more > 2.0 * param[P_SHARE] * total:
                 break  # a larger reserve misses more
-            cost = param[P_ENERGY] * mean_w - param[P_RESERVE] * reserve_w + param[P_ERROR] * error_w / total
+            cost = (
+                param[P_ENERGY] * mean_w
+                - param[P_RESERVE] * reserve_w
+                + param[P_ERROR] * 0.5 * (gaps_w + more_w) / total
+            )
             if cost < best:
                 best = cost
                 s.want_mean_w[0] = mean_w
