@@ -138,7 +138,7 @@ class DayOutcome:
     @property
     def meets(self) -> bool:
         """Whether all constraints are met."""
-        return self.excess() == 0.0
+        return bool(self.excess() == 0.0)
 
 
 class DayTrial:

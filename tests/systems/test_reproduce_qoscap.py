@@ -1,0 +1,62 @@
+"""``wattline reproduce qoscap --quick``: what was published of QoSCap and Adaptive bidding, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wattline.systems import REPRODUCTIONS
+from wattline.systems.qoscap_study import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA, days_of, synthetic
+from wattline.systems.reproduction import Reproduction
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """The quick version."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("WATTLINE_DATA", raising=False)
+        return REPRODUCTIONS["qoscap"](tmp_path_factory.mktemp("qoscap"), True, lambda _text: None)
+
+
+def test_published_pair_and_ours(reproduced: Reproduction) -> None:
+    """On the quick day QoSCap + Adaptive meets both constraints; our pair does too, for at least 5 % less."""
+    day = reproduced.numbers["emmy, Nov 15"]
+    assert day[PUBLISHED_PAIR]["met"] == day[OURS.name]["met"] == 1
+    assert day[OURS.name]["cost"] <= 0.95 * day[PUBLISHED_PAIR]["cost"] < 0.95 * day[OUT.name]["cost"]
+
+
+def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> None:
+    """``--json`` has machine → pair → published and ours; what does not hold says why; the page has figures and tables."""
+    numbers = json.loads(json.dumps(reproduced.to_dict()))["numbers"]["emmy, Nov 15"]
+    for pair in PAIRS:
+        assert numbers[pair.name]["published"]["worst"] == PUBLISHED["emmy, Nov 15"][pair.name][1]
+        assert len(numbers[pair.name]["days"]) == 1
+    assert set(numbers["fixed bids"]) == {"EnergyQARE + FES", "QoSCap + FES"}
+    assert all(len(claim.because) > 30 for claim in reproduced.claims if not claim.holds)
+    page = reproduced.path.read_text()
+    assert page.count("data-figure") >= 5 or page.count("Plotly.newPlot") >= 1
+    assert "QoSCap + Adaptive" in page
+
+
+@pytest.mark.parametrize("case", LAWS)
+def test_days_and_what_a_search_sees(case: str) -> None:
+    """A day has four before it and three after; exhaustive search sees other jobs of the same kinds at the known rates."""
+    days = days_of(case, 2)
+    assert (days.begin_s, days.end_s, days.last_s) == (4 * 86400.0, 5 * 86400.0, 8 * 86400.0)
+    assert days.jobs.submit_s.max() > days.end_s
+    assert all(kind.average and kind.limit == 2.0 for kind in days.kinds)
+    other = synthetic(days, 900)
+    assert {kind.name for kind in other.kinds} <= {kind.name for kind in days.kinds}
+    assert not set(other.jobs.submit_s) & set(days.jobs.submit_s)
+
+
+def test_theta(data_dir: Path) -> None:
+    """A stretch of Theta has real arrivals and widths, and rates from before the measured day only."""
+    assert data_dir.is_dir()
+    first, second = days_of(THETA, 1), days_of(THETA, 2)
+    assert first.cluster.nodes == 4392
+    assert len(first.jobs) > 200
+    assert 0 <= first.jobs.submit_s[0] < 86400.0
+    assert {k.name: k.arrival_per_s for k in first.kinds} != {k.name: k.arrival_per_s for k in second.kinds}
