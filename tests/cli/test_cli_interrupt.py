@@ -29,7 +29,7 @@ def slow(s, arg, param, memory):
 
 
 def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
-    """An interrupted run exits with 130 and one line, and leaves a journal whose energies add up."""
+    """An interrupted run, also of a slow policy, exits with 130 and one line, and leaves the journal up to a full hour."""
     (folder / "slow.py").write_text(SLOW_POLICY)
     running = program(
         "run", "small.toml", "--set", "policy.order=slow.py", "--set", "trace.jobs=3000", "--no-report", cwd=folder
@@ -42,8 +42,11 @@ def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "stopping, and keeping what is done" in err
-    assert err.splitlines()[-1] == "wattline: interrupted; what was simulated so far is in out/small"
     journal = open_journal(folder / "out/small")
+    hours = (journal.manifest["end_s"] - journal.manifest["start_s"]) / 3600
+    assert hours == int(hours) > 0
+    told = f"after {int(hours)} h of simulated time; the journal up to there is in out/small; --resume goes on from there"
+    assert err.splitlines()[-1] == f"wattline: interrupted {told}"
     assert journal.manifest["stopped"] == "interrupted"
     assert 0 < journal.read("jobs")["start_s"].drop_nulls().len() < 3000
 

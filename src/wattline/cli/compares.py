@@ -178,7 +178,7 @@ def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
 
 def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -> None:
     """Say what was noted, print and write the comparison."""
-    from wattline.cli import INTERRUPTED, complain
+    from wattline.cli import complain
     from wattline.report.compare import compare as compare_runs
     from wattline.report.html import write_comparison
     from wattline.report.tables import comparison_table
@@ -191,7 +191,7 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
         terminal.say("nothing in these scenarios is random: every seed gave the same run, so one of each is shown")
         runs = {label: summaries[:1] for label, summaries in runs.items()}
     if not runs:
-        raise typer.Exit(complain("interrupted before the first run was done", INTERRUPTED))
+        raise typer.Exit(complain("interrupted before the first run was done", terminal.interrupted))
     found = compare_runs(runs)
     page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
     result = {
@@ -204,7 +204,7 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
     terminal.data(result)
     if len(done) < planned:
-        raise typer.Exit(complain(f"interrupted; {len(done)} of {planned} runs are in {folder}", INTERRUPTED))
+        raise typer.Exit(complain(f"interrupted; {len(done)} of {planned} runs are in {folder}", terminal.interrupted))
 
 
 def _journals(runs: Mapping[str, Sequence[Summary]], done: Sequence[Done], folder: Path) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wattline.cli.paths import say_cut
 from wattline.cli.runs import RESULT
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
@@ -55,6 +56,8 @@ def report(
 ) -> None:  # fmt: skip
     """Count and draw a run again from its journal alone, or a comparison from its journals.
 
+    The journal of a run that was cut off is made first, up to the last full hour that was kept.
+
     For example:
 
       wattline report out/power-limit
@@ -74,6 +77,7 @@ def report(
 
         show_again(journal, out, terminal)
         return
+    say_cut(journal, terminal)
     opened = open_journal(journal)
     loaded = load(opened)
     summary, baseline = summarize_run(loaded), baseline_of(journal)

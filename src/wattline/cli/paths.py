@@ -1,10 +1,14 @@
-"""Paths that a user may mix up: a job log where a scenario belongs, and the other way round."""
+"""Paths that a user may mix up: a job log where a scenario belongs, the other way round, a run that was cut off."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wattline.errors import ScenarioError, TraceError
+
+if TYPE_CHECKING:
+    from wattline.cli.terminal import Terminal
 
 
 def refuse_log(path: Path) -> None:
@@ -24,3 +28,18 @@ def refuse_scenario(path: Path) -> None:
     """Raise an error that says how to run it if a file given as a job log is a scenario."""
     if path.suffix == ".toml" and path.is_file():
         raise ScenarioError(f"{path}: is a scenario, not a job log; run it with: wattline run {path}")
+
+
+def say_cut(folder: Path, terminal: Terminal) -> None:
+    """If a folder holds a run that was cut off, make its journal readable and say so."""
+    from wattline.traces.journal import BASELINE
+    from wattline.traces.unfinished import is_unfinished
+
+    if is_unfinished(folder):
+        from wattline.scenario.resume import make_readable
+
+        said = make_readable(folder)
+        if said:
+            terminal.say(said)
+    if is_unfinished(folder / BASELINE):
+        terminal.say(f"{folder}: its baseline was cut off; the command that began it goes on with --resume")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +19,7 @@ from wattline.errors import ScenarioError
 if TYPE_CHECKING:
     from wattline.report.metrics import Summary
     from wattline.scenario import Document, Study
-    from wattline.sim.simulate import Result
+    from wattline.traces.unfinished import Flush
 
 Sets = Annotated[
     list[str] | None,
@@ -27,6 +29,10 @@ Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results (default: out/ and the name).")
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with a run that was cut off, from the last simulated hour that was kept."),
+]
 
 
 RESULT = "comparison.json"
@@ -45,11 +51,16 @@ def run(
     sets: Sets = None,
     out: Out = None,
     *,
+    resume: Resume = False,
     no_report: NoReport = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario: write the journal and the report, print the summary.
+
+    A run of more than a second keeps what it has at full simulated hours. Ctrl-C and SIGTERM end it at such an hour with the
+    journal up to there; after a kill or a crash, `wattline report` makes that journal. --resume goes on from there, to the
+    same result.
 
     For example:
 
@@ -62,7 +73,7 @@ def run(
     terminal = Terminal(as_json, quiet)
     refuse_log(scenario)
     document = read_scenario(scenario, sets or ())
-    carry_out(document, out, terminal, report=not no_report)
+    carry_out(document, out, terminal, report=not no_report, resume=resume)
 
 
 def replay(
@@ -83,6 +94,7 @@ def replay(
     *,
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")] = False,
+    resume: Resume = False,
     no_report: NoReport = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -117,7 +129,8 @@ def replay(
             data.setdefault(section, {})[key] = value
             typed[section, key] = f"{flag} {value}" if flag.startswith("--") else str(value)
     terminal = Terminal(as_json, quiet)
-    carry_out(document(data, Source("wattline replay", overrides=typed)), out, terminal, report=not no_report)
+    told = document(data, Source("wattline replay", overrides=typed))
+    carry_out(told, out, terminal, report=not no_report, resume=resume)
 
 
 def trace_name(path: Path) -> str:
@@ -128,7 +141,7 @@ def trace_name(path: Path) -> str:
     return name or path.name
 
 
-def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool) -> None:
+def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool, resume: bool = False) -> None:
     """Wire, simulate, write, show."""
     from wattline.scenario import build_policies, variants, wire
     from wattline.traces.journal import BASELINE
@@ -143,36 +156,77 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
     study = wire(choices[0])
+    runs = [Part(study, folder, "simulating")]
+    if study.baseline is not None:
+        runs.append(Part(study.baseline, folder / BASELINE, "simulating the baseline"))
+    left, since = where_to_begin(runs, terminal, resume=resume)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
     _say_assumptions(document, study, terminal)
-    baseline = study.baseline
-    slots = (*study.policies.slots(), *(baseline.policies.slots() if baseline is not None else ()))
+    slots = [m for part in runs for m in part.study.policies.slots()]
     terminal.warm_up(slots, nodes_change=study.cluster.nodes_change)
-    result = _simulate(study, terminal, "simulating")
+    for part in left:
+        if not simulate(part, since, terminal):
+            break
+        since = None
+    finish(study, part, folder, terminal, report=report and document.spec.output.report)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the runs that a command carries out: the scenario's, or the one that it is held against."""
+
+    study: Study
+    folder: Path
+    what: str
+
+
+def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) -> tuple[Sequence[Part], Flush | None]:
+    """Return the runs that are left to do and where the first goes on; say what becomes of one that was cut off."""
+    from wattline.scenario.resume import cut_text, is_over, pick_up
+    from wattline.traces.unfinished import newest, was_kept
+
+    first = runs[0].folder
+    if not resume:
+        record = newest(first) if was_kept(first) else None
+        if record is not None:
+            done = f"the run there, cut off after {cut_text(record)} of simulated time, is dropped"
+            terminal.say(f"{first}: starting over; {done} (--resume would go on with it)")
+        return runs, None
+    for i, part in enumerate(runs):
+        if was_kept(part.folder):
+            found = pick_up(part.study, part.folder)
+            terminal.say(f"{part.folder}: going on after {cut_text(found.record)} of simulated time")
+            return runs[i:], found
+        if not is_over(part.study, part.folder):
+            terminal.say(f"{part.folder}: nothing to resume; starting at the beginning")
+            return runs[i:], None
+    terminal.say(f"{first}: this run is over, nothing is left to resume")
+    raise typer.Exit
+
+
+def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
+    """Carry a run out, or on, and write its journal; tell whether it reached its end."""
+    from wattline.scenario.resume import hidden, keeper_for
+
+    study = part.study
+    with keeper_for(study, part.folder, since) as keeper, terminal.progress(part.what) as progress:
+        result = study.simulate(progress, keeper)
     if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
         reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
         raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
     terminal.notes(result.notes)
-    study.write(result, folder)
-    if baseline is not None and result.stopped != "interrupted":
-        beside = _simulate(baseline, terminal, "simulating the baseline")
-        baseline.write(beside, folder / BASELINE)
-    finish(study, result, folder, terminal, report=report and document.spec.output.report)
+    over = result.stopped != "interrupted"
+    study.write(result, part.folder, resume=None if over or hidden(study) else keeper.kept)
+    return over
 
 
-def _simulate(study: Study, terminal: Terminal, what: str) -> Result:
-    compiled = all(m.builtin or m.compiled for m in study.policies.slots())
-    with terminal.progress(what, patient=compiled) as progress:
-        return study.simulate(progress)
-
-
-def finish(study: Study, result: Result, folder: Path, terminal: Terminal, *, report: bool) -> None:
+def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report: bool) -> None:
     """Count what the journal holds, write the report, print the summary; an interrupted run ends with its exit code."""
     from wattline.report.baseline import baseline_of
     from wattline.report.html import report_page
     from wattline.report.metrics import summarize_run
     from wattline.report.run import load
-    from wattline.traces.journal import REPORT, open_journal
+    from wattline.traces.journal import REPORT, open_journal, read_manifest
 
     journal = open_journal(folder)
     loaded = load(journal)
@@ -181,17 +235,30 @@ def finish(study: Study, result: Result, folder: Path, terminal: Terminal, *, re
     show_summary(summary, baseline, terminal)
     terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
     if terminal.as_json:
-        notes = [n.__dict__ for n in study.notes]
-        notes += [dict(zip(("action", "reason", "count", "example"), n, strict=True)) for n in result.notes]
+        about = journal.manifest
+        notes = [*about["trace"]["notes"], *(n.__dict__ for n in study.notes[len(study.trace.notes) :])]
         terminal.data({
-            "journal": str(folder), "report": str(page) if page else None, "stopped": result.stopped, "wall_s": result.wall_s,
+            "journal": str(folder), "report": str(page) if page else None, "stopped": about["stopped"], "wall_s": about["wall_s"],
             "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
             "baseline": None if baseline is None else baseline.to_dict(),
         })  # fmt: skip
-    if result.stopped == "interrupted":
-        from wattline.cli import INTERRUPTED, complain
+    told = read_manifest(last.folder)
+    if told["stopped"] == "interrupted":
+        raise typer.Exit(_say_interrupted(last, told, terminal))
 
-        raise typer.Exit(complain(f"interrupted; what was simulated so far is in {folder}", INTERRUPTED))
+
+def _say_interrupted(part: Part, manifest: Mapping[str, Any], terminal: Terminal) -> int:
+    """Say how far the run came and whether it can go on; return the exit code."""
+    from wattline.cli import complain
+    from wattline.scenario.resume import hidden
+    from wattline.units import show_duration
+
+    go_on = "--resume goes on from there"
+    if manifest["resume"] is None:
+        go_on = f"it cannot be resumed: {hidden(part.study) or 'it could not be kept'}"
+    done = show_duration(manifest["end_s"] - manifest["start_s"])
+    told = f"interrupted after {done} of simulated time; the journal up to there is in {part.folder}; {go_on}"
+    return complain(told, terminal.interrupted)
 
 
 def show_summary(summary: Summary, baseline: Summary | None, terminal: Terminal) -> None:
@@ -208,17 +275,20 @@ def show_summary(summary: Summary, baseline: Summary | None, terminal: Terminal)
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that cannot take a journal before anything is simulated."""
-    from wattline.traces.journal import is_journal
+    from wattline.traces.journal import BASELINE, is_journal
+    from wattline.traces.unfinished import is_unfinished, refuse_running
 
     if folder.exists() and not folder.is_dir():
         raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
-    if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder):
+    if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder) and not is_unfinished(folder):
         raise ScenarioError(f"{folder}: holds {what_is_in(folder)}, so it is not overwritten; give another --out")
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ScenarioError(f"{folder}: cannot be written: no permission in {parent}; give another --out")
+    for place in (folder, folder / BASELINE):
+        refuse_running(place)
     _probe(folder)
 
 
@@ -238,9 +308,12 @@ def _probe(folder: Path) -> None:
 def what_is_in(folder: Path) -> str:
     """Return in words what a folder holds, for those who wanted to write into it."""
     from wattline.traces.journal import is_journal
+    from wattline.traces.unfinished import is_unfinished
 
     if is_journal(folder):
         return "the journal of a single run"
+    if is_unfinished(folder):
+        return "a run that was cut off"
     return "a comparison" if (folder / RESULT).exists() else "files that are no journal"
 
 

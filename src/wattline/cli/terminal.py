@@ -44,6 +44,8 @@ class Terminal:
 
     as_json: bool = False
     quiet: bool = False
+    interrupted: int = 128 + signal.SIGINT
+    """Exit code of a command that was told to stop: by Ctrl-C, unless it was another signal."""
 
     @property
     def for_people(self) -> bool:
@@ -89,17 +91,15 @@ class Terminal:
         warm_up(policies, self.say, nodes_change=nodes_change)
 
     @contextmanager
-    def progress(self, what: str, *, patient: bool = True) -> Iterator[Callable[[int, int], None]]:
-        """Yield a callback (done, total) that shows a bar; Ctrl-C raises from the callback, so that the run stays whole.
-
-        Where the callback may come rarely (plain-Python policies are slow), an impatient one leaves Ctrl-C as it is.
-        """
+    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """Yield a callback (done, total) that shows a bar; Ctrl-C and SIGTERM raise from it, so that the run stays whole."""
         meter = _Meter(what, shown=not self.quiet)
-        with _interrupts(patient=patient, said=not self.quiet) as pressed:
+        with _signals(said=not self.quiet) as got:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
-                if pressed.is_set() and done < total:  # a run that is over was not interrupted
+                if got and done < total:  # a run that is over was not interrupted
+                    self.interrupted = 128 + got[0]
                     raise KeyboardInterrupt
 
             try:
@@ -145,29 +145,28 @@ class _Meter:
 
 
 @contextmanager
-def _interrupts(*, patient: bool, said: bool) -> Iterator[threading.Event]:
-    """Answer the first Ctrl-C and turn it into a flag, or interrupt if not patient; a second one interrupts at once."""
-    pressed = threading.Event()
+def _signals(*, said: bool) -> Iterator[list[int]]:
+    """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once."""
+    got: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield pressed
+        yield got
         return
 
     def handle(number: int, frame: Any) -> None:
-        if pressed.is_set():
+        if got:
             signal.default_int_handler(number, frame)
-        pressed.set()
+        got.append(number)
         if said:
             os.write(
                 2, b"\nstopping, and keeping what is done (Ctrl-C again to quit at once) ...\n"
             )  # safe in a handler
-        if not patient:
-            signal.default_int_handler(number, frame)
 
-    before = signal.signal(signal.SIGINT, handle)
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield pressed
+        yield got
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _console() -> Any:

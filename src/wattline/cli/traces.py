@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli.paths import refuse_scenario
+from wattline.cli.paths import refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
 
@@ -66,6 +66,7 @@ def info(
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
+    say_cut(trace, terminal)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
     facts = trace_info(found, nodes)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
@@ -93,9 +94,11 @@ def convert(
     from wattline.traces import read_trace
     from wattline.traces.export import write_trace
 
+    terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
+    say_cut(trace, terminal)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
-    _write(found, target, Terminal(as_json, quiet), write_trace)
+    _write(found, target, terminal, write_trace)
 
 
 @app.command()

@@ -371,6 +371,9 @@ OPT_REQUEUE = 6  # jobs that lose a node are queued again
 OPT_SLEEP = 7  # some node class has a sleep state
 OPT_BACKLOG = 8  # log the remaining work (costs a walk over the jobs in the system)
 OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
+OPT_STOP_SHORT = (
+    15  # leave the clock at the last instant before the time to stop at: a run carried on is none the wiser
+)
 
 # -- numbers in s.counter
 N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS, N_REPLANS = range(8)

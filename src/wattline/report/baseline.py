@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wattline.report.compare import Comparison, Metric, compare
 from wattline.report.metrics import Summary, summarize
-from wattline.traces.journal import BASELINE, is_journal, open_journal
+from wattline.traces.journal import BASELINE, is_journal, open_journal, read_manifest
 
 METRICS: tuple[Metric, ...] = (
     Metric("cost", "cost", "$"),
@@ -23,9 +23,11 @@ METRICS: tuple[Metric, ...] = (
 
 
 def baseline_of(folder: Path) -> Summary | None:
-    """Return the numbers of the run that a journal is held against, if there is one."""
+    """Return the numbers of the run that a journal is held against, if there is one that was carried through."""
     path = folder / BASELINE
-    return summarize(open_journal(path)) if is_journal(path) else None
+    if not is_journal(path) or read_manifest(path).get("stopped") == "interrupted":
+        return None
+    return summarize(open_journal(path))
 
 
 def beside(summary: Summary, baseline: Summary) -> Comparison:

@@ -50,9 +50,13 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
 
 
 def _read(spec: TraceSpec, path: Path) -> Trace:
+    from wattline.scenario.resume import make_readable
     from wattline.traces import read_trace
 
+    cut = make_readable(path)
     trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node)
+    if cut:
+        trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))
     left_out = len(trace.jobs) - (spec.jobs or len(trace.jobs))
     if left_out <= 0:
         return trace

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wattline.model.cluster import Cluster, NodeClass, Outage
     from wattline.model.regulation import Bid
     from wattline.scenario.regulation import Market
+    from wattline.sim.keeping import Keeper
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
     from wattline.traces.notes import Note, Trace
@@ -66,14 +67,17 @@ class Study:
         """What was done to the trace and to series of prices before the run."""
         return (*self.trace.notes, *(self.billing.notes if self.billing is not None else ()))
 
-    def simulate(self, progress: Progress | None = None) -> Result:
-        """Run it."""
-        from wattline.sim.simulate import simulate
+    def simulate(self, progress: Progress | None = None, keeper: Keeper | None = None) -> Result:
+        """Run it, or carry it on from where its keeper has it."""
+        from wattline.sim.simulate import Simulation
 
-        return simulate(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed, progress=progress)
+        run = Simulation(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed)
+        if keeper is not None:
+            keeper.carry_on(run)
+        return run.run(progress, keeper)
 
-    def write(self, result: Result, folder: Path) -> None:
-        """Write the journal of a run of this study."""
+    def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
+        """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""
         from wattline.report.statistics import describe
         from wattline.sim.result import frames, manifest
         from wattline.traces.journal import write_journal
@@ -88,6 +92,7 @@ class Study:
         about["kinds"] = [asdict(kind) for kind in self.options.kinds]
         about["regulation"] = None if self.market is None else self.market.manifest()
         about["accounts"] = None if self.billing is None else self.billing.manifest()
+        about["resume"] = resume
         tables = frames(result)
         if self.billing is not None:
             tables["hours"] = self.billing.columns(result, tables["timeline"])

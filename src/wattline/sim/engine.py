@@ -23,6 +23,7 @@ from wattline.model.state import (
     N_TIMER_REPEATS,
     OPT_BACKLOG,
     OPT_SLEEP,
+    OPT_STOP_SHORT,
     OPT_TIES_EVENT,
     OPT_TIMELINE,
     State,
@@ -115,7 +116,8 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
     if s.n_ended[0] == s.submit_s.shape[0] or t == np.inf:
         return NOTHING_LEFT
     if t > until_s:
-        pass_time(s, until_s)
+        if s.option[OPT_STOP_SHORT] == 0:
+            pass_time(s, until_s)
         return AFTER_UNTIL
     pass_time(s, t)
     t = s.now[0]  # an event computed a rounding error before now happens now

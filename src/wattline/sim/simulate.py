@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +21,19 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import State, read_only
+from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, State, read_only
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
 
-SLICE_INSTANTS = 100_000
-"""Instants simulated between two looks at Ctrl-C and the progress bar (about 50 ms)."""
+SLICE_INSTANTS, SLICE_S = 100_000, 0.1
+"""Instants simulated, and seconds taken, at most between two looks from outside: at Ctrl-C, the progress bar, the keeper."""
 
-PYTHON_SLICE_INSTANTS = 1_000
-"""The same when some policy is plain Python, which may be a thousand times slower."""
+FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
+"""Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all."""
+
+HOUR_S = 3600.0
+LAST_HOUR_S = 2.0
+"""How long a run that is told to stop may take to reach the end of the simulated hour."""
 
 SEEDS = 2**53
 """Seeds reach policies as floats: beyond this number neighbours would be the same."""
@@ -75,6 +80,16 @@ class Result:
     seed: int = 0
 
 
+class Keeper(Protocol):
+    """Who keeps a run that goes on, so that it can be carried on if it is cut off."""
+
+    def due(self, run: Simulation) -> bool:
+        """Tell whether the run should be kept at the end of the simulated hour."""
+
+    def keep(self, run: Simulation, cut_s: float) -> None:
+        """Keep a run that stands at its last instant up to ``cut_s``."""
+
+
 class Simulation:
     """A run that can be carried on: ``run`` until nothing is left, or half-instants for those who watch closely."""
 
@@ -87,8 +102,14 @@ class Simulation:
         self.options = options or Options()
         prepared = prepare(jobs, cluster, policies.slots(), self.options)
         self.state, self.notes = prepared.state, prepared.notes
-        self._chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _LOGS}
+        self.chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in LOGS}
+        """What was moved here from the logs of the state: name → pieces of its arrays in turn."""
+        self.earlier_s, self.kept_s = 0.0, -math.inf
+        """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
         self._poisoned = False
+        self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
+        self._slice = FIRST_PYTHON_SLICE if self._in_python else SLICE_INSTANTS
+        self._began = time.perf_counter()
         self._bind()
 
     def _bind(self) -> None:
@@ -127,8 +148,13 @@ class Simulation:
         chores = importlib.import_module(f"wattline.control.{self.chores}")
         return importlib.import_module("wattline.sim.engine").run, getattr(chores, self.chores)
 
-    def advance(self, max_instants: int, *, until_s: float | None = None) -> int:
-        """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back."""
+    def advance(self, max_instants: int, *, until_s: float | None = None, short: bool = False) -> int:
+        """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back.
+
+        ``short`` leaves the clock at the last instant up to ``until_s``: passing the rest of the time in two steps instead of
+        one would change the last digits of what is summed up.
+        """
+        self.state.option[OPT_STOP_SHORT] = int(short)
         stop_s = self.options.until_s if until_s is None else until_s
         run, chores = self._loop()
         if self._poisoned:
@@ -162,27 +188,27 @@ class Simulation:
     def empty_logs(self) -> None:
         """Move what the state's logs hold to Python."""
         s = self.state
-        for name, (counter, arrays) in _LOGS.items():
+        for name, (counter, arrays) in LOGS.items():
             n = int(getattr(s, counter)[0])
             if name == "decision" and not self.options.decisions:
                 n = 0
             for array in arrays:
                 if n:
-                    self._chunks[name].append(getattr(s, array)[:n].copy())
+                    self.chunks[name].append(getattr(s, array)[:n].copy())
             getattr(s, counter)[0] = 0
         s.a_from[0] = 0
 
     def forget_logs(self) -> None:
         """Drop what was logged: the run starts over."""
-        self._chunks = {name: [] for name in _LOGS}
+        self.chunks = {name: [] for name in LOGS}
         self._poisoned = False
 
     def bids(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the bids that got into force so far: from when, mean power (NaN: none), reserve."""
         s, n = self.state, int(self.state.ev_n[0])
         columns = []
-        for i, name in enumerate(_LOGS["event"][1]):
-            pieces = self._chunks["event"][i :: len(_LOGS["event"][1])]
+        for i, name in enumerate(LOGS["event"][1]):
+            pieces = self.chunks["event"][i :: len(LOGS["event"][1])]
             columns.append(np.concatenate([*pieces, getattr(s, name)[:n]]))
         time_s, kind, _, _, value = columns
         mean, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
@@ -191,47 +217,96 @@ class Simulation:
     def timeline(self) -> npt.NDArray[np.float64]:
         """Return the rows of the timeline so far, without copying where the log was never emptied."""
         now: npt.NDArray[np.float64] = self.state.timeline[: int(self.state.tl_n[0])]
-        earlier = self._chunks["timeline"]
+        earlier = self.chunks["timeline"]
         return np.concatenate([*earlier, now]) if earlier else now
 
-    def run(self, progress: Progress | None = None) -> Result:
-        """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated."""
+    def settle(self, time_s: float) -> None:
+        """Let time pass up to a time before which nothing is left to happen."""
+        while time_s > self.state.now[0]:  # again if a full log came first
+            self.advance(1, until_s=time_s)
+
+    def elapsed_s(self) -> float:
+        """Return the seconds that simulating has taken so far."""
+        return time.perf_counter() - self._began + self.earlier_s
+
+    def next_hour_s(self) -> float:
+        """Return when the next simulated hour ends at which the run was not kept; hours count from the start of the run."""
+        start_s, now_s = float(self.state.start_s[0]), float(self.state.now[0])
+        hour = math.floor((now_s - start_s) / HOUR_S) + 1
+        while start_s + HOUR_S * hour <= self.kept_s:
+            hour += 1
+        return start_s + HOUR_S * hour
+
+    def run(self, progress: Progress | None = None, keeper: Keeper | None = None) -> Result:
+        """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated.
+
+        With a keeper the run is kept at full simulated hours, and one that is interrupted goes on to the end of its hour.
+        """
         self._loop()
-        began = time.perf_counter()  # compiling, if it was needed, is no part of simulating
-        stopped = "done"
-        in_python = any(not m.builtin and not m.compiled for m in self.policies.slots())
-        slice_instants = PYTHON_SLICE_INSTANTS if in_python else SLICE_INSTANTS
+        self._began = time.perf_counter()  # compiling, if it was needed, is no part of simulating
         with self:
             try:
-                code = codes.BUDGET
-                while code in (codes.BUDGET, codes.LOG_FULL):
-                    code = self.advance(slice_instants)
-                    if progress is not None:
-                        progress(int(self.state.n_ended[0]), len(self.jobs))
-                self.explain(code)
-                stopped = "until" if code == codes.UNTIL else "done"
+                code = self._to_the_end(progress, keeper)
             except KeyboardInterrupt:
-                stopped = "interrupted"
-        return self.result(stopped, time.perf_counter() - began)
+                code = codes.BUDGET
+                if keeper is not None:
+                    if self._poisoned:
+                        raise
+                    code = self._to_the_hour(keeper)
+            self.explain(code)
+        stopped = {codes.BUDGET: "interrupted", codes.UNTIL: "until"}.get(code, "done")
+        return self.result(stopped, self.elapsed_s())
+
+    def _to_the_end(self, progress: Progress | None, keeper: Keeper | None) -> int:
+        """Simulate in slices until there is a reason to stop; return it."""
+        if keeper is not None:  # a look costs a quarter of a millisecond: who wants none pays for none
+            self._slice = min(self._slice, FIRST_SLICE)
+        code = codes.BUDGET
+        while code in (codes.BUDGET, codes.LOG_FULL):
+            began, before = time.perf_counter(), int(self.state.counter[N_EVENTS])
+            code = self._turn(keeper)
+            instants = int(self.state.counter[N_EVENTS]) - before
+            fitting = instants * SLICE_S / max(time.perf_counter() - began, 1e-6)
+            self._slice = max(1, min(int(fitting), 64 * self._slice, SLICE_INSTANTS))
+            if progress is not None:
+                progress(int(self.state.n_ended[0]), len(self.jobs))
+        return code
+
+    def _turn(self, keeper: Keeper | None) -> int:
+        """Simulate a slice, or up to the end of the hour where the keeper waits for it."""
+        cut_s = self.next_hour_s()
+        if keeper is None or cut_s >= self.options.until_s or not keeper.due(self):
+            return self.advance(self._slice)
+        code = self.advance(self._slice, until_s=cut_s, short=True)
+        if code != codes.UNTIL:
+            return code
+        keeper.keep(self, cut_s)
+        self.kept_s = cut_s
+        return codes.BUDGET
+
+    def _to_the_hour(self, keeper: Keeper) -> int:
+        """Go on to the end of the hour, or as far as there is time, and keep the run there; it may reach its end before."""
+        cut_s = self.next_hour_s()
+        short = cut_s < self.options.until_s
+        deadline = time.perf_counter() + LAST_HOUR_S
+        code = codes.BUDGET
+        while code in (codes.BUDGET, codes.LOG_FULL) and time.perf_counter() < deadline:
+            code = self.advance(self._slice, until_s=cut_s if short else None, short=short)
+        if code in (codes.BUDGET, codes.LOG_FULL):
+            cut_s = float(self.state.now[0])
+        elif code != codes.UNTIL or not short:
+            return code
+        keeper.keep(self, cut_s)
+        self.settle(cut_s)
+        return codes.BUDGET
 
     def result(self, stopped: str = "done", wall_s: float = 0.0) -> Result:
         """Return what the run has left behind so far."""
         self.empty_logs()
         return Result(
-            self.jobs, self.cluster, self.policies, self.options, self.state, self._logs(), self.notes, stopped,
+            self.jobs, self.cluster, self.policies, self.options, self.state, join_logs(self.chunks, self.state), self.notes, stopped,
             wall_s, self.seed,
         )  # fmt: skip
-
-    def _logs(self) -> dict[str, npt.NDArray[Any]]:
-        logs = {}
-        for name, (_, arrays) in _LOGS.items():
-            for i, array in enumerate(arrays):
-                pieces = self._chunks[name][i :: len(arrays)]
-                logs[array] = np.concatenate(pieces) if pieces else getattr(self.state, array)[:0].copy()
-        rows = logs["timeline"]
-        if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
-            logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
-        return logs
 
     def explain(self, code: int) -> None:
         """Raise what a bad end means, naming the policy and the job."""
@@ -240,13 +315,26 @@ class Simulation:
             raise problem
 
 
-_LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
+LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "decision": ("a_n", ("a_time_s", "a_kind", "a_job", "a_nodes", "a_cap_w", "a_why", "a_verdict")),
     "event": ("ev_n", ("ev_time_s", "ev_kind", "ev_job", "ev_nodes", "ev_value")),
     "timeline": ("tl_n", ("timeline",)),
     "placement": ("px_n", ("px_job", "px_first", "px_count", "px_from_s", "px_until_s")),
 }
 """Logs of the state: name → (its row counter, its arrays)."""
+
+
+def join_logs(chunks: Mapping[str, Sequence[npt.NDArray[Any]]], s: State) -> dict[str, npt.NDArray[Any]]:
+    """Return the logs as one array a column from the pieces that were moved out of the state."""
+    logs = {}
+    for name, (_, arrays) in LOGS.items():
+        for i, array in enumerate(arrays):
+            pieces = chunks[name][i :: len(arrays)]
+            logs[array] = np.concatenate(pieces) if pieces else getattr(s, array)[:0].copy()
+    rows = logs["timeline"]
+    if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
+        logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
+    return logs
 
 
 def simulate(

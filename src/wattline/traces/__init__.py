@@ -78,6 +78,7 @@ def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> 
 def guess_format(path: Path | str) -> str:
     """Tell the format of a file by its content, or raise an error that says what was seen and what to do."""
     from wattline.traces.source import PARQUET_MAGIC, as_text, peek, read_bytes
+    from wattline.traces.unfinished import is_unfinished
 
     if Path(path).is_dir():
         if (Path(path) / "manifest.json").exists():
@@ -86,6 +87,10 @@ def guess_format(path: Path | str) -> str:
 
         if holds_rrze(Path(path)):
             return "rrze"
+        if is_unfinished(Path(path)):
+            raise TraceError.at(
+                path, "holds a run that was cut off", hint=f"`wattline report {path}` makes its journal"
+            )
         raise TraceError.at(path, "is a directory without a journal in it, expected a file")
     head = peek(path)
     if head.startswith(PARQUET_MAGIC):

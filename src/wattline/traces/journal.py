@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +23,15 @@ import numpy.typing as npt
 from wattline.errors import TraceError
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
 from wattline.traces.journal_seal import KEY, check_seal, seal
+from wattline.traces.unfinished import NAME as UNFINISHED
+from wattline.traces.unfinished import is_unfinished
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
     "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "is_journal",
-    "open_journal", "to_frame", "write_journal",
+    "open_journal", "read_manifest", "to_frame", "write_journal",
 ]  # fmt: skip
 
 VERSION = 3
@@ -110,8 +113,11 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     """Write a journal; ``frames`` maps each name of ``SCHEMA`` to a DataFrame or to columns (arrays or ``Coded``).
 
     Where a column may be null, NaN and (for integers) -1 mean null. ``{}`` writes an empty table. Versions and the time
-    of writing are added to the manifest. A journal already there is replaced; any other folder with content is refused.
+    of writing are added to the manifest. A journal already there is replaced; any other folder with content is refused. What
+    a run needs to be resumed is dropped, unless the manifest says that this one can be.
     """
+    import polars as pl
+
     target = Path(folder).resolve()
     _check_replaceable(target, Path(folder))
     _check_names(frames)
@@ -130,8 +136,8 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         told = _versions() | dict(manifest) | {"journal": VERSION, KEY: seal(temporary, rows)}
         text = json.dumps(_plain(told), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        _swap(temporary, target)
-    except OSError as error:
+        _swap(temporary, target, keep={UNFINISHED} if manifest.get("resume") else set())
+    except (OSError, pl.exceptions.ComputeError) as error:  # polars tells of a full disk in either way
         raise TraceError.at(
             folder, f"cannot be written: {_why(error, temporary)}", hint="give another folder"
         ) from error
@@ -139,15 +145,18 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _why(error: OSError, temporary: Path) -> str:
+def _why(error: Exception, temporary: Path) -> str:
     """Return what the system says, without the name that only we gave the folder."""
-    return error.strerror or _first_line(error).replace(str(temporary), "the new journal")
+    told = re.search(r"([^:]+) \(os error \d+\)", str(error))
+    if told is not None:
+        return told[1].strip()
+    return getattr(error, "strerror", None) or _first_line(error).replace(str(temporary), "the new journal")
 
 
 def open_journal(folder: Path) -> Journal:
     """Open a journal: check version, columns and checksums of the tables, which are scanned lazily."""
     folder = Path(folder)
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder)
     frames = {name: _scan(folder / f"{name}.parquet") for name in SCHEMA if (folder / f"{name}.parquet").exists()}
     journal = Journal(folder, manifest, frames)
     for version in range(int(manifest["journal"]), VERSION):
@@ -243,13 +252,13 @@ def _check_names(frames: Mapping[str, Any]) -> None:
 def _check_replaceable(target: Path, shown: Path) -> None:
     if target.exists() and not target.is_dir():
         raise TraceError.at(shown, "is a file, not a folder", hint="give another folder for the journal")
-    if target.is_dir() and any(target.iterdir()) and not is_journal(target):
+    if target.is_dir() and any(target.iterdir()) and not is_journal(target) and not is_unfinished(target):
         raise TraceError.at(
             shown, "holds files that are no journal, so it is not overwritten", hint="give another folder"
         )
 
 
-def _swap(temporary: Path, target: Path) -> None:
+def _swap(temporary: Path, target: Path, keep: set[str]) -> None:
     """Put the new folder in place of the old one; files that a user put beside the journal move along."""
     if not target.exists():
         temporary.rename(target)
@@ -261,18 +270,24 @@ def _swap(temporary: Path, target: Path) -> None:
     except BaseException:
         old.rename(target)
         raise
-    own = {f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT, BASELINE}
+    own = ({f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT, BASELINE, UNFINISHED}) - keep
     for extra in old.iterdir():
         if extra.name not in own:
             extra.rename(target / extra.name)
     shutil.rmtree(old)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a journal; what is no journal, or a newer one, is refused."""
+    folder = Path(folder)
     path = folder / MANIFEST
     if not folder.is_dir():
         raise TraceError.at(folder, "no such folder" if not folder.exists() else "is a file; a journal is a folder")
     if not path.exists():
+        if is_unfinished(folder):
+            raise TraceError.at(
+                folder, "holds a run that was cut off", hint=f"`wattline report {folder}` makes its journal"
+            )
         raise TraceError.at(
             folder, f"not a journal: it has no {MANIFEST}", hint="give the folder that `wattline run` wrote"
         )
