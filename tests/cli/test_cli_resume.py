@@ -95,7 +95,7 @@ def test_a_killed_run_can_be_read_and_resumed(folder: Path, whole: Path, wattlin
     assert wattline("trace", "info", "copy").err.startswith("copy: cut off after ")
     resumed = wattline("run", "long.toml", "--resume")
     assert resumed.code == 0
-    assert resumed.err.startswith("going on after ")
+    assert resumed.err.startswith("out/long: going on after ")
     assert is_the_same(folder / "out/long", whole)
     assert not (folder / "out/long/.unfinished").exists()
 
@@ -194,6 +194,38 @@ def test_a_damaged_flush_is_one_line(stopped: Path, wattline: Call) -> None:
     assert read.code == 0
     assert read.err.startswith("out/week: the journal of the first ")
     assert read.err.count("\n") == 1
+
+
+def test_a_baseline_that_was_cut_off_is_resumed_alone(folder: Path, wattline: Call) -> None:
+    """Where the run is over but the one that it is held against is not, only the latter goes on, to the same end."""
+    from wattline.scenario import read_scenario, variants, wire
+    from wattline.scenario.resume import keeper_for
+
+    text = (Path(__file__).parents[2] / "examples/slackline-w4.toml").read_text()
+    (folder / "sold.toml").write_text(text.replace("warmup =", 'baseline = "easy"\nwarmup ='))
+    assert wattline("run", "sold.toml", "-q", "--no-report").code == 0
+    shutil.copytree("out/slackline-w4", "whole")
+    shutil.rmtree("out/slackline-w4/baseline")
+    baseline = wire(variants(read_scenario("sold.toml"))[0]).baseline
+    assert baseline is not None
+    beside = Path("out/slackline-w4/baseline")
+
+    def cut(_done: int, _total: int) -> None:
+        if (beside / ".unfinished/flush-1.json").exists():
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError), keeper_for(baseline, beside, every_hour=True) as keeper:
+        baseline.simulate(cut, keeper)
+    cut_off = wattline("report", "out/slackline-w4")
+    told = "its baseline was cut off; the command that began it goes on with --resume"
+    assert cut_off.err == f"out/slackline-w4: {told}\n"
+    assert "no market" not in cut_off.out
+    resumed = wattline("run", "sold.toml", "--resume", "--no-report")
+    assert resumed.code == 0
+    assert resumed.err.startswith("out/slackline-w4/baseline: going on after 1 h of simulated time\n")
+    assert "no market (easy)" in resumed.out
+    assert is_the_same(folder / "out/slackline-w4", folder / "whole")
+    assert is_the_same(folder / "out/slackline-w4/baseline", folder / "whole/baseline")
 
 
 def test_a_full_disk_is_one_line(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -24,8 +25,36 @@ RUNS = {
     "power limit": ("power-limit", "trace.jobs=300", "policy.select=conservative", "run.backlog=true", "run.ties=event"),
     "regulation, ours": ("slackline-w4", "trace.duration=6 h"),
     "regulation, published": ("aqa-w4", "trace.duration=6 h"),
+    "bids, prices, accounts": ("market",),
     "compiled policy of one's own": ("own-policy", "trace.jobs=300", "policy.order=widest_first.py"),
 }  # fmt: skip
+
+
+MARKET = """\
+name = "market"
+seed = 3
+kinds = {workload = "W2", average = true}
+[trace]
+generator = "kinds"
+duration = "8 h"
+[cluster]
+nodes = 36
+idle = "169 W"
+max = "429 W"
+[policy]
+select = "qoscap"
+cap = "match-target"
+bid = "adaptive"
+[regulation]
+warmup = "1 h"
+lead = "10 min"
+baseline = "easy"
+[prices]
+rules = "pjm"
+energy = 0.05
+capacity = "20 $/MW"
+carbon = 350
+"""
 
 
 class Killed(Exception):  # noqa: N818
@@ -38,8 +67,13 @@ def _no_power_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def study_of(name: str, *sets: str) -> Study:
-    """Return an example, smaller."""
-    return wire(variants(read_scenario(EXAMPLES / f"{name}.toml", sets))[0])
+    """Return an example, smaller, or the scenario above."""
+    if name != "market":
+        return wire(variants(read_scenario(EXAMPLES / f"{name}.toml", sets))[0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "market.toml"
+        path.write_text(MARKET)
+        return wire(variants(read_scenario(path, sets))[0])
 
 
 def kill(study: Study, folder: Path, hours: int) -> None:
@@ -310,6 +344,7 @@ def test_studies_survive_being_written_down(name: str) -> None:
     text, arrays = freeze(study)
     twin = thaw(text, arrays)
     assert freeze(twin)[0] == text
+    assert name != "bids, prices, accounts" or (twin.billing is not None and twin.baseline is not None)
     assert {k: v for k, v in identity(study).items() if k != "policies"} == {
         k: v for k, v in identity(twin).items() if k != "policies"
     }

@@ -56,7 +56,8 @@ def report(
 ) -> None:  # fmt: skip
     """Count and draw a run again from its journal alone, or a comparison from its journals.
 
-    The journal of a run that was cut off is made first, up to the last full hour that was kept.
+    The journal of a run that was cut off is made first, up to the last full
+    simulated hour that was kept.
 
     For example:
 

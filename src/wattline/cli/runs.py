@@ -58,9 +58,10 @@ def run(
 ) -> None:
     """Run a scenario: write the journal and the report, print the summary.
 
-    A run of more than a second keeps what it has at full simulated hours. Ctrl-C and SIGTERM end it at such an hour with the
-    journal up to there; after a kill or a crash, `wattline report` makes that journal. --resume goes on from there, to the
-    same result.
+    A run of more than a second keeps what it has at full simulated hours.
+    Ctrl-C and SIGTERM end it at such an hour, with the journal up to there;
+    after a kill or a crash, wattline report makes that journal. --resume goes
+    on from there, to the same result.
 
     For example:
 
