@@ -52,6 +52,10 @@ MISTAKES = {
     "output in the way": (["run", "small.toml", "--out", "."], "not overwritten"),
     "output is a file": (["run", "small.toml", "--out", "small.swf"], "is a file"),
     "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be made (No such file or directory); give another --out"),
+    "output with a name too long": (["run", "small.toml", "--out", "x" * 300], "cannot be a folder (File name too long); give another --out"),
+    "a device as a scenario": (["run", "/dev/zero"], "/dev/zero: is larger than 4 MB, expected a TOML scenario"),
+    "a device as a log": (["replay", "/dev/zero", "--format", "swf"], "/dev/zero: is a device, expected a file"),
+    "seed too large": (["replay", "small.swf", "--seed", str(2**53)], "wattline: --seed 9007199254740992: must be less than 9007199254740992"),
     "job wider than the machine": (["replay", "small.swf", "--nodes", "1"], "no job of the trace can run"),
 }  # fmt: skip
 

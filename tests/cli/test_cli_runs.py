@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from calling import Call
 
+from wattline.cli.runs import trace_name
 from wattline.traces.journal import open_journal
 
 
@@ -157,6 +158,23 @@ def test_a_result_is_replaced_but_nothing_else_is(wattline: Call, folder: Path) 
     (folder / "precious/thesis.txt").write_text("years")
     assert wattline("run", "small.toml", "--out", "precious").code == 2
     assert [p.name for p in (folder / "precious").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("log.swf.gz", "log"),
+        ("a/..", Path.cwd().name),
+        ("..", Path.cwd().parent.name),
+        (".gz", ".gz"),
+        ("a\\b.swf", "a_b"),
+        ("two\nlines.csv", "two_lines"),
+        ("x" * 200, "x" * 100),
+    ],
+)
+def test_a_replay_is_called_after_its_trace(path: str, name: str) -> None:
+    """The name is one that a folder can have, whatever the trace is called."""
+    assert trace_name(Path(path)) == name
 
 
 def test_report_again_from_the_journal_alone(wattline: Call, folder: Path) -> None:

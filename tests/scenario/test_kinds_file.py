@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from wattline.errors import InputError
+from wattline.model.jobs import JobTable
+from wattline.model.kinds import Kind
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.kinds import build_kinds
 from wattline.scenario.studies import Study
+from wattline.sim.setup_regulation import kind_codes
 
 KINDS = """name,nodes,work_s,draw_w,floor_w,stretch,limit,share,arrival_per_s
 a@2,2,100,250,200,1.5,2,0.1,0.001
@@ -124,3 +128,32 @@ def test_a_weight_of_the_scenario_needs_those_of_the_file(tmp_path: Path) -> Non
     (tmp_path / "s.toml").write_text(TEXT + more)
     with pytest.raises(InputError, match="must sum to 1, they sum to 2"):
         build_kinds(read_scenario(tmp_path / "s.toml"), 8)
+
+
+def test_jobs_that_are_not_what_their_kind_says_are_counted(tmp_path: Path) -> None:
+    """Another number of nodes, or power beyond what caps do to the kind, is a note; pools mix nodes by their nature."""
+    assert not study(tmp_path).trace.notes
+    (tmp_path / "k.kinds.csv").write_text(KINDS + "*@5-8,6,100,250,200,1.5,2,0.1,0.001\n")
+    (tmp_path / "jobs.csv").write_text(
+        JOBS + "3,100,3,a@2,,,\n4,100,4,a@2,400,,\n5,100,2,a@2,100,,\n6,100,7,*@5-8,,,\n"
+    )
+    notes = wire(variants(read_scenario(tmp_path / "s.toml"))[0]).trace.notes
+    assert [(n.action, n.reason, n.count, n.example) for n in notes] == [
+        ("kept", "asks for other nodes than its kind has", 2, "job 4 of kind 'a@2': 3, not 2"),
+        ("kept", "draws 10% more or less than its kind can", 2, "job 5 of kind 'a@2': 400, not 250"),
+    ]
+
+
+def test_a_hundred_thousand_kinds_are_found_by_name() -> None:
+    """Matching takes one look at every kind, and an unknown one is answered with a few of those that are declared."""
+    kinds = [Kind(f"k{i}", 1, 60.0, 100.0, 100.0) for i in range(100_000)]
+    jobs = JobTable.build(submit_s=[0, 1], work_s=[1, 1], nodes=[1, 1], kind=[0, 1], kinds=["k99999", "k17"])
+    began = time.monotonic()
+    assert kind_codes(jobs, kinds).tolist() == [99_999, 17]
+    assert time.monotonic() - began < 10
+    with pytest.raises(
+        InputError, match=r"kind 'lu@4' of the jobs is not declared; declared are k0, .* and 99,992 more"
+    ):
+        kind_codes(jobs.with_columns(kinds=("lu@4", "k17")), kinds)
+    with pytest.raises(InputError, match="kind 'k0' is declared twice"):
+        kind_codes(jobs, [*kinds, kinds[0]])

@@ -70,6 +70,41 @@ MISTAKES = {
     "missing policy file": (GOOD + '[policy]\nselect = "mine.py"\n', "mine.py: no such policy file"),
     "not TOML": (GOOD + "nodes == 3\n", "s.toml:12: not valid TOML: "),
     "key given twice": (GOOD + "nodes = 3\n", "s.toml:12: not valid TOML: "),
+    "asleep above idle": (GOOD + 'sleep = {power = "1 kW", after = 60}\n', "s.toml:12: [cluster.sleep] power: a node asleep (1 kW) cannot draw more than an idle one (100 W)"),
+    "asleep above the idle of levels": (
+        GOOD + "levels = [{rate = 1, busy = 300, idle = 40}]\nsleep = {power = 60, after = 60}\n",
+        "s.toml:13: [cluster.sleep] power: a node asleep (60 W) cannot draw more than an idle one (40 W)",
+    ),
+    "waking for ever": (GOOD + "sleep = {power = 1, after = 60, exit = inf}\n", "s.toml:12: [cluster.sleep] exit: must be a finite number, got inf"),
+    "fastest level first": (
+        GOOD + "levels = [{rate = 1, busy = 300, idle = 90},\n  {rate = 0.5, busy = 200, idle = 90}]\n",
+        "s.toml:13: [cluster.levels] rate: levels come slowest first: rate = 0.5 follows 1",
+    ),
+    "idle level above busy": (GOOD + "levels = [{rate = 1, busy = 80, idle = 90}]\n", "s.toml:12: [cluster.levels] busy: a busy node (80 W) cannot draw less"),
+    "endless speed": (GOOD + "levels = [{rate = inf, busy = 80, idle = 9}]\n", "s.toml:12: [cluster.levels] rate: must be a finite number, got inf"),
+    "lowest cap above max": (GOOD + 'min_cap = "400 W"\n', "s.toml:12: [cluster] min_cap: the lowest cap (400 W) is above max = 300 W, the default"),
+    "idle above max in a class": (
+        GOOD.replace("nodes = 8\n", '[[cluster.class]]\nname = "x"\ncount = 8\nidle = 9\nmax = 8\n'),
+        "s.toml:15: [cluster.class] max: a busy node (max = 8 W) cannot draw less",
+    ),
+    "no steps": (GOOD + "[limit]\nsteps = []\n", "s.toml:13: [limit] steps: expected at least one [time, power], got an empty list"),
+    "negative step": (GOOD + '[limit]\nsteps = [[0, "-3 kW"]]\n', "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [0, '-3 kW']"),
+    "step at no time": (GOOD + "[limit]\nsteps = [[nan, 3]]\n", "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [nan, 3]"),
+    "class without a name": (GOOD.replace("nodes = 8\n", '[[cluster.class]]\nname = " "\ncount = 8\n'), "s.toml:12: [cluster.class] name: must not be empty"),
+    "type of two lines": (GOOD.replace('"a"', '"a\\nb"'), "s.toml:7: [trace.type] name: must be printable text in one line, got 'a\\nb'"),
+    "name that leads away": ('name = "../../x"\n' + GOOD, "s.toml:1: name: must be a name, not a path, got '../../x'; [output] folder says where results go"),
+    "name of this folder": ('name = "."\n' + GOOD, "s.toml:1: name: must be a name, not a path, got '.'"),
+    "no name": ('name = ""\n' + GOOD, "s.toml:1: name: must not be empty"),
+    "name too long": (f'name = "{"x" * 300}"\n' + GOOD, "s.toml:1: name: must have at most 100 characters, got 300"),
+    "seed too large": (GOOD.replace("seed = 2", f"seed = {2**53}"), "s.toml:1: seed: must be less than 9007199254740992, got 9007199254740992"),
+    "seed of failures": (GOOD + f'failures = {{mtbf = "9 d", repair = 9, seed = {2**70}}}\n', "s.toml:12: [cluster.failures] seed: must be less than 9007199254740992"),
+    "too many failures": (GOOD + 'failures = {mtbf = "1 ms", repair = "1 ms"}\n', "s.toml:12: that would be about "),
+    "tick too short": (GOOD + "[run]\ntick = 1e-9\n", "s.toml:13: [run] tick: must be at least 0.001 s, got 1e-09"),
+    "too many nodes": (GOOD.replace("nodes = 8", "nodes = 2000000000"), "s.toml:11: [cluster] nodes: must be at most 1000000000, got 2000000000"),
+    "too many jobs": (GOOD.replace("jobs = 20", "jobs = 20000000000"), "s.toml:4: [trace] jobs: must be at most 1000000000"),
+    "too many users": (GOOD.replace("jobs = 20", "jobs = 20\nusers = 2000000"), "s.toml:5: [trace] users: must be at most 1000000, got 2000000"),
+    "run time of nothing": (GOOD.replace('"1 h"', '"0 h"'), "s.toml:2: trace: job type 'a': mean_s must be positive"),
+    "nested without end": ("a = " + "[" * 5000 + "]" * 5000 + "\n" + GOOD, "s.toml: not a scenario: lists or tables are nested too deeply"),
     "newer layout": ("schema = 99\n" + GOOD, "s.toml:1: schema: written for a newer Wattline (99)"),
     "bad layout": ('schema = "one"\n' + GOOD, "s.toml:1: schema: expected a version number"),
 }  # fmt: skip
@@ -112,4 +147,13 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     """A binary file is refused by name."""
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ScenarioError, match="not UTF-8"):
+        read_scenario(tmp_path / "s.toml")
+
+
+def test_files_that_never_end(tmp_path: Path) -> None:
+    """A device or a huge file is refused after its first megabytes."""
+    with pytest.raises(ScenarioError, match="/dev/zero: is larger than 4 MB, expected a TOML scenario"):
+        read_scenario("/dev/zero")
+    (tmp_path / "s.toml").write_bytes(b"# all is well\n" * 400_000)
+    with pytest.raises(ScenarioError, match="larger than 4 MB"):
         read_scenario(tmp_path / "s.toml")

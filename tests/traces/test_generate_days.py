@@ -186,7 +186,8 @@ def _cost_of_the_fifth_day(law: RrzeLike) -> float:
         ({"nodes": 63}, "meggie-like: its jobs need up to 64 nodes, got a machine of 63"),
         ({"first_weekday": 7}, "must be 0 .Monday. to 6, got 7"),
         ({"days": 1e-6}, "no job arrives in 1e-06 days"),
-        ({"seed": -1}, "seed must not be negative"),
+        ({"seed": -1}, "a seed is a whole number from 0 to .*, got -1"),
+        ({"population": 2**70}, "meggie-like: populations count from 0 to"),
     ],
 )
 def test_senseless_parameters_are_refused(change: dict[str, Any], said: str) -> None:

@@ -180,7 +180,7 @@ def test_requests() -> None:
         (lambda: Lublin(nodes=0), "nodes and jobs must be at least 1"),
         (lambda: Lublin(load=-1.0), "load must be positive"),
         (lambda: Requests("guess"), "model must be"),  # type: ignore[arg-type]
-        (lambda: generate(Lublin(seed=-1)), "seed must not be negative"),
+        (lambda: generate(Lublin(seed=-1)), "a seed is a whole number from 0"),
     ],
 )
 def test_wrong_parameters_are_named(make: object, said: str) -> None:

@@ -151,7 +151,7 @@ ALL_LOW = Signal(0.0, 2.0, -0.2 - 0.5 * np.random.default_rng(1).random(500))
         (lambda: GaussianSignal(time_constant_s=0.0), "time_constant_s must be positive"),
         (lambda: GaussianSignal(step_s=7.0), "steps of 7 s do not fill an hour"),
         (lambda: GaussianSignal(step_s=3600.0), "steps of 3600 s do not fill an hour"),
-        (lambda: generate_signal(GaussianSignal(seed=-1)), "seed must not be negative"),
+        (lambda: generate_signal(GaussianSignal(seed=-1)), "a seed is a whole number from 0"),
         (lambda: fit_signal(Signal(0.0, 2.0, np.zeros(500))), "got a constant signal"),
         (lambda: fit_signal(Signal(0.0, 2.0, np.array([0.0, 1.0]))), "got 2 values"),
         (lambda: fit_signal(ALL_LOW, memory_s=1.0), "memory_s must span"),

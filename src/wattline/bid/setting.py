@@ -14,9 +14,12 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import Floats, Ints, JobTable
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Signal
+from wattline.traces.generate_laws import require_jobs
 from wattline.traces.generate_signal import GaussianSignal, generate_signal
 
 HOUR_S = 3600.0
+SPELL_S = 600.0
+"""How long rates stay high or low where arrivals come in bursts."""
 
 SignalLaw = Callable[[float, int], Signal]
 """Makes a signal from time 0 on, of a given length in seconds, from a seed."""
@@ -146,6 +149,7 @@ def draw_jobs(setting: Setting, horizon_s: float, seed: int) -> JobTable:
 
     Standby jobs are endless: one chain of them a node, each link entering the queue when the one before it ends.
     """
+    require_jobs(sum(_expected(kind, setting.nodes, horizon_s) for kind in setting.kinds) + horizon_s / SPELL_S)
     random = np.random.default_rng([seed, 3])
     submit: list[Floats] = []
     kind_of: list[Ints] = []
@@ -176,12 +180,16 @@ def draw_jobs(setting: Setting, horizon_s: float, seed: int) -> JobTable:
     )  # fmt: skip
 
 
+def _expected(kind: Kind, nodes: int, horizon_s: float) -> float:
+    """Return how many jobs of a kind there will be, on average."""
+    return (horizon_s / kind.work_s + 2) * (nodes // kind.nodes) if kind.standby else kind.arrival_per_s * horizon_s
+
+
 def _arrivals(random: np.random.Generator, rate_per_s: float, horizon_s: float, burst: float) -> Floats:
-    spell_s = 600.0
-    spells = math.ceil(horizon_s / spell_s)
+    spells = math.ceil(horizon_s / SPELL_S)
     swing = 1.0 + burst * np.where(random.random(spells) < 0.5, 1.0, -1.0) if burst else np.ones(spells)
-    counts = random.poisson(rate_per_s * spell_s * swing)
-    first = np.repeat(np.arange(spells) * spell_s, counts)
-    times = np.sort(first + spell_s * random.random(int(counts.sum())))
+    counts = random.poisson(rate_per_s * SPELL_S * swing)
+    first = np.repeat(np.arange(spells) * SPELL_S, counts)
+    times = np.sort(first + SPELL_S * random.random(int(counts.sum())))
     inside: Floats = times[times < horizon_s]
     return inside

@@ -41,6 +41,8 @@ def call(arguments: list[str]) -> int:
         return complain("interrupted", INTERRUPTED)
     except WattlineError as problem:
         return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
+    except MemoryError:
+        return complain("out of memory: this machine has too little for so much at once", FAILED)
     except Exception as problem:
         if os.environ.get("WATTLINE_DEBUG"):
             raise

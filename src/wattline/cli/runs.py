@@ -14,7 +14,7 @@ import typer
 
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import ScenarioError
+from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
     from wattline.report.metrics import Summary
@@ -37,6 +37,10 @@ Resume = Annotated[
 
 RESULT = "comparison.json"
 """What a folder is known by that holds a comparison."""
+
+
+LONGEST_NAME = 100
+"""Characters of a run's name, as in scenarios."""
 
 
 class Ties(StrEnum):
@@ -124,7 +128,7 @@ def replay(
         ("limit", "power"): ("--power-limit", power_limit),
     }  # fmt: skip
     data: dict[str, Any] = {"schema": 1, "name": trace_name(trace), "seed": seed}
-    typed: dict[tuple[str | int, ...], str] = {}
+    typed: dict[tuple[str | int, ...], str] = {("seed",): f"--seed {seed}"}
     for (section, key), (flag, value) in flags.items():
         if value is not None:
             data.setdefault(section, {})[key] = value
@@ -135,11 +139,13 @@ def replay(
 
 
 def trace_name(path: Path) -> str:
-    """Return a trace's name without the endings that say how it is stored."""
-    name = path.name or "trace"
+    """Return a trace's name without the endings that say how it is stored, such that a folder can have it."""
+    whole = (path.resolve() if path.name in ("", "..") else path).name or "trace"
+    name = whole
     for suffix in (".gz", ".swf", ".parquet", ".csv", ".txt"):
         name = name.removesuffix(suffix)
-    return name or path.name
+    readable = "".join(c if c.isprintable() and c != "\\" else "_" for c in name or whole)
+    return readable[:LONGEST_NAME].strip() or "trace"
 
 
 def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool, resume: bool = False) -> None:
@@ -279,6 +285,13 @@ def check_folder(folder: Path) -> None:
     from wattline.traces.journal import BASELINE, is_journal
     from wattline.traces.unfinished import is_unfinished, refuse_running
 
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise ScenarioError(f"{shorten(str(folder))}: cannot be a folder ({why}); give another --out") from None
     if folder.exists() and not folder.is_dir():
         raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
     if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder) and not is_unfinished(folder):

@@ -8,7 +8,6 @@ Each field is declared once, with its shape, unit and meaning; the numba type, t
 from __future__ import annotations
 
 import math
-import mmap
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from wattline.memory import map_bytes
 from wattline.model.codes import TL_COLUMNS
 from wattline.model.compiled import FieldArray, Record, register
 
@@ -464,7 +464,8 @@ def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[in
         at += -(-count // _LINE) * _LINE
         if declared.shape[0] != "D" and not all(FIELDS[name][1].fixed for name in names):
             changing = at
-    return np.frombuffer(mmap.mmap(-1, max(1, at) * 8), dtype=np.float64), places, changing
+    what = f"a run of {sizes.J:,} jobs on {sizes.N:,} nodes"
+    return np.frombuffer(map_bytes(max(1, at) * 8, what), dtype=np.float64), places, changing
 
 
 def sizes_of(s: State) -> Sizes:

@@ -14,6 +14,7 @@ from wattline.market.held import Held, constant
 from wattline.market.score import Scoring
 from wattline.model import codes
 from wattline.scenario.checks_prices import units_of
+from wattline.scenario.regulation import MOST_HOURS
 from wattline.scenario.spec_prices import CARBON_UNITS, PricesSpec, SeriesSpec
 
 if TYPE_CHECKING:
@@ -138,6 +139,9 @@ def build_billing(
     spec, market = document.spec.prices, document.spec.regulation
     if spec is None and hours is None:
         return None
+    if least_end_s - start_s > MOST_HOURS * HOUR_S:
+        told = f"accounts of {(least_end_s - start_s) / HOUR_S:,.0f} hours would be kept, more than {MOST_HOURS:,}"
+        raise document.source.error(("prices",), f"{told}; end the run earlier ([run] until)")
     given = spec or PricesSpec()
     traces = {name: _read(document, name, series) for name, series in _files(given)}
     clock = _clock(document, given, traces, jobs, start_s)

@@ -7,12 +7,13 @@ import re
 from collections.abc import Collection, Iterator
 
 from wattline.errors import InputError
+from wattline.scenario.checks_nodes import check_nodes
 from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
 from wattline.scenario.kinds import LIKE
 from wattline.scenario.lines import Path
-from wattline.scenario.spec import ClusterSpec, LimitSpec, NodesSpec, Spec, TraceSpec
-from wattline.units import duration_s, power_w, show_power
+from wattline.scenario.spec import ClusterSpec, LimitSpec, Spec, TraceSpec
+from wattline.units import duration_s, power_w
 
 _FOR = {
     "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
@@ -32,9 +33,9 @@ def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Proble
     """Yield every problem of a spec whose keys are right one by one; of two keys the one that was overridden is blamed."""
     yield from _trace(spec.trace)
     yield from _cluster(spec.cluster)
-    yield from _powers(("cluster",), spec.cluster, overrides)
+    yield from check_nodes(("cluster",), spec.cluster, overrides)
     for i, node_class in enumerate(spec.cluster.class_):
-        yield from _powers(("cluster", "class", i), node_class, overrides)
+        yield from check_nodes(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
     yield from check_regulation(spec)
     yield from check_prices(spec)
@@ -71,7 +72,10 @@ def _step(step: list[object]) -> tuple[float, float]:
     if len(step) != 2 or not all(isinstance(part, str | int | float) for part in step):
         raise InputError(f"expected [time, power] like ['6 h', '8 MW'], got {step!r}")
     time, power = step
-    return duration_s(time), float("inf") if power == "off" else power_w(power)  # type: ignore[arg-type]
+    time_s, watts = duration_s(time), math.inf if power == "off" else power_w(power)  # type: ignore[arg-type]
+    if not (0 <= time_s < math.inf and watts >= 0):
+        raise InputError(f"time and power must be numbers that are not negative, got {step!r}")
+    return time_s, watts
 
 
 def _source(kind: str) -> str:
@@ -108,23 +112,14 @@ def _cluster(cluster: ClusterSpec) -> Iterator[Problem]:
             yield (*here, "outage", i, "nodes"), str(problem)
 
 
-def _powers(here: Path, nodes: NodesSpec, overrides: Collection[Path]) -> Iterator[Problem]:
-    if nodes.idle <= nodes.max:
-        return
-    key = min(("max", "idle"), key=lambda k: ((*here, k) not in overrides, k not in nodes.model_fields_set))
-    idle, busy = (
-        f"{k} = {show_power(getattr(nodes, k))}" + ("" if k in nodes.model_fields_set else ", the default")
-        for k in ("idle", "max")
-    )
-    yield (*here, key), f"a busy node ({busy}) cannot draw less than an idle one ({idle})"
-
-
 def _limit(limit: LimitSpec) -> Iterator[Problem]:
     here: Path = ("limit",)
     if limit.steps and {"power", "warmup"} & limit.model_fields_set:
         yield (*here, "steps"), "give either power (with warmup) or steps"
     if limit.repeat is not None and not limit.steps:
         yield (*here, "repeat"), "goes with steps, and there are none"
+    elif "steps" in limit.model_fields_set and not limit.steps:
+        yield (*here, "steps"), "expected at least one [time, power], got an empty list; leave it out for no limit"
     last_s = -1.0
     for i, step in enumerate(limit.steps):
         try:

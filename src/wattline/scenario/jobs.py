@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,24 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.cluster import Outage
-from wattline.model.jobs import JobTable
+from wattline.model.jobs import Ints, JobTable
 from wattline.scenario.kinds import LIKE, LIKE_DURATION_S
 from wattline.scenario.spec import FailuresSpec, TraceSpec
-from wattline.traces.notes import Note, Trace
+from wattline.traces.notes import Note, Trace, quote
 
 if TYPE_CHECKING:
+    from wattline.model.kinds import Kind
     from wattline.scenario.read import Document
 
 _USERS_KEY, _FAILURES_KEY = 0x55, 0xFA
 """Keep the random streams of users, failures and generators apart."""
+
+
+POWER_SLACK = 0.1
+"""How far the power of a job may lie outside what caps do to its kind before that is mentioned."""
+
+MOST_FAILURES = 1_000_000
+"""Whoever asks for more has mistaken a unit."""
 
 
 def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
@@ -89,7 +97,7 @@ def _sha256(path: Path) -> str:
 
 
 def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
-    from wattline.traces.generate import GENERATORS, generate
+    from wattline.traces.generate import GENERATORS, Phase, generate
 
     spec = document.spec.trace
     kind = str(spec.generator)
@@ -102,17 +110,15 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
         given["days"] = (spec.duration or LIKE_DURATION_S) / 86400.0
     if kind == "poisson":
         given["rate_per_s"] = spec.rate
-    if kind in ("poisson", "bursty"):
-        given["types"] = tuple(_job_type(t) for t in spec.type)
-    if kind == "bursty":
-        from wattline.traces.generate import Phase
-
-        given["phases"] = tuple(Phase(p.rate, p.dwell) for p in spec.phase)
     if spec.requests is not None:
         from wattline.traces.generate import Requests
 
         given["requests"] = Requests(spec.requests.model, spec.requests.max_factor)
     try:
+        if kind in ("poisson", "bursty"):
+            given["types"] = tuple(_job_type(t) for t in spec.type)
+        if kind == "bursty":
+            given["phases"] = tuple(Phase(p.rate, p.dwell) for p in spec.phase)
         trace = generate(GENERATORS[kind](**{key: value for key, value in given.items() if value is not None}))
     except InputError as problem:
         raise document.source.error(("trace",), str(problem)) from None
@@ -161,7 +167,25 @@ def _with_kinds(document: Document, trace: Trace) -> Trace:
         name: np.where(np.isnan(getattr(jobs, name)), column(kinds, name)[code], getattr(jobs, name))
         for name in ("draw_w", "floor_w", "stretch")
     }
-    return replace(trace, jobs=jobs.with_columns(**filled))
+    notes = (*trace.notes, *_unlike(jobs, kinds, code))
+    return replace(trace, jobs=jobs.with_columns(**filled), notes=notes)
+
+
+def _unlike(jobs: JobTable, kinds: Sequence[Kind], code: Ints) -> Iterator[Note]:
+    """Yield notes on jobs that are not what their kind says; pools of types are of different nodes by their nature."""
+    from wattline.model.kinds import column
+
+    pooled = np.array([kind.name.startswith("*") for kind in kinds])[code]
+    nodes, floor_w, draw_w = (column(kinds, name)[code] for name in ("nodes", "floor_w", "draw_w"))
+    beyond = (jobs.draw_w > draw_w * (1 + POWER_SLACK)) | (jobs.draw_w < floor_w * (1 - POWER_SLACK))
+    for reason, which, said, meant in (
+        ("asks for other nodes than its kind has", (jobs.nodes != nodes) & ~pooled, jobs.nodes, nodes),
+        (f"draws {POWER_SLACK:.0%} more or less than its kind can", beyond, jobs.draw_w, draw_w),
+    ):
+        if which.any():
+            j = int(np.argmax(which))
+            example = f"job {jobs.job_id[j]} of kind {kinds[code[j]].name!r}: {said[j]:g}, not {meant[j]:g}"
+            yield Note("kept", reason, int(which.sum()), quote(example))
 
 
 def _job_type(spec: Any) -> Any:
@@ -208,6 +232,9 @@ def random_outages(
 
     A failure of a node that is out of service already, as planned, is left out.
     """
+    expected = nodes * run_bound_s(jobs) / (spec.mtbf + spec.repair)
+    if expected > MOST_FAILURES:
+        raise InputError(f"that would be about {expected:,.0f} failures over this trace, more than {MOST_FAILURES:,}")
     random = np.random.Generator(np.random.Philox(key=[seed, _FAILURES_KEY]))
     start_s = float(jobs.submit_s[0])
     until_s = start_s + run_bound_s(jobs)

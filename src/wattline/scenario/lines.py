@@ -27,6 +27,8 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.counted = 0
+        self.newlines = 0
         self.lines: dict[Path, int] = {}
         self.counts: dict[Path, int] = {}
 
@@ -136,7 +138,10 @@ class _Scanner:
         return False
 
     def line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        """Return the line of the place; it only moves forward, so newlines are counted once."""
+        self.newlines += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        return self.newlines + 1
 
     def note(self, path: Path, line: int) -> None:
         self.lines.setdefault(path, line)

@@ -1,4 +1,4 @@
-"""Quantities as people write them in scenario files: checked, turned into SI numbers, and named for messages and docs."""
+"""Quantities, counts and names as people write them in scenario files: checked, in SI units, and named for messages and docs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 from wattline.units import TIME_UNITS, duration_s, power_w
+
+SEEDS = 2**53
+"""Seeds below this differ as floats too, which is how policies see them."""
+
+MOST = 1_000_000_000
+"""Nodes, jobs, users or hours beyond this are a slip of the keyboard."""
+
+SHORTEST_S = 1e-3
+"""No control loop and no signal has shorter periods."""
+
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -21,7 +32,7 @@ class Words:
     text: str
 
 
-def _quantity(parse: Callable[[Any], float]) -> BeforeValidator:
+def _quantity(parse: Callable[[Any], float], least: float = 0.0) -> BeforeValidator:
     def check(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError("quantity", "{text}", {"text": f"expected a number or text, got {value!r}"})
@@ -31,6 +42,8 @@ def _quantity(parse: Callable[[Any], float]) -> BeforeValidator:
             raise PydanticCustomError("quantity", "{text}", {"text": str(problem)}) from None
         if math.isnan(found) or found < 0:
             raise PydanticCustomError("quantity", "{text}", {"text": f"must not be negative, got {value!r}"})
+        if found < least:
+            raise PydanticCustomError("quantity", "{text}", {"text": f"must be at least {least:g} s, got {value!r}"})
         return found
 
     return BeforeValidator(check)
@@ -55,6 +68,27 @@ def rate_per_s(text: str | float) -> float:
     return count / factor
 
 
+def _name(text: str) -> str:
+    """Refuse a name that nobody could read in a table."""
+    if not text.strip():
+        problem = "must not be empty"
+    elif not text.isprintable():
+        problem = f"must be printable text in one line, got {shorten(text)}"
+    elif len(text) > LONGEST_NAME:
+        problem = f"must have at most {LONGEST_NAME} characters, got {len(text)}"
+    else:
+        return text
+    raise PydanticCustomError("quantity", "{text}", {"text": problem})
+
+
+def _folder_name(text: str) -> str:
+    """Refuse a name that leads out of the folder of results."""
+    if "/" in text or "\\" in text or text in (".", ".."):
+        told = f"must be a name, not a path, got {shorten(text)}; [output] folder says where results go"
+        raise PydanticCustomError("quantity", "{text}", {"text": told})
+    return _name(text)
+
+
 def _off_or_power(text: str | float) -> float:
     return math.inf if text == "off" else power_w(text)
 
@@ -62,4 +96,14 @@ def _off_or_power(text: str | float) -> float:
 Power = Annotated[float, _quantity(power_w), Words('power, like `"350 W"` (a number is watts)')]
 Limit = Annotated[float, _quantity(_off_or_power), Words('power, like `"12 MW"`, or `"off"`')]
 Duration = Annotated[float, _quantity(duration_s), Words('duration, like `"15 min"` (a number is seconds)')]
+Span = Annotated[Duration, Field(allow_inf_nan=False)]
+"""A duration that ends."""
+Period = Annotated[
+    float, _quantity(duration_s, SHORTEST_S), Words('duration, like `"2 s"` (a number is seconds), at least 1 ms')
+]
 Rate = Annotated[float, _quantity(rate_per_s), Words('rate, like `"30/h"` (a number is per second)')]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, AfterValidator(_name)]
+FolderName = Annotated[str, AfterValidator(_folder_name)]

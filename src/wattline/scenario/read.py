@@ -22,6 +22,10 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From layout n to n + 1: every layout ever released stays readable."""
 
 
+MOST_BYTES = 4 << 20
+"""Length of a scenario file; tables belong into files of their own."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where values come from, for messages: a file with lines, and overrides or flags as they were typed."""
@@ -61,7 +65,11 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:
     """Read and check a scenario file; ``overrides`` are ``key.path=value``."""
     where = Path(path)
     try:
-        text = where.read_bytes().decode("utf-8")
+        with where.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)  # devices never end
+        if len(raw) > MOST_BYTES:
+            raise ScenarioError(f"{path}: is larger than {MOST_BYTES >> 20} MB, expected a TOML scenario")
+        text = raw.decode("utf-8")
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such scenario file") from None
     except IsADirectoryError:
@@ -70,8 +78,7 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:
         raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML scenario") from None
     except (OSError, ValueError) as problem:
         raise ScenarioError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
-    data = _parse(str(path), text)
-    lines = key_lines(text)
+    data, lines = _parse(str(path), text)
     applied = {}
     for override in overrides:
         applied[_override(data, override)] = f"--set {override}"
@@ -110,14 +117,17 @@ def _place(detail: ErrorDetails) -> KeyPath:
     return tuple(detail["loc"])
 
 
-def _parse(file: str, text: str) -> dict[str, Any]:
+def _parse(file: str, text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """Return what a text says, and the lines on which it does."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text), key_lines(text)
     except tomllib.TOMLDecodeError as problem:
         found = re.search(r"\(at line (\d+), column \d+\)", str(problem))
         message = re.sub(r"\s*\(at .*\)", "", str(problem))
         line = found.group(1) if found else text.count("\n") + 1
         raise ScenarioError(f"{file}:{line}: not valid TOML: {message}") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: not a scenario: lists or tables are nested too deeply") from None
 
 
 def _override(data: dict[str, Any], text: str) -> KeyPath:
@@ -196,6 +206,7 @@ def _explain(detail: ErrorDetails, source: Source) -> ScenarioError:
         known = "" if hint.startswith("; known") else hint
         return source.error(path, f"expected {context['expected']}, got {shorten(value)}{known}")
     message = re.sub(r"^Input should be ", "must be ", detail["msg"]).replace("greater than or equal to", "at least")
+    message = message.replace("less than or equal to", "at most")
     return source.error(path, f"{message}, got {shorten(value)}")
 
 

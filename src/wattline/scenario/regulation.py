@@ -26,6 +26,9 @@ HOUR_S = 3600.0
 DURATION_S = 3 * HOUR_S
 """How long jobs of kinds arrive unless told otherwise: an hour to warm up, one that is sold, one to run on."""
 
+MOST_HOURS = 1_000_000
+"""Hours of accounts, more than a century; whoever asks for more has mistaken a unit."""
+
 SIGNAL_STEP_S = 2.0
 REACH_HOURS = 8
 """Drawn hours over which the reach of a bid is looked at."""
@@ -184,6 +187,9 @@ def _hours(document: Document, spec: RegulationSpec, until_s: float) -> list[tup
             ("regulation", key),
             f"{max(fit, 0)} whole hours fit between {first_s:g} s, when billing begins, and {until_s:g} s, when the bid ends",
         )
+    if (spec.hours or fit) > MOST_HOURS:
+        told = f"{spec.hours or fit:,} hours would be billed, more than {MOST_HOURS:,}; give an earlier end (until)"
+        raise document.source.error(("regulation",), told)
     return [(first_s + k * HOUR_S, first_s + (k + 1) * HOUR_S) for k in range(spec.hours or fit)]
 
 

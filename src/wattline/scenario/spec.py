@@ -8,7 +8,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from wattline.scenario.quantities import Duration, Limit, Power, Rate, Words
+from wattline.scenario.quantities import (
+    Count,
+    Duration,
+    Finite,
+    FolderName,
+    Limit,
+    Name,
+    Period,
+    Power,
+    Rate,
+    Seed,
+    Span,
+    Words,
+)  # fmt: skip
 from wattline.scenario.section import Section
 from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
@@ -23,21 +36,21 @@ IDLE_W, MAX_W = 100.0, 300.0
 class JobTypeSpec(Section):
     """A type of job that a generator draws from."""
 
-    name: str = Field(description="name of the type; it becomes the job's kind")
-    nodes: int = Field(ge=1, description="nodes of every job of this type")
-    mean: Duration = Field(description="mean run time")
-    min: Duration = Field(0.0, description="least run time")
+    name: Name = Field(description="name of the type; it becomes the job's kind")
+    nodes: Count = Field(description="nodes of every job of this type")
+    mean: Span = Field(description="mean run time")
+    min: Span = Field(0.0, description="least run time")
     law: Literal["deterministic", "exponential", "lognormal", "uniform"] = Field(
         "exponential", description="law of the run time"
     )
-    cv: float = Field(1.0, gt=0, description="coefficient of variation of a lognormal run time")
-    share: float = Field(1.0, ge=0, description="weight among all arrivals")
+    cv: Finite = Field(1.0, gt=0, description="coefficient of variation of a lognormal run time")
+    share: Finite = Field(1.0, ge=0, description="weight among all arrivals")
     rate: Rate | None = Field(None, description="arrival rate of this type alone (give it to all types or to none)")
     power: Power | None = Field(None, description="power per node when uncapped (default: `max` of the node class)")
     floor: Power | None = Field(
         None, description="power per node at its lowest cap (default: `min_cap` of the node class)"
     )
-    stretch: float | None = Field(None, ge=1, description="run time at `floor` over run time uncapped")
+    stretch: Finite | None = Field(None, ge=1, description="run time at `floor` over run time uncapped")
     class_: str | None = Field(
         None, alias="class", description="node class that runs it (default: the first wide enough)"
     )
@@ -47,7 +60,7 @@ class PhaseSpec(Section):
     """A phase of the bursty generator."""
 
     rate: Rate = Field(description="arrivals in this phase")
-    dwell: Duration = Field(gt=0, description="mean time in this phase")
+    dwell: Span = Field(gt=0, description="mean time in this phase")
 
 
 class RequestsSpec(Section):
@@ -57,7 +70,7 @@ class RequestsSpec(Section):
         "exact",
         description="`none`, `exact`, run time × U(1, `max_factor`), or that `rounded` up to values people like",
     )
-    max_factor: float = Field(5.0, ge=1, description="largest overestimate")
+    max_factor: Finite = Field(5.0, ge=1, description="largest overestimate")
 
 
 class TraceSpec(Section):
@@ -70,29 +83,29 @@ class TraceSpec(Section):
     format: Literal["swf", "sacct", "table", "krc", "pm100", "rrze"] | None = Field(
         None, description="format of the file (default: by content)"
     )
-    cores_per_node: int = Field(1, ge=1, description="processors of the log that make one node")
+    cores_per_node: Count = Field(1, description="processors of the log that make one node")
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
     generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like"] | None = Field(
         None, description="draw the jobs instead of reading them"
     )
-    duration: Duration | None = Field(
+    duration: Span | None = Field(
         None,
         gt=0,
         description="time in which jobs arrive (kinds: 3 h, and the run ends with it; meggie-like and emmy-like: 5 d)",
     )
-    jobs: int | None = Field(
-        None, ge=1, description="jobs to draw (default 1000), or how many to keep from the file's start"
+    jobs: Count | None = Field(
+        None, description="jobs to draw (default 1000), or how many to keep from the file's start"
     )
-    load: float | None = Field(
+    load: Finite | None = Field(
         None, gt=0, description="offered load; the gaps between submissions are scaled to reach it"
     )
-    seed: int | None = Field(None, ge=0, description="seed of the generator (default: the scenario's)")
+    seed: Seed | None = Field(None, description="seed of the generator (default: the scenario's)")
     rate: Rate | None = Field(None, description="arrivals of all types together (poisson)")
     mix: Literal["combined", "typed"] | None = Field(
         None, description="one stream of jobs, or batch and interactive (lublin)"
     )
-    users: int | None = Field(
-        None, ge=1, description="users that submit the generated jobs of each type (default: unknown)"
+    users: Count | None = Field(
+        None, le=1_000_000, description="users that submit the generated jobs of each type (default: unknown)"
     )
     requests: RequestsSpec | None = Field(None, description="time limits of generated jobs")
     type: list[JobTypeSpec] = Field(default_factory=list, description="types of jobs (poisson, bursty)")
@@ -104,14 +117,14 @@ class SleepSpec(Section):
 
     power: Power = Field(description="power per node asleep")
     after: Duration = Field(description="idle time before a node goes to sleep")
-    entry: Duration = Field(0.0, description="time to fall asleep, at idle power")
-    exit: Duration = Field(0.0, description="time to wake, at `max` power")
+    entry: Span = Field(0.0, description="time to fall asleep, at idle power")
+    exit: Span = Field(0.0, description="time to wake, at `max` power")
 
 
 class LevelSpec(Section):
     """A speed of the nodes, slowest first."""
 
-    rate: float = Field(gt=0, description="progress per second (1: full speed)")
+    rate: Finite = Field(gt=0, description="progress per second (1: full speed)")
     busy: Power = Field(description="power per busy node")
     idle: Power = Field(description="power per idle node")
 
@@ -129,8 +142,8 @@ class NodesSpec(Section):
 class ClassSpec(NodesSpec):
     """A class of equal nodes; jobs whose partition has its name run there."""
 
-    name: str = Field(description="name of the class")
-    count: int = Field(ge=1, description="nodes in it")
+    name: Name = Field(description="name of the class")
+    count: Count = Field(description="nodes in it")
 
 
 class OutageSpec(Section):
@@ -148,15 +161,15 @@ class FailuresSpec(Section):
     """Nodes that fail at random, each by itself, until twice the trace's span has passed."""
 
     mtbf: Duration = Field(gt=0, description="mean time between failures of one node")
-    repair: Duration = Field(gt=0, description="mean time to repair it")
-    seed: int | None = Field(None, ge=0, description="seed of the failures (default: the scenario's)")
+    repair: Span = Field(gt=0, description="mean time to repair it")
+    seed: Seed | None = Field(None, description="seed of the failures (default: the scenario's)")
 
 
 class ClusterSpec(NodesSpec):
     """The machine: `nodes` equal ones, or classes."""
 
-    name: str = Field("cluster", description="name, for the report")
-    nodes: int | None = Field(None, ge=1, description="number of nodes (default: what the trace's header says)")
+    name: Name = Field("cluster", description="name, for the report")
+    nodes: Count | None = Field(None, description="number of nodes (default: what the trace's header says)")
     class_: list[ClassSpec] = Field(default_factory=list, alias="class", description="node classes, instead of `nodes`")
     outage: list[OutageSpec] = Field(default_factory=list, description="planned outages")
     failures: FailuresSpec | None = Field(None, description="random failures")
@@ -226,8 +239,8 @@ class RunSpec(Section):
     kill: bool = Field(False, description="end jobs at their requested time")  # noqa: FBT003
     requeue: bool = Field(True, description="queue jobs again that lost a node (otherwise they fail)")  # noqa: FBT003
     keep_progress: bool = Field(False, description="queued again, a job keeps the work it has done")  # noqa: FBT003
-    tick: Duration = Field(
-        math.inf, gt=0, description="period of the control tick (default: none, or `control` of the regulation)"
+    tick: Period = Field(
+        math.inf, description="period of the control tick (default: none, or `control` of the regulation)"
     )
     until: Duration = Field(
         math.inf, gt=0, description="stop this long after the first submission (default: when all is done)"
@@ -239,11 +252,11 @@ class LimitSpec(Section):
     """A power limit that admission respects."""
 
     power: Limit = Field(math.inf, description="limit of the whole machine")
-    warmup: Duration = Field(0.0, description="time since the first submission at which `power` comes into force")
+    warmup: Span = Field(0.0, description="time since the first submission at which `power` comes into force")
     steps: list[Annotated[list[Any], Words("[time, power]")]] = Field(
         default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
     )
-    repeat: Duration | None = Field(
+    repeat: Span | None = Field(
         None,
         gt=0,
         description="begin `steps` anew after this time, until twice the trace's span has passed (default: the last step stays)",
@@ -266,8 +279,8 @@ class Spec(Section):
     """A whole scenario."""
 
     schema_: int = Field(SCHEMA, alias="schema", description="version of this layout")
-    name: str = Field("", description="name of the run (default: the file's name)")
-    seed: int = Field(1, ge=0, description="seed of everything random")
+    name: FolderName = Field("", description="name of the run (default: the file's name)")
+    seed: Seed = Field(1, description="seed of everything random")
     trace: TraceSpec = Field(description="the jobs")
     cluster: ClusterSpec = Field(default_factory=ClusterSpec, description="the machine")
     policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")

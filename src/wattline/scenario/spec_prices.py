@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from wattline.scenario.quantities import Duration, Words
+from wattline.scenario.quantities import Period, Span, Words
 from wattline.scenario.section import Section
 
 PRICE_UNITS = {
@@ -44,7 +44,7 @@ class SeriesSpec(Section):
     where: Annotated[dict[str, str], Words("table of texts")] | None = Field(
         None, description='only the rows with these texts, like `{pnode_name = "PJM-RTO"}`'
     )
-    step: Duration | None = Field(
+    step: Span | None = Field(
         None, gt=0, description="how long a row holds at most (default: the most frequent distance)"
     )
     repeat: bool = Field(False, description="begin anew at the end of the table")  # noqa: FBT003
@@ -111,9 +111,9 @@ class ScoreSpec(Section):
     correlation: float = Field(1 / 3, ge=0, le=1, description="weight of correlation")
     delay: float = Field(1 / 3, ge=0, le=1, description="weight of delay")
     precision: float = Field(1 / 3, ge=0, le=1, description="weight of precision")
-    interval: Duration = Field(10.0, gt=0, description="signal and power are averaged over this")
-    window: Duration = Field(300.0, gt=0, description="length of the windows that are correlated")
-    longest: Duration = Field(300.0, gt=0, description="longest delay that is tried, with a delay score of 0")
+    interval: Period = Field(10.0, description="signal and power are averaged over this")
+    window: Period = Field(300.0, description="length of the windows that are correlated")
+    longest: Period = Field(300.0, description="longest delay that is tried, with a delay score of 0")
 
 
 class PricesSpec(Section):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from wattline.scenario.quantities import Duration, Power, Rate, Words
+from wattline.scenario.quantities import Count, Finite, Name, Period, Power, Rate, Seed, Span, Words
 from wattline.scenario.section import Section
 
 GAUSSIAN, FITTED = "gaussian", "fitted"
@@ -17,14 +17,14 @@ METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
 class KindSpec(Section):
     """A kind of job, and the service that was promised to it. The kinds of a scenario are these and those of `kinds`."""
 
-    name: str = Field(description="name; jobs of a trace file are matched by it")
-    nodes: int = Field(ge=1, description="nodes of every job")
-    time: Duration = Field(gt=0, description="run time without a cap")
+    name: Name = Field(description="name; jobs of a trace file are matched by it")
+    nodes: Count = Field(description="nodes of every job")
+    time: Span = Field(gt=0, description="run time without a cap")
     power: Power = Field(description="power per node without a cap")
     floor: Power | None = Field(
         None, description="power per node at its lowest cap (default: `power`, it cannot be capped)"
     )
-    longest: Duration | None = Field(
+    longest: Span | None = Field(
         None, description="run time at `floor`; it grows linearly in between (default: in proportion to power)"
     )
     limit: float = Field(
@@ -32,7 +32,7 @@ class KindSpec(Section):
     )
     share: float = Field(0.1, gt=0, le=1, description="share of the jobs that may reach the limit")
     average: bool = Field(False, description="the limit holds for the mean over the jobs, not for a share of them")  # noqa: FBT003
-    weight: float | None = Field(
+    weight: Finite | None = Field(
         None, ge=0, description="share of the nodes where a policy shares by weights (default: equal ones)"
     )
     standby: bool = Field(False, description="endless jobs that only fill the target: nothing is promised to them")  # noqa: FBT003
@@ -60,10 +60,10 @@ class WorkloadSpec(Section):
     average: bool | None = Field(
         None, description="the limits hold for means over the jobs of a kind (default: likewise)"
     )
-    utilization: float | None = Field(
+    utilization: Finite | None = Field(
         None, gt=0, description="share of busy nodes they ask for (default: as published)"
     )
-    scale: int = Field(1, ge=1, description="nodes of every job × this")
+    scale: Count = Field(1, description="nodes of every job × this")
     weights: Annotated[dict[str, float], Words("table of numbers")] | None = Field(
         None, description="weight of every kind by name (default: equal ones)"
     )
@@ -84,9 +84,9 @@ Workload = Annotated[
 class FlatPricesSpec(Section):
     """Prices in $/kWh."""
 
-    energy: float = Field(0.10, ge=0, description="of the mean power")
-    reserve: float = Field(0.10, ge=0, description="paid to us for the reserve")
-    error: float = Field(0.10, ge=0, description="of |power − target|")
+    energy: Finite = Field(0.10, ge=0, description="of the mean power")
+    reserve: Finite = Field(0.10, ge=0, description="paid to us for the reserve")
+    error: Finite = Field(0.10, ge=0, description="of |power − target|")
 
 
 class RegulationSpec(Section):
@@ -97,35 +97,35 @@ class RegulationSpec(Section):
     )
     file: str | None = Field(None, description="signal file that a fitted signal takes after")
     column: str | None = Field(None, description="column of the file, if it holds several signals")
-    step: Duration | None = Field(
-        None, gt=0, description="time between two values (default: 2 s if drawn, what the file says if read)"
+    step: Period | None = Field(
+        None, description="time between two values (default: 2 s if drawn, what the file says if read)"
     )
     std: float = Field(0.40, gt=0, lt=1, description="standard deviation of a drawn Gaussian signal")
-    time_constant: Duration = Field(200.0, gt=0, description="time in which its autocorrelation falls to 1/e")
+    time_constant: Span = Field(200.0, gt=0, description="time in which its autocorrelation falls to 1/e")
     neutral: bool | None = Field(
         None, description="every hour of the signal averages to zero (default: true if Gaussian, false if fitted)"
     )
-    seed: int | None = Field(None, ge=0, description="seed of a drawn signal (default: the scenario's)")
+    seed: Seed | None = Field(None, description="seed of a drawn signal (default: the scenario's)")
     mean: Power | None = Field(None, gt=0, description="the bid: mean power P̄ (with `reserve`, or neither)")
     reserve: Power | None = Field(None, description="the bid: reserve R")
     bids: str | None = Field(
         None,
         description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`",
     )
-    every: Duration = Field(3600.0, gt=0, description="how long each bid of a bid policy holds")
-    lead: Duration = Field(0.0, description="how long before its time a bid of a bid policy is made")
-    from_: Duration = Field(0.0, alias="from", description="when the bid begins, since the start of the run")
-    until: Duration | None = Field(
+    every: Span = Field(3600.0, ge=1, description="how long each bid of a bid policy holds")
+    lead: Span = Field(0.0, description="how long before its time a bid of a bid policy is made")
+    from_: Span = Field(0.0, alias="from", description="when the bid begins, since the start of the run")
+    until: Span | None = Field(
         None, gt=0, description="when it ends (default: with the last submission, or after `duration`)"
     )
-    warmup: Duration = Field(0.0, description="time at its beginning that is neither billed nor counted")
-    hours: int | None = Field(None, ge=1, description="hours that are billed and counted (default: all whole ones)")
+    warmup: Span = Field(0.0, description="time at its beginning that is neither billed nor counted")
+    hours: Count | None = Field(None, description="hours that are billed and counted (default: all whole ones)")
     reach: Literal["paper", "strict"] = Field(
         "paper", description="`strict`: the cluster must reach the whole target; `paper`: all but what breaks tracking"
     )
     prices: FlatPricesSpec = Field(default_factory=FlatPricesSpec, description="prices (series: `[prices]`)")
-    control: Duration = Field(1.0, gt=0, description="control period: caps and starts are decided this often")
-    stop_cost: Duration = Field(0.0, description="work that a stop by a policy adds to a job")
+    control: Period = Field(1.0, description="control period: caps and starts are decided this often")
+    stop_cost: Span = Field(0.0, description="work that a stop by a policy adds to a job")
     baseline: str | None = Field(
         None,
         description="select policy with which `wattline run` runs the same jobs once more, without target and caps, to compare",
@@ -139,7 +139,7 @@ class BidSpec(Section):
         "search",
         description="largest reserve by bisection; the published AQA, QoSG and grid; a rule of thumb; or `mean` and `reserve` as given",
     )
-    hours: int = Field(200, ge=2, description="fresh hours on which the choice is tested")
+    hours: Count = Field(200, ge=2, description="fresh hours on which the choice is tested")
     protocol: Literal["stationary", "paper"] = Field(
         "stationary", description="warmed up and run on until all have finished, or one hour from an empty machine"
     )

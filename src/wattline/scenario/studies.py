@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError, ScenarioError
+from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
     from wattline.traces.notes import Note, Trace
+
+TICK_BYTES = 200
+"""A control period leaves a row of the timeline, which is copied once when the journal is made."""
 
 SLOTS = ("order", "select", "place", "cap", "learn", "bid")
 
@@ -263,7 +267,10 @@ def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
     if spec.failures is None:
         return planned
     seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed
-    return planned + random_outages(spec.failures, seed, nodes, trace.jobs, planned)
+    found: list[Outage] = _located(
+        document, ("cluster", "failures", "mtbf"), random_outages, spec.failures, seed, nodes, trace.jobs, planned
+    )
+    return planned + found
 
 
 def build_policies(document: Document) -> Policies:
@@ -316,14 +323,22 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     if market is not None and market.until_s < until_s:
         bids.append((market.until_s, None))
     limit = _located(document, ("limit", "repeat"), limit_steps, document.spec.limit, run_bound_s(trace.jobs))
+    tick_s = run.tick if regulation is None else regulation.control
+    key = ("run", "tick") if regulation is None else ("regulation", "control")
+    _located(document, key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
     return Options(
-        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress,
-        tick_s=run.tick if regulation is None else regulation.control,
+        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=tick_s,
         kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
         bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn or document.spec.trace.generator in LIKE else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
         until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
     )  # fmt: skip
+
+
+def _check_ticks(tick_s: float, length_s: float) -> None:
+    """Refuse control periods that would fill the memory with rows of the timeline."""
+    ticks = length_s / tick_s
+    require_bytes(ticks * TICK_BYTES, f"{ticks:,.0f} control periods of {tick_s:g} s")
 
 
 def _located(

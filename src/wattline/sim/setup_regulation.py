@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -12,26 +12,36 @@ from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import State
 
+MOST_COMPARED = 1000
+"""Names among which one that is close is looked for."""
+
 
 def kind_codes(jobs: JobTable, kinds: Sequence[Kind]) -> Ints:
     """Return every job's kind as an index into the declared kinds; without any, as the job table has it."""
     if not kinds:
         return jobs.kind
-    names = [kind.name for kind in kinds]
-    doubled = {name for name in names if names.count(name) > 1}
-    if doubled:
-        raise InputError(f"kind {min(doubled)!r} is declared twice")
+    place: dict[str, int] = {}
+    for k, kind in enumerate(kinds):
+        if place.setdefault(kind.name, k) != k:
+            raise InputError(f"kind {kind.name!r} is declared twice")
     if np.any(jobs.kind < 0):
         j = int(np.argmax(jobs.kind < 0))
-        raise InputError(f"job {jobs.job_id[j]} has no kind; declared are {', '.join(names)}")
+        raise InputError(f"job {jobs.job_id[j]} has no kind; declared are {_some(place)}")
     for code in np.unique(jobs.kind):
-        if jobs.kinds[code] not in names:
-            raise InputError(
-                f"kind {jobs.kinds[code]!r} of the jobs is not declared{did_you_mean(jobs.kinds[code], names)}"
-            )
-    translate = np.array([names.index(name) if name in names else -1 for name in jobs.kinds], dtype=np.int64)
+        if jobs.kinds[code] not in place:
+            close = did_you_mean(jobs.kinds[code], list(place)[:MOST_COMPARED])
+            hint = close if len(close) < 200 else f"; declared are {_some(place)}"
+            raise InputError(f"kind {jobs.kinds[code]!r} of the jobs is not declared{hint}")
+    translate = np.array([place.get(name, -1) for name in jobs.kinds], dtype=np.int64)
     codes: Ints = translate[jobs.kind] if len(jobs) else jobs.kind
     return codes
+
+
+def _some(names: Collection[str]) -> str:
+    """Return a few names, and how many more there are."""
+    shown = list(names)[:8]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def check_periods(tick_s: float, stop_cost_s: float) -> None:

@@ -23,17 +23,17 @@ WEEKDAY, WEEKEND = 1.12, 0.7
 BEFORE_S = 14 * DAY_S
 """Campaigns that began so long before the first second may still go on."""
 
-_GRID_S = 600.0
+GRID_S = 600.0
 
 
 def operational_s(until_s: float, first_weekday: int) -> tuple[Floats, Floats]:
     """Return a grid of real times from 0 on and the operational time at each; ``first_weekday`` 0 is a Monday."""
-    steps = int(np.ceil(until_s / _GRID_S))
-    middle = (np.arange(steps) + 0.5) * _GRID_S
+    steps = int(np.ceil(until_s / GRID_S))
+    middle = (np.arange(steps) + 0.5) * GRID_S
     weekday = (first_weekday + (middle // DAY_S).astype(np.int64)) % WEEK_DAYS
     pace = np.where(weekday < 5, WEEKDAY, WEEKEND) * (1.0 + SWING * np.cos(2 * np.pi * (middle - PEAK_S) / DAY_S))
-    real = np.linspace(0.0, steps * _GRID_S, steps + 1)
-    return real, np.concatenate([np.zeros(1), np.cumsum(pace * _GRID_S)])
+    real = np.linspace(0.0, steps * GRID_S, steps + 1)
+    return real, np.concatenate([np.zeros(1), np.cumsum(pace * GRID_S)])
 
 
 def campaign_times(

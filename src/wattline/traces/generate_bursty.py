@@ -9,8 +9,11 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.jobs import Floats, JobTable
-from wattline.traces.generate_laws import JobType, Mix, Requests, check_positive, rate_for_load, stream
+from wattline.traces.generate_laws import JobType, Mix, Requests, check_positive, rate_for_load, require_jobs, stream
 from wattline.traces.notes import Trace
+
+MOST_STAYS = 10_000_000
+"""Phases that are gone through at most; far more than there are jobs would mean that a unit was mistaken."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ def generate_bursty(law: Bursty) -> Trace:
     """Draw a Markov-modulated Poisson workload."""
     if law.jobs < 1:
         raise InputError(f"bursty: jobs must be at least 1 (got {law.jobs})")
+    require_jobs(law.jobs)
     if len(law.phases) < 2:
         raise InputError(f"bursty: give at least two phases (got {len(law.phases)}); one alone is Poisson")
     mix = Mix(law.types)
@@ -80,6 +84,9 @@ def _arrivals(random: np.random.Generator, law: Bursty, factor: float) -> Floats
     ends: list[Floats] = [np.zeros(1)]
     levels: list[Floats] = [np.zeros(1)]
     per_stay = float(np.mean(rates * dwells))
+    if clock[-1] > MOST_STAYS * per_stay:
+        told = f"so many jobs would take about {clock[-1] / per_stay:,.0f} phases, more than {MOST_STAYS:,}"
+        raise InputError(f"bursty: {told}; give longer phases (dwell) or higher rates")
     while levels[-1][-1] <= clock[-1]:
         missing = (clock[-1] - levels[-1][-1]) / per_stay
         count = int(min(max(missing * 1.1, 64), 1 << 20))

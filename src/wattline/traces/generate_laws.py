@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wattline.errors import InputError
+from wattline.memory import require_bytes
 from wattline.model.jobs import Floats, Ints
 
 Law = Literal["deterministic", "exponential", "lognormal", "uniform"]
@@ -20,10 +21,22 @@ POPULAR_REQUESTS_S = np.array(
 """Round values that users choose; longer requests are whole days."""
 
 
+SEEDS = 2**53
+"""Seeds below this differ as floats too, which is how policies see them."""
+
+JOB_BYTES = 500
+"""What a job takes while it is drawn: the columns of a job table, and as much again on the way."""
+
+
+def require_jobs(expected: float) -> None:
+    """Refuse to draw more jobs than this machine's memory could hold."""
+    require_bytes(expected * JOB_BYTES, f"drawing {expected:,.0f} jobs")
+
+
 def stream(seed: int) -> np.random.Generator:
     """Return the random numbers of a seed: counter-based, the same on every machine."""
-    if seed < 0:
-        raise InputError(f"seed must not be negative (got {seed})")
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"a seed is a whole number from 0 to {SEEDS - 1} (2^53 - 1), got {seed}")
     return np.random.Generator(np.random.Philox(seed))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.jobs import Floats, Ints, JobTable
-from wattline.traces.generate_laws import Requests, check_positive, stream
+from wattline.traces.generate_laws import Requests, check_positive, require_jobs, stream
 from wattline.traces.notes import Trace
 
 SLOTS = 48
@@ -114,6 +114,7 @@ class Lublin:
 
 def generate_lublin(law: Lublin) -> Trace:
     """Draw a Lublin–Feitelson workload."""
+    require_jobs(law.jobs)
     random = stream(law.seed)
     classes = law.classes()
     kind, points = _merge([_points(random, c, law.jobs) for c in classes], [_day(c) for c in classes])

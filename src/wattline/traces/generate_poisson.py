@@ -8,7 +8,7 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.jobs import JobTable
-from wattline.traces.generate_laws import JobType, Mix, Requests, check_positive, rate_for_load, stream
+from wattline.traces.generate_laws import JobType, Mix, Requests, check_positive, rate_for_load, require_jobs, stream
 from wattline.traces.notes import Trace
 
 
@@ -43,6 +43,7 @@ def generate_poisson(law: Poisson) -> Trace:
     """Draw a typed Poisson workload."""
     if law.jobs < 1:
         raise InputError(f"poisson: jobs must be at least 1 (got {law.jobs})")
+    require_jobs(law.jobs)
     rate = law.rate()
     check_positive("poisson: rate_per_s", rate)
     random = stream(law.seed)

@@ -22,9 +22,9 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.kinds import Kind
-from wattline.traces.campaigns import DAY_S, campaign_times, operational_s
+from wattline.traces.campaigns import BEFORE_S, DAY_S, GRID_S, campaign_times, operational_s
 from wattline.traces.cap_model import FLOOR_SHARE, SENSITIVITY, CapModel
-from wattline.traces.generate_laws import Requests, check_positive, stream
+from wattline.traces.generate_laws import SEEDS, Requests, check_positive, require_jobs, stream
 from wattline.traces.kinds_table import KindRow
 from wattline.traces.notes import Trace
 
@@ -84,6 +84,8 @@ class RrzeLike:
         widest = max(max(stratum.nodes) for stratum in self.strata)
         if self.nodes is not None and self.nodes < widest:
             raise InputError(f"{self.name}: its jobs need up to {widest} nodes, got a machine of {self.nodes}")
+        if not 0 <= self.population < SEEDS:
+            raise InputError(f"{self.name}: populations count from 0 to {SEEDS - 1} (2^53 - 1), got {self.population}")
         if not 0 <= self.first_weekday < 7:
             raise InputError(f"{self.name}: the first weekday must be 0 (Monday) to 6, got {self.first_weekday}")
 
@@ -138,8 +140,9 @@ class _Member:
 def generate_rrze(law: RrzeLike) -> Trace:
     """Draw the jobs of some days."""
     members = _population(law)
-    random = stream(law.seed)
     until_s = law.days * DAY_S
+    require_jobs(until_s / GRID_S + (until_s + BEFORE_S) * sum(member.kind.arrival_per_s for member in members))
+    random = stream(law.seed)
     real, operational = operational_s(until_s, law.first_weekday)
     until = float(np.interp(until_s, real, operational))
     drawn = [_jobs_of(random, member, until) for member in members]

@@ -23,6 +23,7 @@ from statistics import NormalDist
 import numpy as np
 
 from wattline.errors import InputError
+from wattline.memory import require_bytes
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Signal
 from wattline.traces.generate_laws import check_positive, stream
@@ -31,6 +32,8 @@ from wattline.traces.generate_signal_fit import SignalFit
 HOUR_S = 3600.0
 MAX_STD = 0.95
 _NEUTRAL = 1e-12
+VALUE_BYTES = 100
+"""What a value takes while it is drawn: its noise, and copies of the hour that it is balanced in."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ def generate_signal(law: GaussianSignal | FittedSignal) -> Signal:
     count = max(1, math.ceil(law.duration_s / step_s - 1e-9))
     per_hour = _per_hour(step_s, energy_neutral=law.energy_neutral)
     whole = math.ceil(count / per_hour) * per_hour if per_hour else count
+    require_bytes(whole * VALUE_BYTES, f"a signal of {count:,} values")
     random = stream(law.seed)
     if isinstance(law, GaussianSignal):
         latent = _reverting(random, whole, math.exp(-law.step_s / law.time_constant_s))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from pathlib import Path
 
 from wattline.errors import TraceError
+from wattline.memory import machine_bytes, show_bytes
 
 GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
 _OTHER_PACKERS = {
     b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z",
 }  # fmt: skip
+_PART = 16 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -23,6 +26,8 @@ def read_bytes(path: Path | str) -> bytes:
     try:
         if where.is_dir():
             raise TraceError.at(path, "is a directory, expected a file")
+        if where.is_char_device() or where.is_block_device():
+            raise TraceError.at(path, "is a device, expected a file")
         raw = where.read_bytes()
     except FileNotFoundError:
         raise TraceError.at(path, "no such file") from None
@@ -69,8 +74,16 @@ def as_text(path: Path | str, raw: bytes) -> bytes:
 
 
 def _unzip(path: Path | str, raw: bytes) -> bytes:
+    most = machine_bytes()
+    parts, size = [], 0
     try:
-        return gzip.decompress(raw)
+        with gzip.open(io.BytesIO(raw)) as file:
+            while part := file.read(_PART):
+                parts.append(part)
+                size += len(part)
+                if size > most:  # a few megabytes can unpack to far more than there is room for
+                    raise TraceError.at(path, f"unpacks to more than this machine's memory ({show_bytes(most)})")
+        return b"".join(parts)
     except EOFError:
         raise TraceError.at(path, "the gzip file is cut off", hint="fetch it again: its rest is missing") from None
     except (OSError, zlib.error) as problem:

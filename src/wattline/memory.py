@@ -1,0 +1,63 @@
+"""Whether something fits into this machine's memory: asked before it is made, so that far too much is refused in one line."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from functools import cache
+from pathlib import Path
+
+from wattline.errors import InputError
+
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux keeps what a container may use at most."""
+
+
+@cache
+def machine_bytes() -> float:
+    """Return the memory of this machine or container; infinite if the system does not say."""
+    found = []
+    try:
+        found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    except (ValueError, OSError, AttributeError):
+        found.append(float("inf"))
+    for path in _LIMITS:
+        try:
+            found.append(float(path.read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(found)
+
+
+def require_bytes(needed: float, what: str) -> None:
+    """Refuse to make something that is larger than the machine's memory."""
+    if needed > machine_bytes():
+        raise _too_much(needed, what)
+
+
+def map_bytes(count: int, what: str) -> mmap.mmap:
+    """Return so much zeroed memory in one piece."""
+    require_bytes(count, what)
+    try:
+        return mmap.mmap(-1, count)
+    except (OSError, OverflowError):
+        raise _too_much(count, what) from None
+
+
+def show_bytes(count: float) -> str:
+    """Return a number of bytes as people say it.
+
+    >>> show_bytes(2_500_000_000), show_bytes(1.8e15), show_bytes(999)
+    ('2.5 GB', '1,800 TB', '999 B')
+    """
+    for prefix, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            shown = count / factor
+            return f"{shown:.3g} {prefix}" if shown < 999.5 else f"{shown:,.0f} {prefix}"
+    return f"{count:.0f} B"
+
+
+def _too_much(needed: float, what: str) -> InputError:
+    return InputError(
+        f"{what} would take about {show_bytes(needed)} of memory, this machine has {show_bytes(machine_bytes())}"
+    )
