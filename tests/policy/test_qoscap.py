@@ -72,6 +72,13 @@ def test_starts_before_it_is_too_late() -> None:
         assert {j: t for t, j in accepted(run, codes.ACT_START)} == {0: near * 2 * 20, 1: near * 4 * 30}
 
 
+def test_nobody_waits_in_no_market() -> None:
+    """Before a bid holds and after it has ended there is no target, and jobs start as soon as they fit."""
+    jobs = table_of(KINDS, (0.0, "wide"), (10.0, "wide"), (60.0, "wide"))
+    how = options(KINDS, signal(0.0, step_s=1e4), (5.0, Bid(801.0, 0.0)), (50.0, None))
+    assert accepted(follow(jobs, machine(), how, "qoscap"), codes.ACT_START) == [(0.0, 0), (50.0, 1), (60.0, 2)]
+
+
 def test_worst_kind_first() -> None:
     """Below the target the kind whose average is furthest towards its limit starts first, whoever came first."""
     jobs = table_of(KINDS, (0.0, "wide"), (0.0, "small"), (2.0, "firm"))

@@ -106,13 +106,13 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
                 before = j
             j = after
     room_w = s.target_w[0] - high_w
-    while room_w > 0.0 and free > 0:
+    while not room_w <= 0.0 and free > 0:  # NaN in no market: then nobody waits for room
         k = worst_waiting(s, first, average)
         if k < 0:
             break
         j = int(first[k])
         increase_w = uncapped_increase_w(s, j)
-        if s.nodes[j] <= free and increase_w <= room_w and start_increase_w(s, j, np.inf) <= limit_w:
+        if s.nodes[j] <= free and not increase_w > room_w and start_increase_w(s, j, np.inf) <= limit_w:
             n = propose(s, n, j, FILL)
             free -= s.nodes[j]
             limit_w -= start_increase_w(s, j, np.inf)
