@@ -163,7 +163,7 @@ def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
             missed, gaps_w = judge_bid(memory, mean_w, reserve_w, low_w, high_w)
             more, more_w = judge_bid(memory, mean_w, reserve_w, later_low_w, later_high_w)
             if missed + more > 2.0 * param[P_SHARE] * total:
-                break  # a larger reserve misses more
+                continue  # not the end: where the mean power lies beyond the later range, a larger reserve misses less
             cost = (
                 param[P_ENERGY] * mean_w
                 - param[P_RESERVE] * reserve_w
