@@ -170,6 +170,7 @@ class State(Record):
     k_average: Annotated[
         _I, Field("Y", "", "1: the limit holds for the mean over its jobs, not for a share of them", fixed=True)
     ]
+    k_shortest_s: Annotated[_F, Field("Y", "s", "shortest run time of its jobs, uncapped", fixed=True)]
     k_rate: Annotated[_F, Field("Y", "1/s", "rate at which its jobs arrive, if known (0: not)", fixed=True)]
 
     # -- queue: slots in order, -1 where a job has left

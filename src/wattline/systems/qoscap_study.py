@@ -72,6 +72,8 @@ class Scale:
     seeds: int = 6
     points: int = 20
     recorded: bool = True
+    theta: tuple[int, int] = (2, 6)
+    """Stretches of Theta and points of its grid: 4,392 nodes and short jobs take their time."""
 
     @classmethod
     def quick(cls) -> Scale:
@@ -167,8 +169,10 @@ def run_study(scale: Scale, say: Say) -> Study:
     study = Study(scale)
     workers = None if scale.seeds > 1 else 1
     cases = (*scale.cases, *([THETA] if scale.recorded and theta_at_hand() else []))
-    searches = [Piece(case, pair.name, 1, scale.points) for case in cases for pair in PAIRS if pair.bid == GIVEN]
-    todo = len(searches) + len(cases) * scale.seeds
+    seeds = {case: scale.theta[0] if case == THETA else scale.seeds for case in cases}
+    points = {case: scale.theta[1] if case == THETA else scale.points for case in cases}
+    searches = [Piece(case, pair.name, 1, points[case]) for case in cases for pair in PAIRS if pair.bid == GIVEN]
+    todo = len(searches) + sum(seeds.values())
     done = 0
 
     def tell(piece: Piece) -> None:

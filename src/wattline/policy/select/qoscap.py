@@ -9,15 +9,17 @@ import numpy as np
 from wattline.model.codes import FILL, TICK, URGENT
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state import N_STARTS, State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
-from wattline.policy.select.kinds import degradation, fill_with_standby
+from wattline.policy.select.kinds import LEAST_WORK_S, degradation, fill_with_standby
 from wattline.policy.select.proposals import propose
 from wattline.policy.select.slackline import line_up
 
 P_NEAR, P_MEETS, P_HOLD = range(3)
 FIRST, LAST, AVERAGE, COUNT = range(4)
-"""memory: four numbers a kind, then the next of its kind for every job"""
+CALM_UNTIL, SEEN = range(2)
+"""memory: until when nothing passes a limit unless jobs come or go, how many have; four numbers a kind; the next of its
+kind for every job"""
 
 
 @kernel
@@ -41,6 +43,24 @@ def average_degradation(s: State, average: Any, count: Any) -> None:
 
 
 @kernel
+def calm_until_s(s: State, near: float, meets: float, average: Any, count: Any) -> float:
+    """Return the earliest time at which a kind's average or a waiting job can reach its bound, if no job comes or goes.
+
+    An estimate grows by at most 1/T a second; the bound of a kind that is beyond it moves no more.
+    """
+    soonest_s = np.inf
+    for k in range(s.k_nodes.shape[0]):
+        if count[k] > 0.0 and s.k_standby[k] == 0 and average[k] <= meets * s.k_limit[k]:
+            soonest_s = min(soonest_s, (meets * s.k_limit[k] - average[k]) * s.k_shortest_s[k])
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and s.k_standby[s.kind[j]] == 0:
+            left = near * s.k_limit[s.kind[j]] - degradation(s, j)
+            soonest_s = min(soonest_s, max(0.0, left) * max(s.work[j], LEAST_WORK_S))
+    return s.now[0] + soonest_s
+
+
+@kernel
 def worst_waiting(s: State, first: Any, average: Any) -> int:
     """Return the kind with waiting jobs whose average is furthest towards its limit (-1: nobody waits)."""
     best = -1
@@ -53,7 +73,7 @@ def worst_waiting(s: State, first: Any, average: Any) -> int:
 
 
 @mechanism(
-    "select", "qoscap", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=4, per_job=1),
+    "select", "qoscap", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(fixed=2, per_kind=4, per_job=1),
     params={
         "near": Param(0.9, "part of its limit of QoS degradation at which a waiting job starts whatever the target says"),
         "meets": Param(1.0, "part of its limit up to which the average of a kind counts as kept, so that its caps may be lowered"),
@@ -67,10 +87,21 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     The cap policy is asked to set no cap on kinds whose average (over the jobs present) is beyond its limit.
     """
     kinds = s.k_nodes.shape[0]
-    first = memory[FIRST * kinds : (FIRST + 1) * kinds]
-    average = memory[AVERAGE * kinds : (AVERAGE + 1) * kinds]
-    following = memory[4 * kinds : 4 * kinds + s.status.shape[0]]
-    average_degradation(s, average, memory[COUNT * kinds : (COUNT + 1) * kinds])
+    of_kinds = memory[2 : 2 + 4 * kinds]
+    first = of_kinds[FIRST * kinds : (FIRST + 1) * kinds]
+    average = of_kinds[AVERAGE * kinds : (AVERAGE + 1) * kinds]
+    count = of_kinds[COUNT * kinds : (COUNT + 1) * kinds]
+    following = memory[2 + 4 * kinds : 2 + 4 * kinds + s.status.shape[0]]
+    moves = float(s.n_arrived[0] + s.n_ended[0] + s.counter[N_STARTS] + 1)
+    calm = moves == memory[SEEN] and s.now[0] < memory[CALM_UNTIL] - 1.0
+    if calm and s.q_len[0] == 0:
+        return 0
+    _, high_w = span_w(s)
+    if calm and not s.target_w[0] > high_w:
+        return 0
+    average_degradation(s, average, count)
+    memory[SEEN] = moves
+    memory[CALM_UNTIL] = calm_until_s(s, param[P_NEAR], param[P_MEETS], average, count)
     for k in range(kinds):
         s.k_uncap[k] = 1 if s.k_standby[k] == 0 and average[k] > param[P_MEETS] * s.k_limit[k] else 0
     if s.q_len[0] == 0:
@@ -78,8 +109,7 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     n = 0
     free = s.free[0]
     limit_w = headroom_w(s)
-    _, high_w = span_w(s)
-    line_up(s, first, memory[LAST * kinds : (LAST + 1) * kinds], following)
+    line_up(s, first, of_kinds[LAST * kinds : (LAST + 1) * kinds], following)
     for k in range(
         kinds
     ):  # in danger; the first of a kind has waited longest, but a shorter one may be closer to its limit
