@@ -45,7 +45,9 @@ def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
     journal = open_journal(folder / "out/small")
     hours = (journal.manifest["end_s"] - journal.manifest["start_s"]) / 3600
     assert hours == int(hours) > 0
-    told = f"after {int(hours)} h of simulated time; the journal up to there is in out/small; --resume goes on from there"
+    told = (
+        f"after {int(hours)} h of simulated time; the journal up to there is in out/small; --resume goes on from there"
+    )
     assert err.splitlines()[-1] == f"wattline: interrupted {told}"
     assert journal.manifest["stopped"] == "interrupted"
     assert 0 < journal.read("jobs")["start_s"].drop_nulls().len() < 3000

@@ -32,6 +32,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.mechanism import Mechanism, policy
 from wattline.policy.helpers import uniform
+from wattline.sim.result import frames
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
@@ -220,8 +221,6 @@ def test_pauses_under_both_rules_for_ties(ties: str) -> None:
 
 def test_the_journal_counts_time_run_and_nodes_held() -> None:
     """In the journal the run time leaves out the pause; the placements have it, as a segment on the same nodes."""
-    from wattline.sim.result import frames
-
     told = frames(act((4.0, PAUSE, 0), (9.0, RESUME, 0), stop_cost_s=1.0))
     assert told["jobs"]["runtime_s"].tolist() == [11.0]
     assert told["jobs"]["preemptions"].tolist() == [1]
@@ -233,6 +232,27 @@ def test_the_journal_counts_time_run_and_nodes_held() -> None:
     assert halted["jobs"]["energy_j"].tolist() == [2400.0]
     assert halted["placements"]["start_s"].tolist() == [0.0, 4.0]
     assert halted["classes"]["idle_energy_j"].tolist() == [100.0 * (2 * 7 + 2 * 3)]
+
+
+@pytest.mark.parametrize("placements", [True, False])
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_pause_before_a_restart_is_no_run_time_either(*, placements: bool, keep: bool) -> None:
+    """A job that paused for 3 s and lost a node later has run for what it worked, before and after; logs of nodes or not."""
+    nodes = replace(cluster(4, min_cap_w=150.0), outages=(Outage(7.0, 8.0, 0, 4),))
+    result = act((2.0, PAUSE, 0), (5.0, RESUME, 0), nodes=nodes, placements=placements, keep_progress=keep)
+    jobs = frames(result)["jobs"]
+    worked_s = 4.0  # 0 to 2 and 5 to 7
+    assert jobs["restarts"].tolist() == [1]
+    assert jobs["end_s"].tolist() == [8.0 + (10.0 - worked_s if keep else 10.0)]
+    assert jobs["runtime_s"].tolist() == [10.0 if keep else 10.0 + worked_s]
+
+
+def test_a_job_that_loses_its_nodes_while_it_pauses() -> None:
+    """The pause is no run time, what it had worked before is."""
+    nodes = replace(cluster(4, min_cap_w=150.0), outages=(Outage(7.0, 8.0, 0, 4),))
+    jobs = frames(act((2.0, PAUSE, 0), nodes=nodes))["jobs"]
+    assert jobs["runtime_s"].tolist() == [12.0]
+    assert jobs["end_s"].tolist() == [18.0]
 
 
 # ------------------------------------------------------------------ at random

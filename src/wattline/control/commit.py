@@ -325,6 +325,7 @@ def fail(s: State, j: int) -> None:
     s.restarts[j] += 1
     if s.option[OPT_KEEP_PROGRESS] == 0:
         s.remaining[j] = s.work[j]
+        s.lost_s[j] += s.ran_s[j]
         s.ran_s[j] = 0.0
     queue.append(s, j)
     log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])

@@ -156,6 +156,7 @@ class State(Record):
     run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted", block="moving")]
     preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
+    lost_s: Annotated[_F, Field("J", "s", "time run of which nothing was kept after a node failed")]
     wake_w: Annotated[_F, Field("J", "W", "power per node counted while its nodes wake")]
 
     # -- kinds of job: what they are and what was promised to them

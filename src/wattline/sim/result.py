@@ -40,7 +40,7 @@ def frames(result: Result) -> dict[str, Columns]:
     running_j = running_energy_j(s)
     placements = _placements(result)
     return {
-        "jobs": _jobs(result, running_j, placements),
+        "jobs": _jobs(result, running_j),
         "placements": {**placements, "job_id": result.jobs.job_id[placements["job_id"]]},
         "events": _events(result),
         "timeline": _timeline(result),
@@ -58,13 +58,13 @@ def running_energy_j(s: State) -> Floats:
     return joules
 
 
-def _jobs(result: Result, running_j: Floats, placements: Columns) -> Columns:
+def _jobs(result: Result, running_j: Floats) -> Columns:
     s, jobs = result.state, result.jobs
     held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)  # a pause is no time run
     segment_s = np.where(held, s.now[0] - s.resumed_s, 0.0)
     waking_j = np.where(s.status == codes.WAKING, s.nodes * s.max_w[s.pool] * segment_s, 0.0)
     started = ~np.isnan(s.started_s)
-    runtime_s = np.where(started, _held_s(s, s.ran_s + segment_s, placements), np.nan)
+    runtime_s = np.where(started, s.lost_s + s.ran_s + segment_s, np.nan)
     texts = {
         column: Coded(getattr(jobs, column), getattr(jobs, names))
         for column, names in (("user", "users"), ("group", "groups"), ("kind", "kinds"), ("partition", "partitions"))
@@ -77,19 +77,6 @@ def _jobs(result: Result, running_j: Floats, placements: Columns) -> Columns:
         "energy_j": np.where(started, s.energy_j + running_j + waking_j, np.nan),
         "preemptions": s.preemptions, "restarts": s.restarts,
     }  # fmt: skip
-
-
-def _held_s(s: State, last_s: Floats, placements: Columns) -> Floats:
-    """Return the seconds that jobs held nodes: what a restarted job lost is in the placements only."""
-    again = s.restarts > 0
-    if not again.any():
-        return last_s
-    mine = again[placements["job_id"]]
-    end_s = np.where(np.isnan(placements["end_s"][mine]), s.now[0], placements["end_s"][mine])
-    rows = np.column_stack([placements["job_id"][mine], placements["start_s"][mine], end_s])
-    segments = np.unique(rows, axis=0)  # a segment has a row for each of its extents
-    held = np.bincount(segments[:, 0].astype(np.int64), segments[:, 2] - segments[:, 1], minlength=len(last_s))
-    return np.where(again, np.maximum(held, last_s), last_s)
 
 
 def _placements(result: Result) -> Columns:

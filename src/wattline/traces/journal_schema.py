@@ -38,7 +38,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("partition", "str", "", 'queue or partition ("" unknown)'),
         Column("status", "str", "", "finished, killed (ran past its request), failed (with its node), rejected or unfinished"),
         Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
-        Column("runtime_s", "f64", "s", "seconds it held its nodes", null=True),
+        Column("runtime_s", "f64", "s", "seconds it held its nodes, but for pauses", null=True),
         Column("energy_j", "f64", "J", "energy of its nodes while it held them", null=True),
         Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
         Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
