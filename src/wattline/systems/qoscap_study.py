@@ -187,7 +187,7 @@ def run_study(scale: Scale, say: Say) -> Study:
     measured = [
         Piece(case, "", seed, 0, tuple(study.fixed[case].items()))
         for case in cases
-        for seed in range(1, scale.seeds + 1)
+        for seed in range(1, seeds[case] + 1)
     ]
     for piece, by in zip(measured, in_processes(carry_out, measured, done=tell, workers=workers), strict=True):
         for name, outcome in by.items():

@@ -97,7 +97,7 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     if calm and s.q_len[0] == 0:
         return 0
     _, high_w = span_w(s)
-    if calm and not s.target_w[0] > high_w:
+    if calm and s.target_w[0] <= high_w:  # false in no market, where the target is NaN
         return 0
     average_degradation(s, average, count)
     memory[SEEN] = moves
@@ -110,9 +110,8 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     free = s.free[0]
     limit_w = headroom_w(s)
     line_up(s, first, of_kinds[LAST * kinds : (LAST + 1) * kinds], following)
-    for k in range(
-        kinds
-    ):  # in danger; the first of a kind has waited longest, but a shorter one may be closer to its limit
+    # in danger: the first of a kind has waited longest, but a shorter one may be closer to its limit
+    for k in range(kinds):
         j = int(first[k])
         before = -1
         while j >= 0:
