@@ -65,6 +65,15 @@ def numbers(study: Study) -> dict[str, Any]:
                 ],
                 "cost": mean_cost(outcomes), "met": met(outcomes),
             }  # fmt: skip
+        if case in study.market:
+            found[case]["market"] = {
+                pair: {
+                    "cost": mean_cost(outcomes),
+                    "exceed": [o.exceed for o in outcomes],
+                    "worst": [o.worst for o in outcomes],
+                }
+                for pair, outcomes in study.market[case].items()
+            }
         found[case]["fixed bids"] = {
             pair: {"mean_w": bid.mean_w, "reserve_w": bid.reserve_w} for pair, bid in study.fixed.get(case, {}).items()
         }
@@ -82,6 +91,8 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     page = begin_page(TITLE, stated, items, remarks)
     for case in study.found:
         page.add(f"<h2>{case}{'' if case == THETA else ' (generated)'}</h2>", _table(study, case))
+    if study.market:
+        page.add("<h2>PJM's signal and prices</h2>", _market(study))
     page.add("<h2>Figures</h2>", page.figure(draw.draw_costs(study)))
     shown = next(iter(study.found))
     for pair in (PUBLISHED_PAIR, OURS.name):
@@ -118,6 +129,27 @@ def _table(study: Study, case: str) -> str:
         ))  # fmt: skip
     about = "" if case not in LAWS else f" Load {LAWS[case][1]:.0%} in the long run."
     return table(header, rows, caption=f"Least … greatest over the days; P̄ and R are means over the hours.{about}")
+
+
+def _market(study: Study) -> str:
+    header = ("machine", "policies", "errors", "worst Q", "cost [$]", "energy [kWh]", "P̄ [kW]", "R [kW]")
+    rows = []
+    for case, by in study.market.items():
+        for pair, outcomes in by.items():
+            bids = [hour.bid for outcome in outcomes for hour in outcome.hours if hour.bid is not None]
+            rows.append((
+                case, pair, _range([o.exceed for o in outcomes], "{:.1%}") if bids else MISSING,
+                _range([o.worst for o in outcomes], "{:.2f}"), f"{mean_cost(outcomes):.1f}",
+                f"{sum(o.energy_kwh for o in outcomes) / len(outcomes):,.0f}",
+                f"{sum(b.mean_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+                f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+            ))  # fmt: skip
+    return table(
+        header,
+        rows,
+        text=(1,),
+        caption="RegD of 16 July 2020, hourly prices of July 2022; PJM's settlement with its performance score.",
+    )
 
 
 def _range(values: list[float], how: str) -> str:

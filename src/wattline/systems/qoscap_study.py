@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from wattline.bid.days import DAY_S, GIVEN, HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_search
-from wattline.bid.setting import Setting, draw_jobs, recorded
-from wattline.errors import InputError
+from wattline.bid.setting import Setting, draw_jobs
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -90,6 +89,8 @@ class Study:
     """machine → pair → a day for every seed"""
     fixed: dict[str, dict[str, Bid]] = field(default_factory=dict)
     """machine → pair → the bid that exhaustive search chose"""
+    market: dict[str, dict[str, list[DayOutcome]]] = field(default_factory=dict)
+    """the same under PJM's recorded signal and prices (empty without them)"""
 
 
 # ------------------------------------------------------------------ workloads
@@ -142,8 +143,11 @@ class Piece:
     seed: int = 0
     points: int = 0
     fixed: tuple[tuple[str, Bid], ...] = ()
+    market: bool = False
 
     def __str__(self) -> str:
+        if self.market:
+            return f"{self.case}: day {self.seed}, PJM's signal and prices"
         if self.points:
             return f"{self.case}: {self.pair}, {self.points} × {self.points} bids searched"
         return f"{self.case}: day {self.seed} under all policies"
@@ -156,6 +160,10 @@ SEARCH_SEED = 900
 def carry_out(piece: Piece) -> Any:
     """Carry one piece out."""
     days = days_of(piece.case, piece.seed or 1)
+    if piece.market:
+        from wattline.systems.qoscap_market import MARKET_PAIRS, market_days
+
+        return {pair.name: DayTrial(market_days(days, piece.seed), pair).run() for pair in MARKET_PAIRS}
     if piece.points:
         pair = next(pair for pair in PAIRS if pair.name == piece.pair)
         bid, _ = fixed_search(DayTrial(synthetic(days, SEARCH_SEED), pair), points=piece.points)
@@ -172,7 +180,12 @@ def run_study(scale: Scale, say: Say) -> Study:
     seeds = {case: scale.theta[0] if case == THETA else scale.seeds for case in cases}
     points = {case: scale.theta[1] if case == THETA else scale.points for case in cases}
     searches = [Piece(case, pair.name, 1, points[case]) for case in cases for pair in PAIRS if pair.bid == GIVEN]
-    todo = len(searches) + sum(seeds.values())
+    priced = [
+        Piece(case, seed=seed, market=True)
+        for case in (scale.cases if scale.recorded and market_at_hand() else ())
+        for seed in range(1, scale.seeds + 1)
+    ]
+    todo = len(searches) + sum(seeds.values()) + len(priced)
     done = 0
 
     def tell(piece: Piece) -> None:
@@ -192,6 +205,9 @@ def run_study(scale: Scale, say: Say) -> Study:
     for piece, by in zip(measured, in_processes(carry_out, measured, done=tell, workers=workers), strict=True):
         for name, outcome in by.items():
             study.found.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
+    for piece, by in zip(priced, in_processes(carry_out, priced, done=tell, workers=workers), strict=True):
+        for name, outcome in by.items():
+            study.market.setdefault(piece.case, {}).setdefault(name, []).append(outcome)
     return study
 
 
@@ -212,7 +228,7 @@ def _tiny() -> Days:
     )
 
 
-# ------------------------------------------------------------------ recorded signal and prices
+# ------------------------------------------------------------------ what is at hand
 
 
 def theta_at_hand() -> bool:
@@ -220,20 +236,18 @@ def theta_at_hand() -> bool:
     return data_file("swf/ALCF-Theta-2023H1_norm.swf.gz") is not None
 
 
+def market_at_hand() -> bool:
+    """Tell whether PJM's recorded signal and prices are there."""
+    names = (
+        "pjm_regd_2020-07-16_2s.csv.gz",
+        "pjm_rt_hourly_lmp_PJM-RTO_2022-07.csv",
+        "pjm_regulation_market_results_2022-07_hourly.csv",
+    )
+    return all(data_file(f"regulation/{name}") is not None for name in names)
+
+
 def data_file(name: str) -> Path | None:
     """Return a file under WATTLINE_DATA, if it is there."""
     folder = os.environ.get("WATTLINE_DATA")
     path = Path(folder, name) if folder else None
     return path if path is not None and path.exists() else None
-
-
-def recorded_signal(seed: int) -> Signal:
-    """Return the recorded RegD day of 2020 from a place that the seed picks, over and over."""
-    from wattline.traces.signals import read_signal
-
-    path = data_file("regulation/pjm_regd_2020-07-16_2s.csv.gz")
-    if path is None:
-        raise InputError(
-            "no recorded signal at hand: set WATTLINE_DATA to a folder with regulation/pjm_regd_2020-07-16_2s.csv.gz"
-        )
-    return recorded(read_signal(path, start_s=0.0).signal)((WARM_DAYS + 1 + AFTER_DAYS) * DAY_S, seed)
