@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -102,10 +103,20 @@ def _bids(result: object) -> tuple[object, object, object]:
         ("", 'bids = "none.csv"', "no such file"),
         ("", 'bids = "b.csv"\nmean = "8 kW"\nreserve = "1 kW"', "not both"),
         ("", 'bids = "far.csv"', "is none that the machine can have"),
-        ("", 'bids = "words.csv"', "words.csv:3: not three numbers"),
-        ("", 'bids = "back.csv"', "back.csv:3: time_s must increase"),
+        ("", 'bids = "words.csv"', "words.csv:3: field 'mean_w': expected a number (got 'many')"),
+        ("", 'bids = "back.csv"', "back.csv:3: field 'time_s': must increase, got 5 after 10"),
         ("", 'bids = "head.csv"', "the first line must be time_s,mean_w,reserve_w"),
         ("", 'bids = "bare.csv"', "there is no bid in it"),
+        ("", 'bids = "much.csv"', "much.csv: bid at 5 s: a reserve of 90000 W is none that the machine can have"),
+        ("", 'bids = "late.csv"', "late.csv: the first bid begins at 20000 s, when bids have ended (14400 s)"),
+        ("", 'bids = "early.csv"', "early.csv:2: field 'time_s': must not be negative: it counts from the start of the run"),
+        ("", 'bids = "wide.csv"', "wide.csv:2: expected 3 columns like the header, got 4"),
+        ("", 'bids = "endless.csv"', "endless.csv:2: field 'reserve_w': expected a number (got 'inf')"),
+        ("", 'bids = "packed.csv"', "packed.csv:2: bid: the reserve must not be negative, got -1 W"),
+        ("", 'bids = "binary.csv"', "binary.csv: is a binary file (NUL at byte 0), expected text"),
+        ("", 'bids = "."', "is a directory, expected a file"),
+        ("", 'bids = "/dev/zero"', "/dev/zero: is a device, expected a file"),
+        ("", 'mean = inf\nreserve = "1 kW"', "[regulation] mean: must be a finite number, got inf"),
         ("", "", "name a [policy] bid"),
     ],
 )  # fmt: skip
@@ -114,11 +125,14 @@ def test_what_is_refused(tmp_path: Path, policy: str, market: str, said: str) ->
     head = "time_s,mean_w,reserve_w\n"
     files = {
         "b.csv": "0,8000,10\n", "far.csv": "0,99,10\n", "words.csv": "0,8000,10\n5,many,10\n", "bare.csv": "",
-        "back.csv": "10,8000,10\n5,8000,10\n",
+        "back.csv": "10,8000,10\n5,8000,10\n", "much.csv": "0,8000,10\n5,8000,90000\n", "late.csv": "20000,8000,10\n",
+        "early.csv": "-1,8000,10\n", "wide.csv": "0,8000,10,5\n", "endless.csv": "0,8000,inf\n",
     }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).write_text(head + text)
     (tmp_path / "head.csv").write_text("0,8000,10\n")
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(f"\ufeff{head}0,8000,-1\n".replace("\n", "\r\n").encode()))
+    (tmp_path / "binary.csv").write_bytes(bytes(9))
     with pytest.raises(WattlineError) as caught:
         wire(variants(read_scenario(scenario(tmp_path, policy, market)))[0])
     assert said in str(caught.value)

@@ -194,6 +194,19 @@ def test_a_log_is_matched_by_kind(tmp_path: Path) -> None:
         study(text, tmp_path)
 
 
+def test_what_was_done_to_a_signal_is_said(tmp_path: Path) -> None:
+    """Repairs of a signal file are notes of the run and of its manifest."""
+    rows = [f"{2 * k},{0.3 if k % 2 else -0.3}" for k in range(5400)]
+    rows[7] = "14,"
+    (tmp_path / "y.csv").write_text("time_s,value\n" + "\n".join(rows) + "\n")
+    wired = study(GOOD + 'signal = "y.csv"\n', tmp_path)
+    assert [(n.action, n.reason, n.count) for n in wired.notes] == [
+        ("repaired", "value is not a number: the last one held", 1)
+    ]
+    assert wired.market is not None
+    assert wired.market.manifest()["notes"][0]["example"].startswith("y.csv:9")
+
+
 def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
     """A signal file is played from the start of the run; a fitted one is drawn with the spread of its file."""
     rng = np.random.default_rng(1)

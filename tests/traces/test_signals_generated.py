@@ -145,8 +145,10 @@ ALL_LOW = Signal(0.0, 2.0, -0.2 - 0.5 * np.random.default_rng(1).random(500))
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: GaussianSignal(std=1.2), r"std must lie in \(0, 0.95\]"),
+        (lambda: GaussianSignal(std=1.2), r"std must lie in \[1e-06, 0.95\]"),
         (lambda: GaussianSignal(std=0.0), "std must lie in"),
+        (lambda: GaussianSignal(std=1e-300), "std must lie in"),
+        (lambda: GaussianSignal(time_constant_s=1e300), "a time constant of 1e.300 s is more than 1e.07 s"),
         (lambda: GaussianSignal(duration_s=-1.0), "duration_s must be positive"),
         (lambda: GaussianSignal(time_constant_s=0.0), "time_constant_s must be positive"),
         (lambda: GaussianSignal(step_s=7.0), "steps of 7 s do not fill an hour"),

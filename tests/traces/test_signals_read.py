@@ -111,7 +111,7 @@ def test_values_alone_need_a_step(tmp_path: Path) -> None:
     for text in ("0.5\n-0.5\n1\n", "regd\n0.5\n-0.5\n1\n", "whatever\n0.5\n-0.5\n1\n"):
         trace = read_signal(write(tmp_path, text), step_s=4.0, start_s=100.0, strict=True)
         assert (trace.signal.start_s, trace.signal.values.tolist()) == (100.0, [0.5, -0.5, 1.0])
-        with pytest.raises(TraceError, match=r"no column of times in .*; give step_s"):
+        with pytest.raises(TraceError, match=r"no column of times in .*; give the step"):
             read_signal(tmp_path / "signal.csv")
 
 
@@ -183,7 +183,7 @@ def test_values_outside_are_clipped_or_refused(tmp_path: Path) -> None:
 def test_per_cent_are_not_clipped_away(tmp_path: Path) -> None:
     """When most values lie outside, the unit is another: refused, and right with a scale."""
     path = write(tmp_path, "t,y\n0,10\n2,-50\n4,100\n")
-    with pytest.raises(TraceError, match=r"half of all values are beyond 50; .* give scale, e.g. 0.01"):
+    with pytest.raises(TraceError, match=r"half of all values are beyond 50; .* is it in per cent"):
         read_signal(path)
     assert read_signal(path, scale=0.01).signal.values.tolist() == [0.1, -0.5, 1.0]
 
@@ -221,7 +221,12 @@ def test_rows_that_cannot_be_placed_are_dropped(tmp_path: Path) -> None:
         ("t,y\n", {}, "no value in it"),
         ("t,y\n0,\n2,x\n", {}, "no value in it"),
         ("t,y\nx,0.1\ny,0.2\n", {}, "no value in it (2 × malformed: the time cannot be read"),
-        ("t,y\n0,0.1\n", {}, "cannot tell its step from 1 value at one time; give step_s"),
+        (
+            "t,y\n0,0.1\n2,0.2\n4,0.1\n",
+            {"step_s": 100.0},
+            "2 of 3 values fall onto the step of 100 s of another; is the step right?",
+        ),
+        ("t,y\n0,0.1\n", {}, "cannot tell its step from 1 value at one time; give the step"),
         ("t,y\n0,0.1\n0,0.2\n", {}, "cannot tell its step from 2 values at one time"),
         ("t,y\n0,0.1\n2,0.2\n4,0.1\n1e12,0.3\n", {}, "signal.csv:4: field 't': more steps of 2 s are missing"),
         ("t,y\n0,0.1\n2,\n4,\n6,\n8,0\n", {}, "more values are missing (3) than there are"),

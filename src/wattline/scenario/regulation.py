@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,8 @@ class Market:
 
         span = (self.from_s, self.until_s)
         bid = self.bids[0][1] if len(self.bids) == 1 else None
-        return regulation_entry(bid, self.tariff, self.reach, self.hours, span, self.about)
+        told = regulation_entry(bid, self.tariff, self.reach, self.hours, span, self.about)
+        return told | {"notes": [asdict(note) for note in self.notes]}
 
 
 def build_tariff(market: RegulationSpec) -> Tariff:
@@ -126,9 +127,7 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
         first_s, end_s = start_s + spec.from_, start_s + until_s
         bidding = _located(document, "lead", Bidding, first_s, spec.every, spec.lead, end_s)
     elif spec.bids is not None:
-        bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document)]
-        for _, bid in bids:
-            check_mean(document, bid, cluster)
+        bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document, cluster, until_s)]
     elif spec.mean is not None and spec.reserve is not None:
         bid = Bid(spec.mean, spec.reserve)
         bids, reach = [(start_s + spec.from_, bid)], check_reach(document, bid, values, cluster)
@@ -138,26 +137,31 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
     )  # fmt: skip
 
 
-def read_bids(document: Document) -> list[tuple[float, Bid]]:
-    """Read the file of bids that the scenario names."""
+def read_bids(document: Document, cluster: Cluster, until_s: float) -> list[tuple[float, Bid]]:
+    """Read the file of bids that the scenario names; one that the guard would not let a policy make is refused."""
     from wattline.traces.bids import read_bids as read
 
     market = document.spec.regulation
     path = document.base / str(market.bids if market is not None else "")
     if not path.exists():
         raise document.source.error(("regulation", "bids"), f"no such file: {path}")
-    return read(path)
-
-
-def check_mean(document: Document, bid: Bid | None, cluster: Cluster) -> None:
-    """Refuse a bid of a file whose mean power the machine cannot have."""
+    found = read(path)
+    if found[0][0] >= until_s:
+        told = f"the first bid begins at {found[0][0]:g} s, when bids have ended ({until_s:g} s)"
+        raise document.source.error(("regulation", "bids"), f"{path}: {told}")
     idle_w = sum(c.count * c.idle_w for c in cluster.classes)
     max_w = sum(c.count * c.max_w for c in cluster.classes)
-    if bid is not None and not idle_w <= bid.mean_w <= max_w:
-        raise document.source.error(
-            ("regulation", "bids"),
-            f"a mean power of {bid.mean_w:g} W is none that the machine can have (idle {idle_w:g} W, at most {max_w:g} W)",
-        )
+    for time_s, bid in found:
+        wrong = ""
+        if not idle_w <= bid.mean_w <= max_w:
+            wrong = f"a mean power of {bid.mean_w:g} W is none"
+        elif bid.reserve_w > max_w:
+            wrong = f"a reserve of {bid.reserve_w:g} W is none"
+        if wrong:
+            machine = f"that the machine can have (idle {idle_w:g} W, at most {max_w:g} W)"
+            told = f"{path}: bid at {time_s:g} s: {wrong} {machine}"
+            raise document.source.error(("regulation", "bids"), told)
+    return found
 
 
 def check_reach(document: Document, bid: Bid, values: Floats, cluster: Cluster) -> Reach:

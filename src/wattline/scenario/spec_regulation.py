@@ -106,8 +106,10 @@ class RegulationSpec(Section):
         None, description="every hour of the signal averages to zero (default: true if Gaussian, false if fitted)"
     )
     seed: Seed | None = Field(None, description="seed of a drawn signal (default: the scenario's)")
-    mean: Power | None = Field(None, gt=0, description="the bid: mean power P̄ (with `reserve`, or neither)")
-    reserve: Power | None = Field(None, description="the bid: reserve R")
+    mean: Power | None = Field(
+        None, gt=0, allow_inf_nan=False, description="the bid: mean power P̄ (with `reserve`, or neither)"
+    )
+    reserve: Power | None = Field(None, allow_inf_nan=False, description="the bid: reserve R")
     bids: str | None = Field(
         None,
         description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`",

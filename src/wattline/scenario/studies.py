@@ -68,8 +68,11 @@ class Study:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was done to the trace and to series of prices before the run."""
-        return (*self.trace.notes, *(self.billing.notes if self.billing is not None else ()))
+        """What was done to the trace, to the signal and to series of prices before the run."""
+        found = [*self.trace.notes]
+        found += self.market.notes if self.market is not None else ()
+        found += self.billing.notes if self.billing is not None else ()
+        return tuple(found)
 
     def simulate(self, progress: Progress | None = None, keeper: Keeper | None = None) -> Result:
         """Run it, or carry it on from where its keeper has it."""

@@ -30,7 +30,9 @@ from wattline.traces.generate_laws import check_positive, stream
 from wattline.traces.generate_signal_fit import SignalFit
 
 HOUR_S = 3600.0
-MAX_STD = 0.95
+MIN_STD, MAX_STD = 1e-6, 0.95
+LONGEST_S = 1e7
+"""Time constant beyond which a signal stands still, and floats cannot tell how little it moves in an hour."""
 _NEUTRAL = 1e-12
 VALUE_BYTES = 100
 """What a value takes while it is drawn: its noise, and copies of the hour that it is balanced in."""
@@ -51,8 +53,14 @@ class GaussianSignal:
     def __post_init__(self) -> None:
         for name in ("duration_s", "time_constant_s", "step_s"):
             check_positive(f"signal: {name}", getattr(self, name))
-        if not 0 < self.std <= MAX_STD:
-            raise InputError(f"signal: std must lie in (0, {MAX_STD}] for a signal within [-1, 1] (got {self.std})")
+        if not MIN_STD <= self.std <= MAX_STD:
+            raise InputError(
+                f"signal: std must lie in [{MIN_STD:g}, {MAX_STD}] for a signal within [-1, 1] (got {self.std:g})"
+            )
+        if self.time_constant_s > LONGEST_S:
+            raise InputError(
+                f"signal: a time constant of {self.time_constant_s:g} s is more than {LONGEST_S:g} s: it would not move"
+            )
         _per_hour(self.step_s, energy_neutral=self.energy_neutral)
 
 
@@ -98,7 +106,9 @@ def _per_hour(step_s: float, *, energy_neutral: bool) -> int:
         return 0
     steps = HOUR_S / step_s
     if abs(steps - round(steps)) > 1e-9 * steps or round(steps) < 2:
-        raise InputError(f"signal: steps of {step_s:g} s do not fill an hour; choose another or energy_neutral = false")
+        raise InputError(
+            f"signal: steps of {step_s:g} s do not fill an hour; choose another, or a signal that is not neutral"
+        )
     return round(steps)
 
 
@@ -140,7 +150,7 @@ def _neutral(latent: Floats, per_hour: int, knots: Floats, values: Floats) -> Fl
     """Push z through Q with z shifted in every hour so that the hour averages to zero (bracketed secant steps)."""
     if not values[0] < 0 < values[-1]:
         span = f"{values[0]:g} to {values[-1]:g}"
-        raise InputError(f"signal: values of {span} cannot average to zero; choose energy_neutral = false")
+        raise InputError(f"signal: values of {span} cannot average to zero; choose a signal that is not neutral")
     hours = latent.reshape(-1, per_hour)
 
     def mean(shift: Floats) -> Floats:

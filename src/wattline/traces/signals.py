@@ -147,7 +147,7 @@ def _times(rows: Rows, time: str | None, step_s: float | None) -> tuple[Floats, 
     if time is None:
         if step_s is None:
             problem = f"no column of times in {listed(series.frame.columns)}"
-            raise TraceError.at(series.path, problem, hint="give step_s, or name the column: time_column = …")
+            raise TraceError.at(series.path, problem, hint="give the step, or name the column of times")
         # by line, not by row: an empty or malformed line is a missing value, not a shorter signal
         return (series.lines - series.lines[:1]).astype(np.float64) * step_s, math.nan
     at, epoch = times_of(series, time)
@@ -161,7 +161,7 @@ def _values(rows: Rows, scale: float, repairs: Repairs) -> Floats:
     value = np.where(np.isfinite(value), value, np.nan)
     known = np.abs(value[~np.isnan(value)])
     if known.size and np.median(known) > 1.0 + _ROUNDING:
-        hint = "a regulation signal stays within [-1, 1]; give scale, e.g. 0.01 for per cent"
+        hint = "a regulation signal stays within [-1, 1]: is it in per cent?"
         problem = f"half of all values are beyond {float(np.median(known)):.4g}"
         raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
     if value.size > 2 * known.size > 0:
@@ -199,7 +199,7 @@ def _step(rows: Rows, at: Floats) -> float:
     distance = distance[distance > 0]
     if not distance.size:
         told = f"{at.size} {plural(at.size, 'value')} at one time"
-        raise TraceError.at(rows.series.path, f"cannot tell its step from {told}", hint="give step_s")
+        raise TraceError.at(rows.series.path, f"cannot tell its step from {told}", hint="give the step")
     sizes, counts = np.unique(distance, return_counts=True)
     return float(sizes[np.argmax(counts)])
 
@@ -214,13 +214,18 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
     )
     apart = np.diff(place)
     last = np.append(apart > 0, True)
+    merged = np.flatnonzero((apart == 0) & (np.diff(at) > 0))
+    if 2 * merged.size > last.size:
+        line = int(rows.series.lines[rows.row[merged[0]]])
+        problem = f"{merged.size} of {last.size} values fall onto the step of {step_s:g} s of another"
+        raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is the step right?")
     rows.note("dropped", "time is repeated: the last value holds", rows.row[np.flatnonzero(~last)], rows.time)
     gaps = np.flatnonzero(apart > 1)
     missing = float((apart[gaps] - 1).sum())
     if missing > place.size:
         line = int(rows.series.lines[rows.row[gaps[np.argmax(apart[gaps])]]])
         problem = f"more steps of {step_s:g} s are missing ({missing:.0f}) than there are"
-        raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is step_s right?")
+        raise TraceError.at(rows.series.path, problem, line=line, field=rows.time, hint="is the step right?")
     refuse = repairs.gaps == "refuse"
     reason = "steps missing after this: the last value held"
     rows.note("repaired", reason, rows.row[gaps], rows.time, count=int(missing), refuse=refuse)
