@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from wattline.errors import WattlineError
+from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Bidding
 from wattline.report.metrics import summarize_run
 from wattline.report.regulation import error_steps
 from wattline.report.run import load
+from wattline.report.tables import fact_rows
+from wattline.report.tables_regulation import qos_terminal
 from wattline.scenario.read import read_scenario
 from wattline.scenario.studies import variants, wire
-from wattline.traces.bids import read_bids, write_bids
+from wattline.traces.bids import held_within, journal_bids, read_bids, write_bids
 from wattline.traces.journal import open_journal
 
 DAY = """
@@ -72,7 +77,12 @@ def test_bids_from_a_file_are_those_of_the_policy(tmp_path: Path) -> None:
     """A run under the table of bids that another run made is that run again."""
     made = wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0])
     first = made.simulate()
-    steps = [(float(t), Bid(float(m), float(r))) for t, m, r in zip(*_bids(first), strict=True) if m == m]
+    made.write(first, tmp_path / "first")
+    steps, clock = journal_bids(open_journal(tmp_path / "first"))
+    assert [(t, bid and bid.mean_w) for t, bid in steps] == [
+        (t, m if m == m else None) for t, m in zip(*_bids(first)[:2], strict=True)
+    ]
+    assert clock == []
     write_bids(tmp_path / "bids.csv", steps)
     assert read_bids(tmp_path / "bids.csv") == steps
     given = wire(variants(read_scenario(scenario(tmp_path, "", 'bids = "bids.csv"')))[0])
@@ -85,12 +95,73 @@ def test_bids_from_a_file_are_those_of_the_policy(tmp_path: Path) -> None:
     assert json.loads(manifest.read_text())["regulation"]["mean_w"] is None
 
 
-def _bids(result: object) -> tuple[object, object, object]:
+def _bids(result: object) -> tuple[Floats, Floats, Floats]:
     from wattline.scenario.accounts import bids_of
 
     bids = bids_of(result)  # type: ignore[arg-type]
     assert bids is not None
     return bids.time_s, bids.mean_w, bids.reserve_w
+
+
+def test_a_file_says_when_nothing_is_promised(tmp_path: Path) -> None:
+    """A time alone ends a bid: the hour is billed as drawn, counts in the total, and is said to be without a bid."""
+    (tmp_path / "b.csv").write_text("time_s,mean_w,reserve_w,clock\n0,9000,800,then\n7200,,,\n10800,9100,700,\n")
+    study = wire(variants(read_scenario(scenario(tmp_path, "", 'bids = "b.csv"')))[0])
+    study.write(study.simulate(), tmp_path / "out")
+    summary = summarize_run(load(open_journal(tmp_path / "out")))
+    found = summary.regulation
+    assert found is not None
+    assert summary.accounts is not None
+    assert [hour.mean_w for hour in found.hours] == pytest.approx([9000.0, float("nan"), 9100.0], nan_ok=True)
+    free = found.hours[1]
+    assert free.cost == free.without_drawn == pytest.approx(free.mean_power_w / 1e3 * 0.1)
+    assert (free.reserve_credit, free.error_cost, found.out_hours) == (0.0, 0.0, 1)
+    assert found.cost == summary.accounts.total.cost == pytest.approx(sum(hour.cost for hour in found.hours))
+    assert ("", "no bid in 1 of 3 billed hours: energy is paid as drawn") in fact_rows(summary)
+    assert (found.mean_w, found.reserve_w) == pytest.approx((9050.0, 750.0))
+    steps, _ = journal_bids(open_journal(tmp_path / "out"))
+    assert steps == [(0.0, Bid(9000.0, 800.0)), (7200.0, None), (10800.0, Bid(9100.0, 700.0))]
+
+
+def test_bids_of_other_times_do_not_count(tmp_path: Path) -> None:
+    """From and until cut a file: what holds at the beginning holds on, what begins after the end never does."""
+    a, b, c = (Bid(9000.0 + i, 500.0) for i in range(3))
+    steps = [(0.0, a), (3600.0, None), (7200.0, b), (10800.0, c)]
+    assert held_within(steps, 0.0, 14400.0) == steps
+    assert held_within(steps, 1800.0, 7200.0) == [(1800.0, a), (3600.0, None)]
+    assert held_within(steps, 4000.0, 10000.0) == [(7200.0, b)]
+    write_bids(tmp_path / "b.csv", steps)
+    path = scenario(tmp_path, "", 'bids = "b.csv"\nuntil = "3 h"')
+    options = wire(variants(read_scenario(path))[0]).options
+    assert options.bids == [*steps[:3], (10800.0, None)]
+    with pytest.raises(WattlineError, match=r"no bid of .*b.csv holds between 3600 s and 7200 s"):
+        wire(
+            variants(read_scenario(path, ['regulation.from="1 h"', 'regulation.until="2 h"', "regulation.warmup=0"]))[0]
+        )
+
+
+def test_bid_policies_know_the_flat_prices(tmp_path: Path) -> None:
+    """Parameters of a bid policy that are named like prices are those of the market, unless they are given."""
+    path = scenario(tmp_path, 'bid = {name = "quantile", error = 0.3}', "prices = {energy = 0.05, error = 0.2}")
+    policies = wire(variants(read_scenario(path))[0]).policies
+    assert policies.params["bid"] == {"energy": 0.05, "reserve": 0.1, "error": 0.3}
+    assert wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0]).policies.params["bid"] == {}
+
+
+def test_many_kinds_are_shown_by_need(tmp_path: Path) -> None:
+    """A terminal lists the kinds nearest to their limits; the others are counted, and so are those beyond among them."""
+    from rich.console import Console
+
+    study = wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0])
+    study.write(study.simulate(), tmp_path / "out")
+    summary = summarize_run(load(open_journal(tmp_path / "out")))
+    row = summary.qos[0]
+    rows = tuple(replace(row, name=f"k{i:02}", limit=50.0 - i, mean_at_least=float(i)) for i in range(50))
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(qos_terminal(replace(summary, qos=rows)))
+    lines = console.export_text().splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == [f"k{i:02}" for i in range(49, 33, -1)]
+    assert lines[-1].strip() == "and 34 more, 8 beyond limits"  # i > 50 - i from 26 on, 16 of them shown
 
 
 @pytest.mark.parametrize(
@@ -108,7 +179,7 @@ def _bids(result: object) -> tuple[object, object, object]:
         ("", 'bids = "head.csv"', "the first line must be time_s,mean_w,reserve_w"),
         ("", 'bids = "bare.csv"', "there is no bid in it"),
         ("", 'bids = "much.csv"', "much.csv: bid at 5 s: a reserve of 90000 W is none that the machine can have"),
-        ("", 'bids = "late.csv"', "late.csv: the first bid begins at 20000 s, when bids have ended (14400 s)"),
+        ("", 'bids = "late.csv"', "late.csv holds between 0 s and 14400 s of the run"),
         ("", 'bids = "early.csv"', "early.csv:2: field 'time_s': must not be negative: it counts from the start of the run"),
         ("", 'bids = "wide.csv"', "wide.csv:2: expected 3 columns like the header, got 4"),
         ("", 'bids = "endless.csv"', "endless.csv:2: field 'reserve_w': expected a number (got 'inf')"),

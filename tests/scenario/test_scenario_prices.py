@@ -232,7 +232,8 @@ def test_the_papers_rules_are_the_settlement_of_before(tmp_path: Path) -> None:
     assert old is not None
     assert len(new.hours) == len(old.hours) == 2
     for a, b in zip(new.hours, old.hours, strict=True):
-        assert vars(a) == pytest.approx(vars(b), rel=1e-9)
+        numbers = [{key: value for key, value in vars(row).items() if key != "clock"} for row in (a, b)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
     assert (new.cost, new.error, new.exceed_share) == pytest.approx((old.cost, old.error, old.exceed_share), rel=1e-9)
     given = "[prices]\nenergy = 0.12\nreserve = 0.2\nerror = 0.3\n"
     assert summarize(run(tmp_path, MARKET + given)).cost == pytest.approx(new.cost, rel=1e-12)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wattline.cli.paths import refuse_log
-from wattline.cli.runs import Sets
+from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import WIDTH, Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
 
@@ -106,7 +106,7 @@ def _single(document: Document) -> Document:
     if len(choices) > 1:
         raise ScenarioError(
             f"{document.source.where(('policy',))}: {len(choices)} combinations of policies are listed; "
-            "pick one with --set policy.select=…"
+            f"pick one with {pick_one(document)}"
         )
     return choices[0].document
 

@@ -69,6 +69,8 @@ def compare(
 ) -> None:
     """Compare scenarios, or the policies that one scenario lists, side by side.
 
+    Where [regulation] names a baseline, the same jobs in no market come first.
+
     For example:
 
       wattline compare examples/easy-vs-fcfs.toml --seeds 10
@@ -85,14 +87,15 @@ def compare(
 
 def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None) -> tuple[list[Task], Path]:
     """Return the runs to carry out and the folder for all of it."""
-    from wattline.scenario import build_policies, read_scenario, variants
+    from wattline.scenario import build_policies, in_no_market, read_scenario, variants
 
     for path in scenarios:
         refuse_log(path)
     documents = [read_scenario(path, sets) for path in scenarios]
     found: list[tuple[str, Variant]] = []
     for document in documents:
-        choices = variants(document)
+        beside = in_no_market(document)
+        choices = [*([beside] if beside else []), *variants(document)]
         for choice in choices:
             several = len(documents) > 1 and len(choices) > 1
             found.append((f"{document.spec.name}: {choice.label}" if several else choice.label, choice))
@@ -125,10 +128,11 @@ def _default_folder(documents: Sequence[Document]) -> Path:
 
 def _mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
     """Return every policy that some run needs, once."""
-    from wattline.scenario import build_policies
+    from wattline.scenario import baseline_select, build_policies
 
     documents = {id(task.variant): task.variant.document for task in tasks}.values()
-    return list({(m.slot, m.name): m for d in documents for m in build_policies(d).slots()}.values())
+    found = [m for document in documents for m in (*build_policies(document).slots(), baseline_select(document)) if m]
+    return list({(m.slot, m.name): m for m in found}.values())
 
 
 def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[Done]:

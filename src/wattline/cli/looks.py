@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +13,12 @@ from wattline.cli.runs import RESULT
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 
+if TYPE_CHECKING:
+    from wattline.traces.journal import Journal
+
 
 def policies(
-    slot: Annotated[str | None, typer.Argument(help="Only this slot: order, select, place, cap or learn.")] = None,
+    slot: Annotated[str | None, typer.Argument(help="Only this slot: order, select, place, cap, learn or bid.")] = None,
     *,
     state: Annotated[bool, typer.Option("--state", help="Show the fields that a policy sees instead.")] = False,
     as_json: Json = False,
@@ -50,6 +53,7 @@ def policies(
 def report(
     journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run or a comparison left.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")] = None,
+    bids: Annotated[Path | None, typer.Option("--bids", metavar="FILE.csv", help="Also write the bids of the run, as [regulation] bids reads them.")] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -64,6 +68,8 @@ def report(
       wattline report out/power-limit
 
       wattline report out/power-limit --json
+
+      wattline report out/days --bids bids.csv
     """
     from wattline.cli.runs import show_summary
     from wattline.report.baseline import baseline_of
@@ -76,17 +82,34 @@ def report(
     if (journal / RESULT).exists():
         from wattline.cli.compares import show_again
 
+        if bids is not None:
+            raise ScenarioError(
+                f"{journal}: is a comparison; --bids takes the journal of one of its runs, under {journal / 'runs'}"
+            )
         show_again(journal, out, terminal)
         return
     say_cut(journal, terminal)
     opened = open_journal(journal)
+    told = _write_bids(opened, bids)
     loaded = load(opened)
     summary, baseline = summarize_run(loaded), baseline_of(journal)
     page = report_page(loaded, summary, opened, baseline).write(out or journal / REPORT)
     show_summary(summary, baseline, terminal)
-    terminal.line(f"\nreport   {page}")
-    terminal.data({"journal": str(journal), "report": str(page), "summary": summary.to_dict(),
-                   "baseline": None if baseline is None else baseline.to_dict()})  # fmt: skip
+    terminal.line(f"\nreport   {page}" + (f"\nbids     {told}" if told else ""))
+    terminal.data({"journal": str(journal), "report": str(page), "bids": None if bids is None else str(bids),
+                   "summary": summary.to_dict(), "baseline": None if baseline is None else baseline.to_dict()})  # fmt: skip
+
+
+def _write_bids(journal: Journal, path: Path | None) -> str:
+    """Write the bids of a run to a file, if one is asked for; return what there is in it."""
+    if path is None:
+        return ""
+    from wattline.report.show import plural
+    from wattline.traces.bids import journal_bids, write_bids
+
+    steps, clock = journal_bids(journal)
+    write_bids(path, steps, clock)
+    return f"{path}: {plural(sum(bid is not None for _, bid in steps), 'bid')}"
 
 
 def reproduce(

@@ -157,7 +157,7 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     if len(choices) > 1:
         raise ScenarioError(
             f"{document.source.where(('policy',))}: {len(choices)} combinations of policies are listed; "
-            "compare them with wattline compare, or pick one with --set policy.select=…"
+            f"compare them with wattline compare, or pick one with {pick_one(document)}"
         )
     build_policies(choices[0].document)  # a misspelt policy is said before anything about folders
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
@@ -176,6 +176,13 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
             break
         since = None
     finish(study, part, folder, terminal, report=report and document.spec.output.report)
+
+
+def pick_one(document: Document) -> str:
+    """Return the flags that pick one of the policies that a scenario lists."""
+    from wattline.scenario import varied_slots
+
+    return " and ".join(f"--set policy.{slot}=…" for slot in varied_slots(document))
 
 
 @dataclass(frozen=True)
@@ -335,6 +342,10 @@ def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> No
     from wattline.units import show_power
 
     cluster = document.spec.cluster
+    deciding = (study.policies.select, study.policies.cap)
+    if study.market is not None and not any(m.target or not m.builtin for m in deciding):
+        told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
+        terminal.say(f"bids: {told}; what is promised is met by chance")
     if not cluster.class_ and cluster.nodes is None:
         terminal.say(f"nodes: {study.cluster.nodes:,}, as the trace's header says")
     if not cluster.class_ and not {"idle", "max", "levels"} & cluster.model_fields_set:

@@ -54,9 +54,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("cost", "cost", "$"),
     Metric("accounts.total.score", "performance score", "", "higher"),
     Metric("accounts.total.carbon_kg", "carbon", "kg CO₂"),
+    Metric("regulation.reserve_w", "reserve, mean", "W", "higher"),
     Metric("regulation.error", "tracking error, mean", "share"),
     Metric("regulation.exceed_share", "tracking error above 30 %", "share"),
     Metric("worst_violation", "worst kind beyond its limit", "share"),
+    Metric("worst_mean_q", "worst mean degradation Q", ""),
 )
 
 

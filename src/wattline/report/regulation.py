@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.market.accounts import total
+from wattline.market.accounts import Totals, total
 from wattline.market.settlement import settle
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import MARGIN, Tracking, pooled
@@ -19,10 +19,16 @@ from wattline.report.accounts import rows_of
 from wattline.report.run import Run
 from wattline.report.statistics import NAN, Distribution, describe, integral
 
+Sums = tuple[float, float, float, float, float]
+"""Mean error, share of time above the margin, cost, and what it would have been without: as drawn, as bid."""
+
 
 @dataclass(frozen=True)
 class HourRow:
-    """One billed hour: power, tracking (``error`` relative to the reserve) and the bill in dollars."""
+    """One billed hour: power, tracking (``error`` relative to the reserve), the bill in dollars, and the bid.
+
+    ``mean_w`` is NaN in an hour in which no bid held; ``clock`` is "" where the run has no calendar.
+    """
 
     begin_s: float
     end_s: float
@@ -36,6 +42,9 @@ class HourRow:
     error_cost: float
     without_drawn: float
     without_bid: float
+    mean_w: float
+    reserve_w: float
+    clock: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,11 @@ class Regulation:
     outside_exceed_share: float
 
     @property
+    def out_hours(self) -> int:
+        """Billed hours in which no bid held."""
+        return sum(math.isnan(hour.mean_w) for hour in self.hours)
+
+    @property
     def reduction_drawn(self) -> float:
         """Saving as a share of the cost of the energy that was drawn."""
         return 1.0 - self.cost / self.without_drawn if self.without_drawn > 0 else NAN
@@ -98,22 +112,20 @@ class Regulation:
 def count_regulation(run: Run) -> Regulation | None:
     """Bill the hours of a run that followed a bid; None for any other."""
     about = run.manifest.get("regulation")
-    if not about or not np.isfinite(run.steps.target_w).any():
-        return None
+    if not about or not (np.isfinite(run.steps.target_w).any() or about["mean_w"] is None):
+        return None  # a bid that was to come into force later than the run lasted
     if run.hours.height:
-        rows, error, exceed_share = _accounted(run)
+        rows, whole = _accounted(run)
+        sums: Sums = (whole.error, whole.exceed_share, whole.cost, whole.drawn_cost, whole.bid_cost)
         bid_w = _mean_bid(run)
     else:  # journals of earlier versions, in which a bid never changed
         bid = Bid(about["mean_w"], about["reserve_w"])
-        rows, error, exceed_share = _settled(run, bid, Tariff(**about["tariff"]))
+        rows, sums = _settled(run, bid, Tariff(**about["tariff"]))
         bid_w = bid.mean_w, bid.reserve_w
     standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
     energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
-    cost, drawn, offered = (
-        math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
-    )
     return Regulation(
-        *bid_w, about["mean_w"] is None, tuple(rows), error, exceed_share, cost, drawn, offered,
+        *bid_w, about["mean_w"] is None, tuple(rows), *sums,
         float(np.nansum(energy_j.to_numpy())),
         *(NAN if about[key] is None else about[key] for key in ("outside_share", "outside_exceed_share")),
     )  # fmt: skip
@@ -130,27 +142,31 @@ def _mean_bid(run: Run) -> tuple[float, float]:
     )  # type: ignore[return-value]
 
 
-def _accounted(run: Run) -> tuple[list[HourRow], float, float]:
-    """Return the billed hours in which a bid held as the accounts have them, mean error and share beyond the margin."""
-    found = [row for row in rows_of(run) if row.billed and row.bid_s > 0]
+def _accounted(run: Run) -> tuple[list[HourRow], Totals]:
+    """Return the billed hours as the accounts have them, those without a bid too, and their sums."""
+    found = [row for row in rows_of(run) if row.billed]
     rows = [
         HourRow(
             row.start_s, row.end_s, row.mean_power_w, row.mean_target_w, row.error, row.exceed_share, row.cost,
             row.energy_cost, row.capacity_credit + row.performance_credit, row.error_cost, row.drawn_cost, row.bid_cost,
+            row.mean_w, row.reserve_w, row.clock,
         )
         for row in found
     ]  # fmt: skip
-    whole = total(found)
-    return rows, whole.error, whole.exceed_share
+    return rows, total(found)
 
 
-def _settled(run: Run, bid: Bid, tariff: Tariff) -> tuple[list[HourRow], float, float]:
-    """Bill the hours of a journal that has no accounts, as those of earlier versions."""
+def _settled(run: Run, bid: Bid, tariff: Tariff) -> tuple[list[HourRow], Sums]:
+    """Bill the hours of a journal that has no accounts, as those of earlier versions; return them and their sums."""
     spans = billed_hours(run)
     followed = [_tracking(run, bid, begin_s, end_s) for begin_s, end_s in spans]
     rows = [_hour(span, tracked, bid, tariff) for span, tracked in zip(spans, followed, strict=True)]
     whole = pooled(followed) if followed else None
-    return rows, whole.mean_error if whole else NAN, whole.exceed_share if whole else NAN
+    cost, drawn, offered = (
+        math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
+    )
+    error, exceed_share = (NAN, NAN) if whole is None else (whole.mean_error, whole.exceed_share)
+    return rows, (error, exceed_share, cost, drawn, offered)
 
 
 def billed_hours(run: Run) -> list[tuple[float, float]]:
@@ -203,7 +219,7 @@ def _hour(span: tuple[float, float], followed: Tracking, bid: Bid, tariff: Tarif
     bill = settle(followed, bid, tariff)
     return HourRow(
         *span, followed.mean_power_w, followed.mean_target_w, followed.mean_error, followed.exceed_share, bill.cost,
-        bill.energy_cost, bill.reserve_credit, bill.error_cost, bill.without_drawn, bill.without_bid,
+        bill.energy_cost, bill.reserve_credit, bill.error_cost, bill.without_drawn, bill.without_bid, bid.mean_w, bid.reserve_w,
     )  # fmt: skip
 
 

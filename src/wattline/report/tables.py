@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
+GIVEN = "given"
+"""The bid policy of runs in which nobody makes bids."""
+
 OTHERS = 2
 """Labels beside the first one in a table of a comparison."""
 
@@ -188,7 +191,9 @@ def _facts(summary: Summary) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    policies = ", ".join(summary.policies[slot] for slot in ("order", "select") if slot in summary.policies)
+    bids = summary.policies.get("bid", GIVEN)
+    named = [summary.policies[slot] for slot in ("order", "select") if slot in summary.policies]
+    policies = ", ".join([*named, *([f"bids {bids}"] if bids != GIVEN else [])])
     seed = "" if summary.seed is None else f", seed {summary.seed}"
     title = Text(f"{summary.name or 'run'}" + _if(policies, f" ({policies}{seed})"), style="bold")
     table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)

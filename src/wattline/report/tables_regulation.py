@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from wattline.report.page import Raw, table
-from wattline.report.regulation import QosRow, Regulation
-from wattline.report.show import MISSING, dollars, number, show
+from wattline.report.regulation import HourRow, QosRow, Regulation
+from wattline.report.show import MISSING, dollars, number, scale_of, show
 from wattline.report.tables_accounts import hours_words, parts_words
 
 if TYPE_CHECKING:
@@ -19,28 +19,45 @@ WIDTH = 80
 HOURS = 8
 """Billed hours that a terminal shows one by one."""
 
+KINDS = 16
+"""Kinds of job that a terminal shows: of more of them, those nearest to their limits."""
+
 
 def regulation_facts(summary: Summary) -> list[tuple[str, str]]:
     """Return the single numbers of demand response as (title, text)."""
     found = summary.regulation
     if found is None:
         return []
-    changing = " (means of bids that change)" if found.changing else ""
-    rows = [("bid", f"mean {show(found.mean_w, 'W')}, reserve {show(found.reserve_w, 'W')}{changing}")]
-    if not found.hours:
-        return [*rows, ("", "no billed hour was simulated to its end")]
     count = len(found.hours)
+    rows = [("bid", bid_words(found))]
+    if not count:
+        return [*rows, ("", "no billed hour was simulated to its end")]
+    if 0 < found.out_hours < count:
+        rows.append(("", f"no bid in {found.out_hours:,} of {count:,} billed hours: energy is paid as drawn"))
     span = hours_words(summary.accounts.total) if summary.accounts else f"{count} hour{'s' if count > 1 else ''}"
     what = f"{dollars(found.cost)} for {span}"
     beyond = show(found.exceed_share, "share")
     rows += [
         ("bill", f"{what}; {dollars(found.without_drawn)} without demand response: {reduction_words(found)}"),
         *([("of it", parts_words(summary.accounts.total))] if summary.accounts else []),
-        ("tracking", f"error {show(found.error, 'share')} of the reserve, above 30 % for {beyond} of the time"),
+        (
+            "tracking",
+            MISSING
+            if math.isnan(found.error)
+            else f"error {show(found.error, 'share')} of the reserve, above 30 % for {beyond} of the time",
+        ),
     ]
     if found.standby_j:
         rows.append(("standby", f"{show(found.standby_j, 'J')} in the whole run"))
     return rows
+
+
+def bid_words(found: Regulation) -> str:
+    """Return the bid, or what is to be said in its place."""
+    if found.out_hours and found.out_hours == len(found.hours):
+        return f"none in any of {len(found.hours):,} billed hours: energy is paid as drawn"
+    changing = " (means of bids that change)" if found.changing else ""
+    return f"mean {show(found.mean_w, 'W')}, reserve {show(found.reserve_w, 'W')}{changing}"
 
 
 def reduction_words(found: Regulation) -> str:
@@ -60,11 +77,23 @@ def qos_terminal(summary: Summary) -> Table | None:
     out.add_column("degradation Q of", style="cyan", overflow="fold")
     for name in ("jobs", "mean", "median", "p90", "limit", "reached", "allowed"):
         out.add_column(name, justify="right", no_wrap=True)
-    for row in summary.qos:
+    rows = summary.qos if len(summary.qos) <= KINDS else sorted(summary.qos, key=_suffers, reverse=True)[:KINDS]
+    for row in rows:
         cells = [Text(cell) for cell in qos_cells(row)]
         cells[1 if row.average else -2].stylize("bold red" if row.broken else "")
         out.add_row(Text(_name(row)), *cells)
+    if left := len(summary.qos) - len(rows):
+        broken = sum(row.broken for row in summary.qos) - sum(row.broken for row in rows)
+        out.add_row(Text(f"and {left:,} more" + (f", {broken:,} beyond limits" if broken else "")), *[""] * 7)
     return out
+
+
+def _suffers(row: QosRow) -> tuple[bool, float]:
+    """Return how far a kind is towards what it was promised, broken promises first."""
+    if row.standby or not math.isfinite(row.limit) or not row.jobs:
+        return False, -1.0
+    far = row.mean_at_least / row.limit if row.average else row.violation_share / row.share
+    return row.broken, far
 
 
 def hours_terminal(summary: Summary) -> Table | None:
@@ -76,15 +105,27 @@ def hours_terminal(summary: Summary) -> Table | None:
         return None
     out = Table(box=None, pad_edge=False, width=WIDTH, header_style="bold")
     out.add_column("billed hour from", style="cyan", no_wrap=True)
-    for name in ("power", "target", "error", "> 30 %", "cost", "without"):
+    for name in ("bid" if found.changing else "target", "power", "error", "> 30 %", "cost", "without"):
         out.add_column(name, justify="right", no_wrap=True)
     for hour in found.hours[:HOURS]:
-        out.add_row(show(hour.begin_s, "s"), show(hour.mean_power_w, "W"), show(hour.mean_target_w, "W"),
-                    show(hour.error, "share"), show(hour.exceed_share, "share"), dollars(hour.cost),
-                    dollars(hour.without_drawn))  # fmt: skip
+        promised = _bid(hour) if found.changing else show(hour.mean_target_w, "W")
+        out.add_row(hour.clock[:16].replace("T", " ") or show(hour.begin_s, "s"), promised, show(hour.mean_power_w, "W"),
+                    _percent(hour.error), _percent(hour.exceed_share), dollars(hour.cost), dollars(hour.without_drawn))  # fmt: skip
     if len(found.hours) > HOURS:
         out.add_row(f"and {len(found.hours) - HOURS:,} more", *[""] * 6)
     return out
+
+
+def _bid(hour: HourRow) -> str:
+    """Return mean power and reserve of an hour in one unit."""
+    if math.isnan(hour.mean_w):
+        return MISSING
+    scale = scale_of([hour.mean_w], "W")
+    return f"{number(hour.mean_w / scale.factor)} ± {number(hour.reserve_w / scale.factor)} {scale.unit}"
+
+
+def _percent(share: float) -> str:
+    return MISSING if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def qos_cells(row: QosRow) -> list[str]:

@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from wattline.scenario.read import Document, Source, document, read_scenario
-from wattline.scenario.studies import Study, TraceCache, Variant, build_policies, variants, wire
+from wattline.scenario.studies import (
+    Study,
+    TraceCache,
+    Variant,
+    baseline_select,
+    build_policies,
+    in_no_market,
+    variants,
+    varied_slots,
+    wire,
+)
 
 __all__ = [
-    "Document", "Source", "Study", "TraceCache", "Variant", "build_policies", "document", "read_scenario", "variants", "wire",
+    "Document",
+    "Source",
+    "Study",
+    "TraceCache",
+    "Variant",
+    "baseline_select",
+    "build_policies",
+    "document",
+    "in_no_market",
+    "read_scenario",
+    "variants",
+    "varied_slots",
+    "wire",
 ]  # fmt: skip

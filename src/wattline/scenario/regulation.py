@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wattline.model.jobs import Floats
     from wattline.model.regulation import Bid, Bidding, Signal
     from wattline.scenario.read import Document
+    from wattline.traces.bids import Steps
     from wattline.traces.notes import Note
 
 HOUR_S = 3600.0
@@ -104,12 +105,19 @@ def signal_law(document: Document) -> SignalLaw:
     return lambda duration_s, seed: generate_signal(FittedSignal(fit, duration_s, neutral, seed=seed))
 
 
+def takes_part(document: Document) -> bool:
+    """Tell whether there is a bid in a scenario: made by a policy, read from a file, or given."""
+    spec = document.spec.regulation
+    made = document.spec.policy.bid[0].name != "given"
+    return spec is not None and (made or spec.bids is not None or None not in (spec.mean, spec.reserve))
+
+
 def build_market(document: Document, cluster: Cluster, start_s: float, span_s: float) -> Market | None:
     """Return what the run has to follow: from ``start_s`` on for ``span_s`` seconds; None without a bid."""
     spec = document.spec.regulation
-    made = document.spec.policy.bid[0].name != "given"
-    if spec is None or not (made or spec.bids is not None or (spec.mean is not None and spec.reserve is not None)):
+    if spec is None or not takes_part(document):
         return None
+    made = document.spec.policy.bid[0].name != "given"
     from wattline.model.regulation import Bid, Bidding
 
     until_s = span_s if spec.until is None else spec.until
@@ -127,7 +135,7 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
         first_s, end_s = start_s + spec.from_, start_s + until_s
         bidding = _located(document, "lead", Bidding, first_s, spec.every, spec.lead, end_s)
     elif spec.bids is not None:
-        bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document, cluster, until_s)]
+        bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document, cluster, spec.from_, until_s)]
     elif spec.mean is not None and spec.reserve is not None:
         bid = Bid(spec.mean, spec.reserve)
         bids, reach = [(start_s + spec.from_, bid)], check_reach(document, bid, values, cluster)
@@ -137,22 +145,25 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
     )  # fmt: skip
 
 
-def read_bids(document: Document, cluster: Cluster, until_s: float) -> list[tuple[float, Bid]]:
-    """Read the file of bids that the scenario names; one that the guard would not let a policy make is refused."""
+def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: float) -> Steps:
+    """Read the file of bids that the scenario names; those of other times do not count, and none may be one that the guard refuses."""
+    from wattline.traces.bids import held_within
     from wattline.traces.bids import read_bids as read
 
     market = document.spec.regulation
     path = document.base / str(market.bids if market is not None else "")
     if not path.exists():
         raise document.source.error(("regulation", "bids"), f"no such file: {path}")
-    found = read(path)
-    if found[0][0] >= until_s:
-        told = f"the first bid begins at {found[0][0]:g} s, when bids have ended ({until_s:g} s)"
-        raise document.source.error(("regulation", "bids"), f"{path}: {told}")
+    found = held_within(read(path), from_s, until_s)
+    if all(bid is None for _, bid in found):
+        told = f"no bid of {path} holds between {from_s:g} s and {until_s:g} s of the run"
+        raise document.source.error(("regulation", "bids"), told)
     idle_w = sum(c.count * c.idle_w for c in cluster.classes)
     max_w = sum(c.count * c.max_w for c in cluster.classes)
     for time_s, bid in found:
         wrong = ""
+        if bid is None:
+            continue
         if not idle_w <= bid.mean_w <= max_w:
             wrong = f"a mean power of {bid.mean_w:g} W is none"
         elif bid.reserve_w > max_w:
@@ -253,6 +264,7 @@ def _check_machine(document: Document) -> None:
     spec = document.spec
     cluster = spec.cluster
     node = cluster.class_[0] if cluster.class_ else cluster
+    bids = spec.policy.bid[0].name
     wrong = {
         ("cluster", "nodes"): "is missing: the machine's size decides the bid" if not cluster.class_ and cluster.nodes is None else "",
         ("cluster", "class"): "a bid is made for nodes of one class" if len(cluster.class_) > 1 else "",
@@ -261,6 +273,7 @@ def _check_machine(document: Document) -> None:
         ("cluster", "outage"): "a bid is made for a machine in service" if cluster.outage else "",
         ("cluster", "failures"): "a bid is made for a machine in service" if cluster.failures else "",
         ("limit",): "a bid is made without a power limit" if spec.limit.steps or spec.limit.power < math.inf else "",
+        ("policy", "bid"): f"wattline bid chooses one bid for all hours, {bids!r} makes others hour by hour: wattline run tells what they come to, --set policy.bid=given leaves them out" if bids != "given" else "",
         ("policy", "order"): "a bid is made with order = fcfs" if spec.policy.order[0].name != "fcfs" else "",
         ("policy", "place"): "a bid is made with place = lowest" if spec.policy.place[0].name != "lowest" else "",
     }  # fmt: skip

@@ -112,7 +112,7 @@ class RegulationSpec(Section):
     reserve: Power | None = Field(None, allow_inf_nan=False, description="the bid: reserve R")
     bids: str | None = Field(
         None,
-        description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`",
+        description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`; `wattline report --bids` writes one",
     )
     every: Span = Field(3600.0, ge=1, description="how long each bid of a bid policy holds")
     lead: Span = Field(0.0, description="how long before its time a bid of a bid policy is made")
@@ -130,7 +130,7 @@ class RegulationSpec(Section):
     stop_cost: Span = Field(0.0, description="work that a stop by a policy adds to a job")
     baseline: str | None = Field(
         None,
-        description="select policy with which `wattline run` runs the same jobs once more, without target and caps, to compare",
+        description="select policy with which the same jobs are run once more, without target and caps, to compare",
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,14 @@ from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
 from wattline.scenario.kinds import LIKE, LIKE_DURATION_S, build_kinds
 from wattline.scenario.read import Document
-from wattline.scenario.regulation import DURATION_S, build_market
+from wattline.scenario.regulation import DURATION_S, build_market, takes_part
 from wattline.scenario.spec import NodesSpec, PolicySpec
 from wattline.scenario.toml_text import to_toml
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.model.kinds import Kind
+    from wattline.model.mechanism import Mechanism
     from wattline.model.regulation import Bid
     from wattline.scenario.regulation import Market
     from wattline.sim.keeping import Keeper
@@ -45,6 +47,8 @@ class Variant:
 
     label: str
     document: Document
+    baseline: bool = False
+    """The run in no market that this choice is held against, in its place."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Study:
 def variants(document: Document) -> list[Variant]:
     """Return one variant for each combination of the policies that the slots list, labelled by what differs."""
     chosen = {slot: getattr(document.spec.policy, slot) for slot in SLOTS}
-    varied = [slot for slot in SLOTS if len(chosen[slot]) > 1]
+    varied = varied_slots(document)
     if not varied:
         return [Variant(document.spec.name, document)]
     found = []
@@ -121,6 +125,22 @@ def variants(document: Document) -> list[Variant]:
         spec = document.spec.model_copy(update={"policy": picked})
         found.append(Variant(label, replace(document, data=data, spec=spec, text=to_toml(data))))
     return found
+
+
+def varied_slots(document: Document) -> list[str]:
+    """Return the slots of which a scenario lists several policies."""
+    return [slot for slot in SLOTS if len(getattr(document.spec.policy, slot)) > 1]
+
+
+def in_no_market(document: Document) -> Variant | None:
+    """Return the run in no market that those of a scenario are held against, if it asks for one.
+
+    Policies that several are listed of, other than those of the market, are the first of their lists.
+    """
+    asked = document.spec.regulation
+    if asked is None or asked.baseline is None or not takes_part(document):
+        return None
+    return Variant(f"no market ({asked.baseline})", variants(document)[0].document, baseline=True)
 
 
 def _plain_pick(pick: Any) -> Any:
@@ -143,6 +163,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     cluster = build_cluster(document, trace)
     market = _market(document, trace, cluster, policies)
     options = _options(document, trace, market)
+    _check_kinds(document, policies, options.kinds)
     start_s, arriving_s = _clock(document, trace)
     hours = None if market is None else market.hours
     billing = build_billing(document, trace.jobs, start_s, min(options.until_s, start_s + arriving_s), hours)
@@ -153,7 +174,8 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
         trace_sha256=trace_sha256, market=market, billing=billing,
     )  # fmt: skip
-    return replace(study, baseline=build_baseline(document, study, start_s))
+    baseline = build_baseline(document, study, start_s)
+    return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
 
 
 def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
@@ -163,15 +185,14 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
     """
     from wattline.control.catalog import find
 
-    asked = document.spec.regulation
-    if asked is None or asked.baseline is None or study.market is None:
+    select = baseline_select(document)
+    if select is None or study.market is None:
         return None
     standby = [kind.name for kind in study.options.kinds if kind.standby]
     jobs = study.trace.jobs
     wanted = np.array([name not in standby for name in jobs.kinds] or [True], dtype=bool)[jobs.kind]
     if not wanted.any():
         raise document.source.error(("regulation", "baseline"), "there is nothing to run: all jobs are standby ones")
-    select = _located(document, ("regulation", "baseline"), find, "select", asked.baseline, base=document.base)
     policies = replace(
         study.policies, select=select, cap=find("cap", "none"), bid=find("bid", "given"),
         params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
@@ -181,6 +202,19 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
         study, name=f"{study.name}, in no market", trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
         policies=policies, options=options, market=None,
     )  # fmt: skip
+
+
+def baseline_select(document: Document) -> Mechanism | None:
+    """Return the select policy of the run in no market, if there is to be one."""
+    from wattline.control.catalog import find
+
+    asked = document.spec.regulation
+    if asked is None or asked.baseline is None:
+        return None
+    found: Mechanism = _located(
+        document, ("regulation", "baseline"), find, "select", asked.baseline, base=document.base
+    )
+    return found
 
 
 def content_sha256(document: Document) -> str:
@@ -287,8 +321,28 @@ def build_policies(document: Document) -> Policies:
         pick = getattr(document.spec.policy, slot)[0]
         mechanism = _located(document, ("policy", slot), find, slot, pick.name, base=document.base)
         _located(document, ("policy", slot), mechanism.values, pick.params)
-        chosen[slot], params[slot] = mechanism, pick.params
+        chosen[slot], params[slot] = mechanism, _prices(document, mechanism) | pick.params
     return Policies(**chosen, params=params)
+
+
+def _prices(document: Document, mechanism: Mechanism) -> dict[str, float]:
+    """Return the flat prices of the market for a bid policy that takes them as parameters."""
+    market = document.spec.regulation
+    if mechanism.slot != "bid" or market is None:
+        return {}
+    return {name: price for name, price in market.prices.model_dump().items() if name in mechanism.params}
+
+
+def _check_kinds(document: Document, policies: Policies, kinds: Sequence[Kind]) -> None:
+    """Refuse kinds that a policy cannot work with, or their absence, where the scenario names it."""
+    from wattline.sim.setup_regulation import check_rates
+
+    for m in policies.slots():
+        if m.kinds and not kinds:
+            told = f"{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … (wattline trace kinds finds them in a log)"
+            raise document.source.error(("policy", m.slot), told)
+        if m.rates:
+            _located(document, ("policy", m.slot), check_rates, m, kinds)
 
 
 def _clock(document: Document, trace: Trace) -> tuple[float, float]:

@@ -31,7 +31,14 @@ from wattline.model.state import (
     allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
-from wattline.sim.setup_regulation import check_periods, check_weights, fill_kinds, fill_regulation, kind_codes
+from wattline.sim.setup_regulation import (
+    check_periods,
+    check_rates,
+    check_weights,
+    fill_kinds,
+    fill_regulation,
+    kind_codes,
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
             raise InputError(f"{m.slot} policy {m.name!r} treats jobs by their kinds: declare them")
         if m.weights:
             check_weights(m.name, options.kinds)
+        if m.rates:
+            check_rates(m, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
             raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
         if m.target and not ((options.bids or options.bidding) and options.signal is not None):

@@ -9,6 +9,7 @@ import numpy as np
 from wattline.errors import InputError, did_you_mean
 from wattline.model.jobs import Ints, JobTable
 from wattline.model.kinds import Kind
+from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import State
 
@@ -59,6 +60,15 @@ def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
             raise InputError(
                 f"select policy {policy!r} shares nodes by weights: kind {kind.name!r} has none, so none of its jobs would start"
             )
+
+
+def check_rates(policy: Mechanism, kinds: Sequence[Kind]) -> None:
+    """Refuse kinds of which none is known to arrive, where a policy counts on how often they do."""
+    if not any(kind.arrival_per_s > 0 for kind in kinds if not kind.standby):
+        raise InputError(
+            f"{policy.slot} policy {policy.name!r} goes by the arrival rates of kinds, and no kind has one: give rate in "
+            "[[kind]], or arrival_per_s in a file of kinds, as wattline trace kinds writes it"
+        )
 
 
 def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:

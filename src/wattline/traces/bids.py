@@ -1,4 +1,8 @@
-"""Tables of bids: what is promised from when on, made before a run by whoever made it."""
+"""Tables of bids: what is promised from when on, made before a run by whoever made it, or taken from the journal of one.
+
+A row with ``time_s`` alone says that nothing is promised from then on. ``clock`` is for people: it is written where a run
+has a calendar, and not read.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +11,58 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from wattline.errors import InputError, TraceError
 from wattline.model.regulation import Bid
+from wattline.traces.export import write_whole
 from wattline.traces.notes import listed
 from wattline.traces.source import read_text
 
+if TYPE_CHECKING:
+    from wattline.traces.journal import Journal
+
 COLUMNS = ("time_s", "mean_w", "reserve_w")
+CLOCK = "clock"
+
+Steps = list[tuple[float, Bid | None]]
+"""Bids and the times, in seconds since the start of a run, from which they hold; None: out of the market."""
 
 
-def read_bids(path: Path) -> list[tuple[float, Bid]]:
+def read_bids(path: Path) -> Steps:
     """Read a CSV file with the columns ``time_s`` (since the start of the run), ``mean_w`` and ``reserve_w``, in order of time."""
     table = csv.reader(io.StringIO(read_text(path).decode("utf-8", errors="replace")), strict=True)
-    found: list[tuple[float, Bid]] = []
+    found: Steps = []
     try:
         header = [cell.strip().lower() for cell in next(table)]
-        if tuple(header) != COLUMNS:
+        if tuple(header) not in (COLUMNS, (*COLUMNS, CLOCK)):
             raise TraceError.at(path, f"the first line must be {','.join(COLUMNS)}: found {listed(header)}", line=1)
         for row in table:
             if any(cell.strip() for cell in row):
+                if len(row) != len(header):
+                    told = f"expected {len(header)} columns like the header, got {len(row)}"
+                    raise TraceError.at(path, told, line=table.line_num)
                 found.append(_row(path, table.line_num, row, found[-1][0] if found else -math.inf))
     except csv.Error as problem:
         raise TraceError.at(path, f"cannot be read as CSV ({problem})", line=table.line_num) from None
-    if not found:
-        raise TraceError.at(path, "there is no bid in it, only a header line")
+    if all(bid is None for _, bid in found):
+        raise TraceError.at(path, "there is no bid in it" + ("" if found else ", only a header line"))
     return found
 
 
-def _row(path: Path, line: int, row: Sequence[str], last_s: float) -> tuple[float, Bid]:
-    if len(row) != len(COLUMNS):
-        raise TraceError.at(path, f"expected {len(COLUMNS)} columns like the header, got {len(row)}", line=line)
-    time_s, mean_w, reserve_w = (_number(path, line, name, cell) for name, cell in zip(COLUMNS, row, strict=True))
+def _row(path: Path, line: int, row: Sequence[str], last_s: float) -> tuple[float, Bid | None]:
+    time_s = _number(path, line, COLUMNS[0], row[0])
     if time_s < 0:
         raise TraceError.at(
             path, "must not be negative: it counts from the start of the run", line=line, field="time_s", value=time_s
         )
     if not time_s > last_s:
         raise TraceError.at(path, f"must increase, got {time_s:g} after {last_s:g}", line=line, field="time_s")
+    if not row[1].strip() and not row[2].strip():
+        return time_s, None
+    mean_w, reserve_w = (_number(path, line, name, cell) for name, cell in zip(COLUMNS[1:], row[1:3], strict=True))
     try:
         return time_s, Bid(mean_w, reserve_w)
     except InputError as problem:
@@ -60,8 +79,36 @@ def _number(path: Path, line: int, name: str, cell: str) -> float:
     return number
 
 
-def write_bids(path: Path, bids: Sequence[tuple[float, Bid]]) -> Path:
-    """Write such a file."""
-    lines = [",".join(COLUMNS), *(f"{time_s!r},{bid.mean_w!r},{bid.reserve_w!r}" for time_s, bid in bids)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+def write_bids(path: Path, bids: Sequence[tuple[float, Bid | None]], clock: Sequence[str] = ()) -> None:
+    """Write such a file, with the times on a wall clock if they are given; numbers are written so that reading gives the same."""
+    lines = [",".join((*COLUMNS, CLOCK) if clock else COLUMNS)]
+    for i, (time_s, bid) in enumerate(bids):
+        cells = [repr(time_s), *(("", "") if bid is None else (repr(bid.mean_w), repr(bid.reserve_w)))]
+        lines.append(",".join([*cells, *clock[i : i + 1]]))
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+
+
+def journal_bids(journal: Journal) -> tuple[Steps, list[str]]:
+    """Return the bids that held in a run, and the times on its wall clock (empty if it has none)."""
+    events = journal.read("events", "time_s", "event", "value")
+    mean, reserve = (events.filter(events["event"] == name) for name in ("bid", "reserve"))
+    if mean["value"].drop_nulls().is_empty():
+        raise TraceError(f"{journal.folder}: there is no bid in this run: it took part in no market")
+    start_s = float(journal.manifest["start_s"])
+    held: dict[float, Bid | None] = {}
+    for time_s, mean_w, reserve_w in zip(mean["time_s"], mean["value"], reserve["value"], strict=True):
+        held[time_s - start_s] = None if mean_w is None else Bid(mean_w, reserve_w)  # of two at once the last one held
+    steps = list(held.items())
+    about = journal.manifest.get("accounts") or {}
+    if about.get("start_unix_s") is None:
+        return steps, []
+    from wattline.traces.calendar import clock_of
+
+    return steps, clock_of(about["start_unix_s"] + np.array([time_s for time_s, _ in steps]), about["zone"])
+
+
+def held_within(bids: Sequence[tuple[float, Bid | None]], from_s: float, until_s: float) -> Steps:
+    """Return the bids of a stretch of time: the one that holds when it begins, and those that follow before it ends."""
+    before = [bid for time_s, bid in bids if time_s <= from_s]
+    first: Steps = [(from_s, before[-1])] if before and before[-1] is not None else []
+    return first + [(time_s, bid) for time_s, bid in bids if from_s < time_s < until_s]

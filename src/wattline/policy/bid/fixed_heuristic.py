@@ -10,7 +10,7 @@ from wattline.model.state import State
 
 
 @mechanism(
-    "bid", "fixed-heuristic", wake=BIDDING, kinds=True, one_class=True,
+    "bid", "fixed-heuristic", wake=BIDDING, kinds=True, one_class=True, rates=True,
     params={"weighted": Param(0.0, "1: mean powers of kinds weighted by their node-hours; 0: each kind counts once", 0.0, 1.0)},
     source="Y. Zhang's thesis, §2.8.2 (FH)",
 )  # fmt: skip
