@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from wattline.model.state import FIELDS
 from wattline.sim import keeping, simulate
 from wattline.sim.keeping import PASSING, Keeper, cut_result, restore
 from wattline.sim.simulate import LOGS, Options, Result, Simulation
-from wattline.traces.unfinished import read_flush
+from wattline.traces.unfinished import Writer, read_flush, was_kept
 
 KINDS = tuple(replace(kind, arrival_per_s=0.05) for kind in (SMALL, WIDE, FIRM, FILLER))
 Make = Callable[[], Simulation]
@@ -272,6 +273,25 @@ def test_the_pause_grows_with_the_cost(tmp_path: Path, monkeypatch: pytest.Monke
         assert not kept.due(run)
         clock[0] = 22.0
         assert kept.due(run)
+
+
+def test_a_run_that_is_over_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flush that is still being written when the run ends is left off: no flush comes to count, nothing is said."""
+    run = everything_on()
+    append = Writer._append
+
+    def slowly(self: Writer, logs: Any) -> Any:
+        while not self.over:
+            time.sleep(0.01)
+        return append(self, logs)
+
+    monkeypatch.setattr(Writer, "_append", slowly)
+    with run, Keeper(tmp_path, lambda: ({}, [])) as kept:
+        run.advance(50)
+        kept.keep(run, float(run.state.now[0]))
+        kept.forget()
+    assert kept.kept is None
+    assert not was_kept(tmp_path)
 
 
 def test_a_full_disk_is_warned_about_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,12 @@ def refuse_scenario(path: Path) -> None:
 
 def say_cut(folder: Path, terminal: Terminal) -> None:
     """If a folder holds a run that was cut off, make its journal readable and say so."""
-    from wattline.traces.journal import BASELINE
+    from wattline.traces.journal import BASELINE, tidy
     from wattline.traces.unfinished import is_unfinished
 
+    if folder.is_file():
+        return
+    tidy(folder)
     if is_unfinished(folder):
         from wattline.scenario.resume import make_readable
 

@@ -289,7 +289,7 @@ def show_summary(summary: Summary, baseline: Summary | None, terminal: Terminal)
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that cannot take a journal before anything is simulated."""
-    from wattline.traces.journal import BASELINE, is_journal
+    from wattline.traces.journal import BASELINE, is_journal, tidy
     from wattline.traces.unfinished import is_unfinished, refuse_running
 
     try:
@@ -299,6 +299,7 @@ def check_folder(folder: Path) -> None:
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
         why = getattr(problem, "strerror", None) or str(problem)
         raise ScenarioError(f"{shorten(str(folder))}: cannot be a folder ({why}); give another --out") from None
+    tidy(folder)
     if folder.exists() and not folder.is_dir():
         raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
     if folder.is_dir() and any(folder.iterdir()) and not is_journal(folder) and not is_unfinished(folder):

@@ -106,8 +106,11 @@ def cut_text(record: Mapping[str, Any]) -> str:
 
 def make_readable(folder: Path) -> str:
     """Make the journal of a run that was cut off, unless it is there; return what to say (nothing: the run is over)."""
-    from wattline.traces.journal import is_journal, read_manifest
+    from wattline.traces.journal import is_journal, read_manifest, tidy
 
+    if folder.is_file():
+        return ""
+    tidy(folder)
     if not is_unfinished(folder) or (is_journal(folder) and not was_kept(folder)):
         return ""
     refuse_running(folder)

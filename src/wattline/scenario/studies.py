@@ -85,7 +85,10 @@ class Study:
         run = Simulation(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed)
         if keeper is not None:
             keeper.carry_on(run)
-        return run.run(progress, keeper)
+        result = run.run(progress, keeper)
+        if keeper is not None and result.stopped != "interrupted":
+            keeper.forget()
+        return result
 
     def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
         """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""

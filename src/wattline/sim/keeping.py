@@ -18,7 +18,7 @@ from wattline.errors import TraceError
 from wattline.model.state import FIELDS, State
 from wattline.sim.setup import prepare
 from wattline.sim.simulate import LOGS, Policies, Result, Simulation, join_logs
-from wattline.traces.unfinished import Array, Flush, Writer, token
+from wattline.traces.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 
 FIRST_S = 1.0
 """A run that takes less time than this is not kept: it is quicker to run it again."""
@@ -107,6 +107,10 @@ class Keeper:
         if self._every_hour:
             self._finish_writing()
 
+    def forget(self) -> None:
+        """Leave off writing: the run is over, nobody will carry it on."""
+        self._writer.over = True
+
     def _commit(self, record: Mapping[str, Any], logs: Sequence[tuple[int, Sequence[Array]]]) -> float:
         """Bring a flush to the disk (in the thread); return how long it took."""
         began = time.perf_counter()
@@ -123,6 +127,8 @@ class Keeper:
             took_s = self._writing.result()
             self._wait_s = max(self._wait_s or 0.0, DISK_SHARE * took_s)
             self.kept = token({"run": self._writer.run, "flush": self._writer.flush})
+        except NoLongerNeeded:
+            pass
         except OSError as problem:
             self._give_up(problem)
         self._writing = None
@@ -148,6 +154,7 @@ class Keeper:
         """Put a run that has not begun where the flush left it."""
         if self.since is not None:
             restore(run, self.since)
+            self.since.arrays.clear()  # as large as the state: nobody needs them any more
             self._written = {name: len(pieces) for name, pieces in run.chunks.items()}
 
 

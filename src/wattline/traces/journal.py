@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
+from wattline.traces import journal_swap
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
 from wattline.traces.journal_seal import KEY, check_seal, seal
-from wattline.traces.unfinished import NAME as UNFINISHED
 from wattline.traces.unfinished import is_unfinished
 
 if TYPE_CHECKING:
@@ -31,16 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "is_journal",
-    "open_journal", "read_manifest", "to_frame", "write_journal",
+    "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
 VERSION = 3
 """Version of the layout that this Wattline writes."""
 
-MANIFEST = "manifest.json"
+MANIFEST = journal_swap.MANIFEST
 REPORT = "report.html"
 BASELINE = "baseline"
 """Names inside a journal of its report and of the journal that it is held against; both are dropped when it is written anew."""
+
+_OWN = frozenset({*(f"{name}.parquet" for name in SCHEMA), MANIFEST, REPORT, BASELINE})
 
 
 class Coded(NamedTuple):
@@ -121,8 +122,8 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     target = Path(folder).resolve()
     _check_replaceable(target, Path(folder))
     _check_names(frames)
-    temporary = target.parent / f".{target.name}.writing-{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
+    temporary = journal_swap.beside(target)
+    tidy(target)
     try:
         temporary.mkdir(parents=True)
         rows = {}
@@ -136,7 +137,7 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         told = _versions() | dict(manifest) | {"journal": VERSION, KEY: seal(temporary, rows)}
         text = json.dumps(_plain(told), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        _swap(temporary, target, keep={UNFINISHED} if manifest.get("resume") else set())
+        journal_swap.swap(temporary, target, _OWN)
     except (OSError, pl.exceptions.ComputeError) as error:  # polars tells of a full disk in either way
         raise TraceError.at(
             folder, f"cannot be written: {_why(error, temporary)}", hint="give another folder"
@@ -258,23 +259,9 @@ def _check_replaceable(target: Path, shown: Path) -> None:
         )
 
 
-def _swap(temporary: Path, target: Path, keep: set[str]) -> None:
-    """Put the new folder in place of the old one; files that a user put beside the journal move along."""
-    if not target.exists():
-        temporary.rename(target)
-        return
-    old = temporary.with_name(f"{temporary.name}.old")
-    target.rename(old)
-    try:
-        temporary.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    own = ({f"{name}.parquet" for name in SCHEMA} | {MANIFEST, REPORT, BASELINE, UNFINISHED}) - keep
-    for extra in old.iterdir():
-        if extra.name not in own:
-            extra.rename(target / extra.name)
-    shutil.rmtree(old)
+def tidy(folder: Path) -> None:
+    """Finish what a process left half-way that was killed while it wrote this journal."""
+    journal_swap.tidy(Path(folder), _OWN)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ two newest are kept: when one is damaged, the other one serves. Binary files are
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
@@ -72,8 +71,12 @@ def token(record: Mapping[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ writing
 
 
+class NoLongerNeeded(Exception):  # noqa: N818  (nothing went wrong)
+    """The run is over: the flush that was being written is of no use."""
+
+
 class Writer:
-    """Writes one run's flushes: ``put`` at once, ``commit`` when there is time."""
+    """Writes one run's flushes: ``put`` at once, ``commit`` when there is time, unless the run is ``over`` before."""
 
     def __init__(self, out: Path, since: Mapping[str, Any] | None = None) -> None:
         self.folder = place(out)
@@ -81,6 +84,7 @@ class Writer:
         self.run = os.urandom(8).hex() if since is None else str(since["run"])
         self._logs = (0, 0) if since is None else (int(since["logs_bytes"]), int(since["logs_crc"]))
         self._lock: IO[bytes] | None = None
+        self.over = False
 
     def begin(self) -> None:
         """Make the folder, or take over that of the run that is carried on; whatever else was there is dropped."""
@@ -113,10 +117,12 @@ class Writer:
     def commit(self, record: Mapping[str, Any], logs: Sequence[tuple[int, Sequence[Array]]]) -> None:
         """See to it that state and new log rows are on disk, then let the flush count; older ones are dropped."""
         part = self._file(".bin.part")
+        written, crc = self._append(logs)
         with part.open("r+b") as file:
+            self._go_on()
             _sync(file)
             size = file.seek(0, os.SEEK_END)
-        written, crc = self._append(logs)
+        self._go_on()
         part.rename(self._file(".bin"))
         told = token({"run": self.run, "flush": self.flush + 1})
         sizes = {"bytes": size, "crc": _crc(self._file(".bin"), 0, size), "logs_bytes": written, "logs_crc": crc}
@@ -132,6 +138,10 @@ class Writer:
         if self._lock is not None:
             self._lock.close()
 
+    def _go_on(self) -> None:
+        if self.over:
+            raise NoLongerNeeded
+
     def _file(self, suffix: str) -> Path:
         return self.folder / f"flush-{self.flush + 1}{suffix}"
 
@@ -142,7 +152,9 @@ class Writer:
         with path.open("ab") as file:
             file.truncate(size)  # a flush that failed may have left something
             for log, arrays in logs:
+                self._go_on()
                 _save(file, [np.array([log, len(arrays)]), *arrays])
+            self._go_on()
             _sync(file)
             written = file.tell()
         return written, _crc(path, size, written, crc)
@@ -192,12 +204,14 @@ def _number(path: Path) -> int:
 def _locked(folder: Path, shown: Path) -> IO[bytes]:
     file = (folder / "lock").open("ab")
     try:
+        import fcntl
+
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
         raise TraceError.at(shown, "another run is writing there", hint="wait for it, or stop it") from None
-    except OSError:
-        pass  # a file system without locks: two runs in one folder are then the user's business
+    except (ImportError, OSError):
+        pass  # no locks on this system or disk: two runs in one folder are then the user's business
     return file
 
 
