@@ -280,6 +280,10 @@ def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
         ("[prices]\nenergy = 0.1\ncarbon = -3\n", "[prices] carbon: must not be negative"),
         ('[prices]\nenergy = 0.1\nstart = "soon"\n', "[prices] start: expected a date and time like"),
         ('[prices]\nenergy = 0.1\nzone = "Mars"\n', "[prices] zone: no such time zone: 'Mars'"),
+        ('[prices]\nenergy = 0.1\nzone = ""\n', "[prices] zone: no such time zone: ''"),
+        ("[prices]\nenergy = 0.1\nstart = 05:00:00\n", "[prices] start: expected a date and time like 2022-07-01T00:00:00-04:00, got 05:00:00"),
+        ("[prices]\nenergy = 1e308\n", "[prices] energy: must be a number, at most 1e+09, got 1e+308"),
+        ('[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n', "[prices] energy: n.csv would begin anew"),
         ('[prices]\nenergy = {file = "u.csv"}\n', "the unit of column 'price' is not known: say unit"),
         ('[prices]\nenergy = {file = "w.csv", unit = "$/kWh"}\n', "s.toml:15: "),
     ],
@@ -288,6 +292,7 @@ def test_bad_prices_are_one_line(tmp_path: Path, text: str, said: str) -> None:
     """Whatever is wrong with prices, file, line and key are named."""
     (tmp_path / "u.csv").write_text("time,price\n0,1\n3600,2\n")
     (tmp_path / "w.csv").write_text("time,price\n0,much\n3600,2\n")
+    (tmp_path / "n.csv").write_text("time,price\n0,1\n0.000001,2\n")
     assert said in refused(tmp_path, PLAIN + text)
 
 
@@ -303,6 +308,10 @@ def test_bad_prices_are_one_line(tmp_path: Path, text: str, said: str) -> None:
         (
             '[prices]\nrules = "pjm"\nenergy = 0.1\ncapacity = 1\nscore = {correlation = 0.5}\n',
             "[prices] score: the three weights must not be negative and sum to 1",
+        ),
+        (
+            '[prices]\nrules = "pjm"\nenergy = 0.1\ncapacity = 1\nscore = {interval = 0.001}\n',
+            "[prices.score] interval: must be at least 0.1, got 0.001",
         ),
         ('baseline = "eazy"\n', "[regulation] baseline: unknown select policy 'eazy'; did you mean 'easy'?"),
         ('baseline = "gps"\n', "[regulation] baseline: 'gps' follows a power target"),

@@ -168,6 +168,9 @@ def test_any_step_and_no_dates(tmp_path: Path) -> None:
         ("time,a\n2022-07-01 00:00,1\n2022-07-01 01:00,1\n", {"zone": "Mars/Base"}, "no such time zone: 'Mars/Base'"),
         ("time,a\n0,x\n3600,y\n", {"gaps": "hold"}, r"no value in it \(2 × is not a number"),
         ("time,a\n0,x\n", {"step_s": -1.0}, "the step must be positive"),
+        ("time,a\n0,1\n3600,1e300\n", {}, r"p\.csv:3: field 'a': must not be beyond 1e\+09 \(got '1e300'\)"),
+        ("time,a\n00:00,1\n25:00,2\n", {}, r"p\.csv:3: field 'time': no day has such a time \(got '25:00:00'\)"),
+        ("time,a\n2022-07-01 00:00,1\n2022-07-01 01:00,1\n", {"zone": "+99:99"}, "no such time zone: '.99:99'"),
     ],
 )  # fmt: skip
 def test_bad_tables_are_one_line(tmp_path: Path, text: str, told: dict[str, Any], said: str) -> None:
@@ -175,6 +178,17 @@ def test_bad_tables_are_one_line(tmp_path: Path, text: str, told: dict[str, Any]
     with pytest.raises(InputError, match=said) as caught:
         read(tmp_path, text, **told)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [[[1.0], [2.0]], [{"x": 1}, {"x": 2}], [b"1", b"2"]])
+def test_columns_that_hold_no_numbers_are_named(tmp_path: Path, values: list[Any]) -> None:
+    """Lists, structures and bytes are neither prices nor times."""
+    pl.DataFrame({"time": [0, 3600], "price": values}).write_parquet(tmp_path / "p.parquet")
+    with pytest.raises(TraceError, match=r"p\.parquet:1: field 'price': is not a number \(2 times"):
+        read_held(tmp_path / "p.parquet")
+    pl.DataFrame({"time": values, "price": [1, 2]}).write_parquet(tmp_path / "p.parquet")
+    with pytest.raises(TraceError, match=r"p\.parquet:1: field 'time': the time cannot be read \(2 times"):
+        read_held(tmp_path / "p.parquet")
 
 
 def test_what_cannot_be_negative_is_refused(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from wattline.traces.prices import HeldTrace
 
 DAY_S = 86400.0
+MOST_ROWS = 10_000_000
+"""Rows of a repeated series that a run may go through; whoever asks for more has mistaken a unit."""
 _MARKET_UNIT = "$/MWh"
 """Unit of the columns that markets publish."""
 
@@ -259,10 +261,17 @@ def _place(trace: HeldTrace, spec: SeriesSpec, clock: Clock | None, start_s: flo
 
 
 def _check_length(document: Document, name: str, held: Held, clock: Clock | None, start_s: float, end_s: float) -> None:
-    """Refuse a series that ends before the run can have ended, or begins after it."""
+    """Refuse a series that ends before the run can have ended, begins after it, or repeats without end."""
+    spec: SeriesSpec = getattr(document.spec.prices, name)
+    if held.repeat:
+        rounds = (end_s - start_s) / (held.end_s - held.start_s)
+        if rounds * held.time_s.size > MOST_ROWS:
+            told = (
+                f"{spec.file} would begin anew {rounds:,.0f} times in the run: it lasts {held.end_s - held.start_s:g} s"
+            )
+            raise document.source.error(("prices", name), told)
     if held.covers(start_s, end_s):
         return
-    spec: SeriesSpec = getattr(document.spec.prices, name)
     run = Held(np.array([start_s]), np.zeros(1), end_s)
     if clock is None:
         said = [f"{h.start_s - start_s:g} s to {h.end_s - start_s:g} s of the run" for h in (held, run)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wattline.errors import InputError, did_you_mean
 from wattline.scenario.lines import Path
 from wattline.scenario.spec_prices import CARBON_UNITS, PAPER_KEYS, PJM_KEYS, PRICE_UNITS, PricesSpec, SeriesSpec
+from wattline.traces.prices import MOST
 
 if TYPE_CHECKING:
     from wattline.scenario.spec import Spec
@@ -65,8 +66,8 @@ def _series(here: Path, name: str, series: SeriesSpec) -> Iterator[Problem]:
             yield (*here, key), "goes with a file, not with a value"
     if name in ("carbon", "mileage") and series.value is not None and not series.value >= 0:
         yield here, f"must not be negative, got {series.value:g}"
-    if series.value is not None and not abs(series.value) < float("inf"):
-        yield here, f"must be a number, got {series.value:g}"
+    if series.value is not None and not abs(series.value) <= MOST:
+        yield here, f"must be a number, at most {MOST:g}, got {series.value:g}"
     units = units_of(name)
     if series.unit is not None and series.unit not in units:
         known = did_you_mean(series.unit, units) if units else "; a ratio has no unit"

@@ -97,6 +97,9 @@ def _moment(value: Any) -> Any:
     """Take TOML's own dates, and texts that are checked with the zone in view."""
     if isinstance(value, datetime | date):
         return value.isoformat()
+    if not isinstance(value, str | None):
+        text = f"expected a date and time like 2022-07-01T00:00:00-04:00, got {value}"
+        raise PydanticCustomError("quantity", "{text}", {"text": text})
     return value
 
 
@@ -111,7 +114,7 @@ class ScoreSpec(Section):
     correlation: float = Field(1 / 3, ge=0, le=1, description="weight of correlation")
     delay: float = Field(1 / 3, ge=0, le=1, description="weight of delay")
     precision: float = Field(1 / 3, ge=0, le=1, description="weight of precision")
-    interval: Period = Field(10.0, description="signal and power are averaged over this")
+    interval: Period = Field(10.0, ge=0.1, description="signal and power are averaged over this")
     window: Period = Field(300.0, description="length of the windows that are correlated")
     longest: Period = Field(300.0, description="longest delay that is tried, with a delay score of 0")
 

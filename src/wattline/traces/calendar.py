@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Mask = npt.NDArray[np.bool_]
-_OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})")
+_OFFSET = re.compile(r"([+-])(0\d|1[0-4]):([0-5]\d)")
 
 
 def check_zone(zone: str) -> None:
@@ -27,7 +27,8 @@ def check_zone(zone: str) -> None:
     if _OFFSET.fullmatch(zone):
         return
     try:
-        pl.Series([datetime(2000, 1, 1, tzinfo=UTC)]).dt.convert_time_zone(zone)
+        # an empty name is polars' word for no zone at all
+        pl.Series([datetime(2000, 1, 1, tzinfo=UTC)]).dt.convert_time_zone(zone.strip() or "none")
     except pl.exceptions.PolarsError:
         raise InputError(f"no such time zone: {zone!r}; expected a name like 'America/New_York' or 'UTC'") from None
 

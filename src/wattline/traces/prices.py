@@ -40,6 +40,8 @@ CARBON = ("carbon_intensity", "avg_ci", "carbon_g_per_kwh")
 """Columns as they are published, the best first; those of prices are per MW and MWh, of carbon in g/kWh."""
 
 DAY_S = 86400.0
+MOST = 1e9
+"""No price, ratio or intensity is so large; sums of larger ones would lose cents."""
 _LOCAL = {"ept": "America/New_York"}
 """Endings of columns that name a zone: PJM's Eastern prevailing time."""
 
@@ -171,7 +173,10 @@ def _times(rows: Rows, time: str | None, told: Reading) -> tuple[Floats, Placed]
     if math.isnan(epoch):
         if told.zone is not None:
             raise TraceError.at(series.path, "a zone goes with dates, and these times have none", field=time)
-        return seconds, "day" if is_clock(series.frame[time]) else "run"
+        clock = is_clock(series.frame[time])
+        late = np.flatnonzero(_clock_s(series.frame[time]) > DAY_S) if clock else np.array([], dtype=np.int64)
+        rows.note("dropped", "no day has such a time", late, time, refuse=True)
+        return seconds, "day" if clock else "run"
     unix_s = np.round(seconds + epoch, 6)
     zoned = _zoned(series.frame[time], time)
     if zoned and told.zone is not None:
@@ -187,6 +192,15 @@ def _times(rows: Rows, time: str | None, told: Reading) -> tuple[Floats, Placed]
     refuse = told.gaps == "refuse"
     rows.note("dropped", f"clocks of {zone} skip this time", np.flatnonzero(skipped), time, refuse=refuse)
     return found, "date"
+
+
+def _clock_s(column: pl.Series) -> Floats:
+    """Return times of day as they are written, in seconds since midnight."""
+    import polars as pl
+
+    from wattline.traces.sacct_fields import clock_s
+
+    return clock_s(column) if column.dtype == pl.String else np.zeros(len(column))
 
 
 def _zoned(column: pl.Series, name: str) -> bool:
@@ -209,6 +223,8 @@ def _values(rows: Rows, told: Reading, least: float) -> Floats:
     value = np.where(np.isfinite(value), value, np.nan)
     low = np.flatnonzero(value < least)
     rows.note("dropped", f"must not be below {least:g}", low, rows.column, refuse=True)
+    high = np.flatnonzero(np.abs(value) > MOST)
+    rows.note("dropped", f"must not be beyond {MOST:g}", high, rows.column, refuse=True)
     missing = np.flatnonzero(np.isnan(value))
     if told.gaps == "refuse":
         rows.note("repaired", "is not a number", missing, rows.column, refuse=True)

@@ -126,6 +126,8 @@ def values_of(texts: pl.Series) -> Floats:
 
     if texts.dtype == pl.String:
         return numbers(texts)
+    if texts.dtype.is_nested() or texts.dtype in (pl.Binary, pl.Object):
+        return np.full(len(texts), np.nan)
     return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
 
 
