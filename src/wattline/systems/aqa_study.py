@@ -60,11 +60,13 @@ class Scale:
     grid_step: float = 0.05
     around: bool = True
     thresholds: int = 10
+    balance: int = 1
+    """How often weights are balanced and the bid searched again (twice as often on the one hour of the paper's protocol)."""
 
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds: one workload, few hours."""
-        return cls(("W4",), 16, 2, 8, 40, 40, 2, 0.2, around=False, thresholds=1)
+        return cls(("W4",), 16, 2, 8, 40, 40, 2, 0.2, around=False, thresholds=1, balance=0)
 
 
 def setting_of(workload: str, recipe: Recipe, *, paper: bool = False, **more: Any) -> Setting:
@@ -98,7 +100,7 @@ def in_sample(workload: str, scale: Scale, **more: Any) -> dict[str, Tuned]:
         setting = setting_of(workload, recipe, paper=True, **more)
         trial = Trial(setting, [HOUR_SEED])
         if recipe is AQA:
-            choice = better_weights(trial, PAPER, scale, rounds=2)
+            choice = better_weights(trial, PAPER, scale, rounds=2 * scale.balance)
         elif recipe is ENERGYQARE:
             choice = chosen = grid_bid(trial, mode=PAPER, step=scale.grid_step)
         else:
@@ -123,14 +125,14 @@ def certificates(workload: str, reach: str, scale: Scale, **more: Any) -> dict[s
 def best_aqa(setting: Setting, reach: str, scale: Scale) -> Choice:
     """Return AQA's best bid, made safe on the hours on which Slackline's is, if it can be: both are held to one standard."""
     trial = Trial(setting, range(10_000, 10_000 + scale.aqa_hours))
-    choice = better_weights(trial, reach, scale)
+    choice = better_weights(trial, reach, scale, rounds=scale.balance)
     if choice.outcome.excess() > 0.0:
         return choice
     safe = make_safe(setting, choice, Trial(setting, range(20_000, 20_000 + scale.proof_hours)))
     return safe if safe.feasible else choice
 
 
-def better_weights(trial: Trial, reach: str, scale: Scale, *, rounds: int = 1) -> Choice:
+def better_weights(trial: Trial, reach: str, scale: Scale, *, rounds: int) -> Choice:
     """Return the better of AQA's own search and of ours for its weights: the baseline shall not fail for want of a search."""
     own = aqa_bid(trial, mode=reach, iterations=scale.iterations)
     searched = search_weights(trial, mode=reach, rounds=rounds)
