@@ -53,7 +53,7 @@ def show_bytes(count: float) -> str:
     for prefix, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             shown = count / factor
-            return f"{shown:.3g} {prefix}" if shown < 999.5 else f"{shown:,.0f} {prefix}"
+            return f"{shown:.3g} {prefix}" if shown < 999.5 or shown > 1e12 else f"{shown:,.0f} {prefix}"
     return f"{count:.0f} B"
 
 

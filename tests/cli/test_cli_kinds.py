@@ -68,7 +68,7 @@ def test_json_has_every_kind(wattline: Call, folder: Path) -> None:
         (("log.txt", "--idle", "warm"), "--idle: expected a power like '12 MW', got 'warm'"),
         (("log.txt", "--idle", "500 W"), "need 0 <= idle power <= busy power, got 500 W and 300 W"),
         (("log.txt", "--rates-until", "soon"), "--rates-until: expected a duration"),
-        (("log.txt", "--limit", "0"), "the limit of its QoS degradation must be above 0, got 0"),
+        (("log.txt", "--limit", "0"), "the limit of the QoS degradation must be above 0, got 0"),
         (("small.toml",), "small.toml: is a scenario, not a job log"),
         (("missing.txt",), "missing.txt: no such file"),
     ],
@@ -113,3 +113,24 @@ def test_what_a_generator_does_not_know_is_refused(wattline: Call, arguments: tu
     answer = wattline("trace", "generate", *arguments)
     assert answer.code == 2
     assert said in answer.err
+
+
+def test_a_log_is_never_written_over(wattline: Call, folder: Path) -> None:
+    """Neither kinds nor a conversion may replace the file that they are made from."""
+    text = "submit_s,work_s,nodes\n0,9,1\n5,9,1\n"
+    (folder / "log.csv").write_text(text)
+    for arguments in (["kinds", "log.csv", "--out", "./log.csv"], ["convert", "log.csv", "log.csv"]):
+        answer = wattline("trace", *arguments)
+        assert answer.code == 2
+        assert answer.err == "wattline: log.csv: is the file that is read; give another name for the result\n"
+    assert (folder / "log.csv").read_text() == text
+
+
+def test_names_cannot_paint_the_terminal(wattline: Call, folder: Path) -> None:
+    """Control characters of a log are shown as such, and markup as it stands."""
+    rows = "".join(f"{i},60,1,{name}\n" for i in range(9) for name in ("\x1b[31mred", "[bold]x[/bold]"))
+    (folder / "log.csv").write_text("submit_s,work_s,nodes,kind\n" + rows)
+    answer = wattline("trace", "kinds", "log.csv")
+    assert "\x1b" not in answer.out + answer.err
+    assert "�[31mred@1" in answer.out
+    assert "[bold]x[/bold]@1" in answer.out

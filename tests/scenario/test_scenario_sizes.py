@@ -79,5 +79,7 @@ def test_generators_count_before_they_draw() -> None:
     """Days of a cluster and long signals are refused from Python as from a file."""
     with pytest.raises(InputError, match=r"drawing .* jobs would take about .* of memory"):
         generate(MeggieLike(days=1e6))
+    with pytest.raises(InputError, match=r"^drawing 2.82e\+302 jobs would take about 1.41e\+293 TB of memory"):
+        generate(MeggieLike(days=1e300))
     with pytest.raises(InputError, match="a signal of 500,000,000,000 values would take about 50 TB"):
         generate_signal(GaussianSignal(1e12))

@@ -237,7 +237,10 @@ def test_rates_are_those_of_the_chosen_part() -> None:
         ({"until_s": 0.0}, "no arrival rates can be taken from 0 s to 0 s after the first submission"),
         ({"model": {"idle_w": 90.0, "draw_w": 50.0}}, "need 0 <= idle power <= busy power, got 90 W and 50 W"),
         ({"model": {"floor_share": 1.5}}, r"the floor share must be in \[0, 1\], got 1.5"),
-        ({"model": {"sensitivity": math.nan}}, r"the sensitivity must be in \[0, inf\], got nan"),
+        ({"model": {"sensitivity": math.nan}}, r"the sensitivity must be in \[0, 10\], got nan"),
+        ({"model": {"sensitivity": 1e300}}, r"the sensitivity must be in \[0, 10\], got 1e\+300"),
+        ({"limit": 0.0}, "kinds: the limit of the QoS degradation must be above 0, got 0"),
+        ({"share": 2.0}, r"kinds: the share of jobs beyond the limit must be in \(0, 1\], got 2"),
     ],
 )  # fmt: skip
 def test_senseless_rules_are_refused(rules: dict[str, Any], said: str) -> None:

@@ -71,6 +71,28 @@ def test_a_journal_is_checked_before_it_is_replayed(tmp_path: Path) -> None:
         read_trace(journal)
 
 
+def test_numbers_that_no_job_can_have_are_unknown(tmp_path: Path) -> None:
+    """Negative or endless power, a slowdown below 1, a negative wait: counted, and unknown from then on."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "submit_s,work_s,nodes,draw_w,floor_w,stretch,recorded_wait_s,think_s\n"
+        "0,9,1,-5,10,0.5,-1,-3\n1,9,1,inf,-1,2,5,0\n2,9,1,200,100,1.5,6,\n"
+    )
+    trace = read_table(path)
+    assert np.isnan(trace.jobs.draw_w).tolist() == [True, True, False]
+    assert np.isnan(trace.jobs.floor_w).tolist() == [False, True, False]
+    assert np.isnan(trace.jobs.stretch).tolist() == [True, False, False]
+    assert np.isnan(trace.jobs.recorded_wait_s).tolist() == [True, False, False]
+    assert trace.jobs.think_s.tolist() == [0.0, 0.0, 0.0]
+    assert {n.reason: n.count for n in trace.notes} == {
+        "draw_w is below 0 or endless: taken as unknown": 2, "floor_w is below 0 or endless: taken as unknown": 1,
+        "stretch is below 1 or endless: taken as unknown": 1, "think_s is below 0 or endless: taken as unknown": 1,
+        "recorded_wait_s is below 0 or endless: taken as unknown": 1,
+    }  # fmt: skip
+    with pytest.raises(TraceError, match=r"jobs\.csv:2: field 'draw_w': draw_w is below 0"):
+        read_table(path, strict=True)
+
+
 def test_run_time_stands_in_for_work(tmp_path: Path) -> None:
     """Where work_s is missing, the measured run time is the work."""
     path = tmp_path / "jobs.csv"

@@ -190,6 +190,8 @@ def _promises(found: Certificate) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from wattline.report.show import printable
+
     table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
     table.add_column("constraint", style="cyan", overflow="fold")
     for name in ("allowed", "found", "95 % interval", "of"):
@@ -201,7 +203,7 @@ def _promises(found: Certificate) -> Any:
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
         state = Text("kept", "green") if promise.kept else Text(_broken(promise), "bold red")
-        table.add_row(Text(about), _percent(promise.limit), _percent(rate.share),
+        table.add_row(Text(printable(about)), _percent(promise.limit), _percent(rate.share),
                       f"{_percent(rate.low)} – {_percent(rate.high)}", count, state)  # fmt: skip
     return table
 

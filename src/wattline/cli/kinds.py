@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wattline.cli.paths import refuse_scenario
+from wattline.cli.paths import refuse_same, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.cli.traces import Cores, Format, Strict, TraceFile
 from wattline.errors import InputError, ScenarioError
@@ -68,6 +68,9 @@ def kinds(
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
     table = None if out is None else kinds_beside(out)
+    for target in (out, table):
+        if target is not None:
+            refuse_same(trace, target)
     rules = KindRules(
         least, limit, share, average, power.value, trim, own_power, _asked("--rates-from", duration_s, rates_from) or 0.0,
         _asked("--rates-until", duration_s, rates_until),
@@ -150,7 +153,7 @@ def _table(found: Found) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from wattline.report.show import compact, number, show
+    from wattline.report.show import compact, number, printable, show
 
     table = Table(box=None, pad_edge=False, width=80, header_style="bold", padding=(0, 0, 0, 1))
     table.add_column("kind", style="cyan", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -160,7 +163,7 @@ def _table(found: Found) -> Any:
     for row, work in list(zip(found.rows, node_s, strict=True))[:SHOWN]:
         kind = row.kind
         table.add_row(
-            Text(kind.name), f"{row.jobs:,}", f"{kind.nodes:,}", compact(kind.work_s, "s"), number(kind.arrival_per_s * 86400),
+            Text(printable(kind.name)), f"{row.jobs:,}", f"{kind.nodes:,}", compact(kind.work_s, "s"), number(kind.arrival_per_s * 86400),
             show(work / sum(node_s), "share"), compact(kind.draw_w, "W"), compact(kind.floor_w, "W"), f"× {number(kind.stretch)}",
         )  # fmt: skip
     rest = len(found.rows) - SHOWN

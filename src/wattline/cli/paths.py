@@ -46,3 +46,9 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
             terminal.say(said)
     if is_unfinished(folder / BASELINE):
         terminal.say(f"{folder}: its baseline was cut off; the command that began it goes on with --resume")
+
+
+def refuse_same(source: Path, target: Path) -> None:
+    """Raise an error if a result would be written over what it is made from."""
+    if target.exists() and source.exists() and target.samefile(source):
+        raise ScenarioError(f"{target}: is the file that is read; give another name for the result")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli.paths import refuse_scenario, say_cut
+from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
 
@@ -96,6 +96,7 @@ def convert(
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
+    refuse_same(trace, target)
     say_cut(trace, terminal)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
     _write(found, target, terminal, write_trace)

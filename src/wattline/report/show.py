@@ -70,6 +70,15 @@ def show(value: float, unit: str = "") -> str:
     return f"{number(value)} {unit}".strip()
 
 
+def printable(text: str) -> str:
+    r"""Return a name of somebody's log as it may be shown on a terminal, whatever is in it.
+
+    >>> printable("lu\t@4")
+    'lu�@4'
+    """
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def dollars(value: float) -> str:
     """Return an amount of money: small ones to a hundredth of a cent, large ones to the cent.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wattline.report.page import Raw, table
 from wattline.report.regulation import HourRow, QosRow, Regulation
-from wattline.report.show import MISSING, dollars, number, scale_of, show
+from wattline.report.show import MISSING, dollars, number, printable, scale_of, show
 from wattline.report.tables_accounts import hours_words, parts_words
 
 if TYPE_CHECKING:
@@ -193,4 +193,4 @@ def reach_note(found: Regulation) -> str:
 
 
 def _name(row: QosRow) -> str:
-    return f"{row.name} (standby)" if row.standby else row.name
+    return printable(f"{row.name} (standby)" if row.standby else row.name)

@@ -9,7 +9,6 @@ would be speed in proportion to power, σ = 0 a cap that slows nobody.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import ClassVar
@@ -43,8 +42,8 @@ class CapModel:
                 f"cap model: need 0 <= idle power <= busy power, got {self.idle_w:g} W and {self.draw_w:g} W"
             )
         for what, value, most in (("spread", self.spread, 0.5), ("floor share", self.floor_share, 1.0),
-                                  ("sensitivity", self.sensitivity, math.inf)):  # fmt: skip
-            if not 0 <= value <= most or math.isinf(value):
+                                  ("sensitivity", self.sensitivity, 10.0)):  # fmt: skip
+            if not 0 <= value <= most:
                 raise InputError(f"cap model: the {what} must be in [0, {most:g}], got {value:g}")
 
     def draw(self, kind: str) -> float:

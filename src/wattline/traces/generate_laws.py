@@ -24,13 +24,15 @@ POPULAR_REQUESTS_S = np.array(
 SEEDS = 2**53
 """Seeds below this differ as floats too, which is how policies see them."""
 
+MOST_SHOWN = 1e15
 JOB_BYTES = 500
 """What a job takes while it is drawn: the columns of a job table, and as much again on the way."""
 
 
 def require_jobs(expected: float) -> None:
     """Refuse to draw more jobs than this machine's memory could hold."""
-    require_bytes(expected * JOB_BYTES, f"drawing {expected:,.0f} jobs")
+    shown = f"{expected:,.0f}" if expected < MOST_SHOWN else f"{expected:.3g}"
+    require_bytes(expected * JOB_BYTES, f"drawing {shown} jobs")
 
 
 def stream(seed: int) -> np.random.Generator:

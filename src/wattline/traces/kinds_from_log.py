@@ -56,6 +56,10 @@ class KindRules:
     def __post_init__(self) -> None:
         if self.least < 1:
             raise InputError(f"kinds: the least number of jobs of a kind must be at least 1, got {self.least}")
+        if not self.limit > 0:
+            raise InputError(f"kinds: the limit of the QoS degradation must be above 0, got {self.limit:g}")
+        if not 0 < self.share <= 1:
+            raise InputError(f"kinds: the share of jobs beyond the limit must be in (0, 1], got {self.share:g}")
         if not 0 <= self.trim < 0.5:
             raise InputError(f"kinds: the share left out at each end must be in [0, 0.5), got {self.trim:g}")
         if self.power not in ("observed", "model"):

@@ -33,6 +33,10 @@ _FROM_JOURNAL = {"runtime_s": "work_s", "wait_s": "recorded_wait_s"}
 _JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "energy_j", "preemptions", "restarts")
 
 
+_LEAST = {"draw_w": 0.0, "floor_w": 0.0, "peak_w": 0.0, "stretch": 1.0, "recorded_wait_s": 0.0, "think_s": 0.0}
+"""Columns in which smaller numbers make no sense."""
+
+
 def read_table(path: Path | str, *, strict: bool = False) -> Trace:
     """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder."""
     about: dict[str, Any] = {}
@@ -143,6 +147,9 @@ def _build(
     given: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
     given.update({name: coded[keep] for name, (coded, _) in names.items()})
     _mention_oddities(rows, keep, columns)
+    for name, least in _LEAST.items():
+        if name in given:
+            given[name] = _within(rows, keep, name, columns[name], least)[keep]
     if "request_s" in given:
         given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
     for name in ("priority", "think_s"):
@@ -152,6 +159,13 @@ def _build(
         given["after"] = _links(rows, keep, columns["after"], given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
     return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s)
+
+
+def _within(rows: _Rows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
+    """Return a column without the numbers that no job can have: they are unknown."""
+    wrong = keep & ((values < least) | np.isinf(values))
+    rows.note("repaired", f"{name} is below {least:g} or endless: taken as unknown", wrong, name)
+    return np.where(wrong, np.nan, values)
 
 
 def _mention_oddities(rows: _Rows, keep: Mask, columns: dict[str, Floats]) -> None:
