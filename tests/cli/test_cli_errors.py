@@ -53,6 +53,11 @@ MISTAKES = {
     "output is a file": (["run", "small.toml", "--out", "small.swf"], "is a file"),
     "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be made (No such file or directory); give another --out"),
     "output with a name too long": (["run", "small.toml", "--out", "x" * 300], "cannot be a folder (File name too long); give another --out"),
+    "a log with a name too long": (["trace", "info", "x" * 300], "File name too long"),
+    "a log of two lines": (["trace", "info", "a\nb"], "wattline: a\\nb: no such file"),
+    "links in a circle": (["trace", "info", "circle"], "circle: cannot be read"),
+    "a journal with a name too long": (["report", "x" * 300], "File name too long"),
+    "a scenario with a name too long": (["run", "x" * 300], "File name too long"),
     "a device as a scenario": (["run", "/dev/zero"], "/dev/zero: is larger than 4 MB, expected a TOML scenario"),
     "a device as a log": (["replay", "/dev/zero", "--format", "swf"], "/dev/zero: is a device, expected a file"),
     "seed too large": (["replay", "small.swf", "--seed", str(2**53)], "wattline: --seed 9007199254740992: must be less than 9007199254740992"),
@@ -64,6 +69,7 @@ MISTAKES = {
 def odd_files(folder: Path) -> None:
     """Files that are not what they are taken for."""
     (folder / "prose.txt").write_text("hello there\n")
+    (folder / "circle").symlink_to("circle")
     (folder / "gone.toml").write_text('[trace]\nfile = "nope.swf"\n[cluster]\nnodes = 4\n')
     (folder / "nohead.txt").write_text(
         "101|2024-01-01T00:00:00|60|2|COMPLETED\n102|2024-01-01T00:01:00|60|2|COMPLETED\n"
@@ -108,6 +114,20 @@ def test_no_permission_is_said_before_anything_runs(wattline: Call, folder: Path
     answer = wattline("run", "small.toml", "--out", "locked/x")
     assert answer.code == 2
     assert "no permission" in answer.err
+
+
+def test_too_little_memory_is_one_line(wattline: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine has no room for is no bug of ours."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError("9 GiB")
+
+    monkeypatch.setattr("wattline.traces.read_trace", refuse)
+    answer = wattline("trace", "info", "small.swf")
+    assert (answer.code, answer.err) == (
+        1,
+        "wattline: out of memory: this machine has too little for so much at once\n",
+    )
 
 
 def test_an_internal_error_is_one_line_too(wattline: Call, monkeypatch: pytest.MonkeyPatch) -> None:

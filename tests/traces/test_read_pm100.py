@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -121,6 +122,28 @@ def test_power_that_is_not_there(tmp_path: Path, change: dict[str, Any], action:
     assert math.isnan(trace.jobs.draw_w[1])
     assert math.isnan(trace.jobs.peak_w[1])
     assert counts(trace, action) == {reason: 1}
+
+
+@pytest.mark.parametrize("column", ["time_limit", "job_id", "priority"])
+def test_text_where_a_number_is_not_needed(tmp_path: Path, column: str) -> None:
+    """A limit, number or priority that is no number is unknown, and counted; the job stays a job."""
+    trace = read_pm100(write(tmp_path / "t.parquet", job(1, **{column: "x"}), job(2, **{column: "7"})))
+    assert len(trace.jobs) == 2
+    assert counts(trace, "repaired") == {"malformed: not a number: taken as unknown": 1}
+
+
+def test_a_table_in_which_nobody_has_samples(tmp_path: Path) -> None:
+    """A column of nulls has no type: power is unknown, as where it is empty."""
+    trace = read_pm100(write(tmp_path / "t.parquet", job(1, node_power_consumption=None)))
+    assert counts(trace, "kept") == {"no power samples: power unknown": 1}
+    assert math.isnan(trace.jobs.draw_w[0])
+
+
+def test_a_packed_table_is_known_by_its_columns(tmp_path: Path) -> None:
+    """Gzip around Parquet changes nothing."""
+    raw = write(tmp_path / "t.parquet", job(1)).read_bytes()
+    (tmp_path / "t.parquet.gz").write_bytes(gzip.compress(raw))
+    assert read_trace(tmp_path / "t.parquet.gz").jobs.draw_w.tolist() == [600.0]
 
 
 def test_samples_that_are_missing_do_not_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import Any
 
-from wattline.errors import RunError, WattlineError
+from wattline.errors import RunError, WattlineError, shorten
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
@@ -41,6 +41,11 @@ def call(arguments: list[str]) -> int:
         return complain("interrupted", INTERRUPTED)
     except WattlineError as problem:
         return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
+    except OSError as problem:
+        if os.environ.get("WATTLINE_DEBUG"):
+            raise
+        where = f"{shorten(str(problem.filename))}: " if problem.filename is not None else ""
+        return complain(f"{where}{problem.strerror or problem}", BAD_INPUT)
     except MemoryError:
         return complain("out of memory: this machine has too little for so much at once", FAILED)
     except Exception as problem:
@@ -103,8 +108,9 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
 
 
 def complain(message: str, code: int) -> int:
-    """Write one line to standard error and return the exit code."""
-    sys.stderr.write(f"wattline: {message}\n")
+    """Write one line to standard error, whatever names it quotes, and return the exit code."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    sys.stderr.write(f"wattline: {plain}\n")
     return code
 
 

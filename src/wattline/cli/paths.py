@@ -35,7 +35,11 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
     from wattline.traces.journal import BASELINE, tidy
     from wattline.traces.unfinished import is_unfinished
 
-    if folder.is_file():
+    try:
+        if folder.is_file():
+            return
+        folder.resolve()
+    except (OSError, RuntimeError):  # a name too long, links in a circle: whoever reads it says so
         return
     tidy(folder)
     if is_unfinished(folder):

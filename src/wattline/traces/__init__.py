@@ -16,6 +16,7 @@ Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signa
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 from wattline.errors import InputError, TraceError, did_you_mean
@@ -115,9 +116,18 @@ def _guess_by_columns(path: Path | str) -> str:
     from wattline.traces.pm100 import is_pm100
 
     try:
-        return "pm100" if is_pm100(list(pl.read_parquet_schema(path))) else "table"
+        return "pm100" if is_pm100(list(pl.read_parquet_schema(_parquet(path)))) else "table"
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
         return "table"
+
+
+def _parquet(path: Path | str) -> Path | BytesIO:
+    """Return what a Parquet file can be read from: itself, or what it unpacks to."""
+    from wattline.traces.source import PARQUET_MAGIC, read_bytes
+
+    with Path(path).open("rb") as file:
+        plain = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+    return Path(path) if plain else BytesIO(read_bytes(path))
 
 
 def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:

@@ -94,6 +94,8 @@ def _reduced(path: Path | str, frame: pl.DataFrame, name: str) -> list[pl.Expr]:
     import polars as pl
 
     dtype = frame.schema[name]
+    if dtype == pl.Null:  # not a single job has any
+        return [pl.lit(None, dtype=pl.Float64).alias(f"{name}.{what}") for what in ("mean", "max")]
     if not (isinstance(dtype, pl.List) and (dtype.inner.is_numeric() or dtype.inner == pl.Null)):
         raise TraceError.at(path, f"column must hold lists of samples, not {dtype}"[:200], field=name)
     samples = pl.col(name).cast(pl.List(pl.Float64))
@@ -115,8 +117,8 @@ def _instants(rows: Rows, name: str) -> Floats:
     raise TraceError.at(rows.path, f"column must hold times, not {series.dtype}"[:200], field=name)
 
 
-def _numbers(rows: Rows, name: str) -> Floats:
-    values = rows.numbers(name)
+def _numbers(rows: Rows, name: str, *, needed: bool = True) -> Floats:
+    values = rows.numbers(name, needed=needed)
     return np.full(rows.frame.height, np.nan) if values is None else values
 
 
@@ -160,9 +162,9 @@ def _build(
     rows: Rows, keep: Mask, submit: Floats, start: Floats, run_s: Floats, nodes: Floats, mean_w: Floats, peak_w: Floats
 ) -> JobTable:
     epoch = float(submit[keep].min())
-    limit_min = _numbers(rows, "time_limit")
+    limit_min = _numbers(rows, "time_limit", needed=False)
     limit_s = np.where((limit_min > 0) & (limit_min < INFINITE), limit_min * 60.0, np.nan)
-    job_id, priority = (rows.numbers(name) for name in ("job_id", "priority"))
+    job_id, priority = (rows.numbers(name, needed=False) for name in ("job_id", "priority"))
     more: dict[str, Any] = {} if job_id is None else {"job_id": np.where(whole(job_id, 0), job_id, -1)[keep]}
     if priority is not None:
         more["priority"] = np.where(np.isfinite(priority), priority, 0.0)[keep]

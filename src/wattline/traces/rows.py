@@ -41,8 +41,8 @@ class Rows:
         self.note("dropped", reason, which & ~self.bad, column)
         self.bad |= which
 
-    def numbers(self, name: str) -> Floats | None:
-        """Return a column as floats, NaN for null; None if absent. Rows whose text is no number are left out."""
+    def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
+        """Return a column as floats, NaN for null; None if absent. Rows whose text is no number are left out if it is needed."""
         import polars as pl
 
         if name not in self.frame.columns:
@@ -53,7 +53,11 @@ class Rows:
         given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
         if series.dtype == pl.String:
             absent = series.is_null() | (series.str.to_lowercase() == "nan")
-            self.drop("malformed: not a number", np.isnan(given) & ~absent.to_numpy(), name)
+            wrong = np.isnan(given) & ~absent.to_numpy()
+            if needed:
+                self.drop("malformed: not a number", wrong, name)
+            else:
+                self.note("repaired", "malformed: not a number: taken as unknown", wrong & ~self.bad, name)
         return given
 
     def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:

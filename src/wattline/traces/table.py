@@ -117,11 +117,11 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
 class _Rows(Rows):
     """Rows of a job table; a journal's columns stand in where it has other names."""
 
-    def numbers(self, name: str) -> Floats | None:
+    def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
         values: Floats | None = None
         for source in (name, *(old for old, new in _FROM_JOURNAL.items() if new == name)):
-            given = super().numbers(source)
+            given = super().numbers(source, needed=needed)
             if given is not None:
                 values = given if values is None else np.where(np.isnan(values), given, values)
         return values
