@@ -9,12 +9,15 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from journal_doc import PAGE, generated
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"(?:<!-- file: (?P<file>[\w./-]+) -->\n)?```(?P<language>\w+)\n(?P<body>.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- (?:file: (?P<file>[\w./-]+)|(?P<run>run)) -->\n)?```(?P<language>\w+)\n(?P<body>.*?)```", re.DOTALL
+)
 
 
 def commands(body: str) -> list[list[str]]:
@@ -37,15 +40,23 @@ def run(words: list[str], folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def follow(page: str, folder: Path) -> int:
-    """Save every file and run every command of a page, in order; return how many commands there were."""
+def follow(page: str, folder: Path, log: str = "", until: str = "") -> int:
+    """Save every file, run every command and every program marked so, in order; return how many commands there were.
+
+    ``log`` takes the place of the log that a page generates; reading ends at the heading ``until``.
+    """
     ran = 0
-    for block in BLOCK.finditer((ROOT / "docs" / page).read_text()):
+    text = (ROOT / "docs" / page).read_text().partition(until or "\0")[0]
+    for block in BLOCK.finditer(text):
         if block["file"]:
             (folder / block["file"]).write_text(block["body"])
+        elif block["run"]:
+            subprocess.run([sys.executable, "-c", block["body"]], cwd=folder, check=True)
         elif block["language"] == "console":
             for words in commands(block["body"]):
-                run(words, folder)
+                if log and words[1:3] == ["trace", "generate"]:
+                    continue
+                run([log if log and word == "log.parquet" else word for word in words], folder)
                 ran += 1
     return ran
 
@@ -58,19 +69,78 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path: Path) -> None:
 
 def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
     """Every command that sells regulation, in order: the bid that is found keeps its constraints and saves money."""
-    assert follow("demand-response.md", tmp_path) >= 6
+    assert follow("demand-response.md", tmp_path) >= 8
+    days = json.loads((tmp_path / "out/days-comparison/comparison.json").read_text())["comparison"]["labels"]
+    assert (days[0], len(days)) == ("no market (easy)", 5)
     found = json.loads((tmp_path / "out/bid/certificate.json").read_text())
     assert all(promise["rate"] < promise["limit"] for promise in found["promises"])
     assert found["cost"] < found["without_drawn"]
     assert "Demand response" in (tmp_path / "out/sold/report.html").read_text()
 
 
+def journal_summary(folder: Path) -> Any:
+    """Return the numbers of a run."""
+    from wattline.report.metrics import summarize
+    from wattline.traces.journal import open_journal
+
+    return summarize(open_journal(folder))
+
+
 def test_the_page_from_a_log_to_bids_works(tmp_path: Path) -> None:
-    """Every file and command of the page: a log becomes jobs with kinds, and a run that says how each kind was served."""
-    assert follow("log-to-bids.md", tmp_path) >= 4
+    """Every file, command and program of the page; what it says of the two bid policies is what came out."""
+    assert follow("log-to-bids.md", tmp_path) == 9
     kinds = (tmp_path / "jobs.kinds.csv").read_text().splitlines()
     assert len(kinds) > 20
     assert (tmp_path / "out/before/report.html").exists()
+    told = json.loads((tmp_path / "out/month-comparison/comparison.json").read_text())["comparison"]
+    assert told["labels"] == ["no market (easy)", "adaptive", "quantile"]
+    rows = {row["path"]: [estimate["mean"] for estimate in row["estimates"]] for row in told["metrics"]}
+    out, adaptive, quantile = rows["cost"]
+    assert quantile < adaptive < out
+    assert rows["regulation.reserve_w"][2] > 1.5 * rows["regulation.reserve_w"][1]
+    assert rows["accounts.total.score"][2] < rows["accounts.total.score"][1]
+    assert max(rows["regulation.exceed_share"][1:]) < 0.1
+    assert max(rows["worst_mean_q"]) < 2.0
+    page = (ROOT / "docs/log-to-bids.md").read_text()
+    assert "\n".join((tmp_path / "bids.csv").read_text().splitlines()[:2]) in page
+    first, careful = (journal_summary(tmp_path / "out" / name).regulation for name in ("adaptive", "careful"))
+    assert careful.reserve_w == pytest.approx(0.9 * first.reserve_w, abs=1000.0)
+    assert all(hour.reserve_w % 1000 == 0 for hour in careful.hours)
+
+
+def sacct_dump(path: Path) -> None:
+    """Write eight days of a cluster like meggie as Slurm prints them, with a job that never ran and one that was requeued."""
+    from datetime import UTC, datetime
+
+    from wattline.traces.generate import MeggieLike, generate
+
+    jobs = generate(MeggieLike(days=8, seed=2, own_power=True)).jobs
+    columns = "JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State,ConsumedEnergyRaw"
+
+    def clock(time_s: float) -> str:
+        return datetime.fromtimestamp(1709247600 + time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+    rows = [columns.replace(",", "|")]
+    for i in range(len(jobs)):
+        nodes, work_s = int(jobs.nodes[i]), round(float(jobs.work_s[i]))
+        at, name = float(jobs.submit_s[i]), jobs.kinds[jobs.kind[i]].partition("@")[0]
+        joules = round(float(jobs.draw_w[i]) * nodes * work_s)
+        row = f"{i}|{i}|{clock(at)}|{clock(at + 60)}|{work_s}|{nodes}|1440|u{jobs.user[i]}|phys|work|{name}"
+        if i == 7:
+            rows.append(f"{row}|REQUEUED|{joules}")
+        rows.append(f"{row}|COMPLETED|{joules}")
+    rows.append(f"9999|9999|{clock(99.0)}|Unknown|0|4|60|u1|phys|work|m12|CANCELLED by 7|")
+    path.write_text("\n".join(rows) + "\n")
+
+
+def test_the_page_from_a_log_to_bids_works_with_slurm(tmp_path: Path) -> None:
+    """The same page with Slurm's own accounting in the place of the generated log: from lines of text to bids by the hour."""
+    sacct_dump(tmp_path / "log.txt")
+    assert follow("log-to-bids.md", tmp_path, log="log.txt", until="## 5.") == 4
+    found = journal_summary(tmp_path / "out/adaptive")
+    assert found.jobs.finished > 500
+    assert found.regulation.reserve_w > 5000
+    assert found.regulation.exceed_share < 0.1
 
 
 def test_the_page_on_prices_works(tmp_path: Path) -> None:

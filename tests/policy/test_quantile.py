@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -23,6 +24,10 @@ BINS, KEPT, STAND_IN = 64, 0.97, 100.0
 CENTRES = (2 * np.arange(BINS) + 1) / BINS - 1
 SHARE = find("bid", "quantile").params["share"].default or 0.0
 EASE = find("bid", "quantile").params["ease"].default or 0.0
+
+
+CUT_Z = NormalDist().inv_cdf(0.5 + 0.5 * (1 - 0.07) * (2 * NormalDist().cdf(1 / 0.4) - 1))
+"""What a normal law of standard deviation 0.4, cut at ±1, exceeds on either side for 7 % of the time, in standard deviations."""
 
 
 def normal(std: float = 0.4) -> Floats:
@@ -80,7 +85,7 @@ def need(s: State) -> float:
     return float(np.clip((worst - EASE) / (1 - EASE), 0, 1))
 
 
-def cheapest(s: State, weights: Floats, *, strict: bool = True) -> Bid | None:
+def cheapest(s: State, weights: Floats, *, strict: bool = True, margin: float = 0.3) -> Bid | None:
     """Return the cheapest bid of the whole grid that misses no more than the tolerated share, at 0.1 $/kWh for everything."""
     ranges = [reach(s, 0.0), reach(s, float(s.bid_lead_s[0] + s.bid_every_s[0]))]
     (low, high), ahead = ranges[0], need(s)
@@ -90,7 +95,7 @@ def cheapest(s: State, weights: Floats, *, strict: bool = True) -> Bid | None:
     reserve = (4.0 * np.arange(1, 81) / 80 * 0.5 * (high - low))[None, :, None]
     target = mean + CENTRES * reserve
     gaps = [np.maximum(np.maximum(a - target, target - b), 0.0) for a, b in ranges]
-    missed = sum(((gap > 0.3 * reserve) * weights).sum(axis=2) for gap in gaps) / 2 / weights.sum()
+    missed = sum(((gap > margin * reserve) * weights).sum(axis=2) for gap in gaps) / 2 / weights.sum()
     error = sum((gap * weights).sum(axis=2) for gap in gaps) / 2 / weights.sum()
     cost = 0.1 * mean[:, :, 0] - 0.1 * reserve[:, :, 0] + 0.1 * error
     possible = missed <= SHARE
@@ -122,7 +127,7 @@ class Watched(Simulation):
     def __init__(self, jobs: JobTable, how: Options, params: Mapping[str, float] | None = None) -> None:
         chosen = policies({"bid": params or {}}, select="qoscap", cap="match-target", bid="quantile", learn="exact")
         super().__init__(jobs, machine(), chosen, how)
-        self.strict = (params or {}).get("strict", 1.0) == 1.0
+        self.strict, self.margin = (params or {}).get("strict", 1.0) == 1.0, (params or {}).get("margin", 0.3)
         self.weights, self.seen = normal(), 0
         self.made: list[Made] = []
 
@@ -134,7 +139,8 @@ class Watched(Simulation):
         for y in s.signal[self.seen : past]:
             self.weights[min(BINS - 1, int((y + 1) / 2 * BINS))] += 1
         self.seen = max(1, past)
-        before = float(s.now[0]), cheapest(s, self.weights, strict=self.strict), reach(s, 0.0), need(s)
+        best = cheapest(s, self.weights, strict=self.strict, margin=self.margin)
+        before = float(s.now[0]), best, reach(s, 0.0), need(s)
         super().make_bid()
         bid = None if np.isnan(s.want_mean_w[0]) else Bid(float(s.want_mean_w[0]), float(s.want_reserve_w[0]))
         bins = self.memory[codes.BID][:BINS].copy()
@@ -179,15 +185,11 @@ def test_reach_by_hand_on_three_jobs() -> None:
     assert first.bid.mean_w - first.bid.reserve_w < now[0]  # the target leaves the range: that is the point
 
 
-@pytest.mark.parametrize(("seed", "strict"), [(4, 1.0), (5, 1.0), (2, 0.0)])
-def test_the_cheapest_bid_of_the_grid(seed: int, strict: float) -> None:
+@pytest.mark.parametrize(("seed", "params"), [(4, {}), (5, {"margin": 0.15}), (2, {"strict": 0.0})])
+def test_the_cheapest_bid_of_the_grid(seed: int, params: dict[str, float]) -> None:
     """In a busy run every bid is the cheapest of the whole grid by prices and the distribution of the signal, as numpy counts."""
-    lead_s = float(10 * (seed % 4))
-    made = watch(
-        busy(seed),
-        options(KINDS, noisy(seed, 0.2, 0.25), start_s=0.0, bidding=Bidding(0.0, 30.0, lead_s)),
-        {"strict": strict},
-    )
+    how = options(KINDS, noisy(seed, 0.2, 0.25), start_s=0.0, bidding=Bidding(0.0, 30.0, float(10 * (seed % 4))))
+    made = watch(busy(seed), how, params)
     bids = [row for row in made if row.bid is not None]
     assert len(bids) > 8
     assert any(row.need > 0 for row in bids)
@@ -197,6 +199,20 @@ def test_the_cheapest_bid_of_the_grid(seed: int, strict: float) -> None:
         assert row.cheapest is not None
         found, best = ((bid.mean_w, bid.reserve_w) for bid in (row.bid, row.cheapest))
         assert found == pytest.approx(best, rel=1e-9), row.now_s
+
+
+@pytest.mark.parametrize(("values", "factor"), [((0.0,), 1 / (0.4 * CUT_Z - 0.3)), ((1.0, -1.0), 1 / (1.0 - 0.3))])
+def test_the_reserve_of_the_closed_form(values: tuple[float, ...], factor: float) -> None:
+    """Around the middle a normal law allows R = h / (σ z - 0.3), a signal that is always at its ends R = h / 0.7, on the grid."""
+    jobs = table_of(KINDS, *[(0.0, "small")] * 8, work_s=[9000.0] * 8)
+    y = signal(*values * (1 if len(values) == 1 else 300), step_s=5000.0 if len(values) == 1 else 4.0)
+    how = options(KINDS, y, bidding=Bidding(0.0, 500.0, until_s=2000.0))
+    made = watch(jobs, how, {"energy": 0.0, "error": 0.0, "strict": 0.0, "share": 0.07})
+    row = made[0 if len(values) == 1 else 2]
+    low, high = row.reach
+    assert row.bid is not None
+    assert row.bid.mean_w == pytest.approx((low + high) / 2, abs=(high - low) / 20)
+    assert row.bid.reserve_w / ((high - low) / 2) == pytest.approx(factor, rel=0.04)
 
 
 def test_the_bins_hold_the_past() -> None:

@@ -71,6 +71,13 @@ def test_single_runs_compare_without_intervals(summary: Summary) -> None:
     assert change(row, 1) == "+10 %"
 
 
+@pytest.mark.parametrize("nothing", [0.0, 7e-16])
+def test_a_part_of_nothing_is_not_shown(summary: Summary, nothing: float) -> None:
+    """Against 0, or what rounding leaves of it, there is no percentage."""
+    row = compare({"a": [replace(summary, utilization=nothing)], "b": [summary]}).row("utilization")
+    assert change(row, 1) == ""
+
+
 def test_signs_are_explained_where_they_occur(summary: Summary, labelled: Labelled) -> None:
     """The lines below a comparison explain the signs that are in it, and no others."""
     single = printed(comparison_table(compare({"a": [summary], "b": [replace(summary, utilization=0.9)]})))

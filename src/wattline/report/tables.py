@@ -23,6 +23,9 @@ WIDTH = 80
 GIVEN = "given"
 """The bid policy of runs in which nobody makes bids."""
 
+ROUNDING = 1e-9
+"""Share of a difference below which what it is compared with counts as 0."""
+
 OTHERS = 2
 """Labels beside the first one in a table of a comparison."""
 
@@ -124,7 +127,10 @@ def change(row: Row, column: int) -> str:
     difference, reference = row.differences[column], row.estimates[0].mean
     if difference is None or math.isnan(difference.mean) or difference.mean == 0:
         return ""
-    relative = difference.mean / abs(reference) if reference else NAN
+    known = abs(reference) > ROUNDING * abs(
+        difference.mean
+    )  # a part of nothing, or of what rounding left, says nothing
+    relative = difference.mean / abs(reference) if known else NAN
     percent = abs(100 * relative)
     size = f"{percent:{'.0f' if percent >= 9.95 else '.2g'}} %" if percent < 999.5 else f"×{1 + relative:.3g}"
     size = size if math.isfinite(relative) else ""

@@ -15,9 +15,7 @@ from wattline.physics.power import least_cap_w
 from wattline.policy.select.kinds import degradation, work_left_s
 from wattline.policy.select.qoscap import average_degradation
 
-P_SHARE, P_EASE, P_STD, P_ENERGY, P_RESERVE, P_ERROR, P_STRICT = range(7)
-MARGIN = 0.3
-"""Tracking error beyond which time counts as missed."""
+P_SHARE, P_EASE, P_STD, P_ENERGY, P_RESERVE, P_ERROR, P_STRICT, P_MARGIN = range(8)
 
 BINS = 64
 DEPTHS, WIDTHS = 21, 80
@@ -104,7 +102,9 @@ def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
 
 
 @kernel
-def judge_bid(memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w: float) -> tuple[float, float]:
+def judge_bid(
+    memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w: float, margin: float
+) -> tuple[float, float]:
     """Return the weight of the signal's bins beyond the tracking margin, and the weighted gap in watts, within a range."""
     missed = 0.0
     gaps_w = 0.0
@@ -112,7 +112,7 @@ def judge_bid(memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w
         target_w = mean_w + ((2.0 * b + 1.0) / BINS - 1.0) * reserve_w
         gap_w = max(low_w - target_w, target_w - high_w, 0.0)
         gaps_w += memory[b] * gap_w
-        if gap_w > MARGIN * reserve_w:
+        if gap_w > margin * reserve_w:
             missed += memory[b]
     return missed, gaps_w
 
@@ -127,6 +127,7 @@ def judge_bid(memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w
         "reserve": Param(0.10, "price paid for reserve, $/kWh", 0.0),
         "error": Param(0.10, "price of |power - target|, $/kWh", 0.0),
         "strict": Param(1.0, "1: the whole target stays between the machine's idle and greatest power; 0: not", 0.0, 1.0),
+        "margin": Param(0.3, "tracking error beyond which time counts as missed; less is more careful", 0.0, 1.0),
     },
     source="Wattline",
 )  # fmt: skip
@@ -160,8 +161,8 @@ def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
             reserve_w = WIDEST * r / WIDTHS * 0.5 * (high_w - low_w)
             if param[P_STRICT] == 1.0 and (mean_w - reserve_w < idle_w or mean_w + reserve_w > most_w):
                 break
-            missed, gaps_w = judge_bid(memory, mean_w, reserve_w, low_w, high_w)
-            more, more_w = judge_bid(memory, mean_w, reserve_w, later_low_w, later_high_w)
+            missed, gaps_w = judge_bid(memory, mean_w, reserve_w, low_w, high_w, param[P_MARGIN])
+            more, more_w = judge_bid(memory, mean_w, reserve_w, later_low_w, later_high_w, param[P_MARGIN])
             if missed + more > 2.0 * param[P_SHARE] * total:
                 continue  # not the end: where the mean power lies beyond the later range, a larger reserve misses less
             cost = (
