@@ -105,3 +105,20 @@ def test_ctrl_c_keeps_the_runs_of_a_comparison_that_are_done(folder: Path) -> No
     assert running.returncode == 130
     assert err.splitlines()[-1] == "wattline: interrupted; 1 of 2 runs are in out/small-comparison"
     assert json.loads(out)["comparison"]["labels"] == ["fcfs"]
+
+
+def test_ctrl_c_anywhere_else_is_one_word(folder: Path) -> None:
+    """Where nothing is kept, an interrupted command says so in one line and exits with 130."""
+    os.mkfifo(folder / "pipe.toml")
+    running = program("run", "pipe.toml", cwd=folder)
+    deadline, pipe = time.monotonic() + 60, -1
+    while pipe < 0 and time.monotonic() < deadline:  # it can be written to once the command waits at its other end
+        try:
+            pipe = os.open(folder / "pipe.toml", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.05)
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    os.close(pipe)
+    assert (running.returncode, err) == (130, "wattline: interrupted\n")

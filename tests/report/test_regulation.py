@@ -17,7 +17,7 @@ from test_html import figures_of
 from wattline.report.figures_hour import draw_regulation
 from wattline.report.html import write_report
 from wattline.report.metrics import Summary, summarize, summarize_run
-from wattline.report.regulation import billed_hours, count_qos, count_regulation
+from wattline.report.regulation import billed_hours, count_qos, count_regulation, error_steps
 from wattline.report.run import Run, load
 from wattline.report.tables import summary_table
 from wattline.scenario import read_scenario, variants, wire
@@ -129,6 +129,20 @@ def test_a_run_without_a_bid_has_no_such_section(summary: Summary, journal: Jour
     assert summary.qos == ()
     assert "Demand response" not in write_report(journal, out).read_text()
     assert np.isnan(summary.value("regulation.cost"))
+
+
+def test_an_hour_looks_at_its_own_steps_only(sold: Journal) -> None:
+    """The rows that an hour picks hold all of its seconds, and errors of many hours take no more room than the timeline."""
+    run = load(sold)
+    steps = run.steps
+    for begin_s, end_s in [(run.start_s, run.end_s), (3600.0, 7200.0), (3600.5, 3601.25), (-9.0, 1.0), (1e9, 2e9)]:
+        whole = steps.within(begin_s, end_s)
+        rows, seconds = steps.part(begin_s, end_s)
+        assert whole[rows].tolist() == seconds.tolist()
+        assert whole.sum() == pytest.approx(seconds.sum())
+    seconds, error = error_steps(run)
+    assert seconds.sum() == pytest.approx(7200.0)
+    assert seconds.size == error.size <= len(steps) + 2
 
 
 def test_standby_energy_is_told_apart(sold: Journal) -> None:

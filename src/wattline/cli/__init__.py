@@ -14,6 +14,10 @@ from wattline.errors import RunError, WattlineError, shorten
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
 
+_said: list[int] = []
+"""Codes of what was complained about during this call."""
+
+
 def main() -> None:
     """Run the command line of this process."""
     # Nearly all that a command makes is modules, which stay. Looking through them for garbage takes a tenth of a short
@@ -30,6 +34,7 @@ def call(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
+    _said.clear()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -53,6 +58,8 @@ def call(arguments: list[str]) -> int:
             raise
         what = " ".join(f"{type(problem).__name__}: {problem}".split())
         return complain(f"internal error: {what} (WATTLINE_DEBUG=1 shows where; please report it)", FAILED)
+    if code == INTERRUPTED and not _said:  # the parser turns Ctrl-C into this code, without a word
+        complain("interrupted", INTERRUPTED)
     return code
 
 
@@ -111,6 +118,7 @@ def complain(message: str, code: int) -> int:
     """Write one line to standard error, whatever names it quotes, and return the exit code."""
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
     sys.stderr.write(f"wattline: {plain}\n")
+    _said.append(code)
     return code
 
 

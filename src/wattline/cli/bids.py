@@ -133,7 +133,7 @@ def _choose(document: Document, setting: Setting, method: str, terminal: Termina
     else:
         terminal.say(f"choosing a bid by {method} ...")
     try:
-        with terminal.progress("bids tried") as progress:
+        with terminal.progress("bids tried", keeping="") as progress:
             return choose(setting, method, mode=_mode(document), given=given, progress=progress)
     except ScenarioError:
         raise

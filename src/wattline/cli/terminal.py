@@ -91,10 +91,10 @@ class Terminal:
         warm_up(policies, self.say, nodes_change=nodes_change)
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def progress(self, what: str, keeping: str = ", and keeping what is done") -> Iterator[Callable[[int, int], None]]:
         """Yield a callback (done, total) that shows a bar; Ctrl-C and SIGTERM raise from it, so that the run stays whole."""
         meter = _Meter(what, shown=not self.quiet)
-        with _signals(said=not self.quiet) as got:
+        with _signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to quit at once) ...\n") as got:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
@@ -145,7 +145,7 @@ class _Meter:
 
 
 @contextmanager
-def _signals(*, said: bool) -> Iterator[list[int]]:
+def _signals(answer: str) -> Iterator[list[int]]:
     """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once."""
     got: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -156,10 +156,7 @@ def _signals(*, said: bool) -> Iterator[list[int]]:
         if got:
             signal.default_int_handler(number, frame)
         got.append(number)
-        if said:
-            os.write(
-                2, b"\nstopping, and keeping what is done (Ctrl-C again to quit at once) ...\n"
-            )  # safe in a handler
+        os.write(2, answer.encode())  # safe in a handler
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -178,14 +178,16 @@ def billed_hours(run: Run) -> list[tuple[float, float]]:
 
 def error_steps(run: Run) -> tuple[Floats, Floats]:
     """Return the tracking error of the billed hours as a step function: how long each value held, and the value."""
-    spans, steps = billed_hours(run), run.steps
-    seconds = np.concatenate([steps.within(a, b) for a, b in spans] or [np.empty(0)])
-    gap_w = np.tile(np.abs(steps.power_w - steps.target_w), len(spans))
-    reserve_w = np.tile(reserves_w(run), len(spans))
-    held = (seconds > 0) & ~np.isnan(gap_w)
+    steps, reserve_w = run.steps, reserves_w(run)
+    gap_w = np.abs(steps.power_w - steps.target_w)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error: Floats = np.where(reserve_w > 0, gap_w / reserve_w, NAN)
-    return seconds[held], error[held]
+        error = np.where(reserve_w > 0, gap_w / reserve_w, NAN)
+    found: list[tuple[Floats, Floats]] = [(np.empty(0), np.empty(0))]
+    for begin_s, end_s in billed_hours(run):
+        rows, seconds = steps.part(begin_s, end_s)
+        held = (seconds > 0) & ~np.isnan(gap_w[rows])
+        found.append((seconds[held], error[rows][held]))
+    return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
 
 def reserves_w(run: Run) -> Floats:
@@ -202,9 +204,9 @@ def reserves_w(run: Run) -> Floats:
 
 def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
     """Hold power against the target that the journal recorded; both are step functions with a row at every change."""
-    steps, seconds = run.steps, run.steps.within(begin_s, end_s)
+    rows, seconds = run.steps.part(begin_s, end_s)
     held = seconds > 0
-    seconds, power_w, target_w = seconds[held], steps.power_w[held], steps.target_w[held]
+    seconds, power_w, target_w = seconds[held], run.steps.power_w[rows][held], run.steps.target_w[rows][held]
     gap_w, span_s = np.abs(power_w - target_w), end_s - begin_s
     energy_j, aimed_j, missed_j = (integral(watts, seconds) for watts in (power_w, target_w, gap_w))
     reserve_w = bid.reserve_w if bid.reserve_w > 0 else NAN

@@ -56,6 +56,14 @@ class Steps:
         inside: Floats = np.maximum(ended - began, 0.0)
         return inside
 
+    def part(self, start_s: float, end_s: float) -> tuple[slice, Floats]:
+        """Return the rows that may hold between two instants, and how many seconds of each lie there: an hour is few of many."""
+        first = max(0, int(np.searchsorted(self.time_s, start_s, side="right")) - 1)
+        rows = slice(first, max(first, int(np.searchsorted(self.time_s, end_s, side="left"))))
+        began = np.maximum(self.time_s[rows], start_s)
+        ended = np.minimum(self.time_s[rows] + self.duration_s[rows], end_s)
+        return rows, np.maximum(ended - began, 0.0)
+
 
 @dataclass(frozen=True)
 class Run:
