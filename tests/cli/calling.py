@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,9 +47,13 @@ Call = Callable[..., Answer]
 
 
 def program(*arguments: str, **named: object) -> subprocess.Popen[str]:
-    """Start a command as a program of its own."""
+    """Start a command as a program of its own, which hears Ctrl-C also where these tests run in the background."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
         [sys.executable, "-m", "wattline", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, **named,
+        env=environment, preexec_fn=_hear_interrupts, **named,  # noqa: PLW1509  # it does nothing but set a signal
     )  # fmt: skip
+
+
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
