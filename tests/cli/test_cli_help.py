@@ -9,7 +9,7 @@ import sys
 import pytest
 from calling import Call
 
-COMMANDS = (["run"], ["replay"], ["compare"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
+COMMANDS = (["run"], ["replay"], ["compare"], ["bid"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
             ["policies"],
             ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
 
@@ -47,6 +47,23 @@ def test_every_command_has_examples_json_and_quiet(wattline: Call, command: list
     assert "--json" in answer.out
     assert "--quiet" in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_word_of_the_help_is_lost(command: list[str]) -> None:
+    """What stands in brackets would be taken for markup and not be shown: no help has any."""
+    import re
+
+    import typer
+
+    from wattline.cli.app import app
+
+    found = typer.main.get_command(app)
+    for name in command:
+        found = found.commands[name]  # type: ignore[attr-defined]
+    texts = [found.help or "", *(getattr(param, "help", None) or "" for param in found.params)]
+    assert len(texts) > 3
+    assert not [text for text in texts if re.search(r"\[[a-z/]", text)]
 
 
 def test_version(wattline: Call) -> None:

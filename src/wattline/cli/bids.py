@@ -43,8 +43,8 @@ class ReachMode(StrEnum):
 
 
 def bid(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and [regulation].")],
-    method: Annotated[Method | None, typer.Option(help="How to choose (default: what [bid] says, else search).")] = None,
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")],
+    method: Annotated[Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")] = None,
     reach: Annotated[ReachMode | None, typer.Option(help="May the target leave what the cluster can draw?")] = None,
     hours: Annotated[int | None, typer.Option(min=2, help="Fresh hours of the certificate (default 200).")] = None,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")] = None,

@@ -69,7 +69,7 @@ def compare(
 ) -> None:
     """Compare scenarios, or the policies that one scenario lists, side by side.
 
-    Where [regulation] names a baseline, the same jobs in no market come first.
+    Where a scenario names a baseline, the same jobs in no market come first.
 
     For example:
 

@@ -53,7 +53,7 @@ def policies(
 def report(
     journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run or a comparison left.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")] = None,
-    bids: Annotated[Path | None, typer.Option("--bids", metavar="FILE.csv", help="Also write the bids of the run, as [regulation] bids reads them.")] = None,
+    bids: Annotated[Path | None, typer.Option("--bids", metavar="FILE.csv", help="Also write the bids of the run, as a scenario reads them.")] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
