@@ -1,7 +1,7 @@
 """Compile the core on its first use on a machine: say so, and use two processes.
 
-The loop and the rare transitions are separate entry points, so a second process can compile the latter and the policies
-while this one compiles the loop; both write to the same cache.
+The loop and the rare transitions are separate entry points, so one process can compile the latter and the policies while
+another compiles the loop; both write to the same cache. This process only waits, since a compiler hears no Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,10 +31,27 @@ def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None], *, nodes_
         return
     say("compiling the core for this machine (once; later runs start at once) ...")
     names = [f"{m.slot}={m.name}" for m in policies if m.builtin]
-    script = f"from wattline.sim.warm import side_work; side_work({chores!r}, {names!r})"
-    helper = subprocess.Popen([sys.executable, "-c", script]) if cache_is_shared() else None  # noqa: S603
+    if cache_is_shared():
+        _in_processes(
+            "import wattline.sim.engine", f"from wattline.sim.warm import side_work; side_work({chores!r}, {names!r})"
+        )
+    importlib.import_module(
+        "wattline.sim.engine"
+    )  # where something went wrong over there, it is compiled and said here
+
+
+def _in_processes(*scripts: str) -> None:
+    """Run Python programs side by side; Ctrl-C ends them at once, and they say nothing about it."""
+    command = [sys.executable, "-c"]
+    helpers = [
+        subprocess.Popen([*command, script], start_new_session=True, stderr=subprocess.DEVNULL)  # noqa: S603
+        for script in scripts
+    ]
     try:
-        importlib.import_module("wattline.sim.engine")
-    finally:
-        if helper is not None:
+        for helper in helpers:
             helper.wait()
+    finally:
+        for helper in helpers:
+            if helper.poll() is None:
+                helper.kill()
+                helper.wait()
