@@ -128,6 +128,17 @@ def test_lead_time_and_end() -> None:
     ]
 
 
+def test_a_run_that_begins_within_a_period() -> None:
+    """It bids at once for the period it finds itself in, and for the next where that one's time has come too."""
+    jobs = table_of(KINDS, (270.0, "wide"), (270.0, "wide"), work_s=[400.0, 30.0])
+    how = options(KINDS, signal(0.0, step_s=5000.0), bidding=Bidding(0.0, 100.0, lead_s=40.0, until_s=600.0))
+    run = bid(jobs, how, "adaptive").run()
+    logs = run.logs
+    asked = [t for t, kind in zip(logs["a_time_s"], logs["a_kind"], strict=True) if kind == codes.ACT_BID]
+    assert asked == [270.0, 270.0, 360.0, 460.0]
+    assert [row[0] for row in bids_of(run)] == [270.0, 300.0, 400.0, 500.0, 600.0]
+
+
 def test_users_bids_and_the_guard(tmp_path: Path) -> None:
     """A user's bid policy may stay out of the market; what the machine cannot keep is refused and counted."""
     file = tmp_path / "mine.py"

@@ -217,7 +217,7 @@ def fixed_search(
 ) -> tuple[Bid, DayOutcome]:
     """Return the cheapest bid of a grid that meets all constraints on the days of a trial (FES), or the least violating.
 
-    Mean powers divide the way from idle to the greatest power of the machine, reserves that from nothing to half of it.
+    Mean powers divide the way from idle to where every node draws what the hungriest job does, reserves half of it.
     """
     grid = fixed_grid(trial.days, points)
     outcomes = []

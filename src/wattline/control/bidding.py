@@ -29,7 +29,7 @@ def make(s: State, policy: Mechanism, param: Any, memory: Any) -> None:
     holds_from_s = float(s.bid_first_s[0] + hour * s.bid_every_s[0])
     s.bidding_k[0] = hour + 1
     s.bidding_s[0] = max(float(s.now[0]), holds_from_s + float(s.bid_every_s[0]) - float(s.bid_lead_s[0]))
-    if s.bidding_s[0] <= s.now[0] or holds_from_s >= s.bidding_until_s[0] or not policy.wake & codes.BIDDING:
+    if holds_from_s >= s.bidding_until_s[0] or not policy.wake & codes.BIDDING:
         s.bidding_s[0] = np.inf
     if holds_from_s < s.bidding_until_s[0] and policy.wake & codes.BIDDING:
         _note(s, holds_from_s, _ask(s, hour, policy, param, memory))

@@ -12,7 +12,6 @@ from wattline.errors import InputError
 from wattline.market.accounts import COLUMNS, HOUR_S, Bids, Book, Hour, accounts, hour_edges
 from wattline.market.held import Held, constant
 from wattline.market.score import Scoring
-from wattline.model import codes
 from wattline.scenario.checks_prices import units_of
 from wattline.scenario.regulation import MOST_HOURS
 from wattline.scenario.spec_prices import CARBON_UNITS, PricesSpec, SeriesSpec
@@ -120,11 +119,10 @@ class Billing:
 
 def bids_of(result: Result) -> Bids | None:
     """Return the bids that were in force in a run, whoever made them; None if there was none."""
-    kind, time_s, value = (result.logs[name] for name in ("ev_kind", "ev_time_s", "ev_value"))
-    made, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
-    if not made.any():
-        return None
-    return Bids(time_s[made], value[made], value[reserve])
+    from wattline.sim.simulate import bid_steps
+
+    steps = bid_steps(*(result.logs[name] for name in ("ev_time_s", "ev_kind", "ev_value")))
+    return Bids(*steps) if steps[0].size else None
 
 
 def build_billing(

@@ -102,7 +102,10 @@ def fill_regulation(
     if bidding is not None:
         s.bid_first_s[0], s.bid_every_s[0], s.bid_lead_s[0] = bidding.first_s, bidding.every_s, bidding.lead_s
         s.bidding_until_s[0] = bidding.until_s
-        s.bidding_s[0] = max(float(s.start_s[0]), bidding.first_s - bidding.lead_s)
+        # a run that begins within a period makes the bid of that period at once
+        s.bidding_k[0] = max(0, int((float(s.start_s[0]) - bidding.first_s) // bidding.every_s))
+        due_s = bidding.first_s + float(s.bidding_k[0]) * bidding.every_s - bidding.lead_s
+        s.bidding_s[0] = max(float(s.start_s[0]), due_s)
         if not signal.covers(bidding.first_s, bidding.first_s):
             raise InputError(
                 f"bids begin at {bidding.first_s:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"

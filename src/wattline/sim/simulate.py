@@ -211,8 +211,7 @@ class Simulation:
             pieces = self.chunks["event"][i :: len(LOGS["event"][1])]
             columns.append(np.concatenate([*pieces, getattr(s, name)[:n]]))
         time_s, kind, _, _, value = columns
-        mean, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
-        return time_s[mean], value[mean], value[reserve]
+        return bid_steps(time_s, kind, value)
 
     def timeline(self) -> npt.NDArray[np.float64]:
         """Return the rows of the timeline so far, without copying where the log was never emptied."""
@@ -322,6 +321,14 @@ LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "placement": ("px_n", ("px_job", "px_first", "px_count", "px_from_s", "px_until_s")),
 }
 """Logs of the state: name → (its row counter, its arrays)."""
+
+
+def bid_steps(
+    time_s: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], value: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the bids of an event log as steps: from when, mean power (NaN: none), reserve."""
+    mean, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
+    return time_s[mean], value[mean], value[reserve]
 
 
 def join_logs(chunks: Mapping[str, Sequence[npt.NDArray[Any]]], s: State) -> dict[str, npt.NDArray[Any]]:

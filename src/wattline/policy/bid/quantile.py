@@ -12,8 +12,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import least_cap_w
-from wattline.policy.select.kinds import degradation, work_left_s
-from wattline.policy.select.qoscap import average_degradation
+from wattline.policy.select.kinds import average_degradation, degradation, work_left_s
 
 P_SHARE, P_EASE, P_STD, P_ENERGY, P_RESERVE, P_ERROR, P_STRICT, P_MARGIN = range(8)
 

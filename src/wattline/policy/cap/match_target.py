@@ -10,7 +10,7 @@ from wattline.model.codes import TICK
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
-from wattline.physics.power import idle_system_w, lowest_share
+from wattline.physics.power import lowest_share, span_w
 
 M_RATIO, M_GOAL, M_LOW, M_HIGH = range(4)
 """memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for"""
@@ -25,13 +25,11 @@ def spared(s: State, c: int) -> bool:
 @kernel
 def reach_w(s: State) -> tuple[float, float]:
     """Return the system's power at the lowest caps of all that may be capped, and without caps."""
-    low_w = idle_system_w(s)
-    high_w = low_w
+    low_w, high_w = span_w(s)
     for i in range(s.n_active[0]):
         c = s.active[i]
-        watts = s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]]
-        high_w += watts
-        low_w += watts if spared(s, c) else watts * lowest_share(s, c)
+        if spared(s, c):
+            low_w += s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]] * (1.0 - lowest_share(s, c))
     return low_w, high_w
 
 

@@ -55,6 +55,32 @@ def degradation(s: State, j: int) -> float:
 
 
 @kernel
+def sum_degradation(s: State, total: Any, count: Any) -> None:
+    """Add up, by kind, the QoS degradation that the jobs present would have at full speed from now on; count them."""
+    for k in range(s.k_nodes.shape[0]):
+        total[k] = 0.0
+        count[k] = 0.0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            total[s.kind[j]] += degradation(s, j)
+            count[s.kind[j]] += 1.0
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        total[s.kind[j]] += degradation(s, j)
+        count[s.kind[j]] += 1.0
+
+
+@kernel
+def average_degradation(s: State, average: Any, count: Any) -> None:
+    """Write the mean of that over the jobs present of every kind (0 where there is none)."""
+    sum_degradation(s, average, count)
+    for k in range(s.k_nodes.shape[0]):
+        if count[k] > 0.0:
+            average[k] /= count[k]
+
+
+@kernel
 def danger(s: State, j: int) -> float:
     """Return how much of its limit of QoS degradation a job has used up (0 … 1 and beyond; 0 where nothing was promised)."""
     k = s.kind[j]

@@ -11,7 +11,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_STARTS, State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
-from wattline.policy.select.kinds import LEAST_WORK_S, degradation, fill_with_standby
+from wattline.policy.select.kinds import LEAST_WORK_S, average_degradation, degradation, fill_with_standby
 from wattline.policy.select.proposals import propose
 from wattline.policy.select.slackline import line_up
 
@@ -20,26 +20,6 @@ FIRST, LAST, AVERAGE, COUNT = range(4)
 CALM_UNTIL, SEEN = range(2)
 """memory: until when nothing passes a limit unless jobs come or go, how many have; four numbers a kind; the next of its
 kind for every job"""
-
-
-@kernel
-def average_degradation(s: State, average: Any, count: Any) -> None:
-    """Write the mean over the jobs present of every kind's QoS degradation, as it would be at full speed from now on."""
-    for k in range(s.k_nodes.shape[0]):
-        average[k] = 0.0
-        count[k] = 0.0
-    for i in range(s.q_head[0], s.q_tail[0]):
-        j = s.queue[i]
-        if j >= 0:
-            average[s.kind[j]] += degradation(s, j)
-            count[s.kind[j]] += 1.0
-    for i in range(s.n_running[0]):
-        j = s.running[i]
-        average[s.kind[j]] += degradation(s, j)
-        count[s.kind[j]] += 1.0
-    for k in range(s.k_nodes.shape[0]):
-        if count[k] > 0.0:
-            average[k] /= count[k]
 
 
 @kernel

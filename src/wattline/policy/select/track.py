@@ -11,7 +11,7 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, system_w, uncapped_increase_w
-from wattline.policy.select.kinds import degradation, fill_with_standby
+from wattline.policy.select.kinds import fill_with_standby, sum_degradation
 from wattline.policy.select.proposals import propose
 
 LARGEST, ALL_JOBS = 1, 2
@@ -54,18 +54,7 @@ def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
     Where every job counts alike (``over`` 2) it is the mean over the jobs.
     """
     kinds = s.k_nodes.shape[0]
-    for k in range(kinds):
-        total[k] = 0.0
-        count[k] = 0.0
-    for i in range(s.q_head[0], s.q_tail[0]):
-        j = s.queue[i]
-        if j >= 0:
-            total[s.kind[j]] += degradation(s, j)
-            count[s.kind[j]] += 1.0
-    for i in range(s.n_running[0]):
-        j = s.running[i]
-        total[s.kind[j]] += degradation(s, j)
-        count[s.kind[j]] += 1.0
+    sum_degradation(s, total, count)
     present = 0
     whole = 0.0
     for k in range(kinds):
