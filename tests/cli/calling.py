@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -46,14 +47,16 @@ class Answer:
 Call = Callable[..., Answer]
 
 
-def program(*arguments: str, **named: object) -> subprocess.Popen[str]:
+def program(*arguments: str, largest_file: int = resource.RLIM_INFINITY, **named: object) -> subprocess.Popen[str]:
     """Start a command as a program of its own, which hears Ctrl-C also where these tests run in the background."""
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if largest_file != resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
         [sys.executable, "-m", "wattline", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, preexec_fn=_hear_interrupts, **named,  # noqa: PLW1509  # it does nothing but set a signal
+        env=environment, preexec_fn=prepare, **named,  # noqa: PLW1509  # it does nothing but set a signal and a limit
     )  # fmt: skip
-
-
-def _hear_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import signal
 import subprocess
@@ -230,12 +229,8 @@ def test_a_baseline_that_was_cut_off_is_resumed_alone(folder: Path, wattline: Ca
 
 def test_a_full_disk_is_one_line(folder: Path) -> None:
     """What does not fit on the disk is warned about in one line and the run goes on; a journal that does not fit is an error."""
-
-    def small_disk() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
     (folder / "long.toml").write_text(LONG)
-    running = program("run", "long.toml", cwd=folder, preexec_fn=small_disk)
+    running = program("run", "long.toml", cwd=folder, largest_file=100_000)
     _, err = running.communicate(timeout=PATIENCE_S)
     lines = [line for line in err.splitlines() if line.startswith("wattline")]
     why = "File too large"
