@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError
+from wattline.model.series import PowerSeries
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,6 +35,7 @@ class JobTable:
       ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest power per node
       that was measured while it ran, for those who look at logs; nothing is simulated with it.
     * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
+    * ``series``: power per node over the run of each job, where it is known to change; ``draw_w`` is then its mean.
     """
 
     job_id: Ints
@@ -58,6 +60,7 @@ class JobTable:
     kinds: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
     epoch_unix_s: float = float("nan")
+    series: PowerSeries | None = None
 
     def __len__(self) -> int:
         return len(self.job_id)
@@ -75,6 +78,8 @@ class JobTable:
             if np.any(far):
                 j = int(np.argmax(far))
                 raise InputError(f"job {self.job_id[j]}: {name} is {column[j]:g} {unit}, at most {most:g} makes sense")
+        if self.series is not None and len(self.series) != len(self):
+            raise InputError(f"job table: power series of {len(self.series)} jobs, expected {len(self)}")
         if np.any(np.diff(self.submit_s) < 0):
             raise InputError("job table: rows must be sorted by submit_s (JobTable.build sorts them)")
 
@@ -90,6 +95,7 @@ class JobTable:
         kinds: Sequence[str] = (),
         partitions: Sequence[str] = (),
         epoch_unix_s: float = float("nan"),
+        series: PowerSeries | None = None,
         **columns: npt.ArrayLike,
     ) -> JobTable:
         """Make a table from the columns at hand: missing ones get *unknown*, rows are sorted by submit time.
@@ -117,9 +123,10 @@ class JobTable:
             full = {name: np.ascontiguousarray(column[table_order]) for name, column in full.items()}
             linked = full["after"] >= 0
             full["after"][linked] = inverse[full["after"][linked]]
+            series = None if series is None else series.take(table_order)
         return cls(
             **full, users=tuple(users), groups=tuple(groups), kinds=tuple(kinds), partitions=tuple(partitions),
-            epoch_unix_s=epoch_unix_s,
+            epoch_unix_s=epoch_unix_s, series=series,
         )  # fmt: skip
 
     def take(self, rows: npt.ArrayLike) -> JobTable:
@@ -131,7 +138,7 @@ class JobTable:
         where[index] = np.arange(index.size)
         picked: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[index]) for name in ARRAY_COLUMNS}
         picked["after"] = np.where(picked["after"] >= 0, where[picked["after"]], UNKNOWN)
-        return replace(self, **picked)
+        return replace(self, **picked, series=None if self.series is None else self.series.take(index))
 
     def with_columns(self, **columns: Any) -> JobTable:
         """Return a copy with some columns (arrays of the same length) or name tuples replaced."""
