@@ -236,6 +236,11 @@ def test_the_page_on_logs_says_what_the_readers_read(tmp_path: Path) -> None:
     read = read_trace(tmp_path / "jobs.csv")
     assert len(read.jobs) == 3
     assert [note.action for note in read.notes] == ["kept"]
+    program = next(block["body"] for block in BLOCK.finditer(page) if block["run"])
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    over_time = read_trace(tmp_path / "jobs.parquet").jobs
+    assert over_time.series is not None
+    assert (over_time.series.step_s, over_time.series.of(0).size, over_time.draw_w[0]) == (300.0, 5, 57.1)
 
 
 def test_the_tutorial_shows_the_answer_to_a_typo(tmp_path: Path) -> None:

@@ -193,6 +193,14 @@ def _write(trace: Any, target: Path, terminal: Terminal, write: Any) -> None:
     terminal.data({"file": str(target), "jobs": len(trace.jobs), "notes": notes})
 
 
+def _over_time(series: dict[str, Any]) -> str | None:
+    if not series["known"]:
+        return None
+    from wattline.report.show import show
+
+    return f"over time: {series['known']:,} values of {series['jobs']:,} jobs, one every {show(series['step_s'], 's')}"
+
+
 def _info_table(facts: dict[str, Any]) -> Any:
     from rich.console import Group
     from rich.table import Table
@@ -211,6 +219,7 @@ def _info_table(facts: dict[str, Any]) -> Any:
         ("work", f"{facts['node_hours']:,.0f} node-hours"),
         ("people", f"{facts['users']:,} users, {facts['groups']:,} groups"),
         ("requests", f"{request['known']:,} jobs have one, {request['exceeded']:,} run longer" if request["known"] else "none"),
+        ("power", _over_time(facts["series_w"])),
         ("linked", f"{facts['dependent']:,} jobs follow another" if facts["dependent"] else None),
     ]  # fmt: skip
     about = Table(
@@ -231,7 +240,7 @@ def _info_table(facts: dict[str, Any]) -> Any:
     for name in columns:
         numbers.add_column({"p50": "median"}.get(name, name), justify="right", no_wrap=True)
     for title, key, unit in (("nodes", "nodes", ""), ("run time", "work_s", "s"), ("request", "request", "s"),
-                             ("gap", "interarrival_s", "s"), ("recorded wait", "recorded_wait_s", "s"), ("power a node", "draw_w", "W")):  # fmt: skip
+                             ("gap", "interarrival_s", "s"), ("recorded wait", "recorded_wait_s", "s"), ("power a node", "draw_w", "W"), ("over time", "series_w", "W")):  # fmt: skip
         if facts[key].get("known"):
             numbers.add_row(title, *(compact(facts[key][name], unit) for name in columns))
     return Group(about, numbers)

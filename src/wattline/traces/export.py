@@ -8,13 +8,14 @@ import math
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import ARRAY_COLUMNS, Floats, Ints, JobTable
 from wattline.traces.notes import Note, Trace
+from wattline.traces.series_column import CANNOT_HOLD, STEP_KEY, to_column
 from wattline.traces.swf import quote_name
 from wattline.traces.swf_text import FIELDS
 from wattline.traces.table import METADATA_KEY, NAME_COLUMNS, VERSION
@@ -68,14 +69,20 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     if Path(path).name.endswith((".csv", ".csv.gz")):
         frame.write_csv(buffer)
         write_whole(path, buffer.getvalue())
-        if math.isnan(trace.jobs.epoch_unix_s):
-            return ()
-        return (Note("dropped", "CSV has no place for the trace's epoch and header", len(trace.jobs), str(path)),)
-    about = {
+        lost = _lost_series(trace.jobs, "CSV", path)
+        if not math.isnan(trace.jobs.epoch_unix_s):
+            lost.append(
+                Note("dropped", "CSV has no place for the trace's epoch and header", len(trace.jobs), str(path))
+            )
+        return tuple(lost)
+    about: dict[str, Any] = {
         "trace": VERSION, "source": trace.source, "header": trace.header, "suggested_nodes": trace.suggested_nodes,
         "epoch_unix_s": None if math.isnan(trace.jobs.epoch_unix_s) else trace.jobs.epoch_unix_s,
         "notes": [asdict(note) for note in trace.notes],
     }  # fmt: skip
+    if trace.jobs.series is not None:
+        frame = frame.with_columns(to_column(trace.jobs.series))
+        about[STEP_KEY] = trace.jobs.series.step_s
     frame.write_parquet(buffer, compression="zstd", metadata={METADATA_KEY: json.dumps(about)})
     write_whole(path, buffer.getvalue())
     return ()
@@ -108,11 +115,17 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
             notes.append(
                 Note("dropped", f"Standard Workload Format has no field for {name}", int(holds.sum()), str(path))
             )
+    notes += _lost_series(jobs, "Standard Workload Format", path)
     ambiguous = (jobs.after >= 0) & ~_unique_ids(jobs)[jobs.after]
     if ambiguous.any():
         reason = "the job to wait for shares its number with another"
         notes.append(Note("dropped", reason, int(ambiguous.sum()), str(path)))
     return notes
+
+
+def _lost_series(jobs: JobTable, form: str, path: Path | str) -> list[Note]:
+    count = 0 if jobs.series is None else int(np.sum(np.diff(jobs.series.first) > 0))
+    return [Note("dropped", f"{form} {CANNOT_HOLD}", count, str(path))] if count else []
 
 
 def _unique_ids(jobs: JobTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -33,6 +33,7 @@ def trace_info(trace: Trace, nodes: int | None = None) -> dict[str, Any]:
         "nodes": _summary(jobs.nodes) | _sizes(jobs), "work_s": _summary(jobs.work_s),
         "zero_work": int(np.sum(jobs.work_s == 0)), "interarrival_s": _interarrivals(jobs), "request": _request(jobs),
         "recorded_wait_s": _summary(jobs.recorded_wait_s), "draw_w": _summary(jobs.draw_w),
+        "series_w": _over_time(jobs),
         "users": _used(jobs.user), "groups": _used(jobs.group), "kinds": _used(jobs.kind),
         "partitions": _shares(jobs.partition, jobs.partitions), "dependent": int(np.sum(jobs.after >= 0)),
         "header": dict(trace.header), "notes": [asdict(note) for note in trace.notes],
@@ -49,6 +50,14 @@ def _summary(values: npt.NDArray[Any]) -> dict[str, Any]:
         "known": int(known.size), "min": float(known.min()), "max": float(known.max()), "mean": float(known.mean()),
         "std": float(known.std()), **{f"p{p}": float(v) for p, v in zip(_PERCENTILES, points, strict=True)},
     }  # fmt: skip
+
+
+def _over_time(jobs: JobTable) -> dict[str, Any]:
+    """Return a summary of all values of power over time (per node), how many jobs have some, and their step."""
+    if jobs.series is None:
+        return {"known": 0}
+    told = int(np.sum(np.diff(jobs.series.first) > 0))
+    return _summary(jobs.series.watts.astype(np.float64)) | {"jobs": told, "step_s": jobs.series.step_s}
 
 
 def _sizes(jobs: JobTable) -> dict[str, Any]:

@@ -93,6 +93,16 @@ def find_kinds(trace: Trace, rules: KindRules | None = None) -> Found:
         for name, rows in zip(names, groups, strict=True)
     ]
     notes += _power_notes(jobs, code, profiles, rules)
+    if jobs.series is not None and not rules.own_power:
+        told = np.diff(jobs.series.first) > 0
+        _note(
+            notes,
+            "repaired",
+            "power over time left out: the kind's power is that of its jobs (--own-power keeps it)",
+            told,
+            jobs,
+        )
+        jobs = replace(jobs, series=None)
     sorted_jobs = _attach(jobs, code, names, profiles, own_power=rules.own_power, model=rules.model)
     rows = tuple(_rows(sorted_jobs, groups, profiles, rules, window, notes))
     return Found(replace(trace, jobs=sorted_jobs, notes=(*trace.notes, *notes), records=None), rows)

@@ -2,6 +2,7 @@
 
 Needed: ``submit_s``, ``nodes`` and ``work_s`` (or a journal's ``runtime_s``). Names (user, group, kind, partition) may be
 texts or whole numbers; null, empty and negative mean unknown. ``after`` is the row, from 0, of the job to wait for.
+Parquet may hold power over the run of jobs too (``series_column``); ``draw_w`` is then its mean.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import numpy as np
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
+from wattline.model.series import PowerSeries
 from wattline.traces.notes import Finding, Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
+from wattline.traces.series_column import COLUMN as SERIES
+from wattline.traces.series_column import mean_over_run, split_series
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
 from wattline.traces.table_text import read_csv_frame
 
@@ -33,6 +37,9 @@ _FROM_JOURNAL = {"runtime_s": "work_s", "wait_s": "recorded_wait_s"}
 _JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "energy_j", "preemptions", "restarts")
 
 
+MEAN_SLACK = 1e-3
+"""By how much of itself a given mean power may differ from that of the power over time."""
+
 _LEAST = {"draw_w": 0.0, "floor_w": 0.0, "peak_w": 0.0, "stretch": 1.0, "recorded_wait_s": 0.0, "think_s": 0.0}
 """Columns in which smaller numbers make no sense."""
 
@@ -41,26 +48,33 @@ def read_table(path: Path | str, *, strict: bool = False) -> Trace:
     """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder."""
     about: dict[str, Any] = {}
     wrong: Sequence[Finding] = ()
+    series: PowerSeries | None = None
     if (Path(path) / "manifest.json").exists():
         frame, about = _jobs_of_journal(Path(path))
         lines = np.arange(1, frame.height + 1)
     elif (raw := read_bytes(path)).startswith(PARQUET_MAGIC):
         frame, about = read_parquet(path, raw)
+        frame, series = split_series(path, frame, about)
         lines = np.arange(1, frame.height + 1)
     else:
         frame, lines, wrong = read_csv_frame(path, raw)
     rows = _Rows(path, frame, lines)
     rows.findings.extend(wrong)
     _check_columns(path, frame.columns)
-    return _to_trace(path, rows, about, strict=strict)
+    return _to_trace(path, rows, about, series, strict=strict)
 
 
-def _to_trace(path: Path | str, rows: _Rows, about: dict[str, Any], *, strict: bool) -> Trace:
+def _to_trace(
+    path: Path | str, rows: _Rows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
+) -> Trace:
     wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
     columns = {name: values for name, values in wanted.items() if values is not None}
     names = {name: rows.codes(name) for name in NAME_COLUMNS}
     keep = _keep(rows, columns)
-    jobs = _build(rows, keep, columns, names, _epoch(about)) if keep.any() else None
+    if series is not None:
+        columns["draw_w"] = _mean_draw(rows, keep, columns, series)
+        series = series.take(np.flatnonzero(keep))
+    jobs = _build(rows, keep, columns, names, _epoch(about), series) if keep.any() else None
     notes = settle(path, rows.findings, strict=strict)
     records = rows.frame.height + sum(f.count for f in rows.findings if f.field == "record")
     if jobs is None:
@@ -110,6 +124,8 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
             problem = f"column {needed!r} is missing: found {listed(names)}"
             raise TraceError.at(path, problem, hint="a job table needs submit_s, work_s and nodes")
     for name in names:
+        if name == SERIES:  # that of Parquet has been taken out
+            raise TraceError.at(path, "CSV cannot hold power over time", field=name, hint="write the table as Parquet")
         if name not in known:
             raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
 
@@ -142,7 +158,7 @@ def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
 
 def _build(
     rows: _Rows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
-    epoch_unix_s: float,
+    epoch_unix_s: float, series: PowerSeries | None,
 ) -> JobTable:  # fmt: skip
     given: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
     given.update({name: coded[keep] for name, (coded, _) in names.items()})
@@ -158,7 +174,21 @@ def _build(
     if "after" in given:
         given["after"] = _links(rows, keep, columns["after"], given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
-    return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s)
+    return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
+
+
+def _mean_draw(rows: _Rows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
+    """Return ``draw_w`` of all rows: the mean of the power over time where that is known."""
+    given = columns.get("draw_w", np.full(keep.size, np.nan))
+    mean = mean_over_run(series, np.where(keep, columns["work_s"], 0.0))
+    same = np.abs(given - mean) <= MEAN_SLACK * mean
+    rows.note(
+        "repaired",
+        "draw_w is not the mean of series_w: that is taken",
+        keep & (mean >= 0) & (given >= 0) & ~same,
+        "draw_w",
+    )
+    return np.where((mean >= 0) & ~same, mean, given)
 
 
 def _within(rows: _Rows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
