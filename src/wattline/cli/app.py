@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli import bids, compares, kinds, looks, runs, traces
+from wattline.cli import bids, compares, kinds, looks, power, runs, traces
 
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
@@ -38,6 +38,7 @@ app.command()(runs.replay)
 app.command()(compares.compare)
 app.command()(bids.bid)
 traces.app.command()(kinds.kinds)
+traces.app.command()(power.power)
 app.add_typer(traces.app, name="trace")
 app.command()(looks.policies)
 app.command()(looks.report)

@@ -36,6 +36,7 @@ class Generator(StrEnum):
     BURSTY = "bursty"
     MEGGIE = "meggie-like"
     EMMY = "emmy-like"
+    MIRA = "mira-like"
 
 
 class Mix(StrEnum):
@@ -104,7 +105,7 @@ def convert(
 
 @app.command()
 def generate(
-    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like or emmy-like.")],
+    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like, emmy-like or mira-like.")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs to draw (default: 1000).")] = None,
@@ -117,8 +118,9 @@ def generate(
     job_type: Annotated[list[str] | None, typer.Option(
         "--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated.")] = None,
     phase: Annotated[list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")] = None,
-    days: Annotated[float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like; default: 5).")] = None,
-    population: Annotated[int | None, typer.Option(min=0, help="Which set of kinds (meggie-like, emmy-like; default: 1).")] = None,
+    days: Annotated[float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like: 5; mira-like: 365).")] = None,
+    population: Annotated[int | None, typer.Option(min=0, help="Which set of kinds or projects (meggie-like, emmy-like, mira-like; default: 1).")] = None,
+    full_machine: Annotated[float | None, typer.Option(help="Share of jobs that take the whole machine (mira-like; default: 0.001).")] = None,
     *,
     own_power: Annotated[bool, typer.Option("--own-power", help="Every job has a measured power of its own (meggie-like, emmy-like).")] = False,
     as_json: Json = False,
@@ -136,29 +138,24 @@ def generate(
       --phase '{rate="200/h", dwell="1 h"}' --phase '{rate="10/h", dwell="5 h"}'
 
       wattline trace generate meggie-like days.parquet --days 5 --seed 2
+
+      wattline trace generate mira-like year.parquet
     """
-    only_days = {"--days": days, "--population": population, "--own-power": own_power or None}
+    only_days = {"--days": days, "--population": population}
+    only_kinds, only_year = {"--own-power": own_power or None}, {"--full-machine": full_machine}
     only_others = {
         "--jobs": jobs, "--rate": rate, "--mix": mix, "--users": users, "--requests": requests, "--type": job_type, "--phase": phase,
     }  # fmt: skip
     like = generator in (Generator.MEGGIE, Generator.EMMY)
-    for flag, value in (only_others if like else only_days).items():
+    year = generator == Generator.MIRA
+    wrong = (only_others if like or year else only_days) | ({} if like else only_kinds) | ({} if year else only_year)
+    for flag, value in wrong.items():
         if value is not None:
             raise InputError(f"{flag} does not go with {generator.value}")
-    if like:
-        from wattline.cli.kinds import generate_days
-
-        law = {
-            "days": days,
-            "load": load,
-            "nodes": nodes,
-            "seed": seed,
-            "population": population,
-            "own_power": own_power,
-        }
-        generate_days(
-            generator.value, {k: v for k, v in law.items() if v is not None}, target, Terminal(as_json, quiet)
-        )
+    if like or year:
+        given = {"days": days, "load": load, "nodes": nodes, "seed": seed, "population": population}
+        law: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        _generate_like(generator.value, law, full_machine if year else own_power, target, Terminal(as_json, quiet))
         return
     from wattline.scenario import Source, TraceCache, document
     from wattline.traces.export import write_trace
@@ -175,6 +172,18 @@ def generate(
     }  # fmt: skip
     drawn, _ = TraceCache().get(document(data, Source("trace generate")))
     _write(drawn, target, Terminal(as_json, quiet), write_trace)
+
+
+def _generate_like(name: str, law: dict[str, Any], own: float | None, target: Path, terminal: Terminal) -> None:
+    """Draw what resembles a machine; ``own`` is the parameter that only its kind of generator has."""
+    if name == Generator.MIRA:
+        from wattline.cli.power import generate_year
+
+        generate_year(law if own is None else law | {"full_machine": own}, target, terminal)
+    else:
+        from wattline.cli.kinds import generate_days
+
+        generate_days(name, law | {"own_power": bool(own)}, target, terminal)
 
 
 def _inline(flag: str, text: str) -> Any:

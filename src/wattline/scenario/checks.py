@@ -10,7 +10,7 @@ from wattline.errors import InputError
 from wattline.scenario.checks_nodes import check_nodes
 from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
-from wattline.scenario.kinds import LIKE
+from wattline.scenario.kinds import LIKE, YEARS
 from wattline.scenario.lines import Path
 from wattline.scenario.spec import ClusterSpec, LimitSpec, Spec, TraceSpec
 from wattline.units import duration_s, power_w
@@ -18,8 +18,8 @@ from wattline.units import duration_s, power_w
 _FOR = {
     "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
     "users": ("poisson", "lublin", "bursty"), "requests": ("poisson", "lublin", "bursty"),
-    "seed": ("poisson", "lublin", "bursty", "kinds", *LIKE), "type": ("poisson", "bursty"), "phase": ("bursty",),
-    "duration": ("kinds", *LIKE), "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty", *LIKE),
+    "seed": ("poisson", "lublin", "bursty", "kinds", *LIKE, *YEARS), "type": ("poisson", "bursty"), "phase": ("bursty",),
+    "duration": ("kinds", *LIKE, *YEARS), "full_machine": YEARS, "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty", *LIKE, *YEARS),
 }  # fmt: skip
 """Keys of [trace] that only some sources of jobs know."""
 

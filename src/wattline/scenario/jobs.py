@@ -14,7 +14,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model.cluster import Outage
 from wattline.model.jobs import Ints, JobTable
-from wattline.scenario.kinds import LIKE, LIKE_DURATION_S
+from wattline.scenario.kinds import LIKE_DURATION_S
 from wattline.scenario.spec import FailuresSpec, TraceSpec
 from wattline.traces.notes import Note, Trace, quote
 
@@ -101,13 +101,15 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
 
     spec = document.spec.trace
     kind = str(spec.generator)
-    if nodes is None and (kind == "lublin" or (spec.load is not None and kind not in LIKE)):
+    if nodes is None and (kind == "lublin" or (spec.load is not None and kind not in LIKE_DURATION_S)):
         raise document.source.error(
             ("cluster",), f"key 'nodes' is missing: generator = \"{kind}\" needs the machine's size"
         )
     given: dict[str, Any] = {"seed": seed, "jobs": spec.jobs, "load": spec.load, "nodes": nodes, "mix": spec.mix}
-    if kind in LIKE:
-        given["days"] = (spec.duration or LIKE_DURATION_S) / 86400.0
+    if kind in LIKE_DURATION_S:
+        given["days"] = (spec.duration or LIKE_DURATION_S[kind]) / 86400.0
+    if spec.full_machine is not None:
+        given["full_machine"] = spec.full_machine
     if kind == "poisson":
         given["rate_per_s"] = spec.rate
     if spec.requests is not None:

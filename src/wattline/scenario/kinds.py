@@ -18,8 +18,11 @@ WEIGHT_SLACK = 1e-6
 LIKE = ("meggie-like", "emmy-like")
 """Workloads whose jobs a generator of the same name draws."""
 
-LIKE_DURATION_S = 5 * 86400.0
-"""How long their jobs arrive unless told otherwise: four days to warm up, and one that counts."""
+YEARS = ("mira-like",)
+"""Generators of whole years, whose jobs belong to projects and not to kinds to which something is promised."""
+
+LIKE_DURATION_S = {**dict.fromkeys(LIKE, 5 * 86400.0), **dict.fromkeys(YEARS, 365 * 86400.0)}
+"""How long their jobs arrive unless told otherwise: days have four to warm up and one that counts."""
 
 
 def build_kinds(document: Document, nodes: int | None) -> tuple[Kind, ...]:

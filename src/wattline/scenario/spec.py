@@ -85,19 +85,23 @@ class TraceSpec(Section):
     )
     cores_per_node: Count = Field(1, description="processors of the log that make one node")
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
-    generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like"] | None = Field(
+    generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like", "mira-like"] | None = Field(
         None, description="draw the jobs instead of reading them"
     )
     duration: Span | None = Field(
         None,
         gt=0,
-        description="time in which jobs arrive (kinds: 3 h, and the run ends with it; meggie-like and emmy-like: 5 d)",
+        description="time in which jobs arrive (kinds: 3 h, and the run ends with it; meggie-like and emmy-like: 5 d; "
+        "mira-like: 365 d)",
     )
     jobs: Count | None = Field(
         None, description="jobs to draw (default 1000), or how many to keep from the file's start"
     )
     load: Finite | None = Field(
         None, gt=0, description="offered load; the gaps between submissions are scaled to reach it"
+    )
+    full_machine: Finite | None = Field(
+        None, ge=0, lt=1, description="share of jobs that take the whole machine (mira-like; default 0.001)"
     )
     seed: Seed | None = Field(None, description="seed of the generator (default: the scenario's)")
     rate: Rate | None = Field(None, description="arrivals of all types together (poisson)")

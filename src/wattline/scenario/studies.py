@@ -18,7 +18,7 @@ from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
 from wattline.scenario.checks import limit_steps, node_ranges
 from wattline.scenario.jobs import run_bound_s
-from wattline.scenario.kinds import LIKE, LIKE_DURATION_S, build_kinds
+from wattline.scenario.kinds import LIKE_DURATION_S, build_kinds
 from wattline.scenario.read import Document
 from wattline.scenario.regulation import DURATION_S, build_market, takes_part
 from wattline.scenario.spec import NodesSpec, PolicySpec
@@ -353,8 +353,8 @@ def _clock(document: Document, trace: Trace) -> tuple[float, float]:
     spec = document.spec.trace
     if spec.generator == "kinds":
         return 0.0, spec.duration or DURATION_S
-    if spec.generator in LIKE:  # days begin at midnight, whenever the first job comes
-        return 0.0, spec.duration or LIKE_DURATION_S
+    if spec.generator in LIKE_DURATION_S:  # days begin at midnight, whenever the first job comes
+        return 0.0, spec.duration or LIKE_DURATION_S[spec.generator]
     return float(trace.jobs.submit_s[0]), trace.jobs.span_s
 
 
@@ -389,7 +389,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     return Options(
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=tick_s,
         kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
-        bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn or document.spec.trace.generator in LIKE else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
+        bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn or document.spec.trace.generator in LIKE_DURATION_S else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
         until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
     )  # fmt: skip

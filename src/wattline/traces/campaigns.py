@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.model.jobs import Floats, Ints
 
 DAY_S = 86400.0
 WEEK_DAYS = 7
@@ -40,6 +40,13 @@ def campaign_times(
     random: np.random.Generator, rate_per_s: float, mean_jobs: float, gap_s: float, until_s: float
 ) -> Floats:
     """Return arrivals in operational time from 0 to ``until_s``, in the order of their campaigns."""
+    return campaigns(random, rate_per_s, mean_jobs, gap_s, until_s)[0]
+
+
+def campaigns(
+    random: np.random.Generator, rate_per_s: float, mean_jobs: float, gap_s: float, until_s: float
+) -> tuple[Floats, Ints]:
+    """Return arrivals in operational time from 0 to ``until_s``, and the campaign (counted from 0) of each."""
     count = int(random.poisson(rate_per_s / mean_jobs * (BEFORE_S + until_s)))
     begin = random.uniform(-BEFORE_S, until_s, count)
     jobs = random.geometric(1.0 / mean_jobs, count)
@@ -48,5 +55,5 @@ def campaign_times(
     gaps[first] = 0.0
     along = np.cumsum(gaps)
     times: Floats = np.repeat(begin - along[first], jobs) + along
-    inside: Floats = times[(times >= 0) & (times < until_s)]
-    return inside
+    inside = (times >= 0) & (times < until_s)
+    return times[inside], np.repeat(np.arange(count), jobs)[inside]

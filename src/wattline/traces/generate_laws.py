@@ -29,10 +29,10 @@ JOB_BYTES = 500
 """What a job takes while it is drawn: the columns of a job table, and as much again on the way."""
 
 
-def require_jobs(expected: float) -> None:
+def require_jobs(expected: float, job_bytes: float = JOB_BYTES) -> None:
     """Refuse to draw more jobs than this machine's memory could hold."""
     shown = f"{expected:,.0f}" if expected < MOST_SHOWN else f"{expected:.3g}"
-    require_bytes(expected * JOB_BYTES, f"drawing {shown} jobs")
+    require_bytes(expected * job_bytes, f"drawing {shown} jobs")
 
 
 def stream(seed: int) -> np.random.Generator:
