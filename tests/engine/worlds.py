@@ -21,7 +21,15 @@ from wattline.model.state import State
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Result, simulate
 
-DEFAULTS = {"order": "fcfs", "select": "easy", "place": "lowest", "cap": "none", "learn": "request", "bid": "given"}
+DEFAULTS = {
+    "order": "fcfs",
+    "select": "easy",
+    "place": "lowest",
+    "cap": "none",
+    "learn": "request",
+    "profile": "known",
+    "bid": "given",
+}
 
 
 def policies(params: Mapping[str, Mapping[str, float]] | None = None, **slots: str | Mechanism) -> Policies:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def policies(
-    slot: Annotated[str | None, typer.Argument(help="Only this slot: order, select, place, cap, learn or bid.")] = None,
+    slot: Annotated[
+        str | None, typer.Argument(help="Only this slot: order, select, place, cap, learn, profile or bid.")
+    ] = None,
     *,
     state: Annotated[bool, typer.Option("--state", help="Show the fields that a policy sees instead.")] = False,
     as_json: Json = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, DUE, RARE, STOPS
+from wattline.control.codes import CAPS, DUE, RARE, SHEDDING, STOPS
 from wattline.control.daily import do_daily
 from wattline.model import codes, nodes
 from wattline.model.compiled import outlined, seldom
@@ -56,6 +56,9 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
         guard.set_levels(s)
         guard.set_class_caps(s)
         guard.set_job_caps(s)
+        return 0
+    if what == SHEDDING:
+        guard.shed(s)
         return 0
     changed = change_all(s) if what == RARE else 0
     got = do_daily(s, what)

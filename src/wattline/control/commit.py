@@ -96,6 +96,8 @@ def _prepare_class(s: State, j: int) -> int:
 @kernel
 def begin_work(s: State, j: int) -> None:
     """Let a job whose nodes are awake begin to work."""
+    if s.series_count[j] > 0:
+        s.now_w[j] = clocks.series_value_w(s, j, s.work[j] - s.remaining[j])
     c = s.base_class[j]
     if s.cap_w[j] < np.inf or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
         c = _prepare_class(s, j)
@@ -121,6 +123,7 @@ def start(s: State, j: int, cap_w: float, slept: int) -> None:
         log_event(s, codes.EV_RESUME, j, s.nodes[j], s.remaining[j])
     else:
         s.started_s[j] = s.now[0]
+        s.start_profile_w[j] = s.profile_w[j]
     if slept > 0 and s.sleep_exit_s[p] > 0.0:
         _start_waking(s, j, slept)
     else:

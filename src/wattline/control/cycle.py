@@ -12,10 +12,20 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, RESORT, STOPS, TIDY
+from wattline.control.codes import CAPS, RESORT, SHEDDING, STOPS, TIDY
 from wattline.model import codes
-from wattline.model.compiled import kernel
-from wattline.model.state import N_PASSES, OPT_DECISIONS, OPT_SORTED, POLICY, State
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import (
+    N_PASSES,
+    OPT_BELIEF,
+    OPT_DECISIONS,
+    OPT_EXCEED,
+    OPT_SHED,
+    OPT_SORTED,
+    POLICY,
+    State,
+)
+from wattline.physics import power
 
 SLOT = types.FunctionType(POLICY)
 BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
@@ -28,15 +38,31 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
     for i in range(min(n, s.p_job.shape[0])):
         j = s.p_job[i]
         cap_w = s.p_cap_w[i]
-        verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w)
-        if verdict == codes.OK:
+        verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w, s.p_why[i])
+        if verdict == codes.OK or verdict == codes.EXCEEDS:
             slept = guard.take(s, j, place(s, j, param[codes.PLACE], memory[codes.PLACE]))
             if slept < 0:
                 verdict = codes.BAD_PLACE
             else:
                 commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
+                if s.option[OPT_BELIEF] == 1:
+                    power.count_started(s, j)
         guard.record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
         s.p_cap_w[i] = np.inf  # who says nothing about caps the next time wants none
+
+
+@outlined
+def break_deadlock(s: State) -> int:
+    """Propose the first waiting job whose nodes are free, where nothing runs and nothing fits under the limit."""
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0 and s.nodes[j] <= s.free[s.pool[j]]:
+            s.p_job[0] = j
+            s.p_nodes[0] = s.nodes[j]
+            s.p_cap_w[0] = np.inf
+            s.p_why[0] = codes.DEADLOCK
+            return 1
+    return 0
 
 
 @kernel
@@ -50,6 +76,10 @@ def control_pass(
     if s.option[OPT_DECISIONS] == 0:
         s.a_n[0] = 0
     s.a_from[0] = s.a_n[0]
+    if s.option[OPT_SHED] == 1 and s.limit_w[0] < np.inf:
+        chores(s, SHEDDING, param[0], memory[0])
+    if s.option[OPT_BELIEF] == 1:
+        power.refresh_belief(s)
     # a select policy that asks for ticks also rules over jobs that run or pause while none waits
     if s.q_len[0] > 0 or wake[codes.SELECT] & mask & codes.TICK:
         if wake[codes.ORDER] & mask:
@@ -65,6 +95,8 @@ def control_pass(
             s.q_new[0] = s.q_tail[0]
             if s.n_stop[0] + s.n_resume[0] > 0:
                 chores(s, STOPS, param[0], memory[0])
+            if n == 0 and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0 and s.q_len[0] > 0:
+                n = break_deadlock(s)
             start_proposed(s, n, place, param, memory)
     if wake[codes.CAP] & mask and cap(s, mask, param[codes.CAP], memory[codes.CAP]) != 0:
         chores(s, CAPS, param[0], memory[0])

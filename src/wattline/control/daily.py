@@ -15,6 +15,7 @@ from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
+from wattline.physics import clocks
 
 
 @outlined
@@ -59,6 +60,21 @@ def step_regulation(s: State) -> int:
 
 
 @outlined
+def sample_power(s: State) -> None:
+    """Let the power of running jobs change to what their series say, and note their greatest samples."""
+    s.sample_k[0] += 1
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if s.status[j] != codes.RUNNING:
+            continue
+        c = s.rate_class[j]
+        if s.series_count[j] > 0:
+            left = s.v_end[j] - clocks.virtual_now(s, c)
+            clocks.redraw(s, j, clocks.series_value_w(s, j, s.work[j] - left))
+        s.seen_w[j] = max(s.seen_w[j], s.now_w[j] * s.c_power[c])
+
+
+@outlined
 def step_envelope(s: State) -> int:
     """Apply the envelope steps, timers and the tick of an instant; return what happened."""
     t = s.now[0]
@@ -81,16 +97,21 @@ def step_envelope(s: State) -> int:
     if s.tick_s[0] < np.inf and s.start_s[0] + s.tick_k[0] * s.tick_s[0] <= t:
         s.tick_k[0] += 1
         mask |= codes.TICK
+    if s.sample_s[0] < np.inf and s.start_s[0] + s.sample_k[0] * s.sample_s[0] <= t:
+        sample_power(s)
+        mask |= codes.SAMPLE
     set_schedule(s)
     return mask
 
 
 @outlined
 def set_schedule(s: State) -> None:
-    """Note the time of the next envelope step, bid, signal value, node change or tick."""
+    """Note the time of the next envelope step, bid, signal value, node change, tick or sample."""
     t = np.inf
     if s.tick_s[0] < np.inf:
         t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
+    if s.sample_s[0] < np.inf:
+        t = min(t, s.start_s[0] + s.sample_k[0] * s.sample_s[0])
     if s.env_at[0] < s.env_s.shape[0]:
         t = min(t, s.env_s[s.env_at[0]])
     if s.change_at[0] < s.change_s.shape[0]:

@@ -7,7 +7,7 @@ import numpy as np
 from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import N_REFUSED, State
+from wattline.model.state import N_REFUSED, OPT_EXCEED, State
 from wattline.physics import clocks, power
 
 
@@ -23,13 +23,13 @@ def record(s: State, kind: int, job: int, count: int, cap_w: float, why: int, ve
     s.a_why[n] = why
     s.a_verdict[n] = verdict
     s.a_n[0] = n + 1
-    if verdict != codes.OK and verdict != codes.CLIPPED:
+    if verdict != codes.OK and verdict != codes.CLIPPED and verdict != codes.EXCEEDS:
         s.counter[N_REFUSED] += 1
         s.refused[verdict] += 1
 
 
 @kernel
-def judge_start(s: State, j: int, count: int, cap_w: float) -> int:
+def judge_start(s: State, j: int, count: int, cap_w: float, why: int) -> int:
     """Return the verdict on starting a job now."""
     if j < 0 or j >= s.status.shape[0]:
         return codes.UNKNOWN_JOB
@@ -47,7 +47,8 @@ def judge_start(s: State, j: int, count: int, cap_w: float) -> int:
     if s.limit_w[0] < np.inf:
         slack_w = power.LIMIT_SLACK * s.limit_w[0]  # on top of what policies may already use
         if power.start_increase_w(s, j, cap_w) > power.headroom_w(s) + slack_w:
-            return codes.OVER_LIMIT
+            alone = why == codes.DEADLOCK and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0
+            return codes.EXCEEDS if alone else codes.OVER_LIMIT
     return codes.OK
 
 
@@ -95,15 +96,15 @@ def clip_cap(s: State, j: int, cap_w: float) -> float:
 
 
 @outlined
-def stop(s: State, j: int, holds: bool) -> None:
+def stop(s: State, j: int, holds: bool, why: int) -> None:
     """Preempt a job if it runs: pause it on its nodes, or queue it again."""
     if j < 0 or j >= s.status.shape[0]:
-        record(s, codes.ACT_STOP, j, 0, np.inf, codes.RESELECTED, codes.UNKNOWN_JOB)
+        record(s, codes.ACT_STOP, j, 0, np.inf, why, codes.UNKNOWN_JOB)
         return
     verdict = codes.OK
     if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING and (holds or s.status[j] != codes.PAUSED):
         verdict = codes.NOT_RUNNING
-    record(s, codes.ACT_STOP, j, s.nodes[j], np.inf, codes.RESELECTED, verdict)
+    record(s, codes.ACT_STOP, j, s.nodes[j], np.inf, why, verdict)
     if verdict == codes.OK and holds and s.status[j] == codes.RUNNING:
         commit.pause(s, j)
     elif verdict == codes.OK:
@@ -133,12 +134,36 @@ def resume(s: State, j: int) -> None:
 def stop_and_resume(s: State) -> None:
     """Judge the jobs that a select policy wants stopped, then those it wants resumed."""
     for i in range(min(s.n_stop[0], s.stop_job.shape[0])):
-        stop(s, s.stop_job[i], s.stop_holds[i] == 1)
+        stop(s, s.stop_job[i], s.stop_holds[i] == 1, codes.RESELECTED)
         s.stop_holds[i] = 0
     for i in range(min(s.n_resume[0], s.resume_job.shape[0])):
         resume(s, s.resume_job[i])
     s.n_stop[0] = 0
     s.n_resume[0] = 0
+
+
+@outlined
+def shed(s: State) -> None:
+    """Stop jobs, the last started first, until the lowest caps of the others can keep the power below the limit.
+
+    A job that runs alone above the limit because nothing else could run is left to end.
+    """
+    while s.n_running[0] > 0:
+        if power.lowest_w(s) <= s.limit_w[0] * (1.0 + power.LIMIT_SLACK):
+            return
+        if s.n_running[0] == 1 and s.option[OPT_EXCEED] == 1:
+            return
+        last = -1
+        for i in range(s.n_running[0]):
+            j = s.running[i]
+            if s.status[j] == codes.PAUSED:
+                continue
+            later = last < 0 or s.resumed_s[j] > s.resumed_s[last]
+            if later or (s.resumed_s[j] == s.resumed_s[last] and j > last):
+                last = j
+        if last < 0:
+            return
+        stop(s, last, False, codes.SHED)
 
 
 @outlined

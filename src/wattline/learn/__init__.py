@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 def builtin() -> list[Mechanism]:
     """Return all built-in learners."""
-    from wattline.learn import estimates
+    from wattline.learn import estimates, pooled, profiles, quantile, t_test
 
-    return [estimates.request, estimates.exact, estimates.recent]
+    return [
+        estimates.request, estimates.exact, estimates.recent,
+        profiles.known, profiles.maximum, profiles.oracle, t_test.t_test, quantile.quantile, pooled.pooled,
+    ]  # fmt: skip

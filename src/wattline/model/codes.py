@@ -22,20 +22,31 @@ ENVELOPE = 4
 ARRIVAL = 8
 TIMER = 16
 TICK = 32
-EVENT_BITS = {"end": END, "node": NODE, "envelope": ENVELOPE, "arrival": ARRIVAL, "timer": TIMER, "tick": TICK}
-EVERYTHING = END | NODE | ENVELOPE | ARRIVAL | TIMER | TICK
+SAMPLE = 256  # power was sampled: what running jobs draw may have changed
+EVENT_BITS = {
+    "end": END,
+    "node": NODE,
+    "envelope": ENVELOPE,
+    "arrival": ARRIVAL,
+    "timer": TIMER,
+    "tick": TICK,
+    "sample": SAMPLE,
+}
+EVERYTHING = END | NODE | ENVELOPE | ARRIVAL | TIMER | TICK | SAMPLE
 AWAKE = 64  # a job whose nodes woke began to work: logged, but wakes no policy
 BIDDING = 128  # a bid is to be made: wakes the bid policy alone
 ANY_CHANGE = END | NODE | ENVELOPE | ARRIVAL
 
 # -- policy slots, in the order in which a pass calls them; bids are made outside the loop
-ORDER, SELECT, PLACE, CAP, LEARN, BID = range(6)
-SLOT_NAMES = ("order", "select", "place", "cap", "learn", "bid")
-LOOP_SLOTS = 5  # slots that the compiled loop calls
+ORDER, SELECT, PLACE, CAP, LEARN, PROFILE, BID = range(7)
+SLOT_NAMES = ("order", "select", "place", "cap", "learn", "profile", "bid")
+LOOP_SLOTS = 6  # slots that the compiled loop calls
 
 # -- why a policy proposes a start or a stop
-IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN, SHARE, FILL, URGENT = range(8)
-WHY_NAMES = ("in-order", "backfill", "reservation", "reselected", "chosen", "share", "fill", "urgent")
+IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN, SHARE, FILL, URGENT, WINDOW, DEADLOCK, SHED = range(11)
+WHY_NAMES = (
+    "in-order", "backfill", "reservation", "reselected", "chosen", "share", "fill", "urgent", "window", "deadlock", "shed",
+)  # fmt: skip
 
 # -- kinds of action, and the guard's verdicts
 ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME, ACT_BID = range(6)
@@ -54,10 +65,12 @@ NO_SOLO = 10
 NOT_PAUSED = 11
 BAD_CAP = 12
 BAD_BID = 13
+EXCEEDS = 14
 VERDICT_NAMES = (
     "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
     "nodes not free", "clipped to the cap range", "no such level", "no such job",
     "no caps for single jobs declared", "not paused", "not a cap", "not a bid that the machine can keep",
+    "accepted over the power limit: nothing runs, nothing fits",
 )  # fmt: skip
 
 # -- events that the job table alone does not show

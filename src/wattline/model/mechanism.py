@@ -43,11 +43,20 @@ class Memory:
     per_user: int = 0
     per_kind: int = 0
     per_class: int = 0
+    per_profile: int = 0
+    table: str = ""
+    """Parameter whose value, plus one, is the number of rows of a table over node counts in units of their common divisor."""
 
-    def size(self, *, jobs: int, running: int, users: int, kinds: int, classes: int) -> int:
+    def size(
+        self, *, jobs: int, running: int, users: int, kinds: int, classes: int, profiles: int = 0, units: int = 0,
+        values: Mapping[str, float] | None = None,
+    ) -> int:  # fmt: skip
         """Return the number of floats for a given run (at least one); ``classes`` are node classes."""
         scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
-        return max(1, self.fixed + scaled + self.per_class * classes)
+        scaled += self.per_class * classes + self.per_profile * profiles
+        if self.table:
+            scaled += (int((values or {})[self.table]) + 1) * (units + 1)
+        return max(1, self.fixed + scaled)
 
 
 @dataclass(frozen=True)

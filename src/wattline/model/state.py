@@ -52,6 +52,8 @@ class Sizes:
     G: int = 0  # steps of the regulation signal
     M: int = 0  # bids
     B: int = 20  # width buckets of the backfill index
+    S: int = 0  # values of the power series of all jobs
+    V: int = 1  # levels of power profiles: a job's own, its group's, …
     D: int = 65536  # rows a log holds before it is emptied
 
     def letter(self, name: str) -> int:
@@ -118,7 +120,9 @@ class State(Record):
     priority: Annotated[_F, Field("J", "", "larger goes first where the order looks at it", fixed=True)]
     after: Annotated[_I, Field("J", "", "job that must end first (-1: none)", fixed=True)]
     think_s: Annotated[_F, Field("J", "s", "pause between that end and entering the queue", fixed=True)]
-    draw_w: Annotated[_F, Field("J", "W", "power per node, uncapped", fixed=True, block="known")]
+    draw_w: Annotated[
+        _F, Field("J", "W", "power per node, uncapped; its mean where it changes", fixed=True, block="known")
+    ]
     floor_w: Annotated[_F, Field("J", "W", "power per node at the lowest cap", fixed=True)]
     stretch: Annotated[_F, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True)]
     base_class: Annotated[_I, Field("J", "", "rate class the job joins unless capped alone", fixed=True, block="known")]
@@ -158,6 +162,32 @@ class State(Record):
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
     lost_s: Annotated[_F, Field("J", "s", "time run of which nothing was kept after a node failed")]
     wake_w: Annotated[_F, Field("J", "W", "power per node counted while its nodes wake")]
+
+    # -- power over time, and what is believed of it
+    now_w: Annotated[_F, Field("J", "W", "power per node now, uncapped", block="moving")]
+    seen_w: Annotated[_F, Field("J", "W", "greatest sample of its power per node (0: none yet)")]
+    profile_w: Annotated[
+        _F, Field("J", "W", "power per node that admission counts with; the profile learner writes it")
+    ]
+    spread_w: Annotated[_F, Field("J", "W", "its standard deviation, which admission pools over running jobs")]
+    profile_from: Annotated[
+        _I,
+        Field("J", "", "level of the profile that profile_w comes from (the number of levels: the device's maximum)"),
+    ]
+    submit_profile_from: Annotated[_I, Field("J", "", "that level when it entered the queue")]
+    start_profile_w: Annotated[_F, Field("J", "W", "profile_w when it first started (NaN: not yet)")]
+    profile: Annotated[_I, Field("J,V", "", "its row among the profiles, at every level", fixed=True)]
+    series_first: Annotated[_I, Field("J", "", "first value of its power series", fixed=True)]
+    series_count: Annotated[_I, Field("J", "", "values of its power series (0: its power is constant)", fixed=True)]
+    series_w: Annotated[_F, Field("S", "W", "power per node of all series, uncapped", fixed=True)]
+    series_step_s: Annotated[_F, Field("1", "s", "work that each value of a series stands for", fixed=True)]
+    sample_s: Annotated[_F, Field("1", "s", "period at which power is sampled and changes (inf: never)", fixed=True)]
+    sample_k: Annotated[_I, Field("1", "", "number of the next sample")]
+    believed_w: Annotated[_F, Field("1", "W", "power of running jobs by their profiles, without the margin")]
+    believed_var: Annotated[_F, Field("1", "W²", "variance of that sum by their spreads")]
+    margin: Annotated[
+        _F, Field("1", "", "standard deviations of the sum that admission leaves free; the learner sets it")
+    ]
 
     # -- kinds of job: what they are and what was promised to them
     k_nodes: Annotated[_I, Field("Y", "", "nodes of a job of the kind", fixed=True)]
@@ -301,7 +331,7 @@ class State(Record):
     change_a: Annotated[_I, Field("K", "", "first node", fixed=True)]
     change_b: Annotated[_I, Field("K", "", "one past the last node", fixed=True)]
     change_at: Annotated[_I, Field("1", "", "next node change")]
-    wake_at_s: Annotated[_F, Field("5", "s", "timers that policies set, one a slot (inf: none)")]
+    wake_at_s: Annotated[_F, Field("6", "s", "timers that policies set, one a slot (inf: none)")]
     timer_last_s: Annotated[_F, Field("1", "s", "when a timer last fired")]
     timer_slot: Annotated[_I, Field("1", "", "the slot whose timer that was")]
     tick_s: Annotated[_F, Field("1", "s", "control period (inf: none)", fixed=True)]
@@ -373,6 +403,11 @@ OPT_REQUEUE = 6  # jobs that lose a node are queued again
 OPT_SLEEP = 7  # some node class has a sleep state
 OPT_BACKLOG = 8  # log the remaining work (costs a walk over the jobs in the system)
 OPT_KEEP_PROGRESS = 9  # a requeued job keeps the work it has done (checkpoints)
+OPT_BELIEF = 10  # admission counts with profiles, not with the truth
+OPT_QUANTUM = 11  # passes at ticks only; what happened in between waits for the next
+OPT_EXCEED = 12  # when nothing runs and nothing fits under the limit, the first job may exceed it
+OPT_SHED = 13  # stop jobs when even the lowest caps leave the power above the limit
+OPT_CAPPED = 14  # the cap policy keeps the power below the limit by caps
 OPT_STOP_SHORT = (
     15  # leave the clock at the last instant before the time to stop at: a run carried on is none the wiser
 )
@@ -408,7 +443,7 @@ PROPOSALS = frozenset({
     "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
     "resume_job", "n_resume",
     "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "n_recap", "want_mean_w",
-    "want_reserve_w",
+    "want_reserve_w", "profile_w", "spread_w", "profile_from", "margin",
 })  # fmt: skip
 """Fields that a policy may write."""
 
@@ -419,7 +454,7 @@ def allocate(sizes: Sizes) -> State:
         "wake_at_s": np.inf, "schedule_s": np.inf, "next_sleep_s": np.inf, "tick_s": np.inf, "limit_w": np.inf, "target_w": np.nan, "mean_w": np.nan, "want_cap_w": np.inf,
         "bidding_s": np.inf, "bidding_until_s": np.inf, "next_bid_s": np.inf, "next_mean_w": np.nan, "want_mean_w": np.nan,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
-        "started_s": np.nan, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
+        "started_s": np.nan, "start_profile_w": np.nan, "sample_s": np.inf, "series_step_s": 1.0, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
         "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
         "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
@@ -474,7 +509,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], D=s.a_time_s.size,
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ def join(s: State, j: int, c: int) -> None:
         s.active[s.n_active[0]] = c
         s.active_at[c] = s.n_active[0]
         s.n_active[0] += 1
-    watts = s.nodes[j] * s.draw_w[j]
+    watts = s.nodes[j] * s.now_w[j]
     s.c_watts[c] += watts
     add_busy_w(s, watts * s.c_power[c])
     _heap_up(s, s.c_heap[c], n, end, j)
@@ -172,10 +172,10 @@ def join(s: State, j: int, c: int) -> None:
 def leave(s: State, j: int) -> float:
     """Let a job stop working, now; return the energy of the segment in joules."""
     c = s.rate_class[j]
-    joules = s.nodes[j] * s.draw_w[j] * (energy_now(s, c) - s.e_start[j])
+    joules = s.nodes[j] * s.now_w[j] * (energy_now(s, c) - s.e_start[j])
     n = s.c_n[c] - 1
     s.c_n[c] = n
-    watts = s.nodes[j] * s.draw_w[j]
+    watts = s.nodes[j] * s.now_w[j]
     at = 0
     if s.heap_job[s.c_heap[c]] != j:  # stopped, not ended: rare, so it is searched for
         at = _heap_find(s, s.c_heap[c], j)
@@ -246,8 +246,8 @@ def open_solo(s: State, j: int, cap_w: float) -> int:
     s.n_solo[0] -= 1
     c = s.solo[s.n_solo[0]]
     s.c_pool[c] = s.pool[j]
-    s.c_draw_w[c] = s.draw_w[j]
-    s.c_floor_w[c] = s.floor_w[j]
+    s.c_draw_w[c] = s.now_w[j]
+    s.c_floor_w[c] = min(s.floor_w[j], s.now_w[j])
     s.c_stretch[c] = s.stretch[j]
     s.c_t0[c] = s.now[0]
     s.c_v0[c] = 0.0
@@ -261,3 +261,38 @@ def close_solo(s: State, c: int) -> None:
     """Return a class of its own to the unused ones."""
     s.solo[s.n_solo[0]] = c
     s.n_solo[0] += 1
+
+
+# ------------------------------------------------------------------ power that changes over time
+
+
+@kernel
+def series_value_w(s: State, j: int, done_s: float) -> float:
+    """Return the power per node, uncapped, of a job that has done so much of its work."""
+    count = s.series_count[j]
+    if count == 0:
+        return s.draw_w[j]
+    at = min(count - 1, max(0, int(done_s / s.series_step_s[0])))
+    return s.series_w[s.series_first[j] + at]
+
+
+@outlined
+def redraw(s: State, j: int, watts: float) -> None:
+    """Let a running job draw another power per node from now on."""
+    old = s.now_w[j]
+    if watts == old:
+        return
+    c = s.rate_class[j]
+    clock = energy_now(s, c)
+    joules = s.nodes[j] * old * (clock - s.e_start[j])
+    s.energy_j[j] += joules
+    s.node_j[s.pool[j], 0] += joules
+    s.e_start[j] = clock
+    s.now_w[j] = watts
+    more = s.nodes[j] * (watts - old)
+    s.c_watts[c] += more
+    add_busy_w(s, more * s.c_power[c])
+    if c != s.base_class[j]:  # capped alone: what its cap means depends on what it would draw
+        s.c_draw_w[c] = watts
+        s.c_floor_w[c] = min(s.floor_w[j], watts)
+        apply_cap(s, c, s.c_cap_w[c])

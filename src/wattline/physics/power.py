@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.model.codes import RUNNING, WAKING
-from wattline.model.compiled import kernel
-from wattline.model.state import State
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import OPT_BELIEF, OPT_CAPPED, OPT_SHED, State
 
 LIMIT_SLACK = 1e-9
 """Share of a power limit that sums of floats may be off by: those who propose and the guard add in different orders."""
@@ -71,6 +71,8 @@ def headroom_w(s: State) -> float:
     """Return the power that starts may add under the limit, to within a billionth of it."""
     if s.limit_w[0] == np.inf:
         return np.inf
+    if s.option[OPT_BELIEF] == 1:
+        return s.limit_w[0] * (1.0 + LIMIT_SLACK) - believed_system_w(s)
     return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s)
 
 
@@ -82,13 +84,16 @@ def node_w(s: State, j: int, cap_w: float) -> float:
         cap = max(cap_w, least_cap_w(s, j))
     else:
         cap = class_cap_w(s, s.base_class[j])
-    return s.draw_w[j] * capped_power(s.draw_w[j], s.floor_w[j], cap) * s.level_busy[p, s.level[p]]
+    draw_w = s.profile_w[j] if s.option[OPT_BELIEF] == 1 else s.draw_w[j]
+    return draw_w * capped_power(draw_w, min(s.floor_w[j], draw_w), cap) * s.level_busy[p, s.level[p]]
 
 
 @kernel
 def end_decrease_w(s: State, j: int) -> float:
     """Return by how much the system's power falls when a job ends and its nodes idle: one that runs, or would start now."""
-    if s.status[j] == RUNNING:
+    if s.status[j] == RUNNING and s.option[OPT_BELIEF] == 1:
+        busy_w = believed_node_w(s, j)
+    elif s.status[j] == RUNNING:
         busy_w = s.draw_w[j] * s.c_power[s.rate_class[j]]
     elif s.status[j] == WAKING:
         busy_w = s.wake_w[j]
@@ -116,7 +121,10 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
     asleep = min(s.nodes[j], s.asleep[p])
     wakes = asleep > 0 and s.sleep_exit_s[p] > 0.0
     busy_w = waking_node_w(s, j, cap_w) if wakes else node_w(s, j, cap_w)
-    return s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
+    increase_w = s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
+    if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
+        increase_w += margin_increase_w(s, j)
+    return increase_w
 
 
 @kernel
@@ -145,3 +153,71 @@ def uncapped_increase_w(s: State, j: int) -> float:
     """Return by how much the system's power rises if a job starts on idle nodes, uncapped."""
     p = s.pool[j]
     return s.nodes[j] * (s.draw_w[j] * s.level_busy[p, s.level[p]] - s.idle_w[p])
+
+
+# ------------------------------------------------------------------ what is believed of jobs whose power is not known
+
+
+@kernel
+def believed_node_w(s: State, j: int) -> float:
+    """Return what a node of a running job draws by its profile and the cap in force."""
+    c = s.rate_class[j]
+    p = s.pool[j]
+    profile_w = s.profile_w[j]
+    if s.c_cap_w[c] < np.inf:
+        profile_w = min(profile_w, s.c_cap_w[c])
+    return profile_w * s.level_busy[p, s.level[p]]
+
+
+@outlined
+def refresh_belief(s: State) -> None:
+    """Sum up the profiles of running jobs, and the variance of that sum as if they varied each by itself."""
+    total = 0.0
+    variance = 0.0
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if s.status[j] == RUNNING:
+            total += s.nodes[j] * believed_node_w(s, j)
+            deviation = s.nodes[j] * s.spread_w[j]
+            variance += deviation * deviation
+    s.believed_w[0] = total
+    s.believed_var[0] = variance
+
+
+@kernel
+def believed_system_w(s: State) -> float:
+    """Return the power to count with by profiles, margin included; where jobs may be stopped, at least what is drawn."""
+    total = s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0]) + idle_system_w(s)
+    if s.option[OPT_SHED] == 1:
+        return max(total, system_w(s))
+    return total
+
+
+@kernel
+def margin_increase_w(s: State, j: int) -> float:
+    """Return by how much a start raises the margin. Deviations add up by squares, so sums of these are never too small."""
+    deviation = s.nodes[j] * s.spread_w[j]
+    variance = s.believed_var[0]
+    return s.margin[0] * (np.sqrt(variance + deviation * deviation) - np.sqrt(variance))
+
+
+@kernel
+def count_started(s: State, j: int) -> None:
+    """Count with the profile of a job that has just started."""
+    if s.status[j] == RUNNING:
+        s.believed_w[0] += s.nodes[j] * believed_node_w(s, j)
+        deviation = s.nodes[j] * s.spread_w[j]
+        s.believed_var[0] += deviation * deviation
+
+
+@kernel
+def lowest_w(s: State) -> float:
+    """Return the system's power if every running job had the lowest cap that hardware and job can follow."""
+    total = idle_system_w(s)
+    for i in range(s.n_running[0]):
+        j = s.running[i]
+        if s.status[j] == RUNNING:
+            p = s.pool[j]
+            floor_w = min(s.now_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.now_w[j]
+            total += s.nodes[j] * floor_w * s.level_busy[p, s.level[p]]
+    return total

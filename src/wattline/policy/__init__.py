@@ -1,17 +1,18 @@
-"""Choices now: one mechanism a file, in six families; a user's policy enters by the same door.
+"""Choices now: one mechanism a file, in families; a user's policy enters by the same door.
 
 ================  =====================================================================
 slot              mechanisms
 ================  =====================================================================
 order             fcfs, lcfs, shortest, longest, priority, wfp
 select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
-                  gps, tracking-only, energyqare, slackline, qoscap
+                  gps, tracking-only, energyqare, slackline, qoscap, window
 place             lowest
-cap               none, randomized, count-hysteresis, workload-hysteresis, match-target
+cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
+                  under-limit
 bid               given, fixed-heuristic, adaptive, quantile
 ================  =====================================================================
 
-``wattline policies`` prints the table with parameters, from the code. Learners (estimates) live in ``wattline.learn``.
+``wattline policies`` prints the table with parameters, from the code. Learners (of run times and power profiles) live in ``wattline.learn``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Memory", "Param", "builtin", "policy"]
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
     from wattline.policy.bid import adaptive, fixed_heuristic, given, quantile
-    from wattline.policy.cap import count_hysteresis, match_target, none, randomized, workload_hysteresis
+    from wattline.policy.cap import count_hysteresis, match_target, none, randomized, under_limit, workload_hysteresis
     from wattline.policy.order import keys
     from wattline.policy.place import lowest
     from wattline.policy.select import (
@@ -40,16 +41,17 @@ def builtin() -> list[Mechanism]:
         reselect,
         slackline,
         track,
+        window,
     )
 
     return [
         keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
         in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
         reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
-        slackline.slackline, qoscap.qoscap,
+        slackline.slackline, qoscap.qoscap, window.window,
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
-        match_target.match_target,
+        match_target.match_target, under_limit.under_limit,
         given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive, quantile.quantile,
     ]  # fmt: skip
 

@@ -12,7 +12,8 @@ from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
 from wattline.scenario.kinds import LIKE, YEARS
 from wattline.scenario.lines import Path
-from wattline.scenario.spec import ClusterSpec, LimitSpec, Spec, TraceSpec
+from wattline.scenario.spec import ClusterSpec, Spec, TraceSpec
+from wattline.scenario.spec_power import LimitSpec
 from wattline.units import duration_s, power_w
 
 _FOR = {
@@ -37,6 +38,7 @@ def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Proble
     for i, node_class in enumerate(spec.cluster.class_):
         yield from check_nodes(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
+    yield from _power(spec)
     yield from check_regulation(spec)
     yield from check_prices(spec)
 
@@ -112,10 +114,25 @@ def _cluster(cluster: ClusterSpec) -> Iterator[Problem]:
             yield (*here, "outage", i, "nodes"), str(problem)
 
 
+def _power(spec: Spec) -> Iterator[Problem]:
+    limited = bool(spec.limit.steps or spec.limit.file) or spec.limit.power < math.inf
+    for key in ("deadlock", "preempt"):
+        if key in spec.limit.model_fields_set and not limited:
+            yield ("limit", key), "goes with a power limit, and there is none"
+    if spec.run.passes == "ticks" and math.isinf(spec.run.tick) and spec.regulation is None:
+        yield ("run", "passes"), "decisions at ticks need a period: give tick"
+    learns = any(m.name not in ("known", "maximum", "oracle") for m in spec.policy.profile)
+    for key in ("load", "save"):
+        if getattr(spec.profiles, key) is not None and not learns:
+            yield ("profiles", key), "goes with a [policy] profile that learns"
+
+
 def _limit(limit: LimitSpec) -> Iterator[Problem]:
     here: Path = ("limit",)
     if limit.steps and {"power", "warmup"} & limit.model_fields_set:
         yield (*here, "steps"), "give either power (with warmup) or steps"
+    if limit.file is not None and {"power", "warmup", "steps", "repeat"} & limit.model_fields_set:
+        yield (*here, "file"), "give either power, steps or a file"
     if limit.repeat is not None and not limit.steps:
         yield (*here, "repeat"), "goes with steps, and there are none"
     elif "steps" in limit.model_fields_set and not limit.steps:

@@ -102,7 +102,7 @@ def _default(info: FieldInfo) -> str:
         return "*required*"
     value = info.get_default(call_default_factory=True)
     if isinstance(value, list) and value:
-        return f"`{json.dumps(value[0].name)}`"
+        return f"`{json.dumps(value[0].name if hasattr(value[0], 'name') else value)}`"
     if value is None or value == "" or isinstance(value, list | BaseModel):
         return ""
     if isinstance(value, bool):

@@ -13,7 +13,6 @@ from wattline.scenario.quantities import (
     Duration,
     Finite,
     FolderName,
-    Limit,
     Name,
     Period,
     Power,
@@ -23,6 +22,7 @@ from wattline.scenario.quantities import (
     Words,
 )  # fmt: skip
 from wattline.scenario.section import Section
+from wattline.scenario.spec_power import LimitSpec, ProfilesSpec
 from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
 
@@ -228,6 +228,9 @@ class PolicySpec(Section):
     place: Mechanisms = Field(default_factory=_default("lowest"), description="on which nodes")
     cap: Mechanisms = Field(default_factory=_default("none"), description="caps and speeds")
     learn: Mechanisms = Field(default_factory=_default("request"), description="estimates of run times")
+    profile: Mechanisms = Field(
+        default_factory=_default("known"), description="the power of jobs that admission counts with"
+    )
     bid: Mechanisms = Field(
         default_factory=_default("given"),
         description="what to promise the grid every hour (`given`: as [regulation] says)",
@@ -246,25 +249,13 @@ class RunSpec(Section):
     tick: Period = Field(
         math.inf, description="period of the control tick (default: none, or `control` of the regulation)"
     )
+    passes: Literal["events", "ticks"] = Field(
+        "events", description="decide whenever something happens, or at ticks only (a scheduling quantum)"
+    )
     until: Duration = Field(
         math.inf, gt=0, description="stop this long after the first submission (default: when all is done)"
     )
     backlog: bool = Field(False, description="log the remaining work over time (slower)")  # noqa: FBT003
-
-
-class LimitSpec(Section):
-    """A power limit that admission respects."""
-
-    power: Limit = Field(math.inf, description="limit of the whole machine")
-    warmup: Span = Field(0.0, description="time since the first submission at which `power` comes into force")
-    steps: list[Annotated[list[Any], Words("[time, power]")]] = Field(
-        default_factory=list, description="changing limit: `[[time, power], …]`, times since the first submission"
-    )
-    repeat: Span | None = Field(
-        None,
-        gt=0,
-        description="begin `steps` anew after this time, until twice the trace's span has passed (default: the last step stays)",
-    )
 
 
 class OutputSpec(Section):
@@ -290,6 +281,7 @@ class Spec(Section):
     policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
+    profiles: ProfilesSpec = Field(default_factory=ProfilesSpec, description="how the power of jobs is learned")
     output: OutputSpec = Field(default_factory=OutputSpec, description="what is written")
     kinds: Workload = Field(None, description="published kinds of job, or a file of them")
     kind: list[KindSpec] = Field(default_factory=list, description="kinds of job")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 TICK_BYTES = 200
 """A control period leaves a row of the timeline, which is copied once when the journal is made."""
 
-SLOTS = ("order", "select", "place", "cap", "learn", "bid")
+SLOTS = ("order", "select", "place", "cap", "learn", "profile", "bid")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Study:
     market: Market | None = None
     billing: Billing | None = None
     baseline: Study | None = None
+    learned: tuple[Path | None, Path | None] = (None, None)
+    """Files of power profiles to begin with and to leave."""
     """The same jobs once more, in no market, to hold this run against."""
 
     @property
@@ -83,6 +85,10 @@ class Study:
         from wattline.sim.simulate import Simulation
 
         run = Simulation(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed)
+        if self.learned[0] is not None:
+            from wattline.traces.profiles_file import read_profiles
+
+            run.begin_with(read_profiles(self.learned[0]))
         if keeper is not None:
             keeper.carry_on(run)
         result = run.run(progress, keeper)
@@ -111,6 +117,10 @@ class Study:
         if self.billing is not None:
             tables["hours"] = self.billing.columns(result, tables["timeline"])
         write_journal(folder, tables, about)
+        if self.learned[1] is not None and result.profiles is not None:
+            from wattline.traces.profiles_file import write_profiles
+
+            write_profiles(self.learned[1], result.profiles)
 
 
 def variants(document: Document) -> list[Variant]:
@@ -175,10 +185,16 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         text = to_toml({**document.data, "seed": seed})
     study = Study(
         name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
-        trace_sha256=trace_sha256, market=market, billing=billing,
+        trace_sha256=trace_sha256, market=market, billing=billing, learned=_learned(document),
     )  # fmt: skip
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
+
+
+def _learned(document: Document) -> tuple[Path | None, Path | None]:
+    """Return the files of power profiles to begin with and to leave."""
+    load, save = document.spec.profiles.load, document.spec.profiles.save
+    return (None if load is None else document.base / load, None if save is None else document.base / save)
 
 
 def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
@@ -382,7 +398,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     bids: list[tuple[float, Bid | None]] = [] if market is None else list(market.bids)
     if market is not None and market.until_s < until_s:
         bids.append((market.until_s, None))
-    limit = _located(document, ("limit", "repeat"), limit_steps, document.spec.limit, run_bound_s(trace.jobs))
+    limit = _limits(document, trace)
     tick_s = run.tick if regulation is None else regulation.control
     key = ("run", "tick") if regulation is None else ("regulation", "control")
     _located(document, key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
@@ -392,7 +408,22 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
         bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn or document.spec.trace.generator in LIKE_DURATION_S else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
         until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
+        sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
+        exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
     )  # fmt: skip
+
+
+def _limits(document: Document, trace: Trace) -> list[tuple[float, float]]:
+    """Return the power limit as (seconds since the first submission, watts)."""
+    from wattline.traces.steps import read_limits
+
+    limit = document.spec.limit
+    if limit.file is not None:
+        return read_limits(document.base / limit.file)
+    steps: list[tuple[float, float]] = _located(
+        document, ("limit", "repeat"), limit_steps, limit, run_bound_s(trace.jobs)
+    )
+    return steps
 
 
 def _check_ticks(tick_s: float, length_s: float) -> None:

@@ -22,6 +22,7 @@ from wattline.model.state import (
     N_STARTS,
     N_TIMER_REPEATS,
     OPT_BACKLOG,
+    OPT_QUANTUM,
     OPT_SLEEP,
     OPT_STOP_SHORT,
     OPT_TIES_EVENT,
@@ -82,25 +83,30 @@ def pass_time(s: State, t: float) -> None:
 
 
 @kernel
-def end_job(s: State, j: int, status: int, wake: Any, learn: Any, param: Any, memory: Any) -> None:
-    """End a job and let the learner see it."""
+def end_job(s: State, j: int, status: int, wake: Any, learn: Any, profile: Any, param: Any, memory: Any) -> None:
+    """End a job and let the learners see it."""
     commit.finish(s, j, status)
     if wake[codes.LEARN] & codes.END:
         learn(s, -1 - j, param[codes.LEARN], memory[codes.LEARN])
+    if wake[codes.PROFILE] & codes.END:
+        profile(s, -1 - j, param[codes.PROFILE], memory[codes.PROFILE])
 
 
 @kernel
-def arrive(s: State, j: int, wake: Any, learn: Any, param: Any, memory: Any) -> int:
+def arrive(s: State, j: int, wake: Any, learn: Any, profile: Any, param: Any, memory: Any) -> int:
     """Take a submitted job in; return the bit of what happened."""
     if s.status[j] == codes.REJECTED:
         return 0
     if wake[codes.LEARN] & codes.ARRIVAL:
         learn(s, j, param[codes.LEARN], memory[codes.LEARN])
+    if wake[codes.PROFILE] & codes.ARRIVAL:
+        profile(s, j, param[codes.PROFILE], memory[codes.PROFILE])
+        s.submit_profile_from[j] = s.profile_from[j]
     return codes.ARRIVAL if commit.submit(s, j) else 0
 
 
 @kernel
-def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param: Any, memory: Any) -> int:
+def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chores: Any, param: Any, memory: Any) -> int:
     """Move to the next instant and let its events happen; return what happened as bits, or why there is none."""
     first = clocks.next_class(s)
     t_end = s.c_next_s[first]
@@ -132,7 +138,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
             j = chores(s, DUE, param[0], memory[0])
             status = codes.KILLED
         if j >= 0:
-            end_job(s, j, status, wake, learn, param, memory)
+            end_job(s, j, status, wake, learn, profile, param, memory)
             mask |= codes.END
         if single:
             return mask
@@ -142,9 +148,12 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, chores: Any, param:
         mask |= chores(s, RARE, param[0], memory[0])
         if s.counter[N_TIMER_REPEATS] > MOST_TIMER_REPEATS:
             return TIMER_PASSED
+        if mask & codes.SAMPLE and wake[codes.PROFILE] & codes.SAMPLE:
+            power.refresh_belief(s)  # what was believed until this sample
+            profile(s, s.submit_s.shape[0], param[codes.PROFILE], memory[codes.PROFILE])
     while t_arrival <= t:
         s.n_arrived[0] = i + 1
-        mask |= arrive(s, i, wake, learn, param, memory)
+        mask |= arrive(s, i, wake, learn, profile, param, memory)
         if single:
             return mask
         i += 1
@@ -233,10 +242,14 @@ ADVANCE_ONLY, PASS_ONLY = -1, -2
 """Values of ``max_events`` that run one half of an instant: what happens, or the pass."""
 
 
-@entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64))
+@entry(
+    types.int64(
+        State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64
+    )
+)
 def run(
-    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, chores: Any, param: Any,
-    memory: Any, until_s: float, max_events: int,
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, profile: Any, chores: Any,
+    param: Any, memory: Any, until_s: float, max_events: int,
 ) -> int:  # fmt: skip
     """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
     budget = max_events
@@ -244,6 +257,7 @@ def run(
         max_events == PASS_ONLY or s.bid_open[0] == 1
     )  # the bid asked for was made: the pass of its instant follows
     s.bid_open[0] = 0
+    ticks = (wake[codes.SELECT] | wake[codes.CAP]) & codes.TICK
     while True:
         if not passing:
             if budget == 0:
@@ -251,7 +265,7 @@ def run(
             budget -= 1
             if logs_full(s):
                 return codes.LOG_FULL
-            mask = advance(s, until_s, wake, learn, chores, param, memory)
+            mask = advance(s, until_s, wake, learn, profile, chores, param, memory)
             if mask == NOTHING_LEFT:
                 return codes.DONE if s.n_ended[0] == s.submit_s.shape[0] else codes.STUCK
             if mask == AFTER_UNTIL:
@@ -266,7 +280,14 @@ def run(
             if max_events == ADVANCE_ONLY:
                 return codes.BUDGET
         passing = False
-        if s.happened[0] != 0:
+        if s.option[OPT_QUANTUM] == 1 and s.happened[0] & codes.TICK == 0:
+            if s.happened[0] != 0 and s.option[OPT_TIMELINE] == 1:
+                log_timeline(s)  # the pass waits for the next tick, power does not
+        elif s.option[OPT_QUANTUM] == 1 and s.happened[0] == codes.TICK and ticks == 0:
+            s.happened[0] = 0  # nothing has happened since the last pass
+            if s.q_len[0] > 0 and fruitless(s):
+                return codes.STUCK
+        elif s.happened[0] != 0:
             mask = s.happened[0]
             started = s.counter[N_STARTS]
             control_pass(s, wake, order, select, place, cap, chores, param, memory)
@@ -274,7 +295,7 @@ def run(
                 log_timeline(s)
             if s.counter[N_STARTS] != started:
                 s.counter[N_FRUITLESS] = 0
-            elif mask & ~(codes.TICK | codes.TIMER) == 0 and fruitless(s):
+            elif mask & ~(codes.TICK | codes.TIMER | codes.SAMPLE) == 0 and fruitless(s):
                 return codes.STUCK
         if max_events == PASS_ONLY:
             return codes.BUDGET

@@ -46,6 +46,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "timeline": _timeline(result),
         "decisions": _decisions(result),
         "classes": _classes(result, running_j),
+        "profiles": _profiles(result, running_j),
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }
 
@@ -54,7 +55,7 @@ def running_energy_j(s: State) -> Floats:
     """Return what every job that works now has drawn in its current segment; waking nodes are accounted elsewhere."""
     c = s.rate_class
     clock = s.c_e0[c] + s.c_power[c] * (s.now[0] - s.c_t0[c])
-    joules: Floats = np.where(s.status == codes.RUNNING, s.nodes * s.draw_w * (clock - s.e_start), 0.0)
+    joules: Floats = np.where(s.status == codes.RUNNING, s.nodes * s.now_w * (clock - s.e_start), 0.0)
     return joules
 
 
@@ -199,6 +200,23 @@ def _decisions(result: Result) -> Columns:
         "why": Coded(why, codes.WHY_NAMES),
         "verdict": Coded(logs["a_verdict"], codes.VERDICT_NAMES),
     }
+
+
+def _profiles(result: Result, running_j: Floats) -> Columns:
+    """Return what was believed of the power of jobs and what came of it, where that was not known before."""
+    s = result.state
+    if not result.policies.profile.wake:
+        return {}
+    started = np.flatnonzero(~np.isnan(s.started_s))
+    held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)
+    ran_s = (s.lost_s + s.ran_s + np.where(held, s.now[0] - s.resumed_s, 0.0))[started]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_w = np.where(ran_s > 0, (s.energy_j + running_j)[started] / (ran_s * s.nodes[started]), np.nan)
+    return {
+        "job_id": result.jobs.job_id[started], "submit_level": s.submit_profile_from[started],
+        "start_w": s.start_profile_w[started], "mean_w": mean_w,
+        "seen_w": np.where(s.seen_w[started] > 0, s.seen_w[started], np.nan),
+    }  # fmt: skip
 
 
 def _classes(result: Result, running_j: Floats) -> Columns:

@@ -14,14 +14,20 @@ from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
+from wattline.model.profiles import DEFAULT, ProfileTable, profile_table
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import (
     OPT_BACKLOG,
+    OPT_BELIEF,
+    OPT_CAPPED,
     OPT_DECISIONS,
+    OPT_EXCEED,
     OPT_KEEP_PROGRESS,
     OPT_KILL,
     OPT_PLACEMENTS,
+    OPT_QUANTUM,
     OPT_REQUEUE,
+    OPT_SHED,
     OPT_SLEEP,
     OPT_SORTED,
     OPT_TIES_EVENT,
@@ -31,6 +37,7 @@ from wattline.model.state import (
     allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
+from wattline.sim.setup_power import check_power, fill_power, learner_of
 from wattline.sim.setup_regulation import (
     check_periods,
     check_rates,
@@ -61,6 +68,16 @@ class Options:
     """When the bid policy is asked for further ones."""
     start_s: float | None = None
     """When the run begins, if before the first job."""
+    sample_s: float | None = None
+    """Period at which power is sampled, and changes where jobs have a power series (none: the step of the series)."""
+    profiles: Sequence[Sequence[str]] = DEFAULT
+    """Levels of power profiles: the columns of each, from a job's own to the most general."""
+    quantum: bool = False
+    """Decide at ticks only."""
+    exceed: bool = False
+    """When nothing runs and nothing fits under the limit, the first job may exceed it."""
+    shed: bool = False
+    """Stop jobs when even the lowest caps leave the power above the limit."""
     stop_cost_s: float = 0.0
     """Work that a stop by a policy adds to a job."""
     log_rows: int = 65536
@@ -79,6 +96,8 @@ class Prepared:
     state: State
     notes: tuple[tuple[str, str, int, str], ...] = field(default=())
     """(action, reason, count, example) rows, as in a trace's notes."""
+    profiles: ProfileTable | None = None
+    """Numbers of the power profiles, where they are learned."""
 
 
 def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> Prepared:
@@ -102,6 +121,9 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         if m.target and not np.isfinite(options.tick_s):
             raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
     check_periods(options.tick_s, options.stop_cost_s)
+    learner = learner_of(policies)
+    table = profile_table(jobs, options.profiles) if learner is not None else None
+    check_power(jobs, policies, options)
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)
@@ -112,12 +134,14 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
+        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels),
+        G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
         D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
     )  # fmt: skip
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
+    fill_power(s, jobs, table, options)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
     s.kind[:] = kind
@@ -126,19 +150,21 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
     _fill_log_room(s)
-    _reject(s, jobs, cluster, notes)
+    _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed)
     _estimates(s, policies, notes)
     switches = {
         OPT_SORTED: any(m.sorted_running for m in policies), OPT_TIES_EVENT: options.ties == "event",
         OPT_KILL: options.kill, OPT_TIMELINE: options.timeline, OPT_PLACEMENTS: options.placements,
         OPT_DECISIONS: options.decisions, OPT_REQUEUE: options.requeue, OPT_BACKLOG: options.backlog,
-        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes),
+        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None,
+        OPT_QUANTUM: options.quantum, OPT_EXCEED: options.exceed, OPT_SHED: options.shed,
+        OPT_CAPPED: any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies),
     }  # fmt: skip
     if options.ties not in ("instant", "event"):
         raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
     for bit, on in switches.items():
         s.option[bit] = int(on)
-    return Prepared(s, tuple(notes))
+    return Prepared(s, tuple(notes), table)
 
 
 def _with_end(options: Options) -> Sequence[tuple[float, Bid | None]]:
@@ -300,10 +326,14 @@ def _fill_log_room(s: State) -> None:
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 
 
-def _reject(s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]]) -> None:
-    """Reject the jobs that can never run, and those that depend on them."""
+def _reject(
+    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *, unknown: bool
+) -> None:
+    """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``."""
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
-    limit = max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
+    limit = (
+        np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
+    )
     busy_w = s.draw_w * s.level_busy[:, 0][s.pool]
     busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
     increase = s.nodes * (busy_w - s.idle_w[s.pool])

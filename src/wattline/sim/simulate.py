@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,14 @@ from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, State, read_only
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
 
+if TYPE_CHECKING:
+    from wattline.traces.profiles_file import Profiles
+
 SLICE_INSTANTS, SLICE_S = 100_000, 0.1
 """Instants simulated, and seconds taken, at most between two looks from outside: at Ctrl-C, the progress bar, the keeper."""
+
+PASS_ONLY = -2
+"""A number of instants that means the pass of the present one (see ``engine``, which is not imported before it is needed)."""
 
 FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
 """Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all."""
@@ -51,13 +57,14 @@ class Policies:
     place: Mechanism
     cap: Mechanism
     learn: Mechanism
+    profile: Mechanism = field(default_factory=lambda: find("profile", "known"))
     bid: Mechanism = field(default_factory=lambda: find("bid", "given"))
     params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """slot → parameter → value"""
 
     def slots(self) -> tuple[Mechanism, ...]:
         """Return the mechanisms in the order of the slots."""
-        return (self.order, self.select, self.place, self.cap, self.learn, self.bid)
+        return (self.order, self.select, self.place, self.cap, self.learn, self.profile, self.bid)
 
     def in_loop(self) -> tuple[Mechanism, ...]:
         """Return those that the compiled loop calls."""
@@ -78,6 +85,8 @@ class Result:
     stopped: str
     wall_s: float
     seed: int = 0
+    profiles: Profiles | None = None
+    """What was learned of the power of jobs, where a learner keeps it."""
 
 
 class Keeper(Protocol):
@@ -101,7 +110,7 @@ class Simulation:
         self.jobs, self.cluster, self.policies, self.seed = jobs, cluster, policies, seed
         self.options = options or Options()
         prepared = prepare(jobs, cluster, policies.slots(), self.options)
-        self.state, self.notes = prepared.state, prepared.notes
+        self.state, self.notes, self.profiles = prepared.state, prepared.notes, prepared.profiles
         self.chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in LOGS}
         """What was moved here from the logs of the state: name → pieces of its arrays in turn."""
         self.earlier_s, self.kept_s = 0.0, -math.inf
@@ -117,17 +126,23 @@ class Simulation:
         s = self.state
         users = int(s.user.max(initial=-1)) + 1
         self.wake = np.array([m.wake for m in self.policies.in_loop()], dtype=np.int64)
+        if self.profiles is not None:  # what is believed of running jobs changes with every sample
+            self.wake[codes.SELECT] |= codes.SAMPLE
+        divisor = int(np.gcd.reduce(self.jobs.nodes)) if len(self.jobs) else 1
+        units = int(s.pool_count.max()) // max(1, divisor)
         param, memory = [], []
         for m in self.policies.slots():
             given = self.policies.params.get(m.slot, {})
             param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
             floats = m.memory.size(
-                jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size, classes=s.free.size
-            )
+                jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size, classes=s.free.size,
+                profiles=0 if self.profiles is None else len(self.profiles), units=units,
+                values=dict(zip(m.params, param[-1], strict=False)),
+            )  # fmt: skip
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         self.functions = tuple(callable_for(m) for m in self.policies.in_loop())
-        self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change)
+        self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change or self.options.shed)
 
     def __enter__(self) -> Simulation:
         self._handles = []
@@ -304,8 +319,36 @@ class Simulation:
         self.empty_logs()
         return Result(
             self.jobs, self.cluster, self.policies, self.options, self.state, join_logs(self.chunks, self.state), self.notes, stopped,
-            wall_s, self.seed,
+            wall_s, self.seed, self.learned(),
         )  # fmt: skip
+
+    def learned(self) -> Profiles | None:
+        """Return what was learned so far of the power of jobs (None: nothing that could be kept)."""
+        from wattline.learn.merging import MERGE
+        from wattline.traces.profiles_file import from_memory
+
+        if self.profiles is None or self.policies.profile.name not in MERGE:
+            return None
+        return from_memory(self.policies.profile.name, self.profiles, self.memory[codes.PROFILE])
+
+    def begin_with(self, profiles: Profiles) -> int:
+        """Let the learner begin with what an earlier run saw; return how many of its profiles this workload has."""
+        learner = self.policies.profile.name
+        if self.profiles is None or profiles.learner != learner:
+            raise InputError(f"profiles of {profiles.learner!r} are of no use to the profile policy {learner!r}")
+        return profiles.fill(self.profiles, self.memory[codes.PROFILE])
+
+    def push_limit(self, watts: float) -> None:
+        """Change the power limit now, as an operator would, and let control pass; steps that were planned still come."""
+        if not watts >= 0.0:
+            raise InputError(f"a power limit must not be negative, got {watts:g} W")
+        s = self.state
+        s.limit_w[0] = watts
+        s.happened[0] |= codes.ENVELOPE
+        n = int(s.ev_n[0])
+        s.ev_time_s[n], s.ev_kind[n], s.ev_job[n], s.ev_nodes[n], s.ev_value[n] = s.now[0], codes.EV_LIMIT, -1, 0, watts
+        s.ev_n[0] = n + 1
+        self.advance(PASS_ONLY)
 
     def explain(self, code: int) -> None:
         """Raise what a bad end means, naming the policy and the job."""

@@ -20,7 +20,15 @@ from wattline.testing.report import CheckError
 from wattline.testing.worlds import World
 
 Params = Mapping[str, float] | None
-COMPANIONS = {"order": "fcfs", "select": "easy", "place": "lowest", "cap": "none", "learn": "request", "bid": "given"}
+COMPANIONS = {
+    "order": "fcfs",
+    "select": "easy",
+    "place": "lowest",
+    "cap": "none",
+    "learn": "request",
+    "profile": "known",
+    "bid": "given",
+}
 SEED = 1
 
 

@@ -145,6 +145,13 @@ def _rule_learn(s: State, arg: int, _got: int) -> str:
     return "" if estimate >= 0 and np.isfinite(estimate) else f"it estimated a job at {estimate} s"
 
 
+def _rule_profile(s: State, arg: int, _got: int) -> str:
+    if not 0 <= arg < s.profile_w.size:
+        return ""
+    watts = s.profile_w[arg]
+    return "" if 0 <= watts < np.inf else f"it told the power of a job as {watts:g} W a node"
+
+
 def _rule_bid(s: State, _arg: int, got: int) -> str:
     if got == 0 or judge(s) == OK:
         return ""
@@ -152,7 +159,8 @@ def _rule_bid(s: State, _arg: int, got: int) -> str:
 
 
 _RULES: dict[str, Callable[[State, int, int], str]] = {
-    "order": _rule_order, "select": _rule_select, "place": _rule_place, "cap": _rule_cap, "learn": _rule_learn, "bid": _rule_bid,
+    "order": _rule_order, "select": _rule_select, "place": _rule_place, "cap": _rule_cap, "learn": _rule_learn, "profile": _rule_profile,
+    "bid": _rule_bid,
 }  # fmt: skip
 
 

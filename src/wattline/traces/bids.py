@@ -6,9 +6,6 @@ has a calendar, and not read.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +15,12 @@ import numpy as np
 from wattline.errors import InputError, TraceError
 from wattline.model.regulation import Bid
 from wattline.traces.export import write_whole
-from wattline.traces.notes import listed
-from wattline.traces.source import read_text
+from wattline.traces.steps import TIME, number, read_steps
 
 if TYPE_CHECKING:
     from wattline.traces.journal import Journal
 
-COLUMNS = ("time_s", "mean_w", "reserve_w")
+COLUMNS = (TIME, "mean_w", "reserve_w")
 CLOCK = "clock"
 
 Steps = list[tuple[float, Bid | None]]
@@ -33,50 +29,22 @@ Steps = list[tuple[float, Bid | None]]
 
 def read_bids(path: Path) -> Steps:
     """Read a CSV file with the columns ``time_s`` (since the start of the run), ``mean_w`` and ``reserve_w``, in order of time."""
-    table = csv.reader(io.StringIO(read_text(path).decode("utf-8", errors="replace")), strict=True)
     found: Steps = []
-    try:
-        header = [cell.strip().lower() for cell in next(table)]
-        if tuple(header) not in (COLUMNS, (*COLUMNS, CLOCK)):
-            raise TraceError.at(path, f"the first line must be {','.join(COLUMNS)}: found {listed(header)}", line=1)
-        for row in table:
-            if any(cell.strip() for cell in row):
-                if len(row) != len(header):
-                    told = f"expected {len(header)} columns like the header, got {len(row)}"
-                    raise TraceError.at(path, told, line=table.line_num)
-                found.append(_row(path, table.line_num, row, found[-1][0] if found else -math.inf))
-    except csv.Error as problem:
-        raise TraceError.at(path, f"cannot be read as CSV ({problem})", line=table.line_num) from None
+    for line, time_s, cells in read_steps(path, COLUMNS, ignored=(CLOCK,)):
+        found.append((time_s, _bid(path, line, cells)))
     if all(bid is None for _, bid in found):
         raise TraceError.at(path, "there is no bid in it" + ("" if found else ", only a header line"))
     return found
 
 
-def _row(path: Path, line: int, row: Sequence[str], last_s: float) -> tuple[float, Bid | None]:
-    time_s = _number(path, line, COLUMNS[0], row[0])
-    if time_s < 0:
-        raise TraceError.at(
-            path, "must not be negative: it counts from the start of the run", line=line, field="time_s", value=time_s
-        )
-    if not time_s > last_s:
-        raise TraceError.at(path, f"must increase, got {time_s:g} after {last_s:g}", line=line, field="time_s")
-    if not row[1].strip() and not row[2].strip():
-        return time_s, None
-    mean_w, reserve_w = (_number(path, line, name, cell) for name, cell in zip(COLUMNS[1:], row[1:3], strict=True))
+def _bid(path: Path, line: int, cells: Sequence[str]) -> Bid | None:
+    if not any(cells):
+        return None
+    mean_w, reserve_w = (number(path, line, name, cell) for name, cell in zip(COLUMNS[1:], cells, strict=True))
     try:
-        return time_s, Bid(mean_w, reserve_w)
+        return Bid(mean_w, reserve_w)
     except InputError as problem:
         raise TraceError.at(path, str(problem), line=line) from None
-
-
-def _number(path: Path, line: int, name: str, cell: str) -> float:
-    try:
-        number = float(cell)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise TraceError.at(path, "expected a number", line=line, field=name, value=cell.strip())
-    return number
 
 
 def write_bids(path: Path, bids: Sequence[tuple[float, Bid | None]], clock: Sequence[str] = ()) -> None:

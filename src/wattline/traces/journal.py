@@ -33,7 +33,7 @@ __all__ = [
     "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
-VERSION = 3
+VERSION = 4
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = journal_swap.MANIFEST
@@ -185,7 +185,13 @@ def _add_hours(journal: Journal) -> Journal:
     )
 
 
-MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target, 2: _add_hours}
+def _add_profiles(journal: Journal) -> Journal:
+    """Bring a journal of version 3 to version 4, which knows what was believed of the power of jobs."""
+    empty = to_frame("profiles", {}, SCHEMA["profiles"]).lazy()
+    return Journal(journal.folder, journal.manifest, journal.frames | {"profiles": empty})
+
+
+MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target, 2: _add_hours, 3: _add_profiles}
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
 

@@ -92,6 +92,13 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("asleep_node_s", "f64", "s", "node-seconds asleep"),
         Column("down_node_s", "f64", "s", "node-seconds out of service"),
     ),
+    "profiles": (
+        Column("job_id", "i64", "", "the job, once it had started"),
+        Column("submit_level", "i64", "", "level of the profile that told its power when it entered the queue (the last: the maximum)"),
+        Column("start_w", "f64", "W", "power per node that admission counted with when it started"),
+        Column("mean_w", "f64", "W", "mean power per node while it ran", null=True),
+        Column("seen_w", "f64", "W", "greatest sample of its power per node; null where it was never sampled", null=True),
+    ),
     "hours": (
         Column("start_s", "f64", "s", "when the row begins: at a whole hour, or where the run or the billed time begins or ends"),
         Column("end_s", "f64", "s", "when it ends; a row shorter than an hour is a part of one"),

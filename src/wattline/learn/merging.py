@@ -1,0 +1,48 @@
+"""Put together what two learners of one kind have seen apart, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.learn import pooled, quantile, t_test
+from wattline.learn.moments import M2, MEAN, N
+
+Floats = npt.NDArray[np.float64]
+
+
+def merge_t_test(a: Floats, b: Floats) -> Floats:
+    """Return the profile of all samples of two, of which those of ``b`` came later: its last ones stay the last."""
+    if b[t_test.NEXT] == 0.0:
+        return a.copy()
+    out = b.copy()
+    held = a[t_test.RING : t_test.RING + int(min(a[t_test.NEXT], t_test.RECENT))]
+    squares = float(((held - held.mean()) ** 2).sum()) if held.size else 0.0
+    ring = np.array([held.size, held.mean() if held.size else 0.0, squares])
+    old = slice(t_test.OLD, t_test.OLD + 3)
+    out[old] = merge_pooled(merge_pooled(a[old], ring), b[old])
+    return out
+
+
+def merge_quantile(a: Floats, b: Floats) -> Floats:
+    """Return the histogram of the samples of both."""
+    return a + b
+
+
+def merge_pooled(a: Floats, b: Floats) -> Floats:
+    """Return the moments of the samples of both."""
+    n = a[N] + b[N]
+    if n == 0.0:
+        return a.copy()
+    delta = b[MEAN] - a[MEAN]
+    return np.array([n, a[MEAN] + delta * b[N] / n, a[M2] + b[M2] + delta * delta * a[N] * b[N] / n])
+
+
+MERGE: dict[str, tuple[int, Callable[[Floats, Floats], Floats]]] = {
+    "t-test": (t_test.ROW, merge_t_test),
+    "quantile": (quantile.ROW, merge_quantile),
+    "pooled": (pooled.ROW, merge_pooled),
+}
+"""Learners whose profiles can be kept: floats of a row, and how two rows are put together."""

@@ -1,0 +1,166 @@
+"""Power that changes while jobs run: energy, caps, limits that fall, decisions at ticks, limits pushed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.worlds import (
+    accounted_energy_j,
+    check_structure,
+    cluster,
+    examples,
+    policies,
+    run,
+    table,
+    timeline_energy_j,
+)
+from wattline.errors import InputError
+from wattline.model import codes
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import policy
+from wattline.model.series import PowerSeries
+from wattline.model.state import State
+from wattline.sim.setup import Options
+from wattline.sim.simulate import Simulation
+
+
+def workload(seed: int, jobs: int = 30, step_s: float = 10.0) -> JobTable:
+    """Return jobs whose power goes up and down."""
+    rng = np.random.default_rng(seed)
+    work = rng.uniform(5.0, 200.0, jobs)
+    series = PowerSeries.build(step_s, [rng.uniform(110.0, 300.0, int(w / step_s) + 1) for w in work])
+    return JobTable.build(
+        submit_s=np.cumsum(rng.exponential(15.0, jobs)), work_s=work, nodes=rng.integers(1, 4, jobs), request_s=2 * work,
+        series=series, draw_w=[float(series.of(j).mean()) for j in range(jobs)],
+    )  # fmt: skip
+
+
+def test_a_job_draws_what_its_series_says() -> None:
+    """Samples lie on a grid from the start of the run; between two of them power stays."""
+    jobs = table({"submit": 0, "work": 35, "nodes": 2}, series=PowerSeries.build(10.0, [[100, 200, 300, 150]]))
+    result = run(jobs, cluster(4, idle_w=0.0))
+    rows = result.logs["timeline"]
+    assert rows[:, codes.TL_TIME].tolist() == [0.0, 10.0, 20.0, 30.0, 35.0]
+    assert rows[:, codes.TL_POWER].tolist() == [200.0, 400.0, 600.0, 300.0, 0.0]
+    assert result.state.energy_j[0] == 2 * (1000 + 2000 + 3000 + 750)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["window", "easy", "conservative"]),
+    st.sampled_from(["none", "under-limit"]),
+)
+@examples(40)
+def test_every_joule_is_accounted_for(seed: int, select: str, cap: str) -> None:
+    """The energy of jobs and idle nodes is the integral of the power, whatever changes."""
+    machine = cluster(5, min_cap_w=100.0)
+    options = Options(limit_w=[(0, 1300.0), (300, 900.0), (600, 1500.0)])
+    result = run(workload(seed), machine, select=select, cap=cap, options=options)
+    check_structure(result.state)
+    np.testing.assert_allclose(accounted_energy_j(result), timeline_energy_j(result), rtol=1e-9)
+    assert np.all(result.state.status == codes.FINISHED)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["maximum", "t-test", "quantile", "pooled", "oracle", "known"]))
+@examples(60)
+def test_a_limit_that_falls_is_kept_by_caps(seed: int, profile: str) -> None:
+    """Power is never above a limit of at least idle and lowest powers, not even when it falls in the middle of jobs."""
+    machine = cluster(5, min_cap_w=100.0)
+    options = Options(limit_w=[(0, 1300.0), (123.4, 600.0), (600, 1500.0), (700, 510.0)], exceed=True)
+    result = run(workload(seed), machine, select="window", cap="under-limit", profile=profile, options=options)
+    rows = result.logs["timeline"]
+    assert np.all(rows[:, codes.TL_POWER] <= rows[:, codes.TL_LIMIT] * (1 + 1e-9))
+    assert np.all(result.state.status == codes.FINISHED)
+
+
+def test_within_a_quantum_the_limit_may_be_exceeded_no_longer_than_that() -> None:
+    """Where decisions wait for ticks, power stays above a limit that fell until the next tick and no longer."""
+    machine = cluster(5, min_cap_w=100.0)
+    options = Options(limit_w=[(0, 1500.0), (123.4, 600.0)], tick_s=10.0, quantum=True, exceed=True)
+    result = run(workload(3), machine, select="window", cap="under-limit", options=options)
+    rows = result.logs["timeline"]
+    over = np.flatnonzero(rows[:, codes.TL_POWER] > rows[:, codes.TL_LIMIT] * (1 + 1e-9))
+    ends = rows[np.minimum(over + 1, len(rows) - 1), codes.TL_TIME]
+    starts = rows[over, codes.TL_TIME]
+    assert over.size
+    start_s = result.state.start_s[0]
+    assert np.all(np.floor((ends - start_s) / 10.0 - 1e-9) == np.floor((starts - start_s) / 10.0 + 1e-9))
+    in_grid = (result.state.started_s - start_s) / 10.0
+    np.testing.assert_allclose(in_grid, np.round(in_grid), atol=1e-9)
+
+
+def test_without_caps_jobs_are_stopped_if_that_is_allowed() -> None:
+    """The last started goes first, the journal says why, and it ends later with all its work done."""
+    jobs = table(*({"submit": t, "work": 100, "nodes": 2} for t in (0, 10)))
+    machine = cluster(4, idle_w=0.0)
+    options = Options(limit_w=[(0, 1200.0), (50, 600.0)], shed=True)
+    result = run(jobs, machine, select="window", options=options)
+    assert result.state.end_s.tolist() == [100.0, 160.0]
+    assert result.state.preemptions.tolist() == [0, 1]
+    stops = result.logs["a_kind"] == codes.ACT_STOP
+    assert [codes.WHY_NAMES[w] for w in result.logs["a_why"][stops]] == ["shed"]
+    rows = result.logs["timeline"]
+    assert np.all(rows[:, codes.TL_POWER] <= rows[:, codes.TL_LIMIT])
+    left = run(jobs, machine, select="window", options=Options(limit_w=options.limit_w))
+    assert left.state.end_s.tolist() == [100.0, 110.0]
+
+
+def test_caps_come_before_stops() -> None:
+    """Where caps suffice nobody is stopped; where they do not, no more than needed."""
+    jobs = table(*({"submit": 0, "work": 100, "nodes": 1} for _ in range(4)))
+    machine = cluster(4, idle_w=0.0, min_cap_w=150.0)
+    options = Options(limit_w=[(0, 1200.0), (50, 600.0), (60, 450.0)], shed=True)
+    result = run(jobs, machine, select="window", cap="under-limit", options=options)
+    assert sorted(result.state.preemptions.tolist()) == [0, 0, 0, 1]
+    stops = result.logs["a_kind"] == codes.ACT_STOP
+    assert result.logs["a_time_s"][stops].tolist() == [60.0]
+
+
+def test_a_limit_is_pushed_during_a_run() -> None:
+    """An operator's new limit is in force at once: caps fall in the same instant."""
+    jobs = table(*({"submit": t, "work": 100, "nodes": 1} for t in (0, 20, 40)))
+    chosen = policies(None, select="window", cap="under-limit")
+    simulation = Simulation(jobs, cluster(4, idle_w=0.0, min_cap_w=100.0), chosen, Options())
+    with simulation:
+        simulation.advance(2)
+        assert simulation.state.now[0] == 20.0
+        simulation.push_limit(400.0)
+        assert simulation.state.busy_w[0] == pytest.approx(400.0)
+        while simulation.advance(1000) not in (codes.DONE, codes.UNTIL):
+            pass
+    rows = simulation.result().logs["timeline"]
+    assert rows[rows[:, codes.TL_TIME] >= 20, codes.TL_POWER].max() <= 400.0 * (1 + 1e-9)
+    with pytest.raises(InputError, match="negative"):
+        simulation.push_limit(-1.0)
+
+
+@policy("cap", caps=True)
+def alike(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Cap classes of jobs."""
+    return 0
+
+
+def test_many_alike_cannot_be_capped_together() -> None:
+    """A cap policy that caps classes of jobs refuses jobs that change their power one by one."""
+    with pytest.raises(InputError, match="under-limit"):
+        Simulation(workload(0), cluster(5, min_cap_w=100.0), policies(None, cap=alike))
+
+
+def test_capped_samples_teach_nothing() -> None:
+    """What a job draws under a cap is the cap, so the learner leaves such samples out."""
+    jobs = table(*({"submit": 0, "work": 4000, "nodes": 1, "draw": 250} for _ in range(2)), group=[0, 0], groups=["p"])
+    machine = cluster(2, idle_w=0.0, min_cap_w=100.0)
+    options = Options(limit_w=[(0, 700.0), (1, 300.0)], sample_s=10.0)
+    simulation = Simulation(
+        jobs, machine, policies(None, select="window", cap="under-limit", profile="t-test"), options
+    )
+    simulation.run()
+    kept = simulation.learned()
+    assert kept is not None
+    assert all(label[0] >= 0 for label in kept.labels)
+    assert sum(row[3] for row in kept.rows) <= 4  # one sample at the start for each, at both levels
