@@ -1,0 +1,220 @@
+"""Where samples of power lie: Parquet, CSV (plain or gzip), folders of them and databases, read in bounded pieces.
+
+Rows of a file come in the order of the file, which is taken for the order in which they were received. Files of a folder that
+follow each other in time (one a day) are read one after the other; files that cover the same time (one a node) are read
+side by side and merged.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from wattline.errors import TraceError
+from wattline.traces.notes import listed
+from wattline.traces.source import GZIP_MAGIC, PARQUET_MAGIC
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 1 << 17
+"""Rows that are read at once."""
+_BLOCK = 8 << 20
+SQLITE_MAGIC = b"SQLite format 3\0"
+SUFFIXES = (".parquet", ".pq", ".csv", ".csv.gz")
+
+
+class Source(Protocol):
+    """Samples as they are stored; ``rows`` of them, about, if that can be told."""
+
+    name: str
+    columns: list[str]
+    rows: int | None
+
+    def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
+        """Give the wanted columns, a bounded number of rows at once."""
+        ...
+
+
+def open_files(path: Path) -> Source:
+    """Open a file or a folder of files of samples."""
+    if not path.exists():
+        raise TraceError.at(path, "no such file or folder")
+    if not path.is_dir():
+        return _open_file(path)
+    found = sorted(
+        p for p in path.rglob("*") if p.is_file() and p.name.endswith(SUFFIXES) and not p.name.startswith(".")
+    )
+    if not found:
+        raise TraceError.at(
+            path, "no file of samples in this folder", hint=f"names must end in one of {', '.join(SUFFIXES)}"
+        )
+    parts = [_open_file(p) for p in found]
+    for part in parts[1:]:
+        if set(part.columns) != set(parts[0].columns):
+            raise TraceError.at(part.name, f"other columns than {parts[0].name}: found {listed(part.columns)}")
+    return parts[0] if len(parts) == 1 else FolderSource(str(path), parts)
+
+
+def _open_file(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as problem:
+        raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
+    if head.startswith(PARQUET_MAGIC):
+        return ParquetSource(path)
+    if not head.strip():
+        raise TraceError.at(path, "the file is empty")
+    return CsvSource(path, packed=head.startswith(GZIP_MAGIC))
+
+
+class ParquetSource:
+    """One Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        import polars as pl
+
+        self.path, self.name = path, str(path)
+        try:
+            self.columns = list(pl.read_parquet_schema(path))
+            self.rows: int | None = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
+            raise self._broken(problem) from None
+
+    def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:  # noqa: ARG002
+        """Give the rows in order."""
+        import polars as pl
+
+        scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(wanted)))
+        try:
+            for begin in range(0, self.rows or 0, ROWS):
+                yield scan.slice(begin, ROWS).collect()
+        except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
+            raise self._broken(problem) from None
+
+    def span(self, time: str) -> tuple[object, object] | None:
+        """Return the least and greatest time."""
+        import polars as pl
+
+        found = (
+            pl.scan_parquet(self.path).select(pl.col(time).min().alias("a"), pl.col(time).max().alias("b")).collect()
+        )
+        return None if found["a"][0] is None else (found["a"][0], found["b"][0])
+
+    def _broken(self, problem: BaseException) -> TraceError:
+        first = (str(problem).splitlines() or ["?"])[0][:200]
+        return TraceError.at(self.path, f"not a whole Parquet file ({first})", hint="it may be cut off")
+
+
+class CsvSource:
+    """One CSV file, plain or gzip; fields are handed over as texts."""
+
+    def __init__(self, path: Path, *, packed: bool) -> None:
+        self.path, self.name, self.packed = path, str(path), packed
+        first = next(self._blocks())
+        # about so many, to show progress: text packs to an eighth
+        self.rows: int | None = path.stat().st_size * (8 if packed else 1) * first.count(b"\n") // len(first)
+        head = first.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
+        self.mark = next((m for m in ("\t", ";", "|", ",") if m in head), ",")
+        self.columns = [name.strip().strip('"').strip() for name in head.split(self.mark)]
+        if len(set(self.columns)) != len(self.columns) or not all(self.columns):
+            raise TraceError.at(path, "the header line must name every column once", line=1, value=head[:80])
+
+    def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:  # noqa: ARG002
+        """Give the rows in order; a line with too few or too many fields is an error that says which."""
+        import polars as pl
+
+        line, first = 2, True
+        for block in self._blocks():
+            text = block.partition(b"\n")[2] if first else block
+            first = False
+            if not text.strip():
+                continue
+            try:
+                frame = pl.read_csv(
+                    io.BytesIO(text), has_header=False, new_columns=self.columns, separator=self.mark,
+                    schema_overrides=dict.fromkeys(self.columns, pl.String), infer_schema=False, raise_if_empty=False,
+                )  # fmt: skip
+            except pl.exceptions.PolarsError as problem:
+                raise self._malformed(text, line, problem) from None
+            if frame.columns != self.columns:
+                raise self._malformed(text, line, None)
+            line += text.count(b"\n")
+            yield frame.select(list(dict.fromkeys(wanted)))
+
+    def _malformed(self, text: bytes, line: int, problem: BaseException | None) -> TraceError:
+        width = len(self.columns) - 1
+        for i, row in enumerate(text.split(b"\n")):
+            if row.strip() and row.count(self.mark.encode()) != width:
+                told = f"expected {width + 1} columns like the header"
+                return TraceError.at(self.path, told, line=line + i, value=row[:60].decode("utf-8", errors="replace"))
+        first = (str(problem).splitlines() or ["?"])[0][:150]
+        return TraceError.at(self.path, f"cannot be read as CSV ({first})", line=line)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Give the file in pieces of whole lines."""
+        rest = b""
+        try:
+            with gzip.open(self.path) if self.packed else self.path.open("rb") as file:
+                while part := file.read(_BLOCK):
+                    whole, mark, tail = part.rpartition(b"\n")
+                    if mark:
+                        yield rest + whole + mark
+                        rest = tail
+                    else:
+                        rest += part
+        except EOFError:
+            raise TraceError.at(self.path, "the gzip file is cut off", hint="fetch it again") from None
+        except (OSError, zlib.error) as problem:
+            raise TraceError.at(self.path, f"cannot be read ({problem})") from None
+        if rest.strip():
+            yield rest + b"\n"
+
+
+class FolderSource:
+    """Files of samples with the same columns."""
+
+    def __init__(self, name: str, parts: list[Source]) -> None:
+        self.name, self.parts, self.columns = name, parts, parts[0].columns
+        counts = [part.rows for part in parts]
+        self.rows = None if any(c is None for c in counts) else sum(c or 0 for c in counts)
+
+    def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
+        """Give the rows file by file if the files follow each other, else merged by time."""
+        spans = [(part.span(time), part) for part in self.parts if isinstance(part, ParquetSource)]
+        if len(spans) < len(self.parts):
+            yield from (frame for part in self.parts for frame in part.batches(wanted, time))
+            return
+        known: list[tuple[Any, Source]] = [(span, part) for span, part in spans if span is not None]
+        known.sort(key=lambda row: row[0])
+        apart = all(before[1] <= after[0] for (before, _), (after, _) in pairwise(known))
+        if apart:
+            yield from (frame for _, part in known for frame in part.batches(wanted, time))
+        else:
+            yield from merged([part for _, part in known], wanted, time)
+
+
+def merged(parts: Sequence[Source], wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
+    """Give the rows of files that cover the same time, side by side: each as far as the one that is behind the others."""
+    import polars as pl
+
+    streams = [part.batches(wanted, time) for part in parts]
+    waiting: list[pl.DataFrame | None] = [next(stream, None) for stream in streams]
+    while any(frame is not None for frame in waiting):
+        ends: list[Any] = [frame[time].max() for frame in waiting if frame is not None]
+        reach = min((end for end in ends if end is not None), default=None)
+        ready = []
+        for i, frame in enumerate(waiting):
+            if frame is None:
+                continue
+            now = frame if reach is None else frame.filter((pl.col(time) <= reach) | pl.col(time).is_null())
+            ready.append(now)
+            rest = frame.clear() if reach is None else frame.filter(pl.col(time) > reach)
+            waiting[i] = rest if rest.height else next(streams[i], None)
+        yield pl.concat(ready).sort(time, maintain_order=True, nulls_last=True)
