@@ -10,6 +10,7 @@ import pytest
 from calling import Call
 
 COMMANDS = (["run"], ["replay"], ["compare"], ["bid"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
+            ["telemetry", "check"], ["telemetry", "join"], ["telemetry", "sample"],
             ["policies"],
             ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
 

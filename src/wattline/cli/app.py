@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli import bids, compares, kinds, looks, power, runs, traces
+from wattline.cli import bids, compares, kinds, looks, power, runs, telemetry, traces
 
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
@@ -40,6 +40,7 @@ app.command()(bids.bid)
 traces.app.command()(kinds.kinds)
 traces.app.command()(power.power)
 app.add_typer(traces.app, name="trace")
+app.add_typer(telemetry.app, name="telemetry")
 app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)

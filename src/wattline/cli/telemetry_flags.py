@@ -1,0 +1,145 @@
+"""Flags that the commands of ``wattline telemetry`` share, and what they mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wattline.cli.paths import refuse_same
+from wattline.errors import InputError, ScenarioError
+from wattline.units import duration_s, power_w
+
+if TYPE_CHECKING:
+    from wattline.traces.telemetry import Joined
+    from wattline.traces.telemetry_columns import Wanted
+    from wattline.traces.telemetry_rules import Rules
+
+
+class By(StrEnum):
+    """What a sensor measures."""
+
+    NODE = "node"
+    RACK = "rack"
+    JOB = "job"
+
+
+SourceArg = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="Parquet, CSV (.gz), a folder of them, SQLite, or postgresql://…")
+]
+ByFlag = Annotated[By | None, typer.Option("--by", help="What is measured (default: by the columns' names).")]
+SensorFlag = Annotated[
+    str | None, typer.Option("--sensor", metavar="COLUMN", help="Column that names the node, rack or job.")
+]
+TimeFlag = Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="Column of times.")]
+PowerFlag = Annotated[
+    list[str] | None, typer.Option("--power", metavar="COLUMN", help="Column of power; several are added up.")
+]
+UnitFlag = Annotated[str | None, typer.Option("--unit", help="W, kW, mW or MW (default: by the name, else W).")]
+TimeUnitFlag = Annotated[
+    str | None, typer.Option("--time-unit", help="s, ms, us, ns or iso (default: by name and size).")
+]
+PeriodFlag = Annotated[
+    str | None, typer.Option("--period", metavar="TIME", help="Time between samples (default: as found).")
+]
+HoldFlag = Annotated[float, typer.Option("--hold", help="Periods that a sample holds at most; then power is missing.")]
+PatienceFlag = Annotated[
+    str | None, typer.Option("--patience", metavar="TIME", help="How late a sample may be (default: 5 periods).")
+]
+StuckFlag = Annotated[
+    str | None,
+    typer.Option("--stuck", metavar="TIME", help="How long a value may repeat, or 'off' (default: 12 periods)."),
+]
+MaxFlag = Annotated[
+    str | None, typer.Option("--max", metavar="POWER", help="Most that a sensor can measure (of a job: per node).")
+]
+TableFlag = Annotated[str | None, typer.Option("--table", help="Table of a database.")]
+QueryFlag = Annotated[
+    str | None, typer.Option("--query", metavar="SQL", help="Query of a database, instead of a table.")
+]
+ArrivalFlag = Annotated[
+    str | None,
+    typer.Option("--arrival", metavar="COLUMN", help="Database: column of the order of receipt (default: time)."),
+]
+SortFlag = Annotated[bool, typer.Option("--sort", help="Sort by time first, for files that lie sensor by sensor.")]
+StrictFlag = Annotated[bool, typer.Option("--strict", help="Refuse samples with any fault.")]
+
+
+def wanted_of(
+    by: By | None,
+    sensor: str | None,
+    time: str | None,
+    power: list[str] | None,
+    unit: str | None,
+    time_unit: str | None,
+) -> Wanted:
+    """Return the columns that flags name."""
+    from wattline.traces.telemetry_columns import Wanted
+
+    columns = tuple(name.strip() for text in power or () for name in text.split(","))
+    return Wanted(None if by is None else by.value, sensor, time, columns, unit, time_unit)
+
+
+def rules_of(period: str | None, hold: float, patience: str | None, stuck: str | None, most: str | None) -> Rules:
+    """Return the rules that flags ask for."""
+    from wattline.traces.telemetry_rules import Rules
+
+    given = {
+        "--period": asked("--period", duration_s, period),
+        "--patience": asked("--patience", duration_s, patience),
+    }
+    stuck_s = math.inf if stuck == "off" else asked("--stuck", duration_s, stuck)
+    for flag, value in (*given.items(), ("--stuck", stuck_s)):
+        if value is not None and not value > 0:
+            raise ScenarioError(f"{flag}: must be a positive time, got {value:g} s")
+    if not 1 <= hold < math.inf:
+        raise ScenarioError(f"--hold {hold:g}: a sample holds at least one period")
+    most_w = asked("--max", power_w, most)
+    if most_w is not None and not most_w > 0:
+        raise ScenarioError(f"--max {most}: must be a positive power")
+    return Rules(given["--period"], hold, given["--patience"], stuck_s, math.inf if most_w is None else most_w)
+
+
+def asked(flag: str, parse: Callable[[str], float], text: str | None) -> float | None:
+    """Read a quantity; the flag is named if it is none."""
+    try:
+        return None if text is None else float(parse(text))
+    except InputError as problem:
+        raise ScenarioError(f"{flag}: {problem}") from None
+
+
+def epoch_of(text: str | None) -> float:
+    """Return a Unix time given as a number or a date."""
+    from wattline.traces.calendar import unix_of
+
+    if text is None:
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        return asked("--epoch", lambda date: unix_of(date, "UTC"), text) or 0.0
+
+
+def check_target(out: Path, read: tuple[str | Path | None, ...]) -> None:
+    """Refuse a target that cannot hold the result, or that is read, before the work begins."""
+    if not out.name.endswith(".parquet"):
+        raise ScenarioError(
+            f"--out {out}: power over the run of jobs needs a table in Parquet; end the name in .parquet"
+        )
+    for path in read:
+        if path is not None and "://" not in str(path):
+            refuse_same(Path(path), out)
+
+
+def write_coverage(found: Joined, target: Path) -> None:
+    """Write the measured share of every job."""
+    import polars as pl
+
+    from wattline.traces.export import write_whole
+
+    frame = pl.DataFrame({"job_id": found.trace.jobs.job_id, "coverage": found.profiles.coverage})
+    write_whole(target, frame.write_csv().encode())
