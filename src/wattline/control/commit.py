@@ -124,6 +124,7 @@ def start(s: State, j: int, cap_w: float, slept: int) -> None:
     else:
         s.started_s[j] = s.now[0]
         s.start_profile_w[j] = s.profile_w[j]
+        s.start_profile_from[j] = s.profile_from[j]
     if slept > 0 and s.sleep_exit_s[p] > 0.0:
         _start_waking(s, j, slept)
     else:

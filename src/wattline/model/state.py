@@ -176,6 +176,7 @@ class State(Record):
     ]
     submit_profile_from: Annotated[_I, Field("J", "", "that level when it entered the queue")]
     start_profile_w: Annotated[_F, Field("J", "W", "profile_w when it first started (NaN: not yet)")]
+    start_profile_from: Annotated[_I, Field("J", "", "profile_from when it first started")]
     profile: Annotated[_I, Field("J,V", "", "its row among the profiles, at every level", fixed=True)]
     series_first: Annotated[_I, Field("J", "", "first value of its power series", fixed=True)]
     series_count: Annotated[_I, Field("J", "", "values of its power series (0: its power is constant)", fixed=True)]

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from wattline.report.accounts import Accounts, count_accounts
+from wattline.report.capping import Capping, count_capping
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
 from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
+from wattline.report.learning import Learning, count_learning
 from wattline.report.regulation import QosRow, Regulation, count_qos, count_regulation
 from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
@@ -91,6 +93,8 @@ class Summary:
     qos: tuple[QosRow, ...] = ()
     regulation: Regulation | None = None
     accounts: Accounts | None = None
+    capping: Capping | None = None
+    learning: Learning | None = None
 
     @property
     def cost(self) -> float:
@@ -166,6 +170,8 @@ def summarize_run(run: Run) -> Summary:
         qos=count_qos(run),
         regulation=count_regulation(run),
         accounts=count_accounts(run),
+        capping=count_capping(run),
+        learning=count_learning(run),
     )
 
 

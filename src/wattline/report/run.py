@@ -12,6 +12,7 @@ import numpy as np
 
 from wattline.errors import TraceError
 from wattline.model.jobs import Floats
+from wattline.report.actions import Actions, read_actions
 from wattline.traces.journal import Journal, collect
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ class Run:
     end_s: float
     reserves: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
     """Reserves of the bids as steps: from when, how much."""
+    actions: Actions | None = None
+    """What was done about the power limit; None where there was none, or where decisions were not logged."""
+    profiles: pl.DataFrame | None = None
+    """What was believed of the power of jobs; None where it was known."""
 
     @property
     def nodes(self) -> int:
@@ -108,10 +113,12 @@ def load(journal: Journal) -> Run:
     timeline = journal.read("timeline")
     jobs = journal.read("jobs").with_columns(selectors.float().fill_nan(None))
     start_s, end_s = _window(journal.manifest, timeline, jobs)
+    steps = to_steps(timeline, end_s, journal.folder / "timeline.parquet")
+    profiles = journal.read("profiles")
     return Run(
         manifest=journal.manifest,
         jobs=jobs,
-        steps=to_steps(timeline, end_s, journal.folder / "timeline.parquet"),
+        steps=steps,
         classes=journal.read("classes"),
         event_counts=_count_events(journal),
         waking_s=_waking_s(journal),
@@ -119,6 +126,8 @@ def load(journal: Journal) -> Run:
         start_s=start_s,
         end_s=end_s,
         reserves=_reserves(journal),
+        actions=read_actions(journal) if np.isfinite(steps.limit_w).any() else None,
+        profiles=profiles if profiles.height else None,
     )
 
 

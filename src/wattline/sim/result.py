@@ -214,6 +214,7 @@ def _profiles(result: Result, running_j: Floats) -> Columns:
         mean_w = np.where(ran_s > 0, (s.energy_j + running_j)[started] / (ran_s * s.nodes[started]), np.nan)
     return {
         "job_id": result.jobs.job_id[started], "submit_level": s.submit_profile_from[started],
+        "start_level": s.start_profile_from[started],
         "start_w": s.start_profile_w[started], "mean_w": mean_w,
         "seen_w": np.where(s.seen_w[started] > 0, s.seen_w[started], np.nan),
     }  # fmt: skip
@@ -243,7 +244,7 @@ def manifest(
         "seed": result.seed, "scenario_sha256": scenario_sha256, "scenario": scenario, "name": name,
         "policies": {m.slot: m.name for m in result.policies.slots()},
         "parameters": {m.slot: dict(result.policies.params.get(m.slot, {})) for m in result.policies.slots()},
-        "ties": result.options.ties, "kill": result.options.kill,
+        "ties": result.options.ties, "kill": result.options.kill, "power": _power_entry(result),
         "cluster": {
             "name": cluster.name, "nodes": cluster.nodes,
             "classes": [{"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes],
@@ -253,6 +254,17 @@ def manifest(
         "totals": {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
         | {"total_j": float(energy.sum())},
         "stopped": result.stopped,
+    }  # fmt: skip
+
+
+def _power_entry(result: Result) -> dict[str, Any]:
+    """Return what a report needs of how power was limited, sampled and learned; times are null where there is none."""
+    s, options = result.state, result.options
+    tick_s, sample_s = (float(period) if np.isfinite(period) else None for period in (s.tick_s[0], s.sample_s[0]))
+    return {
+        "tick_s": tick_s, "sample_s": sample_s, "passes": "ticks" if options.quantum else "events",
+        "levels": [list(level) for level in options.profiles], "deadlock": "exceed" if options.exceed else "wait",
+        "preempt": options.shed, "decisions": options.decisions,
     }  # fmt: skip
 
 
