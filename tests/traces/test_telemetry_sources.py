@@ -17,6 +17,8 @@ from wattline.errors import InputError, TraceError
 from wattline.traces import telemetry_sort, telemetry_source, telemetry_sql
 from wattline.traces.telemetry import check, join, open_source
 from wattline.traces.telemetry_columns import Wanted
+from wattline.traces.telemetry_faults import Fault
+from wattline.traces.telemetry_inject import inject
 from wattline.traces.telemetry_join import Split
 from wattline.traces.telemetry_rules import Rules
 from wattline.traces.telemetry_sample import Plan, draw_samples, write_samples
@@ -243,3 +245,58 @@ def test_damaged_files(tmp_path: Path) -> None:
             check(open_source(str(tmp_path / name)), rules=Rules(period_s=60.0))
     with pytest.raises(InputError, match="--table is for databases"):
         open_source(str(tmp_path / "odd.csv"), table="x")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("layout", ["nodes", "days", "both"])
+def test_faults_in_a_folder_are_those_of_the_one_file(
+    layout: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However samples are cut into files, a clock far ahead or set back in one of them drops those samples and no others."""
+    monkeypatch.setattr(telemetry_source, "LEAST_ROWS", 50)
+    monkeypatch.setattr(telemetry_source, "LEAST_BYTES", 1500)
+    work, series = world(16)
+    clean = draw_samples(work, energy_of(work.trace.jobs, series), Plan(noise=0.02), 0.0, DAY_S, series)
+    classes = (Fault.AHEAD, Fault.NAN, Fault.MISSING, Fault.CLOCK, Fault.NO_TIME)
+    spoilt = inject(clean, dict.fromkeys(classes, 0.003), 300.0)
+    frame = spoilt.samples.frame(work.trace.jobs).with_row_index("row")
+    part = pl.lit(0) if layout == "days" else pl.col("node") // 4
+    piece = pl.lit(0) if layout == "nodes" else pl.col("row") * 5 // frame.height
+    keyed = frame.with_columns(part.alias("a"), piece.alias("b"))
+    for i, rows in enumerate(keyed.partition_by("a", "b", maintain_order=True)):
+        write_samples(rows.drop("a", "b", "row"), tmp_path / f"{(i * 7) % 20:02d}.{ending}")
+    assert len(list(tmp_path.iterdir())) > 3
+    found = join(open_source(str(tmp_path)), work, Split(300.0, IDLE_W))
+    told = {k: v for k, v in found.reading.facts()["faults"].items() if v}
+    assert told == {**spoilt.counts, "missing": spoilt.holes}
+
+
+def test_a_thousand_files_are_read_in_small_pieces(tmp_path: Path) -> None:
+    """Files that lie side by side share the room of one; those that follow each other are opened one by one."""
+    for i in range(40):
+        pl.DataFrame(
+            {"node": [i] * 9000, "time_s": np.arange(9000.0), "power_w": np.random.default_rng(i).uniform(5, 9, 9000)}
+        ).write_parquet(tmp_path / f"{i}.parquet")
+    sizes = [frame.height for frame in open_source(str(tmp_path)).batches(["node", "time_s", "power_w"], "time_s")]
+    assert sum(sizes) == 40 * 9000
+    assert max(sizes) <= 40 * telemetry_source.LEAST_ROWS
+
+
+def test_files_written_elsewhere(tmp_path: Path) -> None:
+    """Blanks beside the marks, two characters at the end of a line and quoted names are nobody's fault."""
+    rows = "".join(f'"n{i % 2}", {60 * (i // 2)} , {50 + i} \r\n' for i in range(40))
+    (tmp_path / "p.csv").write_bytes(b"node , time , power\r\n" + rows.encode())
+    facts = check(open_source(str(tmp_path / "p.csv"))).facts()
+    assert (facts["samples"], facts["good"], facts["sensors"]) == (40, 40, 2)
+
+
+def test_other_hosts_are_not_nodes(clean: tuple[Work, pl.DataFrame], tmp_path: Path) -> None:
+    """Of a name the last number counts, but login1 is not node 1: names unlike most are strangers."""
+    work, frame = clean
+    named = frame.with_columns(("cn" + pl.col("node").cast(pl.String)).alias("node"))
+    login = named.filter(pl.col("node") == "cn1").with_columns(pl.lit("login1").alias("node"))
+    both = pl.concat([named, login]).sort("time_s", maintain_order=True)
+    write_samples(both, tmp_path / "p.parquet")
+    found = join(open_source(str(tmp_path / "p.parquet")), work, Split(300.0, IDLE_W)).reading
+    assert {k: v for k, v in found.facts()["faults"].items() if v} == {"unknown": login.height}
+    assert found.facts()["worst"][0]["sensor"] == "login1"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.model.jobs import MOST_S, Floats, Ints
 from wattline.traces.telemetry_faults import Fault, Mask, Tally
 from wattline.traces.telemetry_order import BLOCK, Clocks, ahead, late
 from wattline.traces.telemetry_rules import Rules, Settled, settle
@@ -88,7 +88,7 @@ class Cleaner:
         code, time_s, power_w = (np.concatenate([part[i] for part in self._pending] or [np.empty(0)]) for i in range(3))
         code = code.astype(np.int64)
         self._pending, self._waiting = [], 0
-        timeless = ~np.isfinite(time_s)
+        timeless = ~(np.abs(time_s) < MOST_S)  # also where it is no number
         strange = ~timeless & (code < 0)
         self.tally.add(Fault.NO_TIME, code[timeless], time_s[timeless], power_w[timeless])
         self.tally.add(Fault.UNKNOWN, code[strange], time_s[strange], power_w[strange])

@@ -15,7 +15,7 @@ from wattline.traces.telemetry_faults import Tally
 if TYPE_CHECKING:
     import polars as pl
 
-_LAST_NUMBER = r"(\d+)\D*$"
+_LAST_NUMBER = r"^(.*?)(\d+)(\D*)$"
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Sensors:
 
         self.names = list(names)
         self.tally, self.closed, self.numbers, self.first = tally, closed, numbers, first
+        self._around: str | None = None
         self._known = pl.DataFrame(
             {"name": self.names, "code": np.arange(len(self.names), dtype=np.int64)},
             schema={"name": pl.String, "code": pl.Int64},
@@ -88,10 +89,20 @@ class Sensors:
         import polars as pl
 
         if column.dtype == pl.String:
-            column = column.str.slice(0, 200).str.extract(_LAST_NUMBER)
+            column = self._last_number(column)
         values = column.cast(pl.Float64, strict=False).to_numpy() - self.first
         good = (values >= 0) & (values < len(self.names)) & (values == np.floor(values))
         return np.where(good, values, -1.0).astype(np.int64)
+
+    def _last_number(self, names: pl.Series) -> pl.Series:
+        """Return the last number of names, if the rest of them is what it is for most: login1 is not node 1."""
+        import polars as pl
+
+        parts = names.str.slice(0, 200).str.extract_groups(_LAST_NUMBER).struct.unnest()
+        around = parts["1"] + "#" + parts["3"]
+        if self._around is None and around.drop_nulls().len():
+            self._around = str(around.drop_nulls().mode().sort()[0])
+        return parts["2"].to_frame().select(pl.when(around == (self._around or "")).then(pl.col("2"))).to_series()
 
     def _by_name(self, column: pl.Series) -> Ints:
         import polars as pl

@@ -1,8 +1,6 @@
 """Where samples of power lie: Parquet, CSV (plain or gzip), folders of them and databases, read in bounded pieces.
 
-Rows of a file come in the order of the file, which is taken for the order in which they were received. Files of a folder that
-follow each other in time (one a day) are read one after the other; files that cover the same time (one a node) are read
-side by side and merged.
+Rows of a file come in the order of the file, which is taken for the order in which they were received.
 """
 
 from __future__ import annotations
@@ -11,9 +9,8 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from wattline.errors import TraceError
 from wattline.traces.notes import listed
@@ -25,6 +22,8 @@ if TYPE_CHECKING:
 ROWS = 1 << 17
 """Rows that are read at once."""
 _BLOCK = 8 << 20
+LEAST_ROWS, LEAST_BYTES = 1 << 12, 1 << 16
+"""Pieces that are not cut smaller, however many files are read side by side."""
 SQLITE_MAGIC = b"SQLite format 3\0"
 SUFFIXES = (".parquet", ".pq", ".csv", ".csv.gz")
 
@@ -58,10 +57,24 @@ def open_files(path: Path) -> Source:
     for part in parts[1:]:
         if set(part.columns) != set(parts[0].columns):
             raise TraceError.at(part.name, f"other columns than {parts[0].name}: found {listed(part.columns)}")
-    return parts[0] if len(parts) == 1 else FolderSource(str(path), parts)
+    if len(parts) == 1:
+        return parts[0]
+    from wattline.traces.telemetry_merge import FolderSource
+
+    return FolderSource(str(path), parts)
 
 
-def _open_file(path: Path) -> Source:
+class Part(Source, Protocol):
+    """One file of several; ``share``: it is read in pieces so many times smaller than if it were alone."""
+
+    share: int
+
+    def beginning(self, time: str) -> pl.Series:
+        """Return the time from which on it has samples: one value, or none."""
+        ...
+
+
+def _open_file(path: Path) -> Part:
     try:
         with path.open("rb") as file:
             head = file.read(16)
@@ -80,7 +93,7 @@ class ParquetSource:
     def __init__(self, path: Path) -> None:
         import polars as pl
 
-        self.path, self.name = path, str(path)
+        self.path, self.name, self.share = path, str(path), 1
         try:
             self.columns = list(pl.read_parquet_schema(path))
             self.rows: int | None = int(pl.scan_parquet(path).select(pl.len()).collect().item())
@@ -93,19 +106,17 @@ class ParquetSource:
 
         scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(wanted)))
         try:
-            for begin in range(0, self.rows or 0, ROWS):
-                yield scan.slice(begin, ROWS).collect()
+            piece = max(ROWS // self.share, LEAST_ROWS)
+            for begin in range(0, self.rows or 0, piece):
+                yield scan.slice(begin, piece).collect()
         except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
             raise self._broken(problem) from None
 
-    def span(self, time: str) -> tuple[object, object] | None:
-        """Return the least and greatest time."""
+    def beginning(self, time: str) -> pl.Series:
+        """Return the least time."""
         import polars as pl
 
-        found = (
-            pl.scan_parquet(self.path).select(pl.col(time).min().alias("a"), pl.col(time).max().alias("b")).collect()
-        )
-        return None if found["a"][0] is None else (found["a"][0], found["b"][0])
+        return pl.scan_parquet(self.path).select(pl.col(time).min()).collect()[time]
 
     def _broken(self, problem: BaseException) -> TraceError:
         first = (str(problem).splitlines() or ["?"])[0][:200]
@@ -116,12 +127,15 @@ class CsvSource:
     """One CSV file, plain or gzip; fields are handed over as texts."""
 
     def __init__(self, path: Path, *, packed: bool) -> None:
-        self.path, self.name, self.packed = path, str(path), packed
-        first = next(self._blocks())
+        self.path, self.name, self.packed, self.share = path, str(path), packed, 1
+        first = next(self._blocks(), b"")
+        if not first:
+            raise TraceError.at(path, "the file is empty")
         # about so many, to show progress: text packs to an eighth
         self.rows: int | None = path.stat().st_size * (8 if packed else 1) * first.count(b"\n") // len(first)
         head = first.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
         self.mark = next((m for m in ("\t", ";", "|", ",") if m in head), ",")
+        self._blanks = (f"{self.mark} ".encode(), f" {self.mark}".encode(), b" \n", b"\n ")
         self.columns = [name.strip().strip('"').strip() for name in head.split(self.mark)]
         if len(set(self.columns)) != len(self.columns) or not all(self.columns):
             raise TraceError.at(path, "the header line must name every column once", line=1, value=head[:80])
@@ -132,7 +146,7 @@ class CsvSource:
 
         line, first = 2, True
         for block in self._blocks():
-            text = block.partition(b"\n")[2] if first else block
+            text = (block.partition(b"\n")[2] if first else block).replace(b"\r\n", b"\n")
             first = False
             if not text.strip():
                 continue
@@ -146,7 +160,14 @@ class CsvSource:
             if frame.columns != self.columns:
                 raise self._malformed(text, line, None)
             line += text.count(b"\n")
-            yield frame.select(list(dict.fromkeys(wanted)))
+            chosen = frame.select(list(dict.fromkeys(wanted)))
+            # blanks beside the marks belong to no number and no name
+            blank = any(pair in text for pair in self._blanks)
+            yield chosen.with_columns(pl.all().str.strip_chars()) if blank else chosen
+
+    def beginning(self, time: str) -> pl.Series:
+        """Return the first time, in the order of the file."""
+        return next(self.batches([time], time)).head(1)[time]
 
     def _malformed(self, text: bytes, line: int, problem: BaseException | None) -> TraceError:
         width = len(self.columns) - 1
@@ -162,7 +183,7 @@ class CsvSource:
         rest = b""
         try:
             with gzip.open(self.path) if self.packed else self.path.open("rb") as file:
-                while part := file.read(_BLOCK):
+                while part := file.read(max(_BLOCK // self.share, LEAST_BYTES)):
                     whole, mark, tail = part.rpartition(b"\n")
                     if mark:
                         yield rest + whole + mark
@@ -175,46 +196,3 @@ class CsvSource:
             raise TraceError.at(self.path, f"cannot be read ({problem})") from None
         if rest.strip():
             yield rest + b"\n"
-
-
-class FolderSource:
-    """Files of samples with the same columns."""
-
-    def __init__(self, name: str, parts: list[Source]) -> None:
-        self.name, self.parts, self.columns = name, parts, parts[0].columns
-        counts = [part.rows for part in parts]
-        self.rows = None if any(c is None for c in counts) else sum(c or 0 for c in counts)
-
-    def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
-        """Give the rows file by file if the files follow each other, else merged by time."""
-        spans = [(part.span(time), part) for part in self.parts if isinstance(part, ParquetSource)]
-        if len(spans) < len(self.parts):
-            yield from (frame for part in self.parts for frame in part.batches(wanted, time))
-            return
-        known: list[tuple[Any, Source]] = [(span, part) for span, part in spans if span is not None]
-        known.sort(key=lambda row: row[0])
-        apart = all(before[1] <= after[0] for (before, _), (after, _) in pairwise(known))
-        if apart:
-            yield from (frame for _, part in known for frame in part.batches(wanted, time))
-        else:
-            yield from merged([part for _, part in known], wanted, time)
-
-
-def merged(parts: Sequence[Source], wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
-    """Give the rows of files that cover the same time, side by side: each as far as the one that is behind the others."""
-    import polars as pl
-
-    streams = [part.batches(wanted, time) for part in parts]
-    waiting: list[pl.DataFrame | None] = [next(stream, None) for stream in streams]
-    while any(frame is not None for frame in waiting):
-        ends: list[Any] = [frame[time].max() for frame in waiting if frame is not None]
-        reach = min((end for end in ends if end is not None), default=None)
-        ready = []
-        for i, frame in enumerate(waiting):
-            if frame is None:
-                continue
-            now = frame if reach is None else frame.filter((pl.col(time) <= reach) | pl.col(time).is_null())
-            ready.append(now)
-            rest = frame.clear() if reach is None else frame.filter(pl.col(time) > reach)
-            waiting[i] = rest if rest.height else next(streams[i], None)
-        yield pl.concat(ready).sort(time, maintain_order=True, nulls_last=True)

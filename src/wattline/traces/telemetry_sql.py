@@ -49,8 +49,7 @@ class SqlSource:
             self.place = f"({self.table.strip().rstrip(';')}) AS samples" if query else _quoted(self.table)
             self._kinds = self._kinds_of(connection)
             self.columns = list(self._kinds)
-            count = f"SELECT count(*) AS n FROM {self.place}"  # noqa: S608
-            self.rows: int | None = int(_query(connection, self.name, count)["n"][0])
+            self.rows = None if query else self._about(connection)
 
     def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
         """Give the columns in the order of time, or of the column that says when a row was received."""
@@ -91,6 +90,18 @@ class SqlSource:
         # SQLite keeps types with values: the first rows tell texts from numbers
         rows = _query(connection, self.name, f"SELECT {types} FROM (SELECT * FROM {self.place} LIMIT 1000) AS head")  # noqa: S608
         return {name: "text" if rows[name][0] == 1 else "number" for name in names}
+
+    def _about(self, connection: Any) -> int | None:
+        """Return how many rows there are, about, from what the database knows without looking; to show progress."""
+        if self.postgres:
+            text = f"SELECT reltuples::float8 AS n FROM pg_class WHERE oid = '{_quoted(self.table)}'::regclass"  # noqa: S608
+        else:
+            text = f"SELECT max(rowid) AS n FROM {self.place}"  # noqa: S608
+        try:
+            found = _query(connection, self.name, text)["n"][0]
+        except TraceError:  # a view, or a table without row numbers
+            return None
+        return None if found is None or found < 0 else int(found)
 
     def _only_table(self, connection: Any) -> str:
         text = (
