@@ -50,6 +50,17 @@ METRICS: tuple[Metric, ...] = (
     Metric("power.mean_w", "power, mean", "W"),
     Metric("power.peak_w", "power, peak", "W"),
     Metric("power.above_limit_share", "time above the limit", "share"),
+    Metric("capping.whole.intervals.success", "capping success", "share", "higher"),
+    Metric("capping.apart.intervals.success", "success but for deadlocks", "share", "higher"),
+    Metric("capping.whole.worst_w", "worst excess", "W"),
+    Metric("capping.whole.longest_s", "longest excess", "s"),
+    Metric("capping.deadlock_starts", "deadlock starts", ""),
+    Metric("capping.caps_set", "caps set", ""),
+    Metric("capping.jobs_stopped", "jobs stopped at the limit", ""),
+    Metric("learning.known", "profiles known on arrival", "share", "higher"),
+    Metric("learning.settled_day", "days until 94 % were known", ""),
+    Metric("learning.errors.overcount", "profiles above power", "share"),
+    Metric("learning.errors.under_peak", "peaks above profiles", "share"),
     Metric("jobs.preemptions", "preemptions", ""),
     Metric("cost", "cost", "$"),
     Metric("accounts.total.score", "performance score", "", "higher"),
@@ -60,6 +71,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("worst_violation", "worst kind beyond its limit", "share"),
     Metric("worst_mean_q", "worst mean degradation Q", ""),
 )
+
+
+ACTIONS = ("capping.deadlock_starts", "capping.caps_set", "capping.jobs_stopped")
+"""Counts that nobody misses where all of them are 0."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +172,8 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 def _says_something(metric: Metric, values: Sequence[float]) -> bool:
     known = [v for v in values if not math.isnan(v)]
-    return any(known) if metric.path.startswith("jobs.") else bool(known)
+    counts = metric.path.startswith("jobs.") or metric.path in ACTIONS
+    return any(known) if counts else bool(known)
 
 
 def _pairs(reference: Sequence[Summary], others: Sequence[Summary]) -> list[tuple[int, int]]:

@@ -54,19 +54,25 @@ def draw_power(run: Run) -> Drawn:
     figure = new_figure(320)
     hours = time_axis(run)
     how = add_steps(figure, run, steps.power_w / scale.factor, "power", BLUE, hours)
-    if limited.any():
-        # A gap in the line is a time without a limit.
-        limit = np.where(limited, steps.limit_w, np.nan) / scale.factor
-        kept = _changes(limit)
-        figure.add_scatter(
-            x=np.append(steps.time_s[kept] - run.start_s, run.end_s - run.start_s) / hours.factor,
-            y=np.append(limit[kept], limit[-1]), name="limit", mode="lines",
-            line={"shape": "hv", "color": RED, "width": 1.5, "dash": "dash"},
-        )  # fmt: skip
+    add_limit(figure, run, scale, hours)
     finish_time_axes(figure, run, hours)
     figure.update_yaxes(title_text=titled("power", scale.unit))
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Power", how)
+
+
+def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
+    """Add the power limit to a figure, where there is one; a gap in the line is a time without."""
+    limited = np.isfinite(run.steps.limit_w)
+    if not limited.any():
+        return
+    limit = np.where(limited, run.steps.limit_w, np.nan) / scale.factor
+    kept = _changes(limit)
+    figure.add_scatter(
+        x=np.append(run.steps.time_s[kept] - run.start_s, run.end_s - run.start_s) / axis.factor,
+        y=np.append(limit[kept], limit[-1]), name="limit", mode="lines",
+        line={"shape": "hv", "color": RED, "width": 1.5, "dash": "dash"},
+    )  # fmt: skip
 
 
 def draw_load(run: Run) -> Drawn:

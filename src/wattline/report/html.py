@@ -25,6 +25,7 @@ from wattline.report.figures_jobs import (
     draw_waits,
     draw_waits_by_size,
 )  # fmt: skip
+from wattline.report.figures_power import draw_learning, draw_limit, draw_profile_errors
 from wattline.report.figures_regulation import draw_errors, draw_qos
 from wattline.report.metrics import Summary, summarize_run
 from wattline.report.page import Page, Raw, card, facts, folded, table
@@ -42,6 +43,7 @@ from wattline.report.sections import (
 from wattline.report.show import MISSING, dollars, number, plural, scale_of, show, show_interval
 from wattline.report.tables import change, energy_parts, limit_words, stopped_words
 from wattline.report.tables_accounts import accounts_table, carbon_words, hours_words, parts_words
+from wattline.report.tables_power import capping_cards, capping_table, learning_cards, learning_table
 from wattline.report.tables_regulation import qos_table, reach_note, reduction_words, settlement_table
 from wattline.traces.journal import REPORT, Journal
 
@@ -63,7 +65,9 @@ def report_page(run: Run, summary: Summary, journal: Journal, baseline: Summary 
     else:
         _add_regulation(page, run, summary, journal)
         _add_baseline(page, summary, baseline)
-        _add_time(page, run, journal)
+        _add_limit(page, run, summary)
+        _add_learning(page, run, summary)
+        _add_time(page, run, summary, journal)
         _add_jobs(page, run, summary)
     _add_energy(page, summary)
     _add_service(page, summary)
@@ -213,10 +217,25 @@ def _add_baseline(page: Page, summary: Summary, baseline: Summary | None) -> Non
     page.add(f'<p class="counted">{note}</p>')
 
 
-def _add_time(page: Page, run: Run, journal: Journal) -> None:
-    page.add(
-        "<h2>Over time</h2>", page.figure(draw_power(run)), page.figure(draw_load(run)), page.figure(draw_rates(run))
-    )
+def _add_limit(page: Page, run: Run, summary: Summary) -> None:
+    if summary.capping is None:
+        return
+    page.add("<h2>Under the power limit</h2>", capping_cards(summary.capping), page.figure(draw_limit(run)))
+    page.add(capping_table(summary.capping))
+
+
+def _add_learning(page: Page, run: Run, summary: Summary) -> None:
+    found = summary.learning
+    if found is None:
+        return
+    drawn = (draw_learning(run, found), draw_profile_errors(run, found))
+    page.add("<h2>Learned power</h2>", learning_cards(found))
+    page.add(f'<div class="grid">{"".join(page.figure(figure) for figure in drawn)}</div>', learning_table(found))
+
+
+def _add_time(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
+    power = None if summary.capping is not None else draw_power(run)  # under a limit it has a section of its own
+    page.add("<h2>Over time</h2>", page.figure(power), page.figure(draw_load(run)), page.figure(draw_rates(run)))
     page.add(page.figure(draw_gantt(run, journal)))
 
 

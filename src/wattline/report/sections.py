@@ -120,6 +120,14 @@ CENSORED = (
 )
 
 
+LIMITED = """
+Capping success is the share of scheduling intervals (the run's tick, or 10 s) in which power never was above the limit, of those in which a limit was in force; also by time and at the instants of samples. Without deadlock starts, the time while a job ran that was let in above the limit does not count at all.
+"""
+LEARNED = """
+A profile is known on arrival if its own or a group's samples told it; its errors are those of the power per node that admission counted with when the job started, and of what the job drew then, capped or not.
+"""
+
+
 def counted(run: Run, summary: Summary) -> str:
     """Return what every number on the page means."""
     energy = summary.energy
@@ -129,6 +137,10 @@ def counted(run: Run, summary: Summary) -> str:
         ended=summary.jobs.ended, bound=BOUND_S, start=show(run.start_s, "s"), end=show(run.end_s, "s"), gap=gap
     )
     lines = text.strip().splitlines()
+    if summary.capping is not None:
+        lines.append(LIMITED.strip())
+    if summary.learning is not None:
+        lines.append(LEARNED.strip())
     if summary.jobs.unfinished:
         lines.append(CENSORED.format(unfinished=summary.jobs.unfinished))
     return f'<ul class="counted">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'

@@ -11,6 +11,7 @@ from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
 from wattline.report.statistics import NAN, Distribution
 from wattline.report.tables_accounts import accounts_facts
+from wattline.report.tables_power import power_facts
 from wattline.report.tables_regulation import hours_terminal, qos_terminal, regulation_facts
 from wattline.traces.journal import SCHEMA
 
@@ -56,6 +57,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
     if power.limited_s:
         rows.append(("power limit", limit_words(summary)))
+    rows += power_facts(summary)
     if stopped := stopped_words(summary):
         rows.append(("not the end", stopped))
     if jobs.preemptions or jobs.restarts:
