@@ -19,6 +19,7 @@ from wattline.traces.campaigns import DAY_S
 from wattline.traces.generate import MiraLike, generate
 from wattline.traces.generate_mira import FULL_MACHINE, JOBS_A_YEAR, LOAD
 from wattline.traces.mira_laws import _HOURS, _POINTS, LEAST_S, LIMIT_S, NODES, SHARES, SIZES
+from wattline.traces.mira_power import MAX_W
 
 DAYS = 365
 
@@ -200,6 +201,29 @@ def test_profiles_become_known_as_published(year: Trace, years: list[JobTable]) 
     assert mean[2] == pytest.approx(0.99, abs=0.006)
 
 
+def test_the_machine_is_busy_and_jobs_wait_for_hours(year: Trace) -> None:
+    """Under WFP with EASY and no limit the year is nearly filled, jobs wait for hours, and 3,000 kW are often not enough."""
+    from wattline.control.catalog import find
+    from wattline.model.cluster import Cluster, NodeClass
+    from wattline.sim.result import frames
+    from wattline.sim.setup import Options
+    from wattline.sim.simulate import Policies, simulate
+
+    slots = {"order": "wfp", "select": "easy", "place": "lowest", "cap": "none", "learn": "request"}
+    policies: Any = Policies(**{slot: find(slot, name) for slot, name in slots.items()})
+    result = simulate(year.jobs, Cluster((NodeClass("node", NODES, 0.0, MAX_W),)), policies, Options(start_s=0.0))
+    tables = frames(result)
+    line = {
+        name: np.asarray(tables["timeline"][name], dtype=np.float64) for name in ("time_s", "busy_nodes", "power_w")
+    }
+    lasts = np.clip(np.diff(np.minimum(np.append(line["time_s"], DAYS * DAY_S), DAYS * DAY_S)), 0.0, None)
+    share = lasts / (DAYS * DAY_S)
+    assert 0.84 < share @ line["busy_nodes"] / NODES < 0.87
+    assert 4.0 < np.asarray(tables["jobs"]["wait_s"], dtype=np.float64).mean() / 3600 < 20.0
+    assert share @ line["power_w"] == pytest.approx(2.727e6, rel=0.02)
+    assert 0.35 < share @ (line["power_w"] > 3.0e6) < 0.65
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -221,11 +245,12 @@ def test_senseless_parameters_are_refused(change: dict[str, Any], said: str) -> 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see a process's own memory")
 def test_a_year_takes_little_memory() -> None:
     """Two million values of power are drawn within 300 MB, the interpreter included."""
     program = (
-        "import resource; from wattline.traces.generate import MiraLike, generate; generate(MiraLike());"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "from wattline.traces.generate import MiraLike, generate; generate(MiraLike());"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 300 * 1024

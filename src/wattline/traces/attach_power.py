@@ -50,7 +50,7 @@ def keys_of(jobs: JobTable) -> Keys:
     groups, users, kinds = (*jobs.groups, ""), (*jobs.users, ""), (*jobs.kinds, "")
     texts = [key_text(groups[g], users[u], kinds[k], n) for g, u, k, n in distinct.T.tolist()]
     owners, user = np.unique(codes[:2], axis=1, return_inverse=True)  # a user is another one in another project
-    names = [f"{groups[g]}/{users[u]}" for g, u in owners.T.tolist()]
+    names = [f"{groups[g]}\0{users[u]}" for g, u in owners.T.tolist()]
     return Keys(jobs.group % len(groups), user.ravel(), key.ravel(), groups, names, texts)
 
 

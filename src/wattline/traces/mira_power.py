@@ -45,7 +45,7 @@ TABLE_I = {
 
 _QUANTILES = (
     (0.0, 36.48), (0.001, 47.0), (0.01, 53.2), (0.05, 56.60), (0.25, 61.20), (0.5, 65.4), (0.75, 71.03), (0.95, 74.57),
-    (0.99, 77.99), (0.999, 81.5), (1.0, RACK_KW),
+    (0.99, 77.99), (0.999, 82.0), (0.9999, 85.0), (1.0, RACK_KW),
 )  # fmt: skip
 """Table I's percentiles; the median and what lies beyond 1 and 99 % are chosen so that mean and deviation come out too."""
 
@@ -57,6 +57,9 @@ SPREAD = 0.4
 
 RAMP, RAMP_STEPS = (0.10, 0.30), (1, 3)
 """A run begins by this part below its level and reaches it in so many steps (by key)."""
+
+FULL_RAMP_STEPS = 12
+"""In runs of less than an hour the ramp is shallower in proportion: else it would be most of their mean."""
 
 DIP, DIP_STEPS = (0.03, 0.15), (4, 15)
 """Every 20 to 75 minutes one step of input and output, by this part below (by key)."""
@@ -94,9 +97,16 @@ class MiraPower:
         if not 0 < self.max_w < np.inf:
             raise InputError(f"power model: the greatest power of a node must be positive, got {self.max_w:g} W")
 
-    def series(self, keys: Keys, work_s: Floats, random: np.random.Generator, *, ranked: bool = False) -> PowerSeries:
-        """Return the power of jobs over their runs (``ranked``: see ``levels``); ``mean_over_run`` gives ``draw_w``."""
+    def series(
+        self, keys: Keys, work_s: Floats, random: np.random.Generator, *, ranked: bool = False, most_w: Floats | None = None
+    ) -> PowerSeries:  # fmt: skip
+        """Return the power of jobs over their runs (``ranked``: see ``levels``); ``mean_over_run`` gives ``draw_w``.
+
+        ``most_w`` bounds the level of every job.
+        """
         level_w = self.levels(keys, random, ranked=ranked)
+        if most_w is not None:
+            level_w = np.minimum(level_w, most_w)
         counts = np.maximum(np.ceil(work_s / STEP_S), 1.0).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         shape = _shapes(_uniforms(self.seed, "key", keys.keys)[keys.key], counts, first, random)
@@ -129,7 +139,7 @@ class MiraPower:
 
 def key_text(project: str, user: str, name: str, nodes: int) -> str:
     """Return the text by which a key is known."""
-    return f"{project}/{user}/{name}/{nodes}"
+    return f"{project}\0{user}\0{name}\0{nodes}"
 
 
 def _ranks(values: Floats) -> Floats:
@@ -166,7 +176,8 @@ def _shapes(
     drift = (DRIFT * random.standard_normal(counts.size)).astype(np.float32)
     shape += each(drift) * (at / each(counts.astype(np.float32)) - np.float32(0.5))
     ramp = each(_steps(RAMP_STEPS, uniform[:, 2]).astype(np.float32))
-    shape -= each(_between(RAMP, uniform[:, 3])) * np.maximum(1.0 - at / ramp, 0.0, dtype=np.float32)
+    deep = _between(RAMP, uniform[:, 3]) * np.minimum(counts / FULL_RAMP_STEPS, 1.0).astype(np.float32)
+    shape -= each(deep) * np.maximum(1.0 - at / ramp, 0.0, dtype=np.float32)
     period = np.repeat(_steps(DIP_STEPS, uniform[:, 4]), counts)
     shape -= np.where(at % period == period - 1, each(_between(DIP, uniform[:, 5])), np.float32(0.0))
     return shape.astype(np.float32)
