@@ -60,6 +60,25 @@ def test_power_over_time_of_a_trace_comes_back(wattline: Call, run: Path, folder
         assert b == pytest.approx(a, rel=1e-6)
 
 
+def test_energy_of_a_run_with_power_over_time_is_the_integral_too(wattline: Call, run: Path, folder: Path) -> None:
+    """The engine lets power move on a grid; sensors of nodes on that grid see every job's energy to rounding."""
+    wattline("telemetry", "sample", "out/run", "--every", "60 s", "--by", "job", "--noise", "0.1", "--out", "f.parquet")
+    wattline("telemetry", "join", "f.parquet", "--jobs", "out/run", "--step", "60 s", "--out", "jobs.parquet")
+    (folder / "again.toml").write_text(
+        '[trace]\nfile = "jobs.parquet"\n[cluster]\nnodes = 16\nidle = "100 W"\nmax = "600 W"\n'
+    )
+    assert wattline("run", "again.toml", "--no-report", "--out", "out/again", "--quiet").code == 0
+    flags = ["--every", "60 s", "--edges", "--trace", "jobs.parquet", "--out", "p.parquet"]
+    assert wattline("telemetry", "sample", "out/again", *flags).code == 0
+    rules = ["--step", "60 s", "--period", "60 s", "--stuck", "off", "--out", "again.parquet"]
+    answer = wattline("telemetry", "join", "p.parquet", "--jobs", "out/again", *rules)
+    assert answer.code == 0, answer.err
+    truth = pl.read_parquet("out/again/jobs.parquet").select("job_id", "energy_j", "runtime_s")
+    jobs = pl.read_parquet("again.parquet").join(truth, on="job_id")
+    energy_j = jobs["draw_w"] * jobs["nodes"] * jobs["runtime_s"]
+    np.testing.assert_allclose(energy_j.to_numpy(), jobs["energy_j"].to_numpy(), rtol=1e-9)
+
+
 def test_faults_are_shown_by_count(wattline: Call, run: Path) -> None:
     """The table of faults names each class, what was done, and the worst sensors, in 80 columns; JSON has the same."""
     wanted = "--faults nan=0.003,late=0.003,clock=0.003,over=0.003,duplicate=0.003"
