@@ -23,12 +23,17 @@ def merge_t_test(a: Floats, b: Floats) -> Floats:
     ring = np.array([held.size, held.mean() if held.size else 0.0, squares])
     old = slice(t_test.OLD, t_test.OLD + 3)
     out[old] = merge_pooled(merge_pooled(a[old], ring), b[old])
+    last = out[t_test.RING : t_test.RING + int(min(out[t_test.NEXT], t_test.RECENT))]
+    whole = merge_pooled(out[old], np.array([last.size, last.mean(), ((last - last.mean()) ** 2).sum()]))
+    out[t_test.MEAN_W], out[t_test.SD_W] = whole[MEAN], np.sqrt(whole[M2] / max(1.0, whole[N] - 1.0))
     return out
 
 
 def merge_quantile(a: Floats, b: Floats) -> Floats:
-    """Return the histogram of the samples of both."""
-    return a + b
+    """Return the histogram of the samples of both; the quantile is told again with the next sample."""
+    out = a + b
+    out[quantile.TOLD] = max(a[quantile.TOLD], b[quantile.TOLD])
+    return out
 
 
 def merge_pooled(a: Floats, b: Floats) -> Floats:

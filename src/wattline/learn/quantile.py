@@ -13,9 +13,10 @@ from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 
 BINS = 128
-COUNT, BIN = 0, 1
+COUNT, TOLD, BIN = 0, 1, 2
 ROW = BIN + BINS
-"""A profile: how many samples, and how many in each of equal bins from nothing to the greatest power of a node."""
+"""A profile: how many samples; the quantile, for those who ask often; how many samples in each of equal bins from nothing
+to the greatest power of a node."""
 
 
 @kernel
@@ -45,14 +46,14 @@ def upper_quantile(m: Any, at: int, miss: float) -> float:
 
 
 @outlined
-def tell(s: State, j: int, miss: float, m: Any) -> None:
+def tell(s: State, j: int, m: Any) -> None:
     """Write a job's profile by the first level with enough samples."""
     for v in range(s.profile.shape[1]):
         row = s.profile[j, v]
         if row < 0:
             continue
-        share = upper_quantile(m, row * ROW, miss)
-        if share <= 1.0:
+        share = m[row * ROW + TOLD]
+        if 0.0 < share <= 1.0:
             s.profile_w[j] = share * s.max_w[s.pool[j]]
             s.profile_from[j] = v
             return
@@ -69,7 +70,7 @@ def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
     if arg < 0:
         return 0
     if arg < s.submit_s.shape[0]:
-        tell(s, arg, param[0], memory)
+        tell(s, arg, memory)
         return 0
     for i in range(s.n_running[0]):
         j = s.running[i]
@@ -79,9 +80,10 @@ def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
         for v in range(s.profile.shape[1]):
             if s.profile[j, v] >= 0:
                 observe(memory, s.profile[j, v] * ROW, watts / s.max_w[s.pool[j]])
+                memory[s.profile[j, v] * ROW + TOLD] = upper_quantile(memory, s.profile[j, v] * ROW, param[0])
     for i in range(s.n_running[0]):
-        tell(s, s.running[i], param[0], memory)
+        tell(s, s.running[i], memory)
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:
-            tell(s, s.queue[i], param[0], memory)
+            tell(s, s.queue[i], memory)
     return 0

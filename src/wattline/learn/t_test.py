@@ -16,10 +16,10 @@ from wattline.model.state import State
 RECENT = 20
 """The last samples, which are compared with the older ones."""
 
-OLD, NEXT, TRUST, RING = 0, 3, 4, 5
+OLD, NEXT, TRUST, MEAN_W, SD_W, RING = 0, 3, 4, 5, 6, 7
 ROW = RING + RECENT
 """A profile: moments of the older samples; where the next one goes; levels up to the profile that stands in for it
-(0: its own data are trusted); the last samples in a ring."""
+(0: its own data are trusted); mean and deviation of all samples, for those who ask often; the last samples in a ring."""
 
 
 @kernel
@@ -52,6 +52,9 @@ def observe(m: Any, at: int, watts: float) -> None:
         moments.add(m, at + OLD, m[slot])
     m[slot] = watts
     m[at + NEXT] += 1.0
+    n, mean, squares = all_moments(m, at)
+    m[at + MEAN_W] = mean
+    m[at + SD_W] = deviation(n, squares)
 
 
 @outlined
@@ -81,18 +84,15 @@ def tell(s: State, j: int, deviations: float, m: Any) -> None:
     levels = s.profile.shape[1]
     v = 0
     while v < levels:
-        row = s.profile[j, v]
-        if row >= 0:
-            n, mean, squares = all_moments(m, row * ROW)
-            if n >= LEAST_SAMPLES:
-                trust = int(m[row * ROW + TRUST]) if v == 0 else 0
-                if trust == 0:
-                    high_w = mean + deviations * deviation(n, squares)
-                    s.profile_w[j] = min(high_w, s.max_w[s.pool[j]])
-                    s.profile_from[j] = v
-                    return
-                v = trust
-                continue
+        at = s.profile[j, v] * ROW
+        if at >= 0 and m[at + OLD + N] + min(m[at + NEXT], float(RECENT)) >= LEAST_SAMPLES:
+            trust = int(m[at + TRUST]) if v == 0 else 0
+            if trust == 0:
+                s.profile_w[j] = min(m[at + MEAN_W] + deviations * m[at + SD_W], s.max_w[s.pool[j]])
+                s.profile_from[j] = v
+                return
+            v = trust
+            continue
         v += 1
     assume_maximum(s, j)
 
