@@ -85,10 +85,10 @@ def test_by_level() -> None:
         mean_w=np.array([50.0, 50.0, 80.0, 50.0]), seen_w=np.array([55.0, 60.0, 80.0, 60.0]), node_s=np.ones(4),
     )  # fmt: skip
     assert found.known == 0.5
-    assert [(row.name, row.submitted, row.share) for row in found.levels] == [("own", 1, 0.25), ("group", 1, 0.25), ("maximum", 2, 0.5)]  # fmt: skip
-    assert [row.errors.jobs for row in found.levels] == [1, 2, 1]
-    assert [row.errors.under_peak for row in found.levels] == [1.0, 0.5, 0.0]
-    assert [row.errors.under_mean for row in found.levels] == [0.0, 0.5, 0.0]
+    assert [(row.name, row.submitted, row.share) for row in found.levels] == [("own", 1, 0.25), ("group", 1, 0.25), ("maximum", 2, 0.5), ("doubted", 0, 0.0)]  # fmt: skip
+    assert [row.errors.jobs for row in found.levels] == [1, 2, 1, 0]
+    assert [row.errors.under_peak for row in found.levels[:3]] == [1.0, 0.5, 0.0]
+    assert [row.errors.under_mean for row in found.levels[:3]] == [0.0, 0.5, 0.0]
     assert found.errors.jobs == 4
     assert math.isnan(found.settled_day)
     assert found.learns
@@ -96,7 +96,7 @@ def test_by_level() -> None:
 
 def test_names_of_levels() -> None:
     """A level is called by its columns, but for a job's own and the greatest power of its nodes."""
-    assert level_names([["nodes"]]) == ("own", "maximum")
+    assert level_names([["nodes"]]) == ("own", "maximum", "doubted")
 
 
 def write_run(folder: Path, manifest: dict[str, Any], *, profiles: bool = True) -> Learning | None:
@@ -119,7 +119,7 @@ def test_from_a_journal(tmp_path: Path) -> None:
     found = write_run(tmp_path / "j", told)
     assert found is not None
     assert (found.learner, found.jobs, found.known) == ("quantile", 2, 0.5)
-    assert [row.submitted for row in found.levels] == [0, 1, 0, 1]
+    assert [row.submitted for row in found.levels] == [0, 1, 0, 1, 0]
     assert found.errors.overcount == pytest.approx(-0.1)
     assert found.errors.under_mean == 1.0
     assert math.isnan(found.settled_day)

@@ -82,6 +82,7 @@ def doubt(s: State, j: int, m: Any) -> None:
 def tell(s: State, j: int, deviations: float, m: Any) -> None:
     """Write a job's profile: by the first level that is known, or by the one that stands in for its own."""
     levels = s.profile.shape[1]
+    doubted = 0
     v = 0
     while v < levels:
         at = s.profile[j, v] * ROW
@@ -92,9 +93,11 @@ def tell(s: State, j: int, deviations: float, m: Any) -> None:
                 s.profile_from[j] = v
                 return
             v = trust
+            doubted = 1
             continue
         v += 1
     assume_maximum(s, j)
+    s.profile_from[j] += doubted
 
 
 @mechanism(

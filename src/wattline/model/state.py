@@ -172,7 +172,11 @@ class State(Record):
     spread_w: Annotated[_F, Field("J", "W", "its standard deviation, which admission pools over running jobs")]
     profile_from: Annotated[
         _I,
-        Field("J", "", "level of the profile that profile_w comes from (the number of levels: the device's maximum)"),
+        Field(
+            "J",
+            "",
+            "level of the profile that profile_w comes from (the number of levels: nothing known, the maximum; one more: known but doubted, the maximum)",
+        ),
     ]
     submit_profile_from: Annotated[_I, Field("J", "", "that level when it entered the queue")]
     start_profile_w: Annotated[_F, Field("J", "W", "profile_w when it first started (NaN: not yet)")]

@@ -30,7 +30,7 @@ TRAILING_DAYS = 7
 ROUNDING = 1e-9
 """Share by which power may lie above a profile without being under-predicted."""
 
-OWN, MAXIMUM = "own", "maximum"
+OWN, MAXIMUM, DOUBTED = "own", "maximum", "doubted"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def measure_learning(
     trailing_days: int = TRAILING_DAYS,
 ) -> Learning:  # fmt: skip
     """Return what was learned over a run, of columns with a row a job."""
-    known = submit_level < len(levels)
+    known = submit_level != len(levels)  # what is doubted is known
     rate = learning_rate(submit_s, known, start_s, trailing_days)
     rows = []
     for v, name in enumerate(level_names(levels)):
@@ -191,12 +191,12 @@ def count_learning(run: Run) -> Learning | None:
 
 
 def level_names(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return what the levels are called: a job's own, the columns of the groups that stand in for it, the maximum.
+    """Return what the levels are called: a job's own, the columns of the groups that stand in for it, the maximum, and doubted ones.
 
     >>> level_names([["group", "user", "kind"], ["group", "user"], ["group"]])
-    ('own', 'group+user', 'group', 'maximum')
+    ('own', 'group+user', 'group', 'maximum', 'doubted')
     """
-    return (OWN, *("+".join(level) for level in levels[1:]), MAXIMUM)
+    return (OWN, *("+".join(level) for level in levels[1:]), MAXIMUM, DOUBTED)
 
 
 def _relative(profile_w: Floats, power_w: Floats) -> Floats:

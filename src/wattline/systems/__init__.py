@@ -41,10 +41,17 @@ def _qoscap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT0
     return reproduce(out_dir, quick, say)
 
 
+def _knapsack(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.knapsack import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "recursion": _recursion,
     "aqa": _aqa,
     "qosg": _qosg,
     "qoscap": _qoscap,
+    "knapsack": _knapsack,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""

@@ -94,7 +94,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
     ),
     "profiles": (
         Column("job_id", "i64", "", "the job, once it had started"),
-        Column("submit_level", "i64", "", "level of the profile that told its power when it entered the queue (the last: the maximum)"),
+        Column("submit_level", "i64", "", "level of the profile that told its power when it entered the queue (behind the last: nothing was known, the maximum; then: known but doubted, the maximum)"),
         Column("start_level", "i64", "", "that level when it started"),
         Column("start_w", "f64", "W", "power per node that admission counted with when it started"),
         Column("mean_w", "f64", "W", "mean power per node while it ran", null=True),

@@ -1,0 +1,63 @@
+"""The machines of the power-capping study: a generated Mira year, and recorded logs of Mira and Theta with modelled power."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from wattline.model.jobs import JobTable
+from wattline.traces.generate import MiraLike, generate
+
+RACK_KW = 100.0
+"""Greatest power of a rack: 4.8 MW on 48 racks."""
+
+LOAD = 0.65
+"""Offered load of the study. At 86 %, as leadership machines are used, a cap of 3,000 kW leaves the published learner too
+little power for the work that arrives, and waits grow through the year; the paper shows waits near those without a cap."""
+
+PUBLISHED_JOBS = 24_565
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine and where its jobs come from (``file``: a log under WATTLINE_DATA)."""
+
+    nodes: int
+    max_w: float
+    days: float
+    file: str = ""
+
+    def path(self) -> Path | None:
+        """Return where the log is, if it is there."""
+        folder = os.environ.get("WATTLINE_DATA")
+        path = Path(folder, self.file) if folder and self.file else None
+        return path if path is not None and path.exists() else None
+
+    def at_hand(self) -> bool:
+        """Tell whether a recorded log is there."""
+        return self.path() is not None
+
+
+MACHINES = {
+    "mira-like": Machine(49_152, RACK_KW * 1e3 / 1024, 365.0),
+    "Mira 2018": Machine(49_152, RACK_KW * 1e3 / 1024, 184.0, "swf/ALCF-Mira-2018H2_norm.swf.gz"),
+    "Theta 2023": Machine(4_392, 380.0, 181.0, "swf/ALCF-Theta-2023H1_norm.swf.gz"),
+}
+
+
+@functools.lru_cache(maxsize=2)
+def load_jobs(name: str, days: float, load: float) -> JobTable:
+    """Return the jobs of a machine with power over time."""
+    machine = MACHINES[name]
+    path = machine.path()
+    if path is None:
+        return generate(MiraLike(days=days, load=load)).jobs
+    from wattline.traces import read_trace
+    from wattline.traces.attach_power import attach_power
+
+    jobs = attach_power(read_trace(path), model="mira", seed=1, max_w=machine.max_w).jobs
+    return jobs.take(np.flatnonzero(jobs.nodes <= machine.nodes))
