@@ -83,7 +83,7 @@ def test_users_of_a_project_differ_slightly(year: JobTable) -> None:
 
 
 def test_runs_of_a_key_differ_less_than_keys(year: JobTable) -> None:
-    """Power differs from run to run by about a kilowatt a rack, between the keys of a project by more."""
+    """Power differs from run to run by tenths of a kilowatt a rack, between the keys of a project by kilowatts."""
     key = np.unique(np.stack([year.group, year.user, year.kind, year.nodes]), axis=1, return_inverse=True)[1].ravel()
     kw = rack_kw(year.draw_w)
     count = np.bincount(key)
@@ -92,8 +92,8 @@ def test_runs_of_a_key_differ_less_than_keys(year: JobTable) -> None:
     runs = (kw - mean[key])[often].std()
     projects = np.bincount(year.group, kw) / np.bincount(year.group)
     keys = (mean[key] - projects[year.group])[often].std()
-    assert 0.5 < runs < 1.6
-    assert keys > 1.5 * runs
+    assert 0.05 < runs < 0.4
+    assert keys > 5 * runs
 
 
 def test_draw_is_the_mean_of_the_run(year: JobTable) -> None:
@@ -111,9 +111,9 @@ def test_power_changes_over_a_run(year: JobTable) -> None:
     first = series.watts[series.first[long]] / year.draw_w[long]
     assert RAMP[0] < 1 - first.mean() < RAMP[1]
     spread = np.array([series.of(j).std() / year.draw_w[j] for j in long])
-    assert 0.015 < np.median(spread) < 0.06
+    assert 0.012 < np.median(spread) < 0.03
     for j in long[:300]:
-        low = series.of(j)[3:] < 0.96 * np.median(series.of(j))
+        low = series.of(j)[3:] < 0.98 * np.median(series.of(j))
         runs = np.diff(np.flatnonzero(np.diff(np.concatenate([[0], low, [0]]))))[::2]
         assert runs.max(initial=0) * STEP_S < 80 * 60
 

@@ -2,7 +2,8 @@
 
 Known (Wallace et al., *A data driven scheduling approach for power management on HPC systems*, SC 2016): the distribution of
 job power per rack (table I; ``TABLE_I``), that projects differ in median and spread (fig. 1), that users within a project
-differ slightly (fig. 2), that phases of little power last less than 80 minutes. Its maximum of 160.6 kW a rack contradicts the
+differ slightly (fig. 2), that phases of little power last less than 80 minutes and that after 20 samples it takes a drastic change
+of an application to contradict its profile, so that runs of a key must be much alike. Its maximum of 160.6 kW a rack contradicts the
 machine's 4.8 MW and is cut to 100 kW.
 
 Chosen by us: everything else. The level of a job is Q(Φ(z)), where Q is table I's quantile function, Φ the normal
@@ -49,25 +50,25 @@ _QUANTILES = (
 )  # fmt: skip
 """Table I's percentiles; the median and what lies beyond 1 and 99 % are chosen so that mean and deviation come out too."""
 
-PROJECT, USER, KEY, JOB = 0.70, 0.04, 0.235, 0.025
-"""Variances of the scores; in kW a rack about 5.2, 1.2, 3.0 and 1.0 of standard deviation."""
+PROJECT, USER, KEY, JOB = 0.70, 0.04, 0.2595, 0.0005
+"""Variances of the scores; in kW a rack about 5.2, 1.2, 3.1 and 0.15 of standard deviation."""
 
 SPREAD = 0.4
 """Projects differ in spread: the scores of their keys are stretched by exp(0.4 n - 0.16), n normal (mean square 1)."""
 
-RAMP, RAMP_STEPS = (0.10, 0.30), (1, 3)
+RAMP, RAMP_STEPS = (0.03, 0.10), (1, 2)
 """A run begins by this part below its level and reaches it in so many steps (by key)."""
 
 FULL_RAMP_STEPS = 12
 """In runs of less than an hour the ramp is shallower in proportion: else it would be most of their mean."""
 
-DIP, DIP_STEPS = (0.03, 0.15), (4, 15)
-"""Every 20 to 75 minutes one step of input and output, by this part below (by key)."""
+DIP, DIP_STEPS = (0.02, 0.06), (3, 8)
+"""Every 15 to 40 minutes one step of input and output, by this part below (by key)."""
 
-NOISE, MEMORY = (0.005, 0.02), 0.7
+NOISE, MEMORY = (0.006, 0.014), 0.2
 """Relative fluctuation (by key), and how much of it is left after a step."""
 
-DRIFT = 0.012
+DRIFT = 0.002
 """Standard deviation of the relative change from the beginning to the end of a run."""
 
 _LAGS = 16
