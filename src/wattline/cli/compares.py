@@ -109,6 +109,9 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
             '["easy", "in-order"], or ask for several runs with --seeds'
         )
     for _, choice in found:
+        if choice.document.spec.profiles.save is not None:
+            told = "every run of a comparison would write this file: leave it out, or use wattline run"
+            raise choice.document.source.error(("profiles", "save"), told)
         build_policies(choice.document)  # a misspelt policy is said before anything about folders
     folder = out or _default_folder(documents)
     _check_folder(folder)

@@ -122,6 +122,11 @@ def _power(spec: Spec) -> Iterator[Problem]:
     if spec.run.passes == "ticks" and math.isinf(spec.run.tick) and spec.regulation is None:
         yield ("run", "passes"), "decisions at ticks need a period: give tick"
     learns = any(m.name not in ("known", "maximum", "oracle") for m in spec.policy.profile)
+    for i, level in enumerate(spec.profiles.levels):
+        if not level:
+            yield ("profiles", "levels", i), "a level must name at least one column, got an empty list"
+    if not spec.profiles.levels:
+        yield ("profiles", "levels"), "expected at least one list of columns, got an empty list"
     for key in ("load", "save"):
         if getattr(spec.profiles, key) is not None and not learns:
             yield ("profiles", key), "goes with a [policy] profile that learns"

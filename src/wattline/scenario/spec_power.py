@@ -50,7 +50,6 @@ class ProfilesSpec(Section):
     levels: list[Annotated[list[Literal["group", "user", "kind", "nodes", "partition"]], Words("list of columns")]] = (
         Field(
             default_factory=lambda: [list(level) for level in LEVELS],
-            min_length=1,
             max_length=8,
             description="columns of a job that make its own profile, then those of the groups that stand in for it",
         )

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ import numpy as np
 from wattline.errors import InputError, ScenarioError
 from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
-from wattline.scenario.checks import limit_steps, node_ranges
-from wattline.scenario.jobs import run_bound_s
+from wattline.scenario.checks import node_ranges
 from wattline.scenario.kinds import LIKE_DURATION_S, build_kinds
+from wattline.scenario.power import LearnedFiles, build_limit, learned_files
 from wattline.scenario.read import Document
 from wattline.scenario.regulation import DURATION_S, build_market, takes_part
 from wattline.scenario.spec import NodesSpec, PolicySpec
@@ -68,9 +68,8 @@ class Study:
     market: Market | None = None
     billing: Billing | None = None
     baseline: Study | None = None
-    learned: tuple[Path | None, Path | None] = (None, None)
-    """Files of power profiles to begin with and to leave."""
     """The same jobs once more, in no market, to hold this run against."""
+    learned: LearnedFiles = field(default_factory=LearnedFiles)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -85,10 +84,7 @@ class Study:
         from wattline.sim.simulate import Simulation
 
         run = Simulation(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed)
-        if self.learned[0] is not None:
-            from wattline.traces.profiles_file import read_profiles
-
-            run.begin_with(read_profiles(self.learned[0]))
+        self.learned.begin(run)
         if keeper is not None:
             keeper.carry_on(run)
         result = run.run(progress, keeper)
@@ -117,10 +113,7 @@ class Study:
         if self.billing is not None:
             tables["hours"] = self.billing.columns(result, tables["timeline"])
         write_journal(folder, tables, about)
-        if self.learned[1] is not None and result.profiles is not None:
-            from wattline.traces.profiles_file import write_profiles
-
-            write_profiles(self.learned[1], result.profiles)
+        self.learned.leave(result)
 
 
 def variants(document: Document) -> list[Variant]:
@@ -175,7 +168,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     trace, trace_sha256 = (traces or TraceCache()).get(document)
     cluster = build_cluster(document, trace)
     market = _market(document, trace, cluster, policies)
-    options = _options(document, trace, market)
+    options = _options(document, trace, cluster, market)
     _check_kinds(document, policies, options.kinds)
     start_s, arriving_s = _clock(document, trace)
     hours = None if market is None else market.hours
@@ -185,16 +178,10 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         text = to_toml({**document.data, "seed": seed})
     study = Study(
         name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
-        trace_sha256=trace_sha256, market=market, billing=billing, learned=_learned(document),
+        trace_sha256=trace_sha256, market=market, billing=billing, learned=learned_files(document),
     )  # fmt: skip
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
-
-
-def _learned(document: Document) -> tuple[Path | None, Path | None]:
-    """Return the files of power profiles to begin with and to leave."""
-    load, save = document.spec.profiles.load, document.spec.profiles.save
-    return (None if load is None else document.base / load, None if save is None else document.base / save)
 
 
 def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
@@ -388,7 +375,7 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
     return market
 
 
-def _options(document: Document, trace: Trace, market: Market | None) -> Options:
+def _options(document: Document, trace: Trace, cluster: Cluster, market: Market | None) -> Options:
     from wattline.sim.setup import Options
 
     run, output, regulation = document.spec.run, document.spec.output, document.spec.regulation
@@ -398,7 +385,7 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
     bids: list[tuple[float, Bid | None]] = [] if market is None else list(market.bids)
     if market is not None and market.until_s < until_s:
         bids.append((market.until_s, None))
-    limit = _limits(document, trace)
+    limit = build_limit(document, trace.jobs, cluster)
     tick_s = run.tick if regulation is None else regulation.control
     key = ("run", "tick") if regulation is None else ("regulation", "control")
     _located(document, key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
@@ -411,19 +398,6 @@ def _options(document: Document, trace: Trace, market: Market | None) -> Options
         sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
         exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
     )  # fmt: skip
-
-
-def _limits(document: Document, trace: Trace) -> list[tuple[float, float]]:
-    """Return the power limit as (seconds since the first submission, watts)."""
-    from wattline.traces.steps import read_limits
-
-    limit = document.spec.limit
-    if limit.file is not None:
-        return read_limits(document.base / limit.file)
-    steps: list[tuple[float, float]] = _located(
-        document, ("limit", "repeat"), limit_steps, limit, run_bound_s(trace.jobs)
-    )
-    return steps
 
 
 def _check_ticks(tick_s: float, length_s: float) -> None:

@@ -11,7 +11,7 @@ from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, State
+from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED, State
 from wattline.units import show_duration, show_power
 
 
@@ -59,7 +59,10 @@ def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism
     if need_w > s.limit_w[0] and jobs.nodes[head] <= free:
         since = s.env_s[s.env_at[0] - 1] if s.env_at[0] else s.start_s[0]
         when = f"from {_age(s, since)} after the start on" if since > s.start_s[0] else "from the start on"
-        return f"{job} needs {show_power(need_w)}, the limit stays at {show_power(float(s.limit_w[0]))} {when}"
+        told = f"{job} needs {show_power(need_w)}, the limit stays at {show_power(float(s.limit_w[0]))} {when}"
+        return told + (
+            ", and the deadlock rule is to wait" if s.n_running[0] == 0 and s.option[OPT_EXCEED] == 0 else ""
+        )
     if refused and verdict == codes.BAD_PLACE:
         return (
             f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; {free} are "

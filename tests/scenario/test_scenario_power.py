@@ -1,0 +1,134 @@
+"""Power limits and learned profiles in scenarios: what is refused, what is loaded and saved, what a report is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wattline.errors import InputError, ScenarioError, StuckError
+from wattline.report.metrics import Summary, summarize
+from wattline.scenario import read_scenario, variants, wire
+from wattline.traces.journal import open_journal
+from wattline.traces.profiles_file import read_profiles
+
+TEXT = """\
+name = "capped"
+
+[trace]
+generator = "poisson"
+jobs = 80
+load = 0.9
+type = [{name = "a", nodes = 2, mean = "2 h"}, {name = "b", nodes = 5, mean = "1 h"}]
+
+[cluster]
+nodes = 8
+idle = "10 W"
+max = "100 W"
+
+[policy]
+select = "window"
+profile = "t-test"
+
+[profiles]
+levels = [["kind", "nodes"]]
+sample = "1 min"
+
+[limit]
+power = "600 W"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A small machine under a limit that learns from samples by the minute."""
+    (tmp_path / "s.toml").write_text(TEXT)
+    return tmp_path / "s.toml"
+
+
+def run(scenario: Path, *sets: str) -> Summary:
+    """Run a scenario and return its numbers."""
+    study = wire(variants(read_scenario(scenario, sets))[0])
+    study.write(study.simulate(), scenario.parent / "j")
+    return summarize(open_journal(scenario.parent / "j"))
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        ("profiles.levels=[]", "[profiles] levels: expected at least one list of columns, got an empty list"),
+        ("profiles.levels=[[]]", "[profiles] levels: a level must name at least one column, got an empty list"),
+        ('profiles.save="p.txt"', "[profiles] save: end the name in .parquet, got 'p.txt'"),
+        ('profiles.save="no/p.parquet"', "[profiles] save: there is no folder"),
+        ("limit.power=79 W", "[limit] power: 79 W at most, but all nodes at rest draw 80 W: no job could ever start"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_run(scenario: Path, sets: str, said: str) -> None:
+    """One line names the key, the value and what to do."""
+    with pytest.raises(ScenarioError) as caught:
+        wire(variants(read_scenario(scenario, [sets]))[0])
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_limit_below_rest_for_a_while_is_meant(scenario: Path) -> None:
+    """Only a limit under which no job could ever start is refused; sleeping nodes rest deeper."""
+    text = scenario.read_text().replace('power = "600 W"', 'steps = [["0 s", "50 W"], ["1 h", "600 W"]]')
+    scenario.write_text(text)
+    assert run(scenario).jobs.finished == 80
+    scenario.write_text(text.replace('["1 h", "600 W"]', '["1 h", "70 W"]'))
+    with pytest.raises(ScenarioError, match=r"\[limit\] steps: 70 W at most"):
+        wire(variants(read_scenario(scenario, []))[0])
+    scenario.write_text(
+        text.replace('["1 h", "600 W"]', '["1 h", "70 W"]').replace(
+            'max = "100 W"', 'max = "100 W"\nsleep = {power = "1 W", after = "1 min"}'
+        )
+    )
+    wire(variants(read_scenario(scenario, []))[0])
+
+
+def test_waiting_for_a_limit_that_never_comes_ends_with_a_line(scenario: Path) -> None:
+    """Where a job never fits and the rule is to wait, the run ends and names the job, its power and the rule."""
+    with pytest.raises(StuckError, match=r"job \d+ needs \d+ W, the limit stays at 400 W from the start on, and the deadlock rule is to wait"):  # fmt: skip
+        run(scenario, "limit.power=400 W", "policy.profile=maximum")
+    found = run(scenario, "limit.power=400 W", "policy.profile=maximum", "limit.deadlock=exceed")
+    assert found.capping is not None
+    assert found.jobs.finished == 80
+    assert found.capping.deadlock_starts > 0
+
+
+def test_profiles_are_saved_and_loaded(scenario: Path) -> None:
+    """What a run saves makes the next one know its jobs from the first on; how much was of use is noted."""
+    first = run(scenario, "profiles.save=p.parquet")
+    assert first.learning is not None
+    assert read_profiles(scenario.parent / "p.parquet").learner == "t-test"
+    again = run(scenario, "profiles.load=p.parquet", "seed=2")
+    assert again.learning is not None
+    assert again.learning.known == 1.0 > first.learning.known
+    notes = open_journal(scenario.parent / "j").manifest["trace"]["notes"]
+    assert [(n["count"], n["example"]) for n in notes if "profiles" in n["reason"]] == [(2, "2 in p.parquet")]
+
+
+def test_profiles_of_another_learner_are_refused(scenario: Path) -> None:
+    """The file is named; its profiles are of no use to another learner or with other levels."""
+    run(scenario, "profiles.save=p.parquet")
+    with pytest.raises(
+        InputError, match=r"p\.parquet: profiles of 't-test' are of no use to the profile policy 'pooled'"
+    ):
+        run(scenario, "profiles.load=p.parquet", "policy.profile=pooled")
+    with pytest.raises(InputError, match=r"p\.parquet: profiles by kind\+nodes, the run has user"):
+        run(scenario, "profiles.load=p.parquet", 'profiles.levels=[["user"]]')
+
+
+def test_the_manifest_tells_what_reports_need(scenario: Path) -> None:
+    """Periods, levels and rules are in the manifest, and the report takes its grids from there."""
+    found = run(scenario, "run.tick=20 s", "run.passes=ticks", "limit.deadlock=exceed", "limit.preempt=true")
+    assert open_journal(scenario.parent / "j").manifest["power"] == {
+        "tick_s": 20.0, "sample_s": 60.0, "passes": "ticks", "levels": [["kind", "nodes"]], "deadlock": "exceed",
+        "preempt": True, "decisions": True,
+    }  # fmt: skip
+    assert found.capping is not None
+    assert (found.capping.quantum_s, found.capping.sample_s) == (20.0, 60.0)
+    assert found.learning is not None
+    assert [row.name for row in found.learning.levels] == ["own", "maximum"]
+    assert sum(row.errors.jobs for row in found.learning.levels) == 80
