@@ -10,6 +10,7 @@ import pytest
 from telemetry_world import IDLE_W, energy_of, slow_join, world
 
 from wattline.errors import InputError, TraceError
+from wattline.traces import telemetry_source
 from wattline.traces.telemetry import check, join, open_source
 from wattline.traces.telemetry_columns import Wanted
 from wattline.traces.telemetry_faults import WHAT, Fault
@@ -30,9 +31,12 @@ def expected(counts: dict[str, int], stuck: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("by", ["node", "rack", "job"])
-@pytest.mark.parametrize(("name", "window"), [*((name, 500) for name in SHARES), ("all", 10**6)])
-def test_a_fault_is_found_and_never_used(name: str, by: str, window: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "window"), [*((name, 150) for name in SHARES), ("all", 10**6)])
+def test_a_fault_is_found_and_never_used(
+    name: str, by: str, window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each class alone and all together: counts are those put in, and jobs have the power of the good samples alone."""
+    monkeypatch.setattr(telemetry_source, "ROWS", window)
     work, series = world(
         40 if by == "rack" else 24,
         1.0 if by != "rack" else 2.0,
@@ -202,11 +206,12 @@ def test_every_fault_has_words() -> None:
     assert list(WHAT) == list(Fault)
 
 
-def test_a_last_sample_from_the_future_changes_nothing(tmp_path: Path) -> None:
+def test_a_last_sample_from_the_future_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clock far ahead, in a window of its own at the very end, makes no sensor silent."""
     work, series = world()
     clean = draw_samples(work, energy_of(work.trace.jobs, series), Plan(noise=0.02), 0.0, DAY_S, series)
     more = clean.frame(work.trace.jobs)
+    monkeypatch.setattr(telemetry_source, "ROWS", more.height)
     stray = more.tail(1).with_columns(pl.col("time_s") + 99 * DAY_S)
     pl.concat([more, stray]).write_parquet(tmp_path / "power.parquet")
     found = join(open_source(str(tmp_path / "power.parquet")), work, Split(300.0), window=more.height)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from telemetry_world import IDLE_W, energy_of, slow_join, world
 
+from wattline.traces import telemetry_source
 from wattline.traces.notes import Trace
 from wattline.traces.telemetry import Joined, join, open_source
 from wattline.traces.telemetry_join import Split
@@ -63,13 +64,14 @@ def test_energy_is_exact_whenever_jobs_begin(by: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("by", ["node", "rack", "job"])
-def test_the_join_is_the_slow_one(by: str, own: bool, tmp_path: Path) -> None:
+def test_the_join_is_the_slow_one(by: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Irregular samples, jobs that begin and end anywhere, shared racks: energy and measured time of every step are right."""
+    monkeypatch.setattr(telemetry_source, "ROWS", 100)
     work, series = world(16, 0.5, 5, aligned=False, machine=Machine(per_rack=5))
     plan = Plan(by=by, jitter_s=60.0 if by != "job" else 0.0, noise=0.02)  # type: ignore[arg-type]
     samples = draw_samples(work, energy_of(work.trace.jobs, series), plan, 0.0, DAY_S / 2, series)
     split = Split(210.0, IDLE_W, own)
-    found = joined(tmp_path, work, samples, split, rules=Rules(period_s=300.0), least=0.0, window=500)
+    found = joined(tmp_path, work, samples, split, rules=Rules(period_s=300.0), least=0.0, window=100)
     energy, node_s = slow_join(work, samples, split, hold_s=450.0)
     got = by_step(found)
     for key, joules in energy.items():
@@ -83,11 +85,14 @@ def test_the_join_is_the_slow_one(by: str, own: bool, tmp_path: Path) -> None:
     )
 
 
-def test_windows_do_not_matter(tmp_path: Path) -> None:
+def test_windows_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many samples are looked at together, the same comes out."""
     work, series = world(aligned=False)
     samples = draw_samples(work, energy_of(work.trace.jobs, series), Plan(noise=0.02), 0.0, DAY_S, series)
-    found = [joined(tmp_path, work, samples, Split(300.0, IDLE_W), window=w).trace.jobs for w in (97, 4000, 10**6)]
+    found = []
+    for window in (97, 4000, 10**6):
+        monkeypatch.setattr(telemetry_source, "ROWS", window)
+        found.append(joined(tmp_path, work, samples, Split(300.0, IDLE_W), window=window).trace.jobs)
     for other in found[1:]:
         assert other.series is not None
         assert found[0].series is not None

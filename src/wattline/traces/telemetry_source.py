@@ -106,7 +106,7 @@ class ParquetSource:
 
         scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(wanted)))
         try:
-            piece = max(ROWS // self.share, LEAST_ROWS)
+            piece = max(ROWS // self.share, min(LEAST_ROWS, ROWS))
             for begin in range(0, self.rows or 0, piece):
                 yield scan.slice(begin, piece).collect()
         except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
@@ -183,7 +183,7 @@ class CsvSource:
         rest = b""
         try:
             with gzip.open(self.path) if self.packed else self.path.open("rb") as file:
-                while part := file.read(max(_BLOCK // self.share, LEAST_BYTES)):
+                while part := file.read(max(_BLOCK // self.share, min(LEAST_BYTES, _BLOCK))):
                     whole, mark, tail = part.rpartition(b"\n")
                     if mark:
                         yield rest + whole + mark
