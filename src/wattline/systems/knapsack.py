@@ -15,7 +15,7 @@ from wattline.report.page import Page, table
 from wattline.report.show import MISSING
 from wattline.systems.knapsack_claims import claims
 from wattline.systems.knapsack_data import LOAD, MACHINES, PUBLISHED_JOBS
-from wattline.systems.knapsack_study import CHANGING, HEAVY, Piece, Scale, Study, Year, run_study
+from wattline.systems.knapsack_study import CHANGING, HEAVY, NOISE, Piece, Scale, Study, Year, run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 
 NAME = "knapsack"
@@ -49,6 +49,7 @@ def numbers(study: Study) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for piece, year in study.found.items():
         name = piece.machine if piece.load == LOAD else f"{piece.machine}, load {piece.load:g}"
+        name += f", runs {piece.noise:.1%} apart" if piece.noise else ""
         limit = "none" if piece.limit is None else str(piece.limit)
         found.setdefault(name, {}).setdefault(piece.order, {}).setdefault(limit, {})[piece.scheme.name] = _plain(year)
     return found
@@ -68,7 +69,17 @@ def _plain(year: Year) -> dict[str, Any]:
             "without_deadlocks": {"intervals": c.apart.success, "time": c.apart.seconds.success, "samples": c.apart.samples.success},
             "deadlock_starts": c.deadlock_starts, "longest_excess_s": c.apart.longest_s, "worst_excess_w": c.apart.worst_w,
         }  # fmt: skip
-    return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in plain.items()}
+    known: dict[str, Any] = _finite(plain)
+    return known
+
+
+def _finite(value: Any) -> Any:
+    """Return the same with null for what is no number, as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
@@ -83,19 +94,18 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     for order in study.scale.orders:
         for limit in (None, *study.scale.limits):
             pieces = [
-                p for p in study.found if (p.machine, p.order, p.limit, p.load) == ("mira-like", order, limit, LOAD)
-            ]
+                p for p in study.found
+                if (p.machine, p.order, p.limit, p.load, p.noise) == ("mira-like", order, limit, LOAD, 0.0)
+            ]  # fmt: skip
             page.add(_table(study, pieces, f"{_limit(limit)}, {order}"))
-    for name in [*(m for m in MACHINES if m != "mira-like"), HEAVY]:
-        pieces = [p for p in study.found if name in (p.machine, p.load)]
+    others: dict[str | float, str] = {
+        name: f"{name}: jobs as recorded, cap of 62.5 %" for name in MACHINES if name != "mira-like"
+    }
+    others |= {HEAVY: f"Mira-like at {HEAVY:.0%} load, 3,000 kW", NOISE: f"Mira-like, runs {NOISE:.1%} apart, 3,000 kW"}
+    for name, title in others.items():
+        pieces = [p for p in study.found if name in (p.machine, p.load, p.noise)]
         if pieces:
-            page.add(
-                _table(
-                    study,
-                    pieces,
-                    f"{name}: cap of 62.5 %" if name != HEAVY else f"Mira-like at {HEAVY:.0%} load, 3,000 kW",
-                )
-            )
+            page.add(_table(study, pieces, title))
     page.add("<h2>Figures</h2>", page.figure(draw.draw_learning(study)))
     page.add(page.figure(draw.draw_power(study, 3000.0, "Power under a cap of 3,000 kW (Fig. 6)")))
     if CHANGING in study.scale.limits:
@@ -146,6 +156,9 @@ logs of Mira and Theta get power from the same model.</li>
 <li>Naive capping starts jobs strictly in order and counts 100 kW a rack for each.</li>
 <li>A job that exceeds the cap alone starts when nothing runs and nothing in the window fits.</li>
 <li>An interval fails if the power is above the cap at any time in it.</li>
+<li>How alike runs of a job are was chosen so that the t-test, as the paper says, is rarely contradicted (3 % of samples in doubt);
+with runs set 1.5 % apart more is doubted: both are shown. The share of full-machine jobs (0.1 %) was chosen from the published
+success rate, so that rate is partly built in; what exceeds the cap besides them is not.</li>
 <li>The t-test learner tests after every sample. A project has so many samples that almost any job differs from it
 significantly, so the maximum is assumed more often than the paper's text suggests; this costs the published scheme most of
 what it loses here.</li>

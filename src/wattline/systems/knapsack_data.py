@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from wattline.model.jobs import JobTable
+from wattline.model.series import PowerSeries
 from wattline.traces.generate import MiraLike, generate
+from wattline.traces.series_column import mean_over_run
 
 RACK_KW = 100.0
 """Greatest power of a rack: 4.8 MW on 48 racks."""
@@ -50,8 +52,19 @@ MACHINES = {
 
 
 @functools.lru_cache(maxsize=2)
-def load_jobs(name: str, days: float, load: float) -> JobTable:
-    """Return the jobs of a machine with power over time."""
+def load_jobs(name: str, days: float, load: float, noise: float = 0.0) -> JobTable:
+    """Return the jobs of a machine with power over time; ``noise`` sets runs apart by a relative deviation of their level."""
+    jobs = _jobs(name, days, load)
+    if noise == 0.0 or jobs.series is None:
+        return jobs
+    factor = 1.0 + noise * np.random.default_rng(1).standard_normal(len(jobs))
+    counts = np.diff(jobs.series.first)
+    watts = np.clip(jobs.series.watts * np.repeat(factor, counts), 0.0, MACHINES[name].max_w).astype(np.float32)
+    series = PowerSeries(jobs.series.step_s, jobs.series.first, watts)
+    return jobs.with_columns(draw_w=mean_over_run(series, jobs.work_s), series=series)
+
+
+def _jobs(name: str, days: float, load: float) -> JobTable:
     machine = MACHINES[name]
     path = machine.path()
     if path is None:

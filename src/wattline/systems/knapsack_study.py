@@ -75,6 +75,7 @@ class Piece:
     days: float
     load: float = LOAD
     drawn: bool = False
+    noise: float = 0.0
 
     def __str__(self) -> str:
         limit = (
@@ -133,7 +134,7 @@ class Study:
     def get(self, order: str, scheme: Scheme, limit: float | str | None, machine: str = "mira-like") -> Year | None:
         """Return what became of a piece of the main study, if it was part of it."""
         for piece, year in self.found.items():
-            if (piece.machine, piece.order, piece.scheme, piece.limit, piece.load) == (
+            if piece.noise == 0.0 and (piece.machine, piece.order, piece.scheme, piece.limit, piece.load) == (
                 machine,
                 order,
                 scheme,
@@ -173,7 +174,7 @@ def limit_steps(limit: float | str | None, begin_s: float, span_s: float, whole_
 
 def carry_out(piece: Piece) -> Year:
     """Simulate one piece."""
-    machine, jobs = MACHINES[piece.machine], load_jobs(piece.machine, piece.days, piece.load)
+    machine, jobs = MACHINES[piece.machine], load_jobs(piece.machine, piece.days, piece.load, piece.noise)
     cluster = Cluster((NodeClass(piece.machine, machine.nodes, 0.0, machine.max_w),))
     begin_s = float(jobs.submit_s[0])
     span_s = piece.days * 86400.0
@@ -253,6 +254,7 @@ def pieces_of(scale: Scale) -> list[Piece]:
     if scale.heavy:
         todo += [Piece("mira-like", "wfp", UNCAPPED, None, scale.days, HEAVY)]
         todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days, HEAVY) for scheme in (PAPER, EASY, OURS)]
+        todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days, noise=NOISE) for scheme in (PAPER, OURS)]
     if scale.recorded:
         for name, machine in MACHINES.items():
             if machine.at_hand():
@@ -260,6 +262,9 @@ def pieces_of(scale: Scale) -> list[Piece]:
                 todo += [Piece(name, "wfp", scheme, 3000.0, machine.days) for scheme in (NAIVE, PAPER, OURS)]
     return sorted(todo, key=lambda piece: piece.scheme != NAIVE)
 
+
+NOISE = 0.015
+"""Runs of a key set apart by 1 kW a rack, as a check: in the generated year they are alike to 0.15 kW."""
 
 HEAVY = 0.86
 """The load at which a machine without a limit is used as leadership machines are: 86 %."""
