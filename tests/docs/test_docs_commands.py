@@ -258,3 +258,47 @@ def test_documents_link_to_files_that_exist() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+
+
+def test_the_page_on_caps_works(tmp_path: Path) -> None:
+    """Every file, command and program of the page, in order; the summary and the claims that it shows are what came out."""
+    from wattline.report.tables import fact_rows
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    assert follow("under-a-cap.md", tmp_path) >= 12
+    page = (ROOT / "docs/under-a-cap.md").read_text()
+    names = ("capped", "changing", "caps", "stops", "patient", "first", "second", "pushed")
+    runs = {name: journal_summary(tmp_path / "out" / name) for name in names}
+    facts = dict(fact_rows(runs["capped"]))
+    shown = [f"{name:<12}  {facts[name]}" for name in ("power limit", "limit kept", "", "learned", "profiles")]
+    assert "\n".join(shown) in page
+    assert runs["capped"].capping.apart.success == 1.0
+    assert runs["changing"].capping.whole.longest_s > 3600
+    assert (runs["caps"].capping.whole.success, runs["caps"].capping.caps_set > 100) == (1.0, True)
+    assert runs["stops"].capping.jobs_stopped > 0
+    assert runs["stops"].capping.apart.success == 1.0 > runs["changing"].capping.apart.success
+    assert [round(runs[name].wait_s.max / 86400) for name in ("capped", "patient")] == [32, 4]
+    assert [round(runs[name].wait_s.mean / 3600) for name in ("capped", "patient")] == [7, 18]
+    assert runs["second"].learning.known > 0.99 > runs["first"].learning.known
+    assert (runs["pushed"].power.lowest_limit_w, runs["pushed"].jobs.finished) == (2e6, runs["capped"].jobs.finished)
+    told = json.loads((tmp_path / "out/learners/comparison.json").read_text())["comparison"]
+    assert told["labels"] == ["maximum", "t-test", "quantile", "pooled"]
+    rows = {row["path"]: [estimate["mean"] for estimate in row["estimates"]] for row in told["metrics"]}
+    assert max(rows["wait_s.mean"][1:]) < rows["wait_s.mean"][0] / 10
+    assert [round(wait_s / 60) for wait_s in rows["wait_s.median"][1:]] == [53, 24, 15]
+    assert [round(100 * rate, 1) for rate in rows["capping.apart.intervals.success"]] == [100, 100, 99.5, 99.7]
+    assert "Under the power limit" in (tmp_path / "out/capped/report.html").read_text()
+    words = [
+        sys.executable,
+        "-m",
+        "wattline",
+        "run",
+        "capped.toml",
+        "--set",
+        "limit.deadlock=wait",
+        "--out",
+        "out/wait",
+    ]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] in page

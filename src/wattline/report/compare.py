@@ -73,7 +73,8 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-ACTIONS = ("capping.deadlock_starts", "capping.caps_set", "capping.jobs_stopped")
+DEADLOCKS = "capping.deadlock_starts"
+ACTIONS = (DEADLOCKS, "capping.caps_set", "capping.jobs_stopped")
 """Counts that nobody misses where all of them are 0."""
 
 
@@ -138,7 +139,10 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
     first, *_ = runs
     pairs = {label: _pairs(runs[first], summaries) for label, summaries in runs.items()}
     rows = []
+    deadlocks = any(s.value(DEADLOCKS) > 0 for summaries in runs.values() for s in summaries)
     for metric in metrics:
+        if metric.path.startswith("capping.apart.") and not deadlocks:
+            continue  # there is nothing to be counted apart
         values = {label: [s.value(metric.path) for s in summaries] for label, summaries in runs.items()}
         if not _says_something(metric, [v for column in values.values() for v in column]):
             continue

@@ -20,7 +20,7 @@ def power_facts(summary: Summary) -> list[tuple[str, str]]:
     if (found := summary.capping) is not None:
         if found.whole.seconds.above or found.deadlock_starts > 0:
             rows.append(("limit kept", success_words(found)))
-            rows.append(("", worst_words(found.whole)))
+            rows += [("", worst_words(found.whole))] if found.whole.seconds.above else []
         if actions := action_words(found):
             rows.append(("actions", actions))
     if (learned := summary.learning) is not None:
@@ -35,13 +35,14 @@ def success_words(found: Capping) -> str:
     text = f"{precise(found.whole.success)} of {compact(found.quantum_s, 's')} intervals"
     if not found.deadlock_starts > 0:
         return text
-    return f"{text}; {precise(found.apart.success)} but for {plural(int(found.deadlock_starts), 'deadlock start')}"
+    starts = plural(int(found.deadlock_starts), "deadlock start")
+    if not found.whole.seconds.above:
+        return f"{text}, {starts} included"
+    return f"{text}; {precise(found.apart.success)} but for {starts}"
 
 
 def worst_words(found: Kept) -> str:
     """Return how far and how long power was above the limit at worst."""
-    if not found.seconds.above:
-        return "never above it"
     return f"at worst {show(found.worst_w, 'W')} ({share(found.worst_share)}) above it, {show(found.longest_s, 's')} at a time"
 
 
