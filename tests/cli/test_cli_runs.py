@@ -138,6 +138,7 @@ def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
         "place": "lowest",
         "cap": "none",
         "learn": "exact",
+        "profile": "known",
         "bid": "given",
     }
     assert manifest["ties"] == "event"
@@ -254,6 +255,8 @@ def test_policies_come_from_the_code(wattline: Call) -> None:
 
     listed = json.loads(wattline("policies", "--json").out)
     assert {(p["slot"], p["name"]) for p in listed} == {(s, n) for s, found in catalog().items() for n in found}
+    window = next(p for p in listed if p["name"] == "window")
+    assert window["parameters"]["patience"]["default"] == "inf"
     state = json.loads(wattline("policies", "--state", "--json").out)
     assert [row["field"] for row in state] == list(FIELDS)
     assert max(map(len, wattline("policies").out.splitlines())) <= 80

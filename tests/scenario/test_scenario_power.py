@@ -130,5 +130,5 @@ def test_the_manifest_tells_what_reports_need(scenario: Path) -> None:
     assert found.capping is not None
     assert (found.capping.quantum_s, found.capping.sample_s) == (20.0, 60.0)
     assert found.learning is not None
-    assert [row.name for row in found.learning.levels] == ["own", "maximum"]
+    assert [row.name for row in found.learning.levels] == ["own", "maximum", "doubted"]
     assert sum(row.errors.jobs for row in found.learning.levels) == 80

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,9 +48,14 @@ def policies(
     terminal.show(_policy_table(rows))
     terminal.data([
         {"slot": m.slot, "name": m.name, "summary": m.summary, "source": m.source,
-         "parameters": {k: {"default": p.default, "meaning": p.meaning} for k, p in m.params.items()}}
+         "parameters": {k: {"default": _in_json(p.default), "meaning": p.meaning} for k, p in m.params.items()}}
         for m in rows
     ])  # fmt: skip
+
+
+def _in_json(value: float | None) -> float | str | None:
+    """Return a default as JSON can have it: endless ones as TOML writes them."""
+    return str(value) if value is not None and math.isinf(value) else value
 
 
 def report(

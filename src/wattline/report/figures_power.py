@@ -6,13 +6,13 @@ import numpy as np
 
 from wattline.report.figures import add_limit, add_steps, escape_label, finish_time_axes, time_axis
 from wattline.report.figures_jobs import POINTS
-from wattline.report.learning import Learning, learning_rate, profile_columns
+from wattline.report.learning import Learning, known_profiles, learning_rate, profile_columns
 from wattline.report.reduce import ecdf
 from wattline.report.run import Run
 from wattline.report.show import plural, scale_of, show
 from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, titled
 
-LEVEL_COLOURS = (TEAL, BLUE, VIOLET, AMBER)
+LEVEL_COLOURS = (TEAL, BLUE, VIOLET, AMBER, RED)
 WIDEST = 1.0
 """Errors beyond this share are counted at the edge of the figure."""
 
@@ -46,7 +46,7 @@ def draw_learning(run: Run, found: Learning) -> Drawn | None:
     if run.profiles is None or not found.learns:
         return None
     columns = profile_columns(run.profiles, run.jobs)
-    known = columns["submit_level"] < len(found.levels) - 1
+    known = known_profiles(columns["submit_level"], found.groupings)
     rate = learning_rate(columns["submit_s"], known, run.start_s, found.trailing_days)
     if rate.jobs.size < 2:
         return None

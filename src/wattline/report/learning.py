@@ -94,6 +94,11 @@ class Learning:
     levels: tuple[LevelRow, ...]
 
     @property
+    def groupings(self) -> int:
+        """How many levels profiles are kept at: all but the maximum and the doubted ones."""
+        return len(self.levels) - 2
+
+    @property
     def learns(self) -> bool:
         """Whether profiles come from samples; otherwise a learning rate says nothing."""
         return self.learner not in (MAXIMUM, "oracle")
@@ -157,7 +162,7 @@ def measure_learning(
     trailing_days: int = TRAILING_DAYS,
 ) -> Learning:  # fmt: skip
     """Return what was learned over a run, of columns with a row a job."""
-    known = submit_level != len(levels)  # what is doubted is known
+    known = known_profiles(submit_level, len(levels))
     rate = learning_rate(submit_s, known, start_s, trailing_days)
     rows = []
     for v, name in enumerate(level_names(levels)):
@@ -168,6 +173,11 @@ def measure_learning(
         learner, int(submit_s.size), float(known.mean()) if known.size else NAN, threshold, settled_day(rate.cumulative, threshold),
         settled_day(rate.trailing, threshold), trailing_days, profile_errors(start_w, mean_w, seen_w, node_s), tuple(rows),
     )  # fmt: skip
+
+
+def known_profiles(level: Ints, groupings: int) -> npt.NDArray[np.bool_]:
+    """Tell which jobs have a known profile; one that is doubted, so that the maximum is counted with, is known too."""
+    return np.asarray(level != groupings, dtype=np.bool_)
 
 
 def profile_columns(profiles: pl.DataFrame, jobs: pl.DataFrame) -> dict[str, Any]:

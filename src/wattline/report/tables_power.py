@@ -143,6 +143,7 @@ def learning_table(found: Learning) -> str:
     rows = [
         (row.name, f"{row.submitted:,}", show(row.share, "share"), f"{row.errors.jobs:,}", *_error_cells(row.errors))
         for row in found.levels
+        if row.submitted or row.errors.jobs
     ]
     rows.append(("all", f"{found.jobs:,}", "", f"{found.errors.jobs:,}", *_error_cells(found.errors)))
     return table(header, rows)
