@@ -11,13 +11,13 @@ from wattline.systems.knapsack_data import LOAD
 from wattline.systems.knapsack_study import (
     CHANGING,
     HEAVY,
-    MISSES,
     NAIVE,
     NOISE,
     OURS,
     PAPER,
     STRICT,
     UNCAPPED,
+    Scheme,
     Study,
     Year,
     careful,
@@ -25,6 +25,9 @@ from wattline.systems.knapsack_study import (
 from wattline.systems.reproduction import Claim
 
 LEARNED_DAY, LEARNED = 26, 0.94
+SAME = 5e-6
+"""Success rates that differ by less are the same: a few of the year's three million intervals."""
+
 POINTS = {"fcfs": (42, 188), "wfp": (36, 177)}
 USE = {"fcfs": (3, 21), "wfp": (8, 21)}
 FIGURE = {"fcfs": ("Fig. 9", "Fig. 11"), "wfp": ("Fig. 8", "Fig. 10")}
@@ -175,38 +178,44 @@ def _orders(study: Study) -> Iterator[Claim]:
     )  # fmt: skip
 
 
-def at_equal_success(study: Study) -> tuple[float, float, float] | None:
-    """Return the paper's success at 3,000 kW and the mean waits (s) of the paper's scheme and of ours at that success."""
+def at_equal_success(study: Study) -> tuple[Year, Scheme, Year] | None:
+    """Return what the paper's scheme came to at 3,000 kW, and the scheme of ours with as much success that waits least."""
     paper = study.get("wfp", PAPER, 3000.0)
-    ours = [study.get("wfp", careful(miss), 3000.0) for miss in MISSES]
     if paper is None or paper.capping is None:
         return None
+    tried = [(scheme, study.get("wfp", scheme, 3000.0)) for schemes in careful().values() for scheme in schemes]
     enough = [
-        year.wait_s
-        for year in ours
-        if year is not None and year.capping is not None and year.capping.whole.success >= paper.capping.whole.success
+        (scheme, year)
+        for scheme, year in tried
+        if year is not None
+        and year.capping is not None
+        and year.capping.whole.success >= paper.capping.whole.success - SAME
     ]
-    return paper.capping.whole.success, paper.wait_s, min(enough, default=np.nan)
+    if not enough:
+        return None
+    return paper, *min(enough, key=lambda found: found[1].wait_s)
 
 
 def _ours(study: Study) -> Iterator[Claim]:
     found = at_equal_success(study) if study.scale.curve else None
     if found is not None:
-        success, theirs_s, ours_s = found
-        good = bool(ours_s <= 0.9 * theirs_s)
+        paper, scheme, best = found
+        assert paper.capping is not None  # noqa: S101
+        assert best.capping is not None  # noqa: S101
+        good = bool(best.wait_s <= 0.9 * paper.wait_s)
         yield Claim(
-            "ours", "same success, ≥ 10 % shorter waits", f"{OURS.name} waits at least 10 % less than {PAPER.name} at the same capping success",
-            f"{ours_s / 3600:.2f} h against {theirs_s / 3600:.2f} h ({ours_s / theirs_s - 1:+.0%}) at {success:.2%} or more, wfp, 3,000 kW",
-            holds=good, because="" if good else "no miss probability of the curve reaches the paper's success",
+            "ours", "same success, ≥ 10 % shorter waits", f"a window of 100 and a learner with a stated miss probability wait at least 10 % less than {PAPER.name} at the same capping success",
+            f"{scheme.name}: {best.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h ({best.wait_s / paper.wait_s - 1:+.0%}) at "
+            f"{best.capping.whole.success:.3%} and {paper.capping.whole.success:.3%}, wfp, 3,000 kW", holds=good,
         )  # fmt: skip
     for order in study.scale.orders:
-        ours, paper = study.get(order, OURS, 3000.0), study.get(order, PAPER, 3000.0)
-        if ours is None or paper is None or ours.capping is None:
+        ours, theirs = study.get(order, OURS, 3000.0), study.get(order, PAPER, 3000.0)
+        if ours is None or theirs is None or ours.capping is None:
             continue
-        good = bool(ours.capping.whole.success >= 0.99 and ours.wait_s <= 0.9 * paper.wait_s)
+        good = bool(ours.capping.whole.success >= 0.99 and ours.wait_s <= 0.9 * theirs.wait_s)
         yield Claim(
             "ours", f"{order}: > 99 %, ≥ 10 % shorter waits", f"{order}: {OURS.name} keeps 3,000 kW in over 99 % of intervals and waits at least 10 % less",
-            f"{ours.capping.whole.success:.2%}, {ours.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h", holds=good,
+            f"{ours.capping.whole.success:.2%}, {ours.wait_s / 3600:.2f} h against {theirs.wait_s / 3600:.2f} h", holds=good,
         )  # fmt: skip
 
 
@@ -242,10 +251,11 @@ def _recorded(study: Study) -> Iterator[Claim]:
         ours, paper, naive = by[OURS], by[PAPER], by[NAIVE]
         assert ours.capping is not None  # noqa: S101
         assert paper.capping is not None  # noqa: S101
-        good = bool(ours.capping.whole.success >= 0.99 and ours.wait_s <= 0.9 * paper.wait_s)
+        good = bool(ours.capping.apart.success >= 0.99 and ours.wait_s <= 0.9 * paper.wait_s)
         yield Claim(
-            "ours", f"{name}, real jobs", f"{name}: jobs as recorded, power by the model, a cap of 62.5 %: over 99 % kept, waits at least 10 % shorter",
-            f"{ours.capping.whole.success:.2%} (paper's {paper.capping.whole.success:.2%}); {ours.wait_s / 3600:.1f} h, paper's {paper.wait_s / 3600:.1f} h, "
+            "ours", f"{name}, real jobs", f"{name}: jobs as recorded, power by the model, a cap of 62.5 %: over 99 % kept apart from deadlock starts, waits at least 10 % shorter",
+            f"{ours.capping.apart.success:.2%} apart from {ours.capping.deadlock_starts:.0f} deadlock starts, {ours.capping.whole.success:.2%} with them (paper's "
+            f"{paper.capping.apart.success:.2%} and {paper.capping.whole.success:.2%}); {ours.wait_s / 3600:.1f} h, paper's {paper.wait_s / 3600:.1f} h, "
             f"naive {naive.wait_s / 3600:.1f} h, no cap {by[UNCAPPED].wait_s / 3600:.1f} h",
             holds=good, because="" if good else "the log decides: how full the machine is and how wide its jobs are",
         )  # fmt: skip

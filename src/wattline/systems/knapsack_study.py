@@ -26,8 +26,8 @@ Say = Callable[[str], None]
 
 QUANTUM_S = 10.0
 WINDOW, OUR_WINDOW = 20.0, 100.0
-MISSES = (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05)
-"""Stated miss probabilities of our learner, for the curve of waits against capping success."""
+MISSES = {"pooled": (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05), "quantile": (0.005, 0.01, 0.02, 0.05)}
+"""Stated miss probabilities of our learners, for the curves of waits against capping success."""
 
 FIXED_KW = (2000.0, 3000.0, 4000.0)
 CHANGING_KW = (2000.0, 3000.0, 4000.0, 2000.0, 3000.0)
@@ -59,9 +59,16 @@ STRICT = Scheme("uncapped, strict order", "in-order", "known")
 CAPPED = (NAIVE, PAPER, QUANTILE, ORACLE, EASY, OURS)
 
 
-def careful(miss: float) -> Scheme:
-    """Return our scheme with another miss probability."""
-    return replace(OURS, name=f"{OURS.name}, miss {miss:g}", params=(*OURS.params, ("profile", "miss", miss)))
+def careful() -> dict[str, list[Scheme]]:
+    """Return windows of 100 with our learners at all their miss probabilities."""
+    return {
+        profile: [
+            replace(OURS, name=f"window 100, {profile}, miss {miss:g}", profile=profile,
+                    params=(*OURS.params, ("profile", "miss", miss)))
+            for miss in misses
+        ]
+        for profile, misses in MISSES.items()
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,8 @@ def pieces_of(scale: Scale) -> list[Piece]:
         todo += [Piece("mira-like", order, STRICT, None, scale.days)]
     if scale.curve:
         todo += [Piece("mira-like", "wfp", scheme, kw, scale.days) for kw in CURVE_KW for scheme in (PAPER, OURS)]
-        todo += [Piece("mira-like", "wfp", careful(miss), 3000.0, scale.days) for miss in MISSES]
+        for schemes in careful().values():
+            todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days) for scheme in schemes]
     if scale.heavy:
         todo += [Piece("mira-like", "wfp", UNCAPPED, None, scale.days, HEAVY)]
         todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days, HEAVY) for scheme in (PAPER, EASY, OURS)]
