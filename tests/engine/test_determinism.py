@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import everything
+from engine import capped, everything
 from engine.worlds import cluster, digest, policies, run, table
 from wattline.errors import PoisonedError, PolicyError, RunError, StuckError
 from wattline.model import codes
@@ -49,6 +49,16 @@ def test_without_compilation() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == everything.fingerprint()
+
+
+def test_learners_without_compilation() -> None:
+    """Under a limit too, with learners, windows, caps and stops, plain Python gives the bytes of compiled code."""
+    place = {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.capped"], env=os.environ | place, capture_output=True, text=True, cwd=TESTS
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [capped.fingerprint(name) for name in capped.LEARNERS]
 
 
 def test_tiny_logs_lose_nothing(log_rows: Callable[[int], None]) -> None:

@@ -35,7 +35,7 @@ MOST_FAILURES = 1_000_000
 
 def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
     """Return the jobs of a scenario, and the hash of the file they came from."""
-    from wattline.scenario.studies import cluster_nodes
+    from wattline.scenario.machine import cluster_nodes
 
     spec = document.spec.trace
     nodes = cluster_nodes(document)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.errors import ScenarioError, did_you_mean, shorten
+from wattline.errors import InputError, ScenarioError, did_you_mean, shorten
 from wattline.scenario.lines import Path as KeyPath
 from wattline.scenario.lines import key_lines
 
@@ -59,6 +59,13 @@ class Document:
     source: Source
     text: str
     base: Path
+
+    def located(self, path: tuple[str | int, ...], make: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call something; an input error of it is said to come from this key."""
+        try:
+            return make(*args, **named)
+        except InputError as problem:
+            raise type(problem)(f"{self.source.where(path)}: {problem}") from None
 
 
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wattline.errors import InputError, did_you_mean
+from wattline.errors import did_you_mean
 from wattline.scenario.kinds import build_kinds
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, RegulationSpec
 
@@ -100,7 +100,7 @@ def signal_law(document: Document) -> SignalLaw:
             length_s = signal.end_s - signal.start_s
             raise document.source.error(("regulation", "signal"), f"lasts {length_s:g} s, shorter than an hour")
         return recorded(signal)
-    fit = _located(document, "file", fit_signal, signal)
+    fit = document.located(("regulation", "file"), fit_signal, signal)
     neutral = bool(market.neutral)
     return lambda duration_s, seed: generate_signal(FittedSignal(fit, duration_s, neutral, seed=seed))
 
@@ -133,7 +133,7 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
     bidding = reach = None
     if made:
         first_s, end_s = start_s + spec.from_, start_s + until_s
-        bidding = _located(document, "lead", Bidding, first_s, spec.every, spec.lead, end_s)
+        bidding = document.located(("regulation", "lead"), Bidding, first_s, spec.every, spec.lead, end_s)
     elif spec.bids is not None:
         bids = [(start_s + time_s, bid) for time_s, bid in read_bids(document, cluster, spec.from_, until_s)]
     elif spec.mean is not None and spec.reserve is not None:
@@ -183,7 +183,7 @@ def check_reach(document: Document, bid: Bid, values: Floats, cluster: Cluster) 
     idle_w = sum(c.count * c.idle_w for c in cluster.classes)
     max_w = sum(c.count * c.max_w for c in cluster.classes)
     key = "mean" if not idle_w <= bid.mean_w <= max_w else "reserve"
-    found: Reach = _located(document, key, check_bid, bid, values, idle_w, max_w, market.reach)
+    found: Reach = document.located(("regulation", key), check_bid, bid, values, idle_w, max_w, market.reach)
     return found
 
 
@@ -217,7 +217,7 @@ def _signal(
         return signal, signal.values, {"law": "file", "file": spec.signal, "step_s": signal.step_s}, notes
     law = signal_law(document)
     seed = document.spec.seed if spec.seed is None else spec.seed
-    signal = _located(document, "signal", law, max(until_s, span_s), seed)
+    signal = document.located(("regulation", "signal"), law, max(until_s, span_s), seed)
     about: dict[str, Any] = {"law": spec.signal, "seed": seed, "step_s": signal.step_s}
     if spec.signal == GAUSSIAN:
         about |= {"std": spec.std, "time_constant_s": spec.time_constant}
@@ -227,7 +227,8 @@ def _signal(
 def build_setting(document: Document) -> Setting:
     """Return what a bid is made for; a machine or policy that the search cannot take is refused."""
     from wattline.bid.setting import Protocol, Recipe, Setting
-    from wattline.scenario.studies import build_policies, cluster_nodes
+    from wattline.scenario.machine import cluster_nodes
+    from wattline.scenario.studies import build_policies
 
     spec = document.spec
     market = spec.regulation or RegulationSpec()
@@ -248,8 +249,8 @@ def build_setting(document: Document) -> Setting:
         select.name, _policy_path(document, select.name), _policy_path(document, cap.name),
         params={"select": select.params, "cap": cap.params},
     )  # fmt: skip
-    setting: Setting = _located(
-        document, "", Setting, kinds, cluster_nodes(document), node.idle, node.max, recipe, signal_law(document),
+    setting: Setting = document.located(
+        ("kind",), Setting, kinds, cluster_nodes(document), node.idle, node.max, recipe, signal_law(document),
         Protocol(paper=spec.bid.protocol == "paper", control_s=market.control), build_tariff(market), market.stop_cost,
     )  # fmt: skip
     return setting
@@ -280,12 +281,3 @@ def _check_machine(document: Document) -> None:
     for path, problem in wrong.items():
         if problem:
             raise document.source.error(path, problem)
-
-
-def _located(document: Document, key: str, make: Any, *args: Any) -> Any:
-    """Call something; an input error of it is said to come from this key of the regulation."""
-    try:
-        return make(*args)
-    except InputError as problem:
-        where = document.source.where(("regulation", key) if key else ("kind",))
-        raise type(problem)(f"{where}: {problem}") from None

@@ -6,26 +6,25 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wattline.errors import InputError, ScenarioError
 from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
-from wattline.scenario.checks import node_ranges
 from wattline.scenario.kinds import LIKE_DURATION_S, build_kinds
+from wattline.scenario.machine import build_cluster, cluster_nodes
 from wattline.scenario.power import LearnedFiles, build_limit, learned_files
 from wattline.scenario.read import Document
 from wattline.scenario.regulation import DURATION_S, build_market, takes_part
-from wattline.scenario.spec import NodesSpec, PolicySpec
+from wattline.scenario.spec import PolicySpec
 from wattline.scenario.toml_text import to_toml
 
 if TYPE_CHECKING:
-    from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.model.cluster import Cluster
     from wattline.model.kinds import Kind
     from wattline.model.mechanism import Mechanism
     from wattline.model.regulation import Bid
@@ -217,9 +216,7 @@ def baseline_select(document: Document) -> Mechanism | None:
     asked = document.spec.regulation
     if asked is None or asked.baseline is None:
         return None
-    found: Mechanism = _located(
-        document, ("regulation", "baseline"), find, "select", asked.baseline, base=document.base
-    )
+    found: Mechanism = document.located(("regulation", "baseline"), find, "select", asked.baseline, base=document.base)
     return found
 
 
@@ -249,73 +246,6 @@ class TraceCache:
         return self._found[key]
 
 
-def cluster_nodes(document: Document) -> int | None:
-    """Return the number of nodes that the scenario states, if it does."""
-    cluster = document.spec.cluster
-    return sum(c.count for c in cluster.class_) if cluster.class_ else cluster.nodes
-
-
-def build_cluster(document: Document, trace: Trace) -> Cluster:
-    """Return the machine: stated, or as large as the trace says its own was."""
-    from wattline.model.cluster import Cluster
-
-    spec = document.spec.cluster
-    if spec.class_:
-        classes = [
-            _located(document, ("cluster", "class", i), _node_class, c, c.name, c.count)
-            for i, c in enumerate(spec.class_)
-        ]
-    else:
-        count = spec.nodes if spec.nodes is not None else trace.suggested_nodes
-        if count is None:
-            raise ScenarioError(
-                f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
-                "give nodes in [cluster] (or --nodes)"
-            )
-        classes = [_located(document, ("cluster",), _node_class, spec, "node", count)]
-    if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
-        lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
-        classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
-    cluster: Cluster = _located(document, ("cluster", "class"), Cluster, tuple(classes), spec.name)
-    return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
-
-
-def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
-    from wattline.model.cluster import Level, NodeClass, Sleep
-
-    sleep = spec.sleep
-    return NodeClass(
-        name=name, count=count, idle_w=spec.idle, max_w=spec.max,
-        min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
-        sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
-        levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
-    )  # fmt: skip
-
-
-def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
-    from wattline.model.cluster import Outage
-    from wattline.scenario.jobs import random_outages
-
-    spec = document.spec.cluster
-    start_s = float(trace.jobs.submit_s[0])
-    planned = []
-    for i, outage in enumerate(spec.outage):
-        for first, count in node_ranges(outage.nodes):
-            if first + count > nodes:
-                raise document.source.error(
-                    ("cluster", "outage", i, "nodes"),
-                    f"the cluster has nodes 0-{nodes - 1}, got {first}-{first + count - 1}",
-                )
-            planned.append(Outage(start_s + outage.start, start_s + outage.end, first, count, outage.drain))
-    if spec.failures is None:
-        return planned
-    seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed
-    found: list[Outage] = _located(
-        document, ("cluster", "failures", "mtbf"), random_outages, spec.failures, seed, nodes, trace.jobs, planned
-    )
-    return planned + found
-
-
 def build_policies(document: Document) -> Policies:
     """Find the policy of every slot and check its parameters."""
     from wattline.control.catalog import find
@@ -325,8 +255,8 @@ def build_policies(document: Document) -> Policies:
     params: dict[str, Mapping[str, float]] = {}
     for slot in SLOTS:
         pick = getattr(document.spec.policy, slot)[0]
-        mechanism = _located(document, ("policy", slot), find, slot, pick.name, base=document.base)
-        _located(document, ("policy", slot), mechanism.values, pick.params)
+        mechanism = document.located(("policy", slot), find, slot, pick.name, base=document.base)
+        document.located(("policy", slot), mechanism.values, pick.params)
         chosen[slot], params[slot] = mechanism, _prices(document, mechanism) | pick.params
     return Policies(**chosen, params=params)
 
@@ -348,7 +278,7 @@ def _check_kinds(document: Document, policies: Policies, kinds: Sequence[Kind]) 
             told = f"{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … (wattline trace kinds finds them in a log)"
             raise document.source.error(("policy", m.slot), told)
         if m.rates:
-            _located(document, ("policy", m.slot), check_rates, m, kinds)
+            document.located(("policy", m.slot), check_rates, m, kinds)
 
 
 def _clock(document: Document, trace: Trace) -> tuple[float, float]:
@@ -388,7 +318,7 @@ def _options(document: Document, trace: Trace, cluster: Cluster, market: Market 
     limit = build_limit(document, trace.jobs, cluster)
     tick_s = run.tick if regulation is None else regulation.control
     key = ("run", "tick") if regulation is None else ("regulation", "control")
-    _located(document, key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
+    document.located(key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
     return Options(
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=tick_s,
         kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
@@ -404,13 +334,3 @@ def _check_ticks(tick_s: float, length_s: float) -> None:
     """Refuse control periods that would fill the memory with rows of the timeline."""
     ticks = length_s / tick_s
     require_bytes(ticks * TICK_BYTES, f"{ticks:,.0f} control periods of {tick_s:g} s")
-
-
-def _located(
-    document: Document, path: tuple[str | int, ...], make: Callable[..., Any], *args: Any, **named: Any
-) -> Any:
-    """Call something; an input error of it is said to come from this key."""
-    try:
-        return make(*args, **named)
-    except InputError as problem:
-        raise type(problem)(f"{document.source.where(path)}: {problem}") from None

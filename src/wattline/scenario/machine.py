@@ -1,0 +1,84 @@
+"""From [cluster] to the machine: node classes, outages, failures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wattline.errors import ScenarioError
+from wattline.scenario.checks import node_ranges
+from wattline.scenario.kinds import build_kinds
+from wattline.scenario.read import Document
+from wattline.scenario.spec import NodesSpec
+
+if TYPE_CHECKING:
+    from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.traces.notes import Trace
+
+
+def cluster_nodes(document: Document) -> int | None:
+    """Return the number of nodes that the scenario states, if it does."""
+    cluster = document.spec.cluster
+    return sum(c.count for c in cluster.class_) if cluster.class_ else cluster.nodes
+
+
+def build_cluster(document: Document, trace: Trace) -> Cluster:
+    """Return the machine: stated, or as large as the trace says its own was."""
+    from wattline.model.cluster import Cluster
+
+    spec = document.spec.cluster
+    if spec.class_:
+        classes = [
+            document.located(("cluster", "class", i), _node_class, c, c.name, c.count)
+            for i, c in enumerate(spec.class_)
+        ]
+    else:
+        count = spec.nodes if spec.nodes is not None else trace.suggested_nodes
+        if count is None:
+            raise ScenarioError(
+                f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
+                "give nodes in [cluster] (or --nodes)"
+            )
+        classes = [document.located(("cluster",), _node_class, spec, "node", count)]
+    if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
+        lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
+        classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
+    cluster: Cluster = document.located(("cluster", "class"), Cluster, tuple(classes), spec.name)
+    return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
+
+
+def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
+    from wattline.model.cluster import Level, NodeClass, Sleep
+
+    sleep = spec.sleep
+    return NodeClass(
+        name=name, count=count, idle_w=spec.idle, max_w=spec.max,
+        min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
+        sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
+        levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
+    )  # fmt: skip
+
+
+def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
+    from wattline.model.cluster import Outage
+    from wattline.scenario.jobs import random_outages
+
+    spec = document.spec.cluster
+    start_s = float(trace.jobs.submit_s[0])
+    planned = []
+    for i, outage in enumerate(spec.outage):
+        for first, count in node_ranges(outage.nodes):
+            if first + count > nodes:
+                raise document.source.error(
+                    ("cluster", "outage", i, "nodes"),
+                    f"the cluster has nodes 0-{nodes - 1}, got {first}-{first + count - 1}",
+                )
+            planned.append(Outage(start_s + outage.start, start_s + outage.end, first, count, outage.drain))
+    if spec.failures is None:
+        return planned
+    seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed
+    found: list[Outage] = document.located(
+        ("cluster", "failures", "mtbf"), random_outages, spec.failures, seed, nodes, trace.jobs, planned
+    )
+    return planned + found
