@@ -75,16 +75,18 @@ def draw_profile_errors(run: Run, found: Learning) -> Drawn | None:
         return None
     columns = profile_columns(run.profiles, run.jobs)
     figure = new_figure(320)
-    for against, dash, word in (("seen_w", "solid", "peak"), ("mean_w", "dot", "mean")):
-        for v, name in enumerate(row.name for row in found.levels):
-            rows = (columns["start_level"] == v) & (columns[against] > 0)
-            error = columns["start_w"][rows] / columns[against][rows] - 1.0
-            if not error.size:
-                continue
-            x, part = ecdf(np.clip(error, -WIDEST, WIDEST), POINTS)
-            x, part = np.insert(x, 0, x[0]), np.insert(part, 0, 0.0)
-            figure.add_scatter(x=100 * x, y=100 * part, name=f"{escape_label(name)}, {word}", mode="lines",
-                               line={"shape": "hv", "color": LEVEL_COLOURS[v % len(LEVEL_COLOURS)], "width": 1.8, "dash": dash})  # fmt: skip
+    every = np.ones(columns["start_w"].size, dtype=np.bool_)
+    curves = [(row.name, columns["start_level"] == v, "seen_w", "solid", LEVEL_COLOURS[v % len(LEVEL_COLOURS)])
+              for v, row in enumerate(found.levels)]  # fmt: skip
+    for name, these, against, dash, colour in (*curves, ("all, against the mean", every, "mean_w", "dot", GREY)):
+        rows = these & (columns[against] > 0)
+        if not rows.any():
+            continue
+        error = columns["start_w"][rows] / columns[against][rows] - 1.0
+        x, part = ecdf(np.clip(error, -WIDEST, WIDEST), POINTS)
+        x, part = np.insert(x, 0, x[0]), np.insert(part, 0, 0.0)
+        figure.add_scatter(x=100 * x, y=100 * part, name=escape_label(name), mode="lines",
+                           line={"shape": "hv", "color": colour, "width": 1.8, "dash": dash})  # fmt: skip
     if not figure.data:
         return None
     figure.add_scatter(x=[0, 0], y=[0, 100], mode="lines", showlegend=False, hoverinfo="skip", name="exact",
@@ -92,7 +94,5 @@ def draw_profile_errors(run: Run, found: Learning) -> Drawn | None:
     figure.update_xaxes(title_text="(profile − power) / power [%]", range=[-100 * WIDEST, 100 * WIDEST])
     figure.update_yaxes(title_text="share of jobs [%]", range=[0, 102])
     figure.update_layout(showlegend=True)
-    caption = (
-        "Profiles at the start of jobs against their greatest sample and their mean; left of 0 a profile was too low."
-    )
+    caption = "Profiles at the start of jobs against their greatest sample, by level; left of 0 a profile was too low."
     return Drawn(figure, "Errors of profiles", caption)

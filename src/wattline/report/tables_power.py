@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wattline.report.capping import Capping, Kept
 from wattline.report.learning import Errors, Learning
 from wattline.report.page import card, table
-from wattline.report.show import MISSING, compact, number, plural, show
+from wattline.report.show import MISSING, compact, plural, show
 
 if TYPE_CHECKING:
     from wattline.report.metrics import Summary
@@ -103,15 +103,13 @@ def capping_cards(found: Capping) -> str:
 
 def capping_table(found: Capping) -> str:
     """Return success by interval, time and instant, with and without deadlock starts."""
-    parts = [("all of the limited time", found.whole)]
+    parts = [("all limited time", found.whole)]
     if found.deadlock_starts > 0:
-        parts.append((f"without deadlock starts ({show(found.deadlock_s, 's')})", found.apart))
-    header = ("", f"of {compact(found.quantum_s, 's')} intervals", "of time", f"of samples every {compact(found.sample_s, 's')}",
-              "worst", "longest", "energy above")  # fmt: skip
+        parts.append(("without deadlock starts", found.apart))
+    header = ("success", "time", f"by {compact(found.quantum_s, 's')} intervals", "by time",
+              f"by samples every {compact(found.sample_s, 's')}", "worst excess", "longest", "energy above")  # fmt: skip
     rows = [
-        (name, *(f"{precise(rate.success)} of {what}" for rate, what in (
-            (part.intervals, number(part.intervals.total)), (part.seconds, compact(part.seconds.total, "s")),
-            (part.samples, number(part.samples.total)))),
+        (name, compact(part.seconds.total, "s"), *(precise(rate.success) for rate in (part.intervals, part.seconds, part.samples)),
          f"{show(part.worst_w, 'W')} ({share(part.worst_share)})", compact(part.longest_s, "s"), show(part.above_j, "J"))
         for name, part in parts
     ]  # fmt: skip
