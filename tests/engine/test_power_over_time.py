@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,24 @@ def test_caps_come_before_stops() -> None:
     assert sorted(result.state.preemptions.tolist()) == [0, 0, 0, 1]
     stops = result.logs["a_kind"] == codes.ACT_STOP
     assert result.logs["a_time_s"][stops].tolist() == [60.0]
+
+
+def test_who_was_stopped_comes_back_when_what_it_drew_fits() -> None:
+    """A job that draws more than is known of it is stopped once, not anew at every event: it counts with what it drew."""
+    small = 20
+    watts = [100.0, 100.0, *[5.0] * small]
+    jobs = replace(
+        JobTable.build(
+            submit_s=[0.0, 0.0, *(800.0 + 60.0 * i for i in range(small))], work_s=[6000.0, 3000.0, *[30.0] * small],
+            nodes=[1] * (small + 2), draw_w=watts, floor_w=watts,
+        ),
+        series=PowerSeries.build(300.0, [[100.0], [90.0, 90.0, 150.0, 150.0, 150.0, 90.0], *[[5.0]] * small]),
+    )  # fmt: skip
+    machine = cluster(4, idle_w=0.0, max_w=160.0)
+    result = run(jobs, machine, select="window", options=Options(limit_w=[(0, 220.0)], shed=True, sample_s=300.0))
+    assert result.state.preemptions.tolist() == [0, 1, *[0] * small]
+    assert result.state.end_s[1] == 6000.0 + 2400.0
+    assert result.logs["timeline"][:, codes.TL_POWER].max() <= 220.0
 
 
 def test_a_limit_is_pushed_during_a_run() -> None:

@@ -85,6 +85,8 @@ def node_w(s: State, j: int, cap_w: float) -> float:
     else:
         cap = class_cap_w(s, s.base_class[j])
     draw_w = s.profile_w[j] if s.option[OPT_BELIEF] == 1 else s.draw_w[j]
+    if s.option[OPT_SHED] == 1 and s.preemptions[j] > 0:
+        draw_w = max(draw_w, s.now_w[j])  # what it drew when it was stopped: it will draw that again
     return draw_w * capped_power(draw_w, min(s.floor_w[j], draw_w), cap) * s.level_busy[p, s.level[p]]
 
 
