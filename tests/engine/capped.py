@@ -39,13 +39,18 @@ OPTIONS = Options(
 )
 
 
-def fingerprint(learner: str) -> str:
-    """Return the digest of a run: a window with patience, caps, stops, decisions at ticks."""
+def simulation(learner: str) -> Simulation:
+    """Return a run with a window that is patient, caps, stops, decisions at ticks."""
     params = {"select": {"window": 12.0, "patience": 900.0}}
     chosen = policies(params, order="wfp", select="window", cap="under-limit", profile=learner)
-    simulation = Simulation(jobs(), cluster(12, min_cap_w=120.0), chosen, OPTIONS)
-    result = simulation.run()
-    return digest(result) + "".join(f"{x.sum():.17g}" for x in (simulation.memory[5], result.state.start_profile_w))
+    return Simulation(jobs(), cluster(12, min_cap_w=120.0), chosen, OPTIONS)
+
+
+def fingerprint(learner: str) -> str:
+    """Return the digest of such a run, and sums of what was learned."""
+    run = simulation(learner)
+    result = run.run()
+    return digest(result) + "".join(f"{x.sum():.17g}" for x in (run.memory[5], result.state.start_profile_w))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import everything
+from engine import capped, everything
 from engine.regulated import FILLER, FIRM, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import digest, policies
 from wattline.errors import TraceError
@@ -71,6 +71,8 @@ RUNS: dict[str, Make] = {
     "slackline": lambda: with_bids("slackline"),
     "qoscap": lambda: with_bids("qoscap"),
     "gps": lambda: with_bids("gps", "fixed-heuristic"),
+    "t-test": lambda: capped.simulation("t-test"),
+    "pooled": lambda: capped.simulation("pooled"),
     "plain Python": in_python,
 }
 

@@ -53,10 +53,15 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
 
 @outlined
 def break_deadlock(s: State) -> int:
-    """Propose the first waiting job whose nodes are free, where nothing runs and nothing fits under the limit."""
+    """Propose the first waiting job whose nodes are free, where nothing runs, nothing was proposed and it exceeds the limit.
+
+    One that would fit is left alone: select knows why it does not start it.
+    """
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
         if j >= 0 and s.nodes[j] <= s.free[s.pool[j]]:
+            if power.start_increase_w(s, j, np.inf) <= power.headroom_w(s):
+                return 0
             s.p_job[0] = j
             s.p_nodes[0] = s.nodes[j]
             s.p_cap_w[0] = np.inf
