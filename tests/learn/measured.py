@@ -1,0 +1,49 @@
+"""Tables of configurations for tests: the measured ones, and one made by a law that is known."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+from wattline.model.configurations import Configurations
+
+FILE = "powercap/rzmerl_powercap_configs.csv.gz"
+
+
+def measured(data_dir: Path) -> dict[str, Configurations]:
+    """Return the measured tables by application; 115 W is uncapped, with turbo."""
+    with gzip.open(data_dir / FILE, "rt") as lines:
+        rows = list(csv.DictReader(lines))
+    found = {}
+    for name in dict.fromkeys(row["bench"] for row in rows):
+        own = [row for row in rows if row["bench"] == name]
+
+        def column(key: str, own: list[dict[str, str]] = own) -> np.ndarray:
+            return np.array([float(row[key]) for row in own])
+
+        found[name] = Configurations(
+            name, column("nodes").astype(np.int64), column("cores_per_node").astype(np.int64),
+            column("pkg_cap_w_per_socket"), column("time_s"), column("job_power_w"), 115.0,
+        )  # fmt: skip
+    return found
+
+
+def made(noise: float = 0.0, seed: int = 1, turbo: bool = True) -> Configurations:
+    """Return a table on a full grid by a law that is quadratic in logarithms; turbo, if there, is one factor at all shapes."""
+    grid = np.array(
+        [(n, c, p) for n in (4, 8, 16, 32) for c in (4, 8, 12, 16) for p in (50.0, 65.0, 80.0, 95.0, 115.0)]
+    )
+    grid = grid if turbo else grid[grid[:, 2] < 115.0]
+    n, c, p = np.log(grid).T
+    fast = (grid[:, 2] == 115.0).astype(float)
+    p = np.where(fast > 0, np.log(70.0), p)
+    time = 8.0 - 0.9 * n - 0.6 * c - 0.3 * p - 0.2 * fast + 0.02 * n * n + 0.05 * c * c - 0.01 * n * c
+    power = 2.0 + n + 0.3 * c + 0.4 * p + 0.25 * fast + (0.0 if turbo else 0.03) * (c * p - n * p + p * p)
+    rng = np.random.default_rng(seed)
+    time, power = (v + noise * rng.standard_normal(v.size) for v in (time, power))
+    return Configurations(
+        "made", grid[:, 0].astype(np.int64), grid[:, 1].astype(np.int64), grid[:, 2], np.exp(time), np.exp(power), 115.0
+    )
