@@ -170,3 +170,14 @@ def test_what_is_not_known_is_not_said(under: Journal) -> None:
     assert summary.capping is not None
     unknown = replace(summary.capping, deadlock_starts=math.nan)
     assert "deadlock" not in success_words(unknown)
+
+
+def test_bars_of_a_limit_that_was_not_kept(under: Journal, tmp_path: Path) -> None:
+    """A comparison draws the time above the limit, unless all of them kept it."""
+    from wattline.report.figures_jobs import draw_comparison
+
+    summary = summarize(under)
+    kept = replace(summary, power=replace(summary.power, above_limit_share=0.0))
+    titles = [drawn.title for drawn in draw_comparison(compare({"a": [kept], "b": [summary]}))]
+    assert "time above the limit" in titles
+    assert "time above the limit" not in [d.title for d in draw_comparison(compare({"a": [kept], "b": [kept]}))]

@@ -40,7 +40,15 @@ TOP = 15
 TIME_TICKS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 86400.0: "1 d",
               864000.0: "10 d", 8640000.0: "100 d"}  # fmt: skip
 
-COMPARED = ("wait_s.mean", "wait_s.p95", "bounded_slowdown.mean", "utilization", "energy.total_j", "power.peak_w")
+COMPARED = (
+    "wait_s.mean",
+    "wait_s.p95",
+    "bounded_slowdown.mean",
+    "utilization",
+    "energy.total_j",
+    "power.peak_w",
+    "power.above_limit_share",
+)
 """Metrics that the bars of a comparison show."""
 
 
@@ -156,7 +164,15 @@ def draw_ranking(rows: Sequence[GroupRow], what: str) -> Drawn | None:
 
 def draw_comparison(comparison: Comparison) -> list[Drawn]:
     """Draw bars with 95 % intervals, one small figure for each of the metrics people ask for first."""
-    return [_draw_metric(comparison, row) for row in comparison.rows if row.metric.path in COMPARED]
+    rows = [row for row in comparison.rows if row.metric.path in COMPARED]
+    # a limit that all of them kept needs no bars
+    return [
+        _draw_metric(comparison, row) for row in rows if not row.metric.path.endswith("above_limit_share") or _any(row)
+    ]
+
+
+def _any(row: Row) -> bool:
+    return any(e.mean > 0 for e in row.estimates)
 
 
 def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
