@@ -233,6 +233,22 @@ def test_what_was_learned_is_kept(tmp_path: Path) -> None:
     assert n == [2 * seen(row, False)[0] for row in again.rows]
 
 
+def test_loaded_quantiles_are_those_of_the_run() -> None:
+    """Profiles of a run with another miss probability, or merged ones, are told for that of the run from its first job on."""
+    first = learned(campaign(sd=6.0), "quantile", miss=0.4)
+    kept = first.learned()
+    assert kept is not None
+    machine = cluster(4, idle_w=0.0, max_w=100.0)
+    told = []
+    for start, miss in ((kept, 0.4), (kept, 0.01), (kept.merge(kept), 0.01)):
+        chosen = policies({"profile": {"miss": miss}}, select="window", profile="quantile")
+        run = Simulation(campaign(seed=1), machine, chosen, Options(limit_w=[(0, 400.0)], exceed=True))
+        run.begin_with(start)
+        told.append(run.run().state.start_profile_w[0])
+    assert told[0] == pytest.approx(60 + 0.25 * 6, abs=1.2)
+    assert told[1] == told[2] == pytest.approx(60 + 2.33 * 6, abs=2.5)
+
+
 def test_no_profiles_in_the_file(tmp_path: Path) -> None:
     """A file of something else is refused in one line."""
     (tmp_path / "p.parquet").write_text("no")

@@ -30,7 +30,7 @@ def merge_t_test(a: Floats, b: Floats) -> Floats:
 
 
 def merge_quantile(a: Floats, b: Floats) -> Floats:
-    """Return the histogram of the samples of both; the quantile is told again with the next sample."""
+    """Return the histogram of the samples of both; the quantile is told again at the next arrival or sample."""
     out = a + b
     out[quantile.TOLD] = max(a[quantile.TOLD], b[quantile.TOLD])
     return out

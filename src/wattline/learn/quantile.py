@@ -70,6 +70,9 @@ def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
     if arg < 0:
         return 0
     if arg < s.submit_s.shape[0]:
+        for v in range(s.profile.shape[1]):  # profiles that were loaded or merged may be told for another probability
+            if s.profile[arg, v] >= 0:
+                memory[s.profile[arg, v] * ROW + TOLD] = upper_quantile(memory, s.profile[arg, v] * ROW, param[0])
         tell(s, arg, memory)
         return 0
     for i in range(s.n_running[0]):
