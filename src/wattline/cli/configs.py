@@ -88,7 +88,11 @@ def show(
     shown = [t for t in (_from(t, least_nodes) for t in wanted) if t is not None]
     if not shown:
         raise ScenarioError(f"--least-nodes {least_nodes}: {table} has no configuration on so many nodes")
-    terminal.notes((n.action, n.reason, n.count, n.example) for n in read.notes)
+    about = tuple(
+        f"{t.application}:" for t in read.tables.values() if t.application not in {s.application for s in shown}
+    )
+    notes = [n for n in read.notes if not n.reason.startswith(about)] if about else list(read.notes)
+    terminal.notes((n.action, n.reason, n.count, n.example) for n in notes)
     terminal.say(f"times: {read.reduced}")
     if terminal.for_people:
         if len(shown) > 1:
@@ -104,7 +108,7 @@ def show(
         page = tables.configurations_page(shown, bounds, node_max_w, str(table), read.reduced).write(out)
         terminal.line(f"\npage   {page}")
     terminal.data({
-        "source": read.source, "times": read.reduced, "notes": [n.__dict__ for n in read.notes],
+        "source": read.source, "times": read.reduced, "notes": [n.__dict__ for n in notes],
         "applications": [
             {**facts.table_facts(t), "bounds": [facts.bounded_facts(t, bound_w, node_max_w) for bound_w in bounds]} for t in shown
         ],
@@ -113,8 +117,8 @@ def show(
 
 LEGEND = """\
 eff n, eff c  parallel efficiency from the fewest to the most nodes, cores
-sens.         how time answers to the lowest cap: 0 not at all (memory, network),
-              1 as power falls (processors)
+sens.         how time answers to the lowest cap: 0 not at all (memory,
+              network), 1 as power falls (processors)
 turbo         time that turbo saves; --app and --bound show more"""
 
 

@@ -61,9 +61,16 @@ class Configurations:
 
     def take(self, rows: Ints) -> Configurations:
         """Return the table of these rows."""
-        columns = (getattr(self, name)[rows] for name in ("nodes", "cores", "cap_w", "time_s", "power_w"))
-        has_turbo = bool(np.any(self.cap_w[rows] == self.turbo_w))
-        return Configurations(self.application, *columns, self.turbo_w if has_turbo else float("nan"))
+        turbo_w = self.turbo_w if np.any(self.cap_w[rows] == self.turbo_w) else float("nan")
+        return Configurations(
+            self.application,
+            self.nodes[rows],
+            self.cores[rows],
+            self.cap_w[rows],
+            self.time_s[rows],
+            self.power_w[rows],
+            turbo_w,
+        )
 
     def best(self, bound_w: float, most_nodes: int | None = None) -> int:
         """Return the row of the shortest time under a power bound (the least power at ties), or -1 if none fits.

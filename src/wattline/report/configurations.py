@@ -104,9 +104,32 @@ def point_name(table: Configurations, row: int) -> str:
     return f"({table.nodes[row]} × {table.cores[row]}, {cap_name(table, float(table.cap_w[row]))})"
 
 
-def describe(character: Character) -> list[str]:
+def describe(character: Character, table: Configurations) -> list[str]:
     """Return the character of an application in sentences, each with the numbers it rests on."""
-    return [*_scaling(character), *_capping(character)]
+    return [*_scaling(character), *_odd_step(table), *_capping(character)]
+
+
+def _odd_step(table: Configurations) -> Iterator[str]:
+    """Doubt a table whose fewest nodes are as fast as the next ones though more nodes help beyond: another problem size."""
+    few, next_, *rest = [*np.unique(table.nodes), 0, 0][: max(3, np.unique(table.nodes).size)]
+    if not next_ or not rest or not rest[-1]:
+        return
+    first, later = (_speed_up(table, a, b) for a, b in ((few, next_), (next_, rest[-1])))
+    if first < 0.25 * next_ / few and later > SCALES_NOT * rest[-1] / next_:
+        yield (
+            f"From {few} to {next_} nodes time falls by a factor of {first:.2g} only, from {next_} to {rest[-1]} by {later:.2g}: "
+            f"was the problem another one on {few}? Then leave it out (--least-nodes {next_})."
+        )
+
+
+def _speed_up(table: Configurations, few: int, many: int) -> float:
+    """Return time on few nodes over time on many, cores and cap the same: the median."""
+    found = [
+        table.time_s[row] / table.time_s[twin]
+        for row in np.flatnonzero(table.nodes == few)
+        if (twin := row_of(table, many, table.cores[row], table.cap_w[row])) != NONE
+    ]
+    return float(np.median(found)) if found else math.nan
 
 
 def _scaling(c: Character) -> Iterator[str]:
@@ -144,15 +167,17 @@ def explain(table: Configurations, found: Bounded) -> list[str]:
     if best == NONE:
         return [f"No configuration of the table draws as little as {found.bound_w:,.0f} W."]
     if packed == NONE:
-        return ["All cores without a cap exceed the bound on any number of nodes of the table."]
+        return ["All cores at the highest cap exceed the bound on any number of nodes of the table."]
     if best == packed:
-        return [f"Nothing beats packed-max {point_name(table, best)}: all cores, no cap, as many nodes as fit."]
+        return [
+            f"Nothing beats packed-max {point_name(table, best)}: all cores, the highest cap, as many nodes as fit."
+        ]
     gain = 1 - table.time_s[best] / table.time_s[packed]
-    said = [
+    said = (
         f"{point_name(table, best)} takes {number(table.time_s[best])} s, packed-max {point_name(table, packed)} "
         f"{number(table.time_s[packed])} s: {gain:.1%} less time under the same bound."
-    ]
-    return [*said, *_why_nodes(table, best, packed), *_why_cores(table, best, found.bound_w)]
+    )
+    return [said, *_why_nodes(table, best, packed), *_why_cores(table, best, found.bound_w)]
 
 
 def _why_nodes(table: Configurations, best: int, packed: int) -> Iterator[str]:
@@ -195,9 +220,19 @@ def _why_cores(table: Configurations, best: int, bound_w: float) -> Iterator[str
         return
     freely = table.time_s[free] / table.time_s[few] - 1
     if freely > LITTLE:
-        yield f"{told}, and without a cap {freely:+.1%} too: they get in each other's way, at the memory or in the work's division."
+        yield f"{told}, and at {cap_name(table, top)} {freely:+.1%} too: they get in each other's way, at the memory or in the work's division."
     else:
-        yield f"{told}: they share the same watts, so each runs slower; without a cap {most} cores would take {freely:+.1%}."
+        yield f"{told}: they share the same watts, so each runs slower; at {cap_name(table, top)} {most} cores {_less(freely)}."
+
+
+def _less(change: float) -> str:
+    return (
+        f"take {-change:.1%} less"
+        if change < 0
+        else "gain nothing either"
+        if change < LITTLE / 2
+        else "lose a little too"
+    )
 
 
 def bounded_facts(table: Configurations, bound_w: float, node_max_w: float) -> dict[str, Any]:
@@ -238,12 +273,10 @@ def point_facts(table: Configurations, row: int, bound_w: float = math.inf) -> d
 def table_facts(table: Configurations) -> dict[str, Any]:
     """Return an application's measures and front, ready for JSON."""
     character = characterize(table)
-    measures = {
-        k: None if isinstance(v, float) and math.isnan(v) else v for k, v in dict(vars(character)).items()
-    }
+    measures = {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in dict(vars(character)).items()}
     return {
         "application": table.application, "configurations": len(table), "nodes": sorted({int(n) for n in table.nodes}),
         "cores": sorted({int(c) for c in table.cores}), "caps_w": sorted({float(p) for p in table.cap_w}),
-        "turbo_w": None if math.isnan(table.turbo_w) else table.turbo_w, "measures": measures, "says": describe(character),
+        "turbo_w": None if math.isnan(table.turbo_w) else table.turbo_w, "measures": measures, "says": describe(character, table),
         "front": [point_facts(table, int(row)) for row in front(table)],
     }  # fmt: skip

@@ -23,7 +23,9 @@ def draw_space(table: Configurations, bound_w: float = math.inf, node_max_w: flo
         figure.add_scatter(x=table.power_w[rows], y=table.time_s[rows], mode="markers", name=cap_name(table, float(cap_w)),
                            marker={"color": shade, "size": 5}, text=[point_name(table, int(r)) for r in rows], hoverinfo="text+x+y")  # fmt: skip
     rows = front(table)
-    figure.add_scatter(x=table.power_w[rows], y=table.time_s[rows], mode="lines", name="front", line={"color": TEAL, "width": 1.5})
+    figure.add_scatter(
+        x=table.power_w[rows], y=table.time_s[rows], mode="lines", name="front", line={"color": TEAL, "width": 1.5}
+    )
     if math.isfinite(bound_w):
         found = under_bound(table, bound_w, node_max_w)
         for name, row, colour in (

@@ -60,9 +60,7 @@ def front_table(t: Configurations) -> Group:
         )  # fmt: skip
     rest = f" ({len(shown)} of them)" if len(shown) < rows.size else ""
     title = f"{printable(t.application)}: {len(t)} configurations; nothing beats {rows.size} of them in both time and power{rest}"
-    return Group(
-        Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in describe(characterize(t)))
-    )
+    return Group(Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in describe(characterize(t), t)))
 
 
 def bound_table(t: Configurations, bound_w: float, node_max_w: float) -> Group:
@@ -106,7 +104,7 @@ def configurations_page(
         f'<header><p class="kicker">Wattline configurations</p><h1>{escape(source)}</h1><p class="sub">Times are: {escape(reduced)}.</p></header>'
     )
     for t in tables:
-        page.add(f"<h2>{escape(printable(t.application))}</h2>", _list(describe(characterize(t))))
+        page.add(f"<h2>{escape(printable(t.application))}</h2>", _list(describe(characterize(t), t)))
         page.add(page.figure(draw_space(t, bounds_w[0] if bounds_w else math.inf, node_max_w)))
         for bound_w in bounds_w:
             found = under_bound(t, bound_w, node_max_w)
@@ -136,11 +134,12 @@ def _share(value: float) -> str:
 
 def _table(*names: str) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 0, 0, 1))
     for i, name in enumerate(names):
         rows.add_column(
-            name,
+            Text(name),
             justify="left" if i == 0 else "right",
             style="cyan" if i == 0 else None,
             no_wrap=True,

@@ -103,15 +103,17 @@ def _reduce(path: Path | str, rows: Sequence[Row], reduce: Reduce) -> tuple[list
             seen[row.trial] = row
         one = _one(trials, reduce)
         reduced.append(one)
-        shortest = min(min(r.time_s for r in trials), *(r.shortest_s for r in trials if not math.isnan(r.shortest_s)), math.inf)
-        longest = max(max(r.time_s for r in trials), *(r.longest_s for r in trials if not math.isnan(r.longest_s)), 0.0)
+        shortest = min(row.time_s if math.isnan(row.shortest_s) else row.shortest_s for row in trials)
+        longest = max(row.time_s if math.isnan(row.longest_s) else row.longest_s for row in trials)
         if longest > shortest * (1 + DISTURBED):
             disturbed.append((longest / shortest, one))
     if not disturbed:
         return reduced, []
     worst, row = max(disturbed, key=lambda pair: pair[0])
     told = f"configurations whose trials differ by more than {DISTURBED:.0%} ({_kept(reduce)})"
-    example = f"{Path(path).name}:{row.line}: {row.nodes} × {row.cores}, {row.cap_w:g} W: longest over shortest {worst:.2f}"
+    example = (
+        f"{Path(path).name}:{row.line}: {row.nodes} × {row.cores}, {row.cap_w:g} W: longest over shortest {worst:.2f}"
+    )
     return reduced, [Note("kept", told, len(disturbed), quote(example))]  # fmt: skip
 
 
@@ -159,7 +161,9 @@ def _turbo(path: Path | str, rows: Sequence[Row], header: Header, turbo_w: float
         measured = header.found["cap"][0] == MEASURED_CAP
         turbo_w = next(iter(marked), MEASURED_TURBO_W if measured else math.nan)
     if turbo_w in caps and turbo_w < max(caps):
-        raise TraceError.at(path, f"caps above turbo ({turbo_w:g} W) mean nothing", value=max(caps), field=header.found["cap"][0])
+        raise TraceError.at(
+            path, f"caps above turbo ({turbo_w:g} W) mean nothing", value=max(caps), field=header.found["cap"][0]
+        )
     return turbo_w if turbo_w in caps else math.nan  # fmt: skip
 
 
