@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 def models() -> dict[str, Fit]:
     """Return the models by name, the published one first."""
     from wattline.learn.configs.log_quadratic import fit_log_quadratic
+    from wattline.learn.configs.mixed import fit_mixed
+    from wattline.learn.configs.physical import fit_physical
 
-    return {"log-quadratic": fit_log_quadratic}
+    return {"log-quadratic": fit_log_quadratic, "physical": fit_physical, "mixed": fit_mixed}
 
 
-def fit(table: Configurations, rows: Ints | None = None, model: str = "log-quadratic") -> Fitted:
+def fit(table: Configurations, rows: Ints | None = None, model: str = "mixed") -> Fitted:
     """Fit a model by name to some rows of a table (all of them if not said)."""
     import numpy as np
 
