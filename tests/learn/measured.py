@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from wattline.model.configurations import Configurations
+from wattline.traces.configurations import read_configurations
 
 FILE = "powercap/rzmerl_powercap_configs.csv.gz"
 
 
-def measured(data_dir: Path) -> dict[str, Configurations]:
+def measured(data_dir: Path) -> Mapping[str, Configurations]:
     """Return the measured tables by application; 115 W is uncapped, with turbo."""
-    with gzip.open(data_dir / FILE, "rt") as lines:
-        rows = list(csv.DictReader(lines))
-    found = {}
-    for name in dict.fromkeys(row["bench"] for row in rows):
-        own = [row for row in rows if row["bench"] == name]
-
-        def column(key: str, own: list[dict[str, str]] = own) -> np.ndarray:
-            return np.array([float(row[key]) for row in own])
-
-        found[name] = Configurations(
-            name, column("nodes").astype(np.int64), column("cores_per_node").astype(np.int64),
-            column("pkg_cap_w_per_socket"), column("time_s"), column("job_power_w"), 115.0,
-        )  # fmt: skip
-    return found
+    return read_configurations(data_dir / FILE).tables
 
 
 def made(noise: float = 0.0, seed: int = 1, turbo: bool = True) -> Configurations:

@@ -19,7 +19,7 @@ from wattline.model.configurations import Configurations
 def test_a_law_of_its_own_form_is_found_exactly(turbo: bool) -> None:
     """From 20 rows without noise, all times and powers are predicted to rounding."""
     table = made(turbo=turbo)
-    fitted = fit(table, draw(table, 20, np.random.default_rng(3)))
+    fitted = fit(table, draw(table, 20, np.random.default_rng(3)), "log-quadratic")
     time_s, power_w = fitted.predict(table.nodes, table.cores, table.cap_w)
     np.testing.assert_allclose(time_s, table.time_s, rtol=1e-9)
     np.testing.assert_allclose(power_w, table.power_w, rtol=1e-9)

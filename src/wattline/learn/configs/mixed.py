@@ -142,5 +142,5 @@ def _variances(shape: Floats, parts: Floats, rest: Floats, start: Floats) -> Flo
 
 
 def _inverse(matrix: Floats) -> Floats:
-    inverse: Floats = np.linalg.inv(matrix)
+    inverse = np.linalg.inv(matrix).astype(np.float64)
     return 0.5 * (inverse + inverse.T)

@@ -97,7 +97,7 @@ def _curve(fit: Shaped, *, per_node: bool) -> ShapeCurve:
     # as many degrees of freedom as the priors leave to the parameters
     noise = POWER_NOISE if per_node else TIME_NOISE
     bend = (jacobian.T * fit.counts) @ jacobian
-    inverse = np.linalg.inv(bend / noise**2 + np.diag(fit.prior.deviation**-2))
+    inverse = np.linalg.inv(bend / noise**2 + np.diag(fit.prior.deviation**-2)).astype(np.float64)
     pseudo = inverse @ (jacobian.T * fit.counts) / noise**2
     own = np.clip(1.0 - np.einsum("ij,ji->i", jacobian, pseudo), 1e-9, None)
     freedom = max(1.0, float(own.sum()))

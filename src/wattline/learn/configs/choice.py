@@ -1,0 +1,91 @@
+"""Which configuration to measure next: the one after which all the others would be known best."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+from wattline.learn.configs.errors import TURBO
+from wattline.learn.configs.fitted import Curve, Fitted, Points, points_of
+from wattline.model.configurations import Configurations, Floats, Ints
+
+
+def next_rows(fitted: Fitted, table: Configurations, count: int, *, cost: npt.ArrayLike | None = None) -> Ints:
+    """Return the rows of a table to measure next, best first; times and powers in the table are not looked at.
+
+    What is known of them is what the model says: each choice takes the row that lowers the mean variance over *all* rows most
+    (of time and of power, each relative to what it is now), per unit of ``cost`` if given, and counts as measured for the next.
+    """
+    unknown = np.ones(len(table), dtype=bool)
+    unknown[fitted.rows] = False
+    if not 0 < count <= unknown.sum():
+        raise InputError(
+            f"{table.application}: {int(unknown.sum())} configurations are not measured, got {count} to choose"
+        )
+    price = np.ones(len(table)) if cost is None else np.asarray(cost, dtype=np.float64)
+    if price.shape != unknown.shape or not (np.isfinite(price) & (price > 0)).all():
+        raise InputError(f"{table.application}: costs must be above 0, one for each of {len(table)} configurations")
+    chosen = _turbo_first(fitted, table, unknown, price, count)
+    if len(chosen) < count:
+        chosen += _by_variance(fitted, table, unknown, price, count - len(chosen), chosen)
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def _turbo_first(
+    fitted: Fitted, table: Configurations, unknown: npt.NDArray[np.bool_], price: Floats, count: int
+) -> list[int]:
+    """Return rows with turbo that are missing before anything can be said of that level: the middle of the table, cheapest first."""
+    turbo = table.cap_w == table.turbo_w
+    missing = min(TURBO - int(turbo[fitted.rows].sum()), int((turbo & unknown).sum()), count)
+    if missing <= 0:
+        return []
+    rows = np.flatnonzero(turbo & unknown)
+    away = sum(np.abs(np.log(v[rows]) - np.log(v).mean()) for v in (table.nodes, table.cores))
+    chosen = rows[np.lexsort((away, price[rows]))][:missing]
+    unknown[chosen] = False
+    return [int(row) for row in chosen]
+
+
+def _by_variance(
+    fitted: Fitted, table: Configurations, unknown: npt.NDArray[np.bool_], price: Floats, count: int, taken: list[int]
+) -> list[int]:
+    covered = np.flatnonzero(fitted.covers(table.cap_w))  # what nothing is known of cannot be compared
+    place = {int(row): k for k, row in enumerate(covered)}
+    points = points_of(table).take(covered)
+    known = [_Known(curve, points) for curve in (fitted.time, fitted.power)]
+    for row in taken:
+        if row in place:
+            for one in known:
+                one.measure(place[row])
+    chosen: list[int] = []
+    for _ in range(count):
+        open_rows = unknown[covered]
+        if not open_rows.any():
+            raise InputError(f"{table.application}: measure the {len(taken) + len(chosen)} rows chosen so far first")
+        gain = np.add(known[0].gains(), known[1].gains()) / price[covered]
+        best = int(np.argmax(np.where(open_rows, gain, -np.inf)))
+        chosen.append(int(covered[best]))
+        unknown[covered[best]] = False
+        for one in known:
+            one.measure(best)
+    return chosen
+
+
+class _Known:
+    """What is not known of one quantity: the covariance of its errors, updated as if rows were measured."""
+
+    def __init__(self, curve: Curve, points: Points) -> None:
+        self.covariance, self.noise = curve.covariance(points)
+        self.noise = max(self.noise, 1e-12)
+        self.whole = float(np.trace(self.covariance)) or 1.0
+
+    def gains(self) -> Floats:
+        """Return the share of all variance that measuring each row would take away."""
+        taken = np.einsum("ij,ij->j", self.covariance, self.covariance)
+        return taken / (np.diag(self.covariance).clip(min=0.0) + self.noise) / self.whole
+
+    def measure(self, row: int) -> None:
+        """Count a row as measured."""
+        column = self.covariance[:, row].copy()
+        self.covariance -= np.outer(column, column) / (max(column[row], 0.0) + self.noise)
