@@ -127,7 +127,10 @@ def test_nobody_waits_for_ever(data: st.DataObject) -> None:
     patience = float(data.draw(st.integers(0, 20)))
     params = {"select": {"window": float(data.draw(st.integers(1, 6))), "patience": patience}}
     options = Options(limit_w=[(0, 900.0)], exceed=True)
-    result = run(jobs, cluster(4, idle_w=0.0), select="window", params=params, options=options, learn="exact")
+    order = data.draw(st.sampled_from(["fcfs", "wfp", "lcfs", "shortest"]))
+    result = run(
+        jobs, cluster(4, idle_w=0.0), order=order, select="window", params=params, options=options, learn="exact"
+    )
     s = result.state
     longest = float(s.work.max())
     wait = s.started_s - s.eligible_s
@@ -136,6 +139,27 @@ def test_nobody_waits_for_ever(data: st.DataObject) -> None:
             np.sum((s.eligible_s < s.eligible_s[j]) | ((s.eligible_s == s.eligible_s[j]) & (s.seq < s.seq[j])))
         )
         assert wait[j] <= patience + (before + 1) * longest
+
+
+def test_patience_with_a_job_that_never_fits() -> None:
+    """Who never fits under the limit holds nobody up where the rule is to wait, and runs alone where it may exceed."""
+    small = [{"submit": 10 * i, "work": 30, "nodes": 1, "draw": 100.0} for i in range(20)]
+    wide = {"submit": 5, "work": 50, "nodes": 4, "draw": 300.0}
+    params = {"select": {"window": 3.0, "patience": 40.0}}
+    for order in ("fcfs", "shortest"):
+        held = Options(limit_w=[(0, 900.0), (1000, 1300.0)])
+        waits = run(
+            table(*small, wide), cluster(4, idle_w=0.0), order=order, select="window", params=params, options=held
+        ).state
+        assert (waits.started_s - waits.submit_s)[waits.nodes == 1].max() <= 40.0
+        assert waits.started_s[waits.nodes == 4].tolist() == [1000.0]
+        free = Options(limit_w=[(0, 900.0)], exceed=True)
+        result = run(
+            table(*small, wide), cluster(4, idle_w=0.0), order=order, select="window", params=params, options=free
+        )
+        start_s = float(result.state.started_s[result.state.nodes == 4][0])
+        assert 45.0 <= start_s <= 45.0 + 30.0
+        assert result.logs["a_why"][result.logs["a_verdict"] == codes.EXCEEDS].tolist() == [codes.DEADLOCK]
 
 
 @pytest.mark.parametrize(("name", "value"), [("window", 0.0), ("window", 5000.0), ("patience", -1.0)])

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.codes import WINDOW
+from wattline.model.codes import DEADLOCK, WINDOW
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
-from wattline.physics.power import start_increase_w
+from wattline.model.state import OPT_EXCEED, State
+from wattline.physics.power import LIMIT_SLACK, node_w, start_increase_w
 from wattline.policy.select.easy import fits, reservation
 from wattline.policy.select.knapsack import choose, gcd
 from wattline.policy.select.proposals import headroom_left_w, outlasts, propose
@@ -73,29 +73,45 @@ def pick(n: int, free: int, watts: float, memory: Any) -> None:
 
 
 @outlined
+def never_fits(s: State, j: int) -> bool:
+    """Tell whether a job would exceed the limit even if it ran alone (nodes that sleep are taken as idle)."""
+    if s.limit_w[0] == np.inf:
+        return False
+    total_w = s.nodes[j] * (node_w(s, j, np.inf) - s.idle_w[s.pool[j]] + s.margin[0] * s.spread_w[j])
+    for p in range(s.free.shape[0]):
+        total_w += (s.free[p] + s.busy[p]) * s.idle_w[p]
+    return total_w > s.limit_w[0] * (1.0 + LIMIT_SLACK)
+
+
+@outlined
 def overdue(s: State, p: int, patience_s: float) -> int:
-    """Return the job of a node class that has waited longest, if longer than one has to be patient for (-1: none)."""
+    """Return the job that has waited longest, if longer than one has to be patient for (-1: none).
+
+    Of one node class those that never fit are left out, for there is nothing to be kept free for them. Of all classes
+    (``p`` = -1) they are not.
+    """
     oldest = -1
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]
-        if j < 0 or s.pool[j] != p or s.now[0] - s.eligible_s[j] < patience_s:
+        if j < 0 or (p >= 0 and s.pool[j] != p) or s.now[0] - s.eligible_s[j] < patience_s:
             continue
-        if oldest < 0 or s.eligible_s[j] < s.eligible_s[oldest]:
+        older = oldest < 0 or s.eligible_s[j] < s.eligible_s[oldest]
+        if older and (p < 0 or not never_fits(s, j)):
             oldest = j
     return oldest
 
 
 @kernel
-def window_class(s: State, p: int, n0: int, param: Any, memory: Any) -> int:
-    """Propose starts on one node class; return the number of proposals so far."""
+def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory: Any) -> int:
+    """Propose starts of jobs that end within a span on one node class; return the number of proposals so far."""
     n = n0
     free = s.free[p]
     watts = headroom_left_w(s, n0)
-    before_s = np.inf
+    before_s = drained_s
     served = -1
     if param[W_PATIENCE] < np.inf:
         due = overdue(s, p, param[W_PATIENCE])
-        if due >= 0 and fits(s, due, free, watts):
+        if due >= 0 and fits(s, due, free, watts) and not outlasts(s, due, drained_s):
             free -= s.nodes[due]
             if watts < np.inf:
                 watts -= start_increase_w(s, due, np.inf)
@@ -103,7 +119,7 @@ def window_class(s: State, p: int, n0: int, param: Any, memory: Any) -> int:
             served = due
         elif due >= 0:  # nobody starts who would still run when it can
             shadow_s, _, _ = reservation(s, due, p, n, free, watts, memory[M_TABLE:])
-            before_s = shadow_s - s.now[0] if shadow_s < np.inf else 0.0
+            before_s = min(before_s, shadow_s - s.now[0]) if shadow_s < np.inf else 0.0
             s.reserved_s[due] = min(s.reserved_s[due], shadow_s)
     at = s.q_head[0]
     while free > 0 and at < s.q_tail[0]:
@@ -131,8 +147,16 @@ def window_class(s: State, p: int, n0: int, param: Any, memory: Any) -> int:
 )  # fmt: skip
 def window(s: State, mask: int, param: Any, memory: Any) -> int:
     """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and watts."""
+    drained_s = np.inf
+    if param[W_PATIENCE] < np.inf and s.option[OPT_EXCEED] == 1:
+        due = overdue(s, -1, param[W_PATIENCE])
+        if due >= 0 and never_fits(s, due) and s.nodes[due] <= s.free[s.pool[due]] + s.busy[s.pool[due]]:
+            if s.n_running[0] == 0:
+                return propose(s, 0, due, DEADLOCK)
+            # it may run above the limit, alone: nobody starts who would still run when the others have ended
+            drained_s = max(0.0, s.run_end_s[s.n_running[0] - 1] - s.now[0])
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:
-            n = window_class(s, p, n, param, memory)
+            n = window_class(s, p, n, drained_s, param, memory)
     return n
