@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli import bids, compares, configs, kinds, looks, power, profiles, runs, telemetry, traces
+from wattline.cli import bids, compares, configs, kinds, looks, plan, power, profiles, runs, telemetry, traces
 
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
@@ -42,6 +42,7 @@ traces.app.command()(power.power)
 app.add_typer(traces.app, name="trace")
 app.add_typer(telemetry.app, name="telemetry")
 app.add_typer(profiles.app, name="profiles")
+app.command()(plan.plan)
 app.add_typer(configs.app, name="configs")
 app.command()(looks.policies)
 app.command()(looks.report)

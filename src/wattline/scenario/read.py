@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wattline.errors import InputError, ScenarioError, did_you_mean, shorten
 from wattline.scenario.lines import Path as KeyPath
@@ -16,7 +16,10 @@ from wattline.scenario.lines import key_lines
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+    from wattline.scenario.section import Section
     from wattline.scenario.spec import Spec
+
+Checked = TypeVar("Checked", bound="Section")
 
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From layout n to n + 1: every layout ever released stays readable."""
@@ -70,28 +73,35 @@ class Document:
 
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:
     """Read and check a scenario file; ``overrides`` are ``key.path=value``."""
+    data, source, text = read_toml(path, overrides)
+    data.setdefault("name", Path(path).stem)
+    return document(data, source, text="" if source.overrides else text, base=Path(path).parent)
+
+
+def read_toml(
+    path: Path | str, overrides: Sequence[str] = (), what: str = "scenario"
+) -> tuple[dict[str, Any], Source, str]:
+    """Read a TOML file with overrides: the plain data, where everything stands, and the text."""
     where = Path(path)
     try:
         with where.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)  # devices never end
         if len(raw) > MOST_BYTES:
-            raise ScenarioError(f"{path}: is larger than {MOST_BYTES >> 20} MB, expected a TOML scenario")
+            raise ScenarioError(f"{path}: is larger than {MOST_BYTES >> 20} MB, expected a TOML {what}")
         text = raw.decode("utf-8")
     except FileNotFoundError:
-        raise ScenarioError(f"{path}: no such scenario file") from None
+        raise ScenarioError(f"{path}: no such {what} file") from None
     except IsADirectoryError:
-        raise ScenarioError(f"{path}: is a folder, expected a scenario file") from None
+        raise ScenarioError(f"{path}: is a folder, expected a {what} file") from None
     except UnicodeDecodeError:
-        raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML scenario") from None
+        raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML {what}") from None
     except (OSError, ValueError) as problem:
         raise ScenarioError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
     data, lines = _parse(str(path), text)
     applied = {}
     for override in overrides:
         applied[_override(data, override)] = f"--set {override}"
-    source = Source(str(path), lines, applied)
-    data.setdefault("name", where.stem)
-    return document(data, source, text="" if applied else text, base=where.parent)
+    return data, Source(str(path), lines, applied), text
 
 
 def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path | None = None) -> Document:
@@ -108,16 +118,21 @@ def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path
 
 def validate(data: Mapping[str, Any], source: Source) -> Spec:
     """Check plain data against the spec; the first problem in the file is the error."""
-    from pydantic import ValidationError
-
     from wattline.scenario.spec import Spec
 
+    return validate_as(Spec, data, source)
+
+
+def validate_as(model: type[Checked], data: Mapping[str, Any], source: Source) -> Checked:
+    """Check plain data against any form of file; the first problem in it is the error."""
+    from pydantic import ValidationError
+
     try:
-        return Spec.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as problem:
         details = problem.errors(include_url=False)
         details.sort(key=lambda d: (d["type"] != "extra_forbidden", source.lines.get(_place(d), 1 << 30)))
-        raise _explain(details[0], source) from None
+        raise _explain(details[0], source, model) from None
 
 
 def _place(detail: ErrorDetails) -> KeyPath:
@@ -196,11 +211,11 @@ _EXPECTED = {
 }  # fmt: skip
 
 
-def _explain(detail: ErrorDetails, source: Source) -> ScenarioError:
+def _explain(detail: ErrorDetails, source: Source, model: type[Section]) -> ScenarioError:
     path, kind, value = _place(detail), detail["type"], detail["input"]
     context = detail.get("ctx") or {}
     if kind == "extra_forbidden":
-        return _unknown_key(path, source)
+        return _unknown_key(path, source, model)
     if kind == "missing":
         section = ".".join(p for p in path[:-1] if isinstance(p, str))
         return ScenarioError(f"{source.where(path[:-1])}: key {path[-1]!r} is missing in {_section(section)}")
@@ -217,11 +232,11 @@ def _explain(detail: ErrorDetails, source: Source) -> ScenarioError:
     return source.error(path, f"{message}, got {shorten(value)}")
 
 
-def _unknown_key(path: KeyPath, source: Source) -> ScenarioError:
+def _unknown_key(path: KeyPath, source: Source, model: type[Section]) -> ScenarioError:
     from wattline.scenario.reference import keys_of
 
     section = tuple(p for p in path[:-1] if isinstance(p, str))
-    hint = did_you_mean(str(path[-1]), keys_of(section))
+    hint = did_you_mean(str(path[-1]), keys_of(section, model))
     return ScenarioError(f"{source.where(path)}: unknown key {str(path[-1])!r} in {_section('.'.join(section))}{hint}")
 
 

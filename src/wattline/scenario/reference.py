@@ -28,9 +28,9 @@ def sections(model: type[BaseModel] = Spec, path: tuple[str, ...] = (), *, repea
             yield from sections(inner, (*path, info.alias or key), repeated=many)
 
 
-def keys_of(path: tuple[str, ...]) -> list[str]:
+def keys_of(path: tuple[str, ...], top: type[BaseModel] = Spec) -> list[str]:
     """Return the keys that a section knows (none for an unknown section)."""
-    return next((list(_keys(model)) for where, _, model in sections() if where == path), [])
+    return next((list(_keys(model)) for where, _, model in sections(top) if where == path), [])
 
 
 def reference_markdown() -> str:

@@ -1,0 +1,169 @@
+"""A plan in plain words: the verdict, what it rests on, what would turn it, and all of it as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from wattline.market.break_even import EVEN, TITLES, BreakEven, break_even, sensitivities
+from wattline.market.overprovisioning import Application, Line, Measured, Plan, solve
+from wattline.report.show import number
+
+CLOSE = 0.03
+"""Differences below this share are within what such a model can tell."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A plan with its break-even points, its sensitivities, and the same plan under the other reading of "faster"."""
+
+    plan: Plan
+    even: BreakEven
+    tenth: dict[str, tuple[float, float]]
+    other: Plan
+    applications: tuple[Application, ...]
+
+
+def answer(question: Any, applications: Sequence[Application]) -> Answered:
+    """Solve a question, and find what would turn the answer."""
+    plan = solve(question, applications)
+    other = replace(question, reading="speed" if question.reading == "time" else "time")
+    return Answered(
+        plan, break_even(question, applications), sensitivities(question, applications), solve(other, applications), tuple(applications)
+    )  # fmt: skip
+
+
+def verdict(found: Answered) -> list[str]:
+    """Return what to buy and why, then what would change the advice."""
+    return [_advice(found), *_applications(found), *_reasons(found), *_turns(found)]
+
+
+def _advice(found: Answered) -> str:
+    plan = found.plan
+    gain = plan.speedup - 1
+    each_w = plan.question.power_w / plan.nodes
+    share = each_w / plan.question.node_max_w
+    older = f"{plan.nodes} older nodes that share {plan.question.power_w:,.0f} W ({each_w:.0f} W each, {share:.0%} of what a high-end one may draw)"
+    high = f"{plan.worst_case_nodes} high-end nodes of {plan.question.node_max_w:.0f} W"
+    if abs(gain) < CLOSE:
+        return f"A draw: {older} and {high} are equally fast for the same money ({gain:+.1%})."
+    if gain > 0:
+        return f"Buy {older}: {_faster(gain)} than {high} for the same money."
+    return f"Buy {high}: {_faster(1 / plan.speedup - 1)} than {older} for the same money."
+
+
+def _faster(gain: float) -> str:
+    return f"{gain:.0%} faster"
+
+
+def _applications(found: Answered) -> list[str]:
+    """Name those that win and lose, where they differ."""
+    by = {True: [], False: []}  # type: dict[bool, list[str]]
+    for outcome in found.plan.outcomes:
+        by[outcome.speedup >= 1 - EVEN].append(f"{outcome.name} ({outcome.speedup - 1:+.0%})")
+    if len(found.plan.outcomes) < 2 or not by[True] or not by[False]:
+        return []
+    return [f"More nodes are faster for {', '.join(by[True])}, slower for {', '.join(by[False])}."]
+
+
+def _reasons(found: Answered) -> list[str]:
+    plan = found.plan
+    if plan.limited_by == "power":
+        left = plan.affordable_nodes - plan.nodes
+        told = (
+            f"Power is the limit: the money would buy {plan.affordable_nodes} older nodes, but only {plan.node_limit} can be kept "
+            f"on at {plan.question.node_min_w:.0f} W; the price of {left} is left over."
+        )
+        return [told]
+    return [
+        f"Money is the limit: power would keep {plan.node_limit} older nodes on, the money buys {plan.affordable_nodes}."
+    ]
+
+
+def _turns(found: Answered) -> list[str]:
+    even, plan = found.even, found.plan
+    said = []
+    if even.nodes is None:
+        said.append("No number of older nodes that the power keeps on breaks even.")
+    else:
+        price = f", a node at ${even.older_price:,.0f} or less" if even.older_price is not None else ""
+        said.append(
+            f"It breaks even from {even.nodes} older nodes on: a cost ratio of {even.cost_ratio:.2f} or more{price} "
+            f"(here {plan.question.cost_ratio or plan.effective_ratio:.2f})."
+        )
+    if even.faster is None:
+        said.append("Even against high-end nodes that are no faster, more nodes lose.")
+    else:
+        said.append(
+            f"More nodes win while a high-end node is less than {even.faster:.0%} faster (here {plan.question.faster:.0%})."
+        )
+    said.append(_powers(found))
+    said.append(_other(found))
+    telling = next(iter(found.tenth))
+    low, high = found.tenth[telling]
+    said.append(
+        f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, a tenth more {number(high)} (now {number(plan.speedup)})."
+    )
+    return [*said, *(told for a in found.applications for told in _law(a, plan.nodes))]
+
+
+def _law(application: Application, nodes: int) -> list[str]:
+    """Say where an application's law ends before the machine does, or never ends."""
+    law, name = application.law, application.name
+    if isinstance(law, Measured):
+        last = int(law.table.nodes.max())
+        return (
+            [f"{name}: measured up to {last} nodes only; the others are taken to gain nothing."] if last < nodes else []
+        )
+    if not isinstance(law, Line):
+        return []
+    if law.most_nodes and law.most_nodes < nodes:
+        return [f"{name}: its line holds up to {law.most_nodes} nodes; the others are taken to gain nothing."]
+    if not law.most_nodes and law.slope_s < 0:
+        end = -law.intercept_s / law.slope_s
+        return [f"{name}: its line is taken to go on without end; it would reach zero at {end:.0f} nodes."]
+    return []
+
+
+def _powers(found: Answered) -> str:
+    spans = found.even.powers_w
+    top = 2 * found.plan.question.power_w
+    unknown = found.even.unknown_w
+    top = min(top, unknown or top)
+    ends = f" From {unknown:,.0f} W on a law has no answer (a line is at zero)." if unknown is not None else ""
+    if not spans:
+        return f"At no power budget up to {top:,.0f} W do more nodes win.{ends}"
+    words = [f"from {a:,.0f} W on" if b >= top else f"{a:,.0f}–{b:,.0f} W" for a, b in spans[-4:]]
+    few = "" if len(spans) <= 4 else f", and {len(spans) - 4} smaller spans (whole nodes make steps)"
+    return f"Power budgets at which more nodes win, up to {top:,.0f} W: {', '.join(words)}{few}.{ends}"
+
+
+def _other(found: Answered) -> str:
+    mine, other = found.plan.speedup, found.other.speedup
+    turned = (mine >= 1 - EVEN) != (other >= 1 - EVEN)
+    how = "more speed" if found.plan.question.reading == "time" else "less time"
+    tail = "which turns the verdict" if turned else "the verdict stays"
+    return f'If "{found.plan.question.faster:.0%} faster" means {how}, the ratio is {number(other)} instead of {number(mine)}: {tail}.'
+
+
+def plan_facts(found: Answered) -> dict[str, Any]:
+    """Return the whole answer, ready for JSON."""
+    plan, even = found.plan, found.even
+    bills = plan.question.bills(plan.nodes)
+    return {
+        "verdict": verdict(found), "speedup": plan.speedup, "n_wc": plan.worst_case_nodes, "n_lim": plan.node_limit,
+        "c_wc": plan.cost_units if plan.question.cost_ratio is not None else None, "affordable": plan.affordable_nodes, "n_ovp": plan.nodes,
+        "limited_by": plan.limited_by, "effective_cost_ratio": plan.effective_ratio, "power_per_node_w": plan.question.power_w / plan.nodes,
+        "applications": [
+            {"name": o.name, "weight": o.weight, "t_wc_s": o.worst_case_s, "t_ovp_s": o.overprovisioned_s, "s_ovp": o.speedup}
+            for o in plan.outcomes
+        ],
+        "break_even": {**asdict(even), "powers_w": [list(span) for span in even.powers_w]},
+        "other_reading": {"reading": found.other.question.reading, "speedup": found.other.speedup},
+        "sensitivities": {name: [None if math.isnan(v) else v for v in pair] for name, pair in found.tenth.items()},
+        "bills": None if bills is None else {
+            name: {**asdict(b), "purchase": b.purchase, "total": b.total} for name, b in zip(("high_end", "older"), bills, strict=True)
+        },
+    }  # fmt: skip
