@@ -18,12 +18,12 @@ from wattline.learn.configs.robust import fit_robust
 from wattline.learn.configs.shapes import PowerShape, Prior, Scale, TimeShape
 from wattline.model.configurations import Configurations
 
-POWER = np.array([np.log(120.0), -0.1, 0.03, 0.25, -0.05, np.log(150.0), 0.97])
-TIME = np.array([np.log(12.0), 0.95, 0.8, -3.0, 0.9, 0.19, -0.08, -0.3])
+POWER = np.array([np.log(120.0), -0.1, 0.03, 0.25, -0.05, 0.02, np.log(150.0), 0.97, 0.0])
+TIME = np.array([np.log(12.0), 0.95, 0.8, -3.0, 0.9, 0.19, -0.08, -0.3, 0.05])
 
 
 def shaped(noise: float = 0.0, seed: int = 1, jump: float = 0.0) -> Configurations:
-    """Return a table made by the shapes themselves; twelve cores may be slower than they say, by a logarithm."""
+    """Return a table made by the shapes themselves; six cores may be slower than they say, by a logarithm."""
     grid = np.array(
         [
             (n, c, p)
@@ -35,7 +35,7 @@ def shaped(noise: float = 0.0, seed: int = 1, jump: float = 0.0) -> Configuratio
     points = Points(grid[:, 0], grid[:, 1], grid[:, 2], grid[:, 2] == 115.0)
     power, time = shapes()
     rng = np.random.default_rng(seed)
-    log_s = time.at(TIME, points)[0] + noise * rng.standard_normal(len(grid)) + jump * (points.cores == 12)
+    log_s = time.at(TIME, points)[0] + noise * rng.standard_normal(len(grid)) + jump * (points.cores == 6)
     log_w = power.at(POWER, points)[0] + noise * rng.standard_normal(len(grid)) + np.log(points.nodes)
     whole = grid[:, :2].astype(np.int64)
     return Configurations("shaped", whole[:, 0], whole[:, 1], grid[:, 2], np.exp(log_s), np.exp(log_w), 115.0)
@@ -43,7 +43,7 @@ def shaped(noise: float = 0.0, seed: int = 1, jump: float = 0.0) -> Configuratio
 
 def shapes() -> tuple[PowerShape, TimeShape]:
     """Return the shapes that the made table follows."""
-    scale = Scale(12.0, 8.0, 70.0)
+    scale = Scale(12.0, 8.0, 70.0, 8.0)
     power = PowerShape(scale)
     return power, TimeShape(scale, power, POWER)
 
@@ -87,6 +87,20 @@ def test_disturbed_measurements_hardly_move_the_fit() -> None:
     assert counts[[3, 17]].max() < 0.02
 
 
+def test_packed_ranks_are_told_from_scattered_ones() -> None:
+    """Half the cores on one socket have half the caps: the fit finds the lower line, which a start from one line for all misses."""
+    packed = POWER + np.array([0, 0, 0, 0, 0, 0, -0.4, 0, 0.4])
+    table = shaped()
+    points = points_of(table)
+    power_w = np.exp(shapes()[0].at(packed, points)[0]) * points.nodes
+    table = Configurations("packed", table.nodes, table.cores, table.cap_w, table.time_s, power_w, 115.0)
+    rows = draw(table, 40, np.random.default_rng(1))
+    fitted = fit_physical(table, rows)
+    assert fitted.power.theta[8] == pytest.approx(0.4, abs=0.05)  # type: ignore[attr-defined]
+    _, told_w = fitted.predict(table.nodes, table.cores, table.cap_w)
+    np.testing.assert_allclose(told_w, power_w, rtol=0.02)
+
+
 @pytest.mark.parametrize("model", ["physical", "mixed"])
 def test_a_law_of_the_shapes_is_found_from_a_fifth(model: str) -> None:
     """With a hundredth of noise, unseen times and powers are predicted to about that."""
@@ -98,13 +112,13 @@ def test_a_law_of_the_shapes_is_found_from_a_fifth(model: str) -> None:
 
 
 def test_what_repeats_at_a_core_count_is_learned_by_the_mixed_model_only() -> None:
-    """Twelve cores are 20 % slower than the shape: the mixed model knows it for all nodes and caps, the shape alone cannot."""
+    """Six cores are 20 % slower than the shape: the mixed model knows it for all nodes and caps, the shape alone cannot."""
     table = shaped(noise=0.005, jump=np.log(1.2))
     rows = draw(table, 40, np.random.default_rng(8))
     off = {}
     for model in ("physical", "mixed"):
         rest = unseen(table, rows)
-        rest = rest[table.cores[rest] == 12]
+        rest = rest[table.cores[rest] == 6]
         time_s, _ = fit(table, rows, model).predict(table.nodes[rest], table.cores[rest], table.cap_w[rest])
         off[model] = float(np.mean(np.abs(time_s / table.time_s[rest] - 1.0)))
     assert off["mixed"] < 0.03
@@ -126,7 +140,7 @@ def test_leaving_one_out_of_the_mixed_model_is_fitting_without_it() -> None:
 
 @pytest.mark.parametrize("model", ["physical", "mixed"])
 def test_intervals_cover_what_they_promise(model: str) -> None:
-    """Over 25 draws, nine in ten unseen times and powers lie inside, also where the shape is wrong at twelve cores."""
+    """Over 25 draws, nine in ten unseen times and powers lie inside, also where the shape is wrong at six cores."""
     inside, above = [], []
     for seed in range(25):
         table = shaped(noise=0.02, seed=seed, jump=0.1)
@@ -163,6 +177,20 @@ def test_our_model_is_a_third_better_on_bt_mz(data_dir: Path) -> None:
     assert errors.power_too_low == 0.0
     assert errors.power_lowest <= 0.05
     assert median_errors(errors_over_draws(fit_physical, table, draws=40)).time_mean <= 0.036
+
+
+@pytest.mark.parametrize(
+    "name", ["sphot", "synth-scalable-cpu", "synth-nonscalable-mem-comm", "nas-cg.mpi", "sweep3d-mpi"]
+)
+def test_our_model_is_no_worse_elsewhere(name: str, data_dir: Path) -> None:
+    """On applications of other kinds, mean errors of time and power are below those of the published kind of model."""
+    table = measured(data_dir)[name]
+    ours, published = (
+        median_errors(errors_over_draws(models()[m], table, draws=20)) for m in ("mixed", "log-quadratic")
+    )
+    assert ours.power_too_low <= published.power_too_low
+    assert ours.power_mean < published.power_mean
+    assert ours.time_mean < published.time_mean
 
 
 def test_intervals_hold_on_bt_mz(data_dir: Path) -> None:

@@ -20,7 +20,7 @@ ACROSS_TURBO = 0.7
 
 PULL = 1.0
 """Measurements that the expected variance of a component is worth against what the data say."""
-ROUNDS = 15
+ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,20 @@ class Effects:
 
     def kernels(self, a: Points, b: Points) -> Floats:
         """Return the correlations of the components between two sets of points."""
-        nodes = np.log(a.nodes[:, None] / b.nodes)
-        cores = np.log(a.cores[:, None] / b.cores)
+        nodes = np.log(a.nodes)[:, None] - np.log(b.nodes)
+        cores = np.log(a.cores)[:, None] - np.log(b.cores)
         excess = self.power.excess(self.power_theta, a)[:, None] - self.power.excess(self.power_theta, b)
         level = np.where(a.turbo[:, None] == b.turbo, 1.0, ACROSS_TURBO)
-        same_cores = (a.cores[:, None] == b.cores).astype(np.float64)
-        smooth = np.exp(-0.5 * ((nodes / NODES) ** 2 + (cores / CORES) ** 2 + (excess / EXCESS) ** 2))
-        return np.stack([
-            smooth * level,
-            same_cores,
-            same_cores * level * np.exp(-0.5 * (nodes / NODES_NEAR) ** 2),
-            same_cores * (level == 1.0) * np.exp(-0.5 * (excess / EXCESS_NEAR) ** 2),
-            (a.nodes[:, None] == b.nodes).astype(np.float64),
-        ])  # fmt: skip
+        same_cores = cores == 0.0
+        nodes *= nodes
+        excess *= excess
+        found = np.empty((5, *nodes.shape))
+        found[0] = np.exp(-0.5 * (nodes / NODES**2 + (cores / CORES) ** 2 + excess / EXCESS**2)) * level
+        found[1] = same_cores
+        found[2] = np.exp(nodes * (-0.5 / NODES_NEAR**2)) * level * same_cores
+        found[3] = np.exp(excess * (-0.5 / EXCESS_NEAR**2)) * (same_cores & (level == 1.0))
+        found[4] = nodes == 0.0
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class MixedCurve:
 
     fit: Shaped
     effects: Effects
+    jacobian: Floats
+    """Derivatives of the shape at the measurements, by its parameters."""
     variances: Floats
     noise: float
     precision: Floats
@@ -83,9 +86,8 @@ class MixedCurve:
         return own - cross @ self.precision @ cross.T, self.noise
 
     def _cross(self, points: Points, jacobian: Floats) -> Floats:
-        measured = self.fit.shape.at(self.fit.theta, self.fit.points)[1]
         kernels = self.effects.kernels(points, self.fit.points)
-        return _of_parameters(self.fit, jacobian, measured) + np.tensordot(self.variances, kernels, 1)
+        return _of_parameters(self.fit, jacobian, self.jacobian) + np.tensordot(self.variances, kernels, 1)
 
 
 def fit_mixed(table: Configurations, rows: Ints) -> Fitted:
@@ -115,7 +117,15 @@ def _curve(
     precision = _inverse(shape + np.tensordot(variances, parts, 1))
     pulled = precision @ rest
     return MixedCurve(
-        fit, effects, variances[:-1], float(variances[-1]), precision, pulled, pulled / np.diag(precision), per_node
+        fit,
+        effects,
+        jacobian,
+        variances[:-1],
+        float(variances[-1]),
+        precision,
+        pulled,
+        pulled / np.diag(precision),
+        per_node,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from wattline.errors import InputError
 from wattline.learn.configs.fitted import Fitted, Points, points_of
-from wattline.learn.configs.robust import fit_robust
+from wattline.learn.configs.robust import Values, fit_robust
 from wattline.learn.configs.shapes import PowerShape, Prior, Scale, Shape, TimeShape
 from wattline.model.configurations import Configurations, Floats, Ints
 
@@ -87,7 +88,12 @@ def fit_physical(table: Configurations, rows: Ints) -> Fitted:
 
 def _fit(shape: Shape, points: Points, logs: Floats, noise: float) -> Shaped:
     prior = shape.prior(points, logs)
-    theta, counts = fit_robust(lambda at: shape.at(at, points), prior, logs, noise)
+    values: Values
+    if isinstance(shape, TimeShape):
+        values = partial(shape.at, points=points, excess=shape.excess(points))
+    else:
+        values = partial(shape.at, points=points)
+    theta, counts = fit_robust(values, prior, logs, noise, shape.starts(prior))
     return Shaped(shape, theta, prior, points, logs, counts)
 
 
