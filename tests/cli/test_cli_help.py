@@ -11,7 +11,7 @@ from calling import Call
 
 COMMANDS = (["run"], ["replay"], ["compare"], ["bid"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
             ["telemetry", "check"], ["telemetry", "join"], ["telemetry", "sample"],
-            ["profiles", "show"], ["profiles", "merge"], ["configs", "show"], ["plan"],
+            ["profiles", "show"], ["profiles", "merge"], ["configs", "show"], ["configs", "fit"], ["configs", "variability"], ["plan"],
             ["policies"],
             ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
 

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli import bids, compares, configs, kinds, looks, plan, power, profiles, runs, telemetry, traces
+from wattline.cli import (
+    bids,
+    compares,
+    config_models,
+    config_variability,
+    configs,
+    kinds,
+    looks,
+    plan,
+    power,
+    profiles,
+    runs,
+    telemetry,
+    traces,
+)
 
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
@@ -43,6 +57,8 @@ app.add_typer(traces.app, name="trace")
 app.add_typer(telemetry.app, name="telemetry")
 app.add_typer(profiles.app, name="profiles")
 app.command()(plan.plan)
+configs.app.command()(config_models.fit)
+configs.app.command()(config_variability.variability)
 app.add_typer(configs.app, name="configs")
 app.command()(looks.policies)
 app.command()(looks.report)

@@ -11,14 +11,24 @@ from wattline.learn.configs.fitted import Curve, Fitted, Points, points_of
 from wattline.model.configurations import Configurations, Floats, Ints
 
 
-def next_rows(fitted: Fitted, table: Configurations, count: int, *, cost: npt.ArrayLike | None = None) -> Ints:
+def next_rows(
+    fitted: Fitted,
+    table: Configurations,
+    count: int,
+    *,
+    measured: Ints | None = None,
+    cost: npt.ArrayLike | None = None,
+) -> Ints:
     """Return the rows of a table to measure next, best first; times and powers in the table are not looked at.
+
+    ``measured`` are the rows that are known already (those that the model was fitted to, if the table is the same one).
 
     What is known of them is what the model says: each choice takes the row that lowers the mean variance over *all* rows most
     (of time and of power, each relative to what it is now), per unit of ``cost`` if given, and counts as measured for the next.
     """
     unknown = np.ones(len(table), dtype=bool)
-    unknown[fitted.rows] = False
+    known = fitted.rows if measured is None else measured
+    unknown[known] = False
     if not 0 < count <= unknown.sum():
         raise InputError(
             f"{table.application}: {int(unknown.sum())} configurations are not measured, got {count} to choose"
@@ -26,18 +36,18 @@ def next_rows(fitted: Fitted, table: Configurations, count: int, *, cost: npt.Ar
     price = np.ones(len(table)) if cost is None else np.asarray(cost, dtype=np.float64)
     if price.shape != unknown.shape or not (np.isfinite(price) & (price > 0)).all():
         raise InputError(f"{table.application}: costs must be above 0, one for each of {len(table)} configurations")
-    chosen = _turbo_first(fitted, table, unknown, price, count)
+    chosen = _turbo_first(table, known, unknown, price, count)
     if len(chosen) < count:
         chosen += _by_variance(fitted, table, unknown, price, count - len(chosen), chosen)
     return np.asarray(chosen, dtype=np.int64)
 
 
 def _turbo_first(
-    fitted: Fitted, table: Configurations, unknown: npt.NDArray[np.bool_], price: Floats, count: int
+    table: Configurations, known: Ints, unknown: npt.NDArray[np.bool_], price: Floats, count: int
 ) -> list[int]:
     """Return rows with turbo that are missing before anything can be said of that level: the middle of the table, cheapest first."""
     turbo = table.cap_w == table.turbo_w
-    missing = min(TURBO - int(turbo[fitted.rows].sum()), int((turbo & unknown).sum()), count)
+    missing = min(TURBO - int(turbo[known].sum()), int((turbo & unknown).sum()), count)
     if missing <= 0:
         return []
     rows = np.flatnonzero(turbo & unknown)
