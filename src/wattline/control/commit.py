@@ -84,6 +84,27 @@ def _release_children(s: State, j: int) -> None:
 
 
 @outlined
+def take_shape(s: State, j: int, row: int) -> None:
+    """Let a waiting job take a configuration: its nodes, run time and power; a deadline that it cannot keep moves."""
+    s.shape[j] = row
+    s.nodes[j] = s.sh_nodes[row]
+    s.work[j] = s.sh_time_s[row]
+    s.remaining[j] = s.sh_time_s[row]
+    s.estimate_s[j] = s.sh_told_s[row]
+    s.request_s[j] = max(s.request_s[j], s.sh_told_s[row])
+    s.draw_w[j] = s.sh_power_w[row] / s.sh_nodes[row]
+    s.now_w[j] = s.draw_w[j]
+    s.profile_w[j] = s.sh_told_w[row] / s.sh_nodes[row]
+
+
+@outlined
+def drop_shape(s: State, j: int) -> None:
+    """Let a job that could not start in a configuration, or has to begin again, ask for its own nodes."""
+    s.shape[j] = -1
+    s.nodes[j] = s.asked_nodes[j]
+
+
+@outlined
 def _prepare_class(s: State, j: int) -> int:
     """Return the rate class a job with a cap joins, with the cap applied."""
     c = s.base_class[j]
@@ -331,6 +352,8 @@ def fail(s: State, j: int) -> None:
         s.remaining[j] = s.work[j]
         s.lost_s[j] += s.ran_s[j]
         s.ran_s[j] = 0.0
+        if s.shape[j] >= 0:
+            drop_shape(s, j)
     queue.append(s, j)
     log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])
 

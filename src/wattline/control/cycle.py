@@ -38,17 +38,23 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
     for i in range(min(n, s.p_job.shape[0])):
         j = s.p_job[i]
         cap_w = s.p_cap_w[i]
-        verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w, s.p_why[i])
+        shape = s.p_shape[i]
+        verdict = guard.judge_start(s, j, s.p_nodes[i], cap_w, s.p_why[i], shape)
         if verdict == codes.OK or verdict == codes.EXCEEDS:
+            if shape >= 0:
+                commit.take_shape(s, j, shape)
             slept = guard.take(s, j, place(s, j, param[codes.PLACE], memory[codes.PLACE]))
             if slept < 0:
                 verdict = codes.BAD_PLACE
+                if shape >= 0:
+                    commit.drop_shape(s, j)
             else:
                 commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
                 if s.option[OPT_BELIEF] == 1:
                     power.count_started(s, j)
         guard.record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
         s.p_cap_w[i] = np.inf  # who says nothing about caps the next time wants none
+        s.p_shape[i] = -1
 
 
 @outlined

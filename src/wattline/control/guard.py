@@ -29,13 +29,16 @@ def record(s: State, kind: int, job: int, count: int, cap_w: float, why: int, ve
 
 
 @kernel
-def judge_start(s: State, j: int, count: int, cap_w: float, why: int) -> int:
+def judge_start(s: State, j: int, count: int, cap_w: float, why: int, shape: int) -> int:
     """Return the verdict on starting a job now."""
     if j < 0 or j >= s.status.shape[0]:
         return codes.UNKNOWN_JOB
     if s.status[j] != codes.WAITING:
         return codes.NOT_WAITING
-    if count != s.nodes[j]:
+    if shape >= 0:
+        if not power.is_shape(s, j, shape) or count != s.sh_nodes[shape]:
+            return codes.BAD_SHAPE
+    elif count != s.nodes[j]:
         return codes.BAD_SHAPE
     if count > s.free[s.pool[j]]:
         return codes.NO_NODES
@@ -46,7 +49,8 @@ def judge_start(s: State, j: int, count: int, cap_w: float, why: int) -> int:
             return codes.NO_SOLO
     if s.limit_w[0] < np.inf:
         slack_w = power.LIMIT_SLACK * s.limit_w[0]  # on top of what policies may already use
-        if power.start_increase_w(s, j, cap_w) > power.headroom_w(s) + slack_w:
+        increase_w = power.shape_increase_w(s, j, shape) if shape >= 0 else power.start_increase_w(s, j, cap_w)
+        if increase_w > power.headroom_w(s) + slack_w:
             alone = why == codes.DEADLOCK and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0
             return codes.EXCEEDS if alone else codes.OVER_LIMIT
     return codes.OK

@@ -85,3 +85,20 @@ class Configurations:
             fits &= self.nodes <= most_nodes
         rows = np.flatnonzero(fits)
         return int(rows[np.lexsort((self.power_w[rows], self.time_s[rows]))[0]]) if rows.size else -1
+
+
+@dataclass(frozen=True)
+class Moldable:
+    """An application whose jobs may run in any of its configurations; ``told`` is what policies believe of them (None: the truth)."""
+
+    truth: Configurations
+    told: Configurations | None = None
+
+    def __post_init__(self) -> None:
+        if self.told is None:
+            return
+        for name in ("nodes", "cores", "cap_w"):
+            if not np.array_equal(getattr(self.truth, name), getattr(self.told, name)):
+                raise InputError(
+                    f"{self.truth.application}: what policies are told must have the configurations of the truth"
+                )

@@ -53,6 +53,8 @@ class Sizes:
     M: int = 0  # bids
     B: int = 20  # width buckets of the backfill index
     S: int = 0  # values of the power series of all jobs
+    Z: int = 1  # applications with configurations
+    A: int = 0  # their configurations
     V: int = 1  # levels of power profiles: a job's own, its group's, …
     D: int = 65536  # rows a log holds before it is emptied
 
@@ -110,9 +112,11 @@ class State(Record):
 
     # -- jobs: what is known from the start
     submit_s: Annotated[_F, Field("J", "s", "submission time", fixed=True, block="known")]
-    work: Annotated[_F, Field("J", "s", "run time at rate 1", fixed=True, block="known")]
-    nodes: Annotated[_I, Field("J", "", "nodes the job asks for", fixed=True, block="known")]
-    request_s: Annotated[_F, Field("J", "s", "time the user asked for (inf: none)", fixed=True, block="known")]
+    work: Annotated[_F, Field("J", "s", "run time at rate 1, in the configuration it started with", block="known")]
+    nodes: Annotated[
+        _I, Field("J", "", "nodes the job asks for, or started on in another configuration", block="known")
+    ]
+    request_s: Annotated[_F, Field("J", "s", "time the user asked for (inf: none), or was told instead", block="known")]
     user: Annotated[_I, Field("J", "", "user code (-1: unknown)", fixed=True)]
     group: Annotated[_I, Field("J", "", "group code (-1: unknown)", fixed=True)]
     kind: Annotated[_I, Field("J", "", "type code (-1: unknown)", fixed=True)]
@@ -120,9 +124,7 @@ class State(Record):
     priority: Annotated[_F, Field("J", "", "larger goes first where the order looks at it", fixed=True)]
     after: Annotated[_I, Field("J", "", "job that must end first (-1: none)", fixed=True)]
     think_s: Annotated[_F, Field("J", "s", "pause between that end and entering the queue", fixed=True)]
-    draw_w: Annotated[
-        _F, Field("J", "W", "power per node, uncapped; its mean where it changes", fixed=True, block="known")
-    ]
+    draw_w: Annotated[_F, Field("J", "W", "power per node, uncapped; its mean where it changes", block="known")]
     floor_w: Annotated[_F, Field("J", "W", "power per node at the lowest cap", fixed=True)]
     stretch: Annotated[_F, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True)]
     base_class: Annotated[_I, Field("J", "", "rate class the job joins unless capped alone", fixed=True, block="known")]
@@ -193,6 +195,20 @@ class State(Record):
     margin: Annotated[
         _F, Field("1", "", "standard deviations of the sum that admission leaves free; the learner sets it")
     ]
+
+    # -- configurations: moldable jobs choose among those of their application
+    asked_nodes: Annotated[_I, Field("J", "", "nodes the user asked for", fixed=True)]
+    app: Annotated[_I, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True)]
+    shape: Annotated[_I, Field("J", "", "configuration it started in (-1: as asked for)")]
+    app_first: Annotated[_I, Field("Z", "", "first configuration of an application", fixed=True)]
+    app_count: Annotated[_I, Field("Z", "", "its configurations", fixed=True)]
+    sh_nodes: Annotated[_I, Field("A", "", "nodes of a configuration", fixed=True)]
+    sh_cores: Annotated[_I, Field("A", "", "cores on each of them", fixed=True)]
+    sh_cap_w: Annotated[_F, Field("A", "W", "cap of each processor", fixed=True)]
+    sh_time_s: Annotated[_F, Field("A", "s", "run time in it", fixed=True)]
+    sh_power_w: Annotated[_F, Field("A", "W", "power of the whole job in it", fixed=True)]
+    sh_told_s: Annotated[_F, Field("A", "s", "run time that policies are told", fixed=True)]
+    sh_told_w: Annotated[_F, Field("A", "W", "power that policies and admission are told", fixed=True)]
 
     # -- kinds of job: what they are and what was promised to them
     k_nodes: Annotated[_I, Field("Y", "", "nodes of a job of the kind", fixed=True)]
@@ -348,6 +364,7 @@ class State(Record):
     p_nodes: Annotated[_I, Field("R", "", "on how many nodes")]
     p_cap_w: Annotated[_F, Field("R", "W", "cap per node (inf: the class's, and so again after each pass)")]
     p_why: Annotated[_I, Field("R", "", "why; see codes.WHY_NAMES")]
+    p_shape: Annotated[_I, Field("R", "", "in which configuration (-1: as it asks for, and so again after each pass)")]
     stop_job: Annotated[_I, Field("R", "", "running jobs to preempt before the starts")]
     stop_holds: Annotated[_I, Field("R", "", "1: pause it on its nodes; 0: give them back and queue it again")]
     n_stop: Annotated[_I, Field("1", "", "how many")]
@@ -448,7 +465,7 @@ PROPOSALS = frozenset({
     "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
     "resume_job", "n_resume",
     "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "n_recap", "want_mean_w",
-    "want_reserve_w", "profile_w", "spread_w", "profile_from", "margin",
+    "want_reserve_w", "profile_w", "spread_w", "profile_from", "margin", "p_shape",
 })  # fmt: skip
 """Fields that a policy may write."""
 
@@ -460,7 +477,7 @@ def allocate(sizes: Sizes) -> State:
         "bidding_s": np.inf, "bidding_until_s": np.inf, "next_bid_s": np.inf, "next_mean_w": np.nan, "want_mean_w": np.nan,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "start_profile_w": np.nan, "sample_s": np.inf, "series_step_s": 1.0, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
-        "after": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
+        "after": -1, "app": -1, "shape": -1, "p_shape": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
         "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
     }  # fmt: skip
@@ -514,7 +531,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, D=s.a_time_s.size,
     )  # fmt: skip
 
 

@@ -223,3 +223,19 @@ def lowest_w(s: State) -> float:
             floor_w = min(s.now_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.now_w[j]
             total += s.nodes[j] * floor_w * s.level_busy[p, s.level[p]]
     return total
+
+
+# ------------------------------------------------------------------ configurations
+
+
+@kernel
+def is_shape(s: State, j: int, row: int) -> bool:
+    """Tell whether a configuration is one of a job's application."""
+    a = s.app[j]
+    return a >= 0 and s.app_first[a] <= row < s.app_first[a] + s.app_count[a]
+
+
+@kernel
+def shape_increase_w(s: State, j: int, row: int) -> float:
+    """Return by how much the system's power rises, as it is told, if a job starts in a configuration on idle nodes."""
+    return s.sh_told_w[row] - s.sh_nodes[row] * s.idle_w[s.pool[j]]

@@ -5,7 +5,8 @@ slot              mechanisms
 ================  =====================================================================
 order             fcfs, lcfs, shortest, longest, priority, wfp
 select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
-                  gps, tracking-only, energyqare, slackline, qoscap, window
+                  gps, tracking-only, energyqare, slackline, qoscap, window,
+                  rmap-traditional, rmap-naive, rmap-adaptive, surplus
 place             lowest
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
                   under-limit
@@ -39,6 +40,7 @@ def builtin() -> list[Mechanism]:
         in_order,
         qoscap,
         reselect,
+        rmap,
         slackline,
         track,
         window,
@@ -49,6 +51,7 @@ def builtin() -> list[Mechanism]:
         in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
         reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
         slackline.slackline, qoscap.qoscap, window.window,
+        rmap.traditional, rmap.naive, rmap.adaptive, rmap.surplus,
         lowest.lowest,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
         match_target.match_target, under_limit.under_limit,

@@ -10,6 +10,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
+from wattline.model.configurations import Moldable
 from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -46,6 +47,7 @@ from wattline.sim.setup_regulation import (
     fill_regulation,
     kind_codes,
 )
+from wattline.sim.setup_shapes import check_moldable, fill_shapes
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Options:
     """When the bid policy is asked for further ones."""
     start_s: float | None = None
     """When the run begins, if before the first job."""
+    configurations: Sequence[Moldable] = ()
+    """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
     sample_s: float | None = None
     """Period at which power is sampled, and changes where jobs have a power series (none: the step of the series)."""
     profiles: Sequence[Sequence[str]] = DEFAULT
@@ -124,6 +128,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     learner = learner_of(policies)
     table = profile_table(jobs, options.profiles) if learner is not None else None
     check_power(jobs, policies, options)
+    check_moldable(cluster, policies, options)
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)
@@ -134,7 +139,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels),
+        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), Z=max(1, len(options.configurations)),
+        A=sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
         D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
     )  # fmt: skip
@@ -142,6 +148,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
     fill_power(s, jobs, table, options)
+    fill_shapes(s, jobs, options.configurations)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
     s.kind[:] = kind
@@ -156,7 +163,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         OPT_SORTED: any(m.sorted_running for m in policies), OPT_TIES_EVENT: options.ties == "event",
         OPT_KILL: options.kill, OPT_TIMELINE: options.timeline, OPT_PLACEMENTS: options.placements,
         OPT_DECISIONS: options.decisions, OPT_REQUEUE: options.requeue, OPT_BACKLOG: options.backlog,
-        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None,
+        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
         OPT_QUANTUM: options.quantum, OPT_EXCEED: options.exceed, OPT_SHED: options.shed,
         OPT_CAPPED: any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies),
     }  # fmt: skip
@@ -340,7 +347,7 @@ def _reject(
     checks = (
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
         ("asks for no node", s.nodes < 1),
-        ("needs more power than the limit ever allows", idle_w + increase > limit * (1 + LIMIT_SLACK) if np.isfinite(limit) else np.zeros(len(jobs), bool)),
+        ("needs more power than the limit ever allows", (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0) if np.isfinite(limit) else np.zeros(len(jobs), bool)),
     )  # fmt: skip
     for reason, applies in checks:
         mask = applies & (s.status == codes.FUTURE)

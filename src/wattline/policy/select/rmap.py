@@ -1,0 +1,247 @@
+"""RMAP: moldable jobs under a power limit, each with its fair share; node backfilling, and backfilling with power left over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import BACKFILL, IN_ORDER
+from wattline.model.compiled import kernel, outlined
+from wattline.model.mechanism import Param, mechanism
+from wattline.model.state import State
+from wattline.physics.power import end_decrease_w, headroom_w, start_increase_w
+from wattline.policy.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row
+
+TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
+"""Which configuration a job gets."""
+
+WAIT = -2
+"""No configuration that may start now; -1 stands for a rigid job as it is."""
+
+
+@kernel
+def width(s: State, j: int, row: int) -> int:
+    """Return the nodes of a job in a configuration."""
+    return s.sh_nodes[row] if row >= 0 else s.nodes[j]
+
+
+@kernel
+def increase_w(s: State, j: int, row: int) -> float:
+    """Return what a start in a configuration adds to the power, as told."""
+    if row >= 0:
+        return s.sh_told_w[row] - s.sh_nodes[row] * s.idle_w[s.pool[j]]
+    return start_increase_w(s, j, np.inf)
+
+
+@kernel
+def lasts_s(s: State, j: int, row: int) -> float:
+    """Return how long a job takes in a configuration, as told."""
+    return s.sh_told_s[row] if row >= 0 else s.estimate_s[j]
+
+
+@outlined
+def wanted(s: State, j: int, mode: int) -> int:
+    """Return the configuration that a job waits for."""
+    if s.app[j] < 0:
+        return -1
+    return asked_row(s, j) if mode == TRADITIONAL else share_row(s, j)
+
+
+@outlined
+def startable(
+    s: State, j: int, mode: int, threshold: float, free: int, watts: float, others_w: float, others: int
+) -> int:
+    """Return the configuration in which a job starts now, given free nodes and watts, or WAIT.
+
+    ``others_w`` and ``others`` are the fair shares of watts and nodes of all who wait besides.
+    """
+    want = wanted(s, j, mode)
+    fits = width(s, j, want) <= free and increase_w(s, j, want) <= watts
+    if s.app[j] < 0 or mode <= NAIVE:
+        return want if fits else WAIT
+    if mode == ADAPTIVE:
+        if fair_w(s, j) <= watts:  # then as the naive policy does
+            return want if fits else WAIT
+        row = best_row(s, s.app[j], watts, free)
+    else:
+        bound_w = min(watts, max(fair_w(s, j), watts - others_w))
+        row = best_row(s, s.app[j], bound_w, min(free, max(s.asked_nodes[j], free - others)))
+        if row >= 0 and fair_w(s, j) <= watts and s.sh_told_s[row] <= s.sh_told_s[want]:
+            return row  # no worse than its fair share would be, whatever was asked for
+        if row < 0 or s.sh_told_s[row] > allowed_s(s, j, threshold):
+            row = best_row(s, s.app[j], watts, free)
+    if row >= 0 and s.sh_told_s[row] <= allowed_s(s, j, threshold):
+        return row
+    return want if mode == SURPLUS and fits else WAIT
+
+
+@kernel
+def put(s: State, n: int, j: int, row: int, why: int) -> int:
+    """Write proposal n: start job j in a configuration; return n + 1."""
+    s.p_job[n] = j
+    s.p_nodes[n] = width(s, j, row)
+    s.p_cap_w[n] = np.inf
+    s.p_shape[n] = row
+    s.p_why[n] = why
+    return n + 1
+
+
+@outlined
+def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float) -> tuple[float, int, float]:
+    """Return when nodes and watts suffice by estimates, and what is left over then (inf: never)."""
+    t = s.now[0]
+    done_running = 0
+    while free < need or watts < need_w:
+        # the next estimated end among running jobs, which are sorted, and this pass's proposals
+        t_run = np.inf
+        if done_running < s.n_running[0]:
+            t_run = s.estimated_end_s[s.running[done_running]]
+        t_own = np.inf
+        own = -1
+        for i in range(n):
+            if s.p_why[i] >= 0:
+                end_s = s.now[0] + lasts_s(s, s.p_job[i], s.p_shape[i])
+                if end_s < t_own:
+                    t_own, own = end_s, i
+        if t_run == np.inf and own < 0:
+            break
+        if t_own < t_run:
+            free += s.p_nodes[own]
+            watts += increase_w(s, s.p_job[own], s.p_shape[own])
+            s.p_why[own] = -1 - s.p_why[own]  # counted; the sign is put right below
+            t = max(t, t_own)
+        else:
+            j = s.running[done_running]
+            free += s.nodes[j]
+            watts += end_decrease_w(s, j)
+            t = max(t, t_run)
+            done_running += 1
+    for i in range(n):
+        if s.p_why[i] < 0:
+            s.p_why[i] = -1 - s.p_why[i]
+    if free < need or watts < need_w:
+        return np.inf, 0, 0.0
+    return t, free - need, watts - need_w
+
+
+@outlined
+def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
+    """Propose starts: in order as far as it goes, then whoever does not delay the first that has to wait."""
+    free = s.free[0]
+    watts = headroom_w(s)
+    others_w = 0.0
+    others = 0
+    for i in range(s.q_head[0], s.q_tail[0]):
+        if s.queue[i] >= 0:
+            others_w += fair_w(s, s.queue[i])
+            others += s.asked_nodes[s.queue[i]]
+    n = 0
+    i = s.q_head[0]
+    head = -1
+    while i < s.q_tail[0]:
+        j = s.queue[i]
+        if j >= 0:
+            others_w -= fair_w(s, j)
+            others -= s.asked_nodes[j]
+            row = startable(s, j, mode, threshold, free, watts, others_w, others)
+            if row == WAIT:
+                head = j
+                break
+            free -= width(s, j, row)
+            watts -= increase_w(s, j, row)
+            n = put(s, n, j, row, IN_ORDER)
+        i += 1
+    if head < 0 or free == 0:
+        return n
+    want = wanted(s, head, mode)
+    shadow_s, extra, extra_w = reserve(s, width(s, head, want), increase_w(s, head, want), n, free, watts)
+    s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
+    first = i + 1
+    while free > 0:
+        chosen = -1
+        chosen_row = WAIT
+        chosen_at = first
+        for k in range(first, s.q_tail[0]):
+            j = s.queue[k]
+            if j < 0 or _proposed(s, n, j):
+                continue
+            row = startable(s, j, mode, threshold, free, watts, np.inf, s.pool_count[0])
+            if row == WAIT:
+                continue
+            late = lasts_s(s, j, row) > shadow_s - s.now[0]
+            if late and (width(s, j, row) > extra or increase_w(s, j, row) > extra_w):
+                continue
+            if chosen < 0 or increase_w(s, j, row) > increase_w(s, chosen, chosen_row):
+                chosen, chosen_row, chosen_at = j, row, k
+            if best_fit == 0.0:
+                break
+        if chosen < 0:
+            break
+        if lasts_s(s, chosen, chosen_row) > shadow_s - s.now[0]:
+            extra -= width(s, chosen, chosen_row)
+            extra_w -= increase_w(s, chosen, chosen_row)
+        free -= width(s, chosen, chosen_row)
+        watts -= increase_w(s, chosen, chosen_row)
+        n = put(s, n, chosen, chosen_row, BACKFILL)
+        if best_fit == 0.0:
+            first = chosen_at + 1
+    return n
+
+
+@kernel
+def _proposed(s: State, n: int, j: int) -> bool:
+    found = False
+    for i in range(n):
+        found = found or s.p_job[i] == j
+    return found
+
+
+SLOWER = Param(
+    0.0, "part by which a job may take longer than was asked for, when it starts with power that is left over", 0.0
+)
+BEST_FIT = Param(0.0, "1: of those that may pass, first who uses most power; 0: the first", 0, 1)
+
+
+@mechanism(
+    "select",
+    "rmap-traditional",
+    sorted_running=True,
+    one_class=True,
+    params={"best_fit": BEST_FIT},
+    source="T. Patki's thesis, §5.2.1",
+)
+def traditional(s: State, mask: int, param: Any, memory: Any) -> int:
+    """RMAP Traditional: the nodes asked for, all cores, no cap; fewer nodes where the limit allows no more."""
+    return plan(s, TRADITIONAL, 0.0, param[0])
+
+
+@mechanism(
+    "select",
+    "rmap-naive",
+    sorted_running=True,
+    one_class=True,
+    params={"best_fit": BEST_FIT},
+    source="T. Patki's thesis, §5.2.2",
+)
+def naive(s: State, mask: int, param: Any, memory: Any) -> int:
+    """RMAP Naive: the fastest configuration under a job's fair share of the power."""
+    return plan(s, NAIVE, 0.0, param[0])
+
+
+@mechanism(
+    "select", "rmap-adaptive", sorted_running=True, one_class=True, params={"slower": SLOWER, "best_fit": BEST_FIT},
+    source="T. Patki's thesis, §5.2.3",
+)  # fmt: skip
+def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
+    """RMAP Adaptive: as Naive, or at once with the power that is left if that is fast enough."""
+    return plan(s, ADAPTIVE, param[0], param[1])
+
+
+@mechanism(
+    "select", "surplus", sorted_running=True, one_class=True, params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
+    source="Wattline",
+)  # fmt: skip
+def surplus(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Give a starting job its fair share of power and nodes, and what the others who wait would leave over."""
+    return plan(s, SURPLUS, param[0], param[1])

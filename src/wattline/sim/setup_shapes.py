@@ -1,0 +1,55 @@
+"""Lay out the configurations of applications, and which jobs may choose among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.model.cluster import Cluster
+from wattline.model.configurations import Moldable
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import State
+
+if TYPE_CHECKING:
+    from wattline.sim.setup import Options
+
+
+def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:
+    """Refuse what means nothing for jobs that choose their configuration."""
+    if not options.configurations:
+        return
+    names = [m.truth.application for m in options.configurations]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"configurations of {twice!r} are given twice")
+    if len(cluster.classes) > 1:
+        raise InputError("jobs that choose their configuration need nodes of one class")
+    stops = next((m.name for m in policies if m.preempts or m.solo_caps or m.caps), None)
+    if stops is not None or options.shed:
+        raise InputError(
+            f"jobs that choose their configuration can neither be stopped nor capped ({stops or 'preempt'})"
+        )
+
+
+def fill_shapes(s: State, jobs: JobTable, moldable: Sequence[Moldable]) -> None:
+    """Fill in all configurations, one application after the other, and every job's application."""
+    s.asked_nodes[:] = jobs.nodes
+    at = 0
+    place = {}
+    for a, m in enumerate(moldable):
+        count = len(m.truth)
+        told = m.told or m.truth
+        rows = slice(at, at + count)
+        s.app_first[a], s.app_count[a] = at, count
+        s.sh_nodes[rows], s.sh_cores[rows], s.sh_cap_w[rows] = m.truth.nodes, m.truth.cores, m.truth.cap_w
+        s.sh_time_s[rows], s.sh_power_w[rows] = m.truth.time_s, m.truth.power_w
+        s.sh_told_s[rows], s.sh_told_w[rows] = told.time_s, told.power_w
+        place[m.truth.application] = a
+        at += count
+    if moldable and len(jobs):
+        translate = np.array([place.get(name, -1) for name in jobs.kinds] + [-1], dtype=np.int64)
+        s.app[:] = translate[np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))]
