@@ -32,7 +32,7 @@ from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
 ORDERS = sorted(catalog()["order"])
-SELECTS = sorted(name for name, m in catalog()["select"].items() if not m.target)
+SELECTS = sorted(name for name, m in catalog()["select"].items() if not m.target and not m.one_class)
 FEW, SOME = examples(12), examples(60)
 
 

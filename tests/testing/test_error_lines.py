@@ -19,7 +19,7 @@ BODIES = {
     "nothing returned": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    x = 1\n", "{f}:3", "return an int"),
     "typo": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    return s.qeue[0]\n", "{f}:5", "did you mean 'queue'?"),
     "read-only field": (
-        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    s.nodes[0] = 3\n    return 0\n", "{f}:5", "only the engine writes",
+        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    s.user[0] = 3\n    return 0\n", "{f}:5", "only the engine writes",
     ),
     "exception": (
         "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise ValueError('boom')\n    return 0\n",

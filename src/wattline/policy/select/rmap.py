@@ -130,11 +130,12 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
     """Propose starts: in order as far as it goes, then whoever does not delay the first that has to wait."""
     free = s.free[0]
     watts = headroom_w(s)
+    limited = s.limit_w[0] < np.inf  # without a limit everybody's share is endless
     others_w = 0.0
     others = 0
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:
-            others_w += fair_w(s, s.queue[i])
+            others_w += fair_w(s, s.queue[i]) if limited else 0.0
             others += s.asked_nodes[s.queue[i]]
     n = 0
     i = s.q_head[0]
@@ -142,7 +143,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
     while i < s.q_tail[0]:
         j = s.queue[i]
         if j >= 0:
-            others_w -= fair_w(s, j)
+            others_w -= fair_w(s, j) if limited else 0.0
             others -= s.asked_nodes[j]
             row = startable(s, j, mode, threshold, free, watts, others_w, others)
             if row == WAIT:
