@@ -44,6 +44,22 @@ def test_errors_are_shown_with_power_too_low_first(wattline: Call, table: str, m
     assert found["errors"]["time_mean"] < (0.12 if model == "log-quadratic" else 0.02)
 
 
+def test_all_applications_are_judged_in_one_table(wattline: Call, table: str, folder: Path) -> None:
+    """Without a name each application is a row, in 80 columns; one with too few rows is named and left out."""
+    header, *rows = TABLE.splitlines()
+    more = [row.replace("made,", "other,") for row in rows] + [row.replace("made,", "tiny,") for row in rows[:5]]
+    (folder / "two.csv").write_text("\n".join([header, *rows, *more]) + "\n")
+    shown = wattline("configs", "fit", "two.csv")
+    assert [line.split()[0] for line in shown.out.splitlines()[1:3]] == ["made", "other"]
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert "left out: tiny: " in shown.err
+    assert "too few" in shown.err
+    assert list(json.loads(wattline("configs", "fit", "two.csv", "--json").out)["applications"]) == ["made", "other"]
+    refused = wattline("configs", "fit", "two.csv", "--next", "1")
+    assert refused.code == 2
+    assert "holds 3 applications, name one" in refused.err
+
+
 def test_the_predicted_table_can_be_read_like_a_measured_one(wattline: Call, table: str, folder: Path) -> None:
     """A grid of our own is written with bounds around each value; ``configs show`` reads it, turbo included."""
     said = wattline("configs", "fit", table, "--nodes", "4,6-8/2", "--caps", "51,80,115", "--out", "p.parquet")
@@ -125,6 +141,14 @@ def test_drawn_machines_lose_less_with_caps_of_equal_speed(wattline: Call, table
     assert json.loads(wattline(*words, "--spread", "0").out)["gain"] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_machines_that_equal_caps_cannot_run_are_counted(wattline: Call, table: str) -> None:
+    """A node needs 90 W at the lowest measured speed: equal shares of 390 W are below that for thirsty nodes, caps of equal speed are not."""
+    words = ("configs", "variability", table, "--nodes", "4", "--cores", "16", "--bound", "390 W", "--draws", "200")
+    found = json.loads(wattline(*words, "--json").out)
+    assert 0 < found["too_low"] < 200
+    assert f"left out: {found['too_low']:,} machines where an equal cap is below" in wattline(*words).out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -138,7 +162,7 @@ def test_drawn_machines_lose_less_with_caps_of_equal_speed(wattline: Call, table
         (("fit", "t.csv", "--next", "81"), "0 configurations are not measured, got 81"),
         (("fit", "t.csv", "--nodes", "1-100000", "--next", "1"), "is too large, at most 200,000"),
         (("variability", "t.csv", "--nodes", "3", "--cores", "16", "--bound", "480 W"), "3 nodes × 16 cores was not measured; near it: 4 × 16"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "100 W"), "is below the"),
+        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "100 W"), "a bound of 100 W is too low: 4 nodes need"),
         (("variability", "t.csv", "--nodes", "4", "--cores", "4", "--bound", "480 W"), "no cap was measured that slows 4 × 4"),
         (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--frugal"), "--frugal: needs --factors"),
         (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--factors", "bad.csv"), "bad.csv:2: field 'factor': must be above 0"),

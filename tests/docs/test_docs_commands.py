@@ -152,6 +152,12 @@ def test_the_page_on_prices_works(tmp_path: Path) -> None:
     assert "Cost and carbon" in (tmp_path / "out/priced/report.html").read_text()
 
 
+def test_the_page_on_models_of_configurations_works(tmp_path: Path) -> None:
+    """Every program and command of the page, in order; the predicted table is there."""
+    assert follow("config-models.md", tmp_path) == 6
+    assert (tmp_path / "predicted.parquet").exists()
+
+
 README_COMMANDS = [
     words
     for block in BLOCK.finditer((ROOT / "README.md").read_text())

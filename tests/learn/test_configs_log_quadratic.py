@@ -10,7 +10,15 @@ from measured import made, measured
 
 from wattline.errors import InputError
 from wattline.learn.configs import fit
-from wattline.learn.configs.errors import draw, errors_over_draws, median_errors, sample_size, unseen
+from wattline.learn.configs.errors import (
+    cross_validate,
+    draw,
+    errors_over_draws,
+    median_errors,
+    sample_size,
+    summarise,
+    unseen,
+)
 from wattline.learn.configs.log_quadratic import fit_log_quadratic
 from wattline.model.configurations import Configurations
 
@@ -122,3 +130,51 @@ def test_the_published_errors_are_met_on_bt_mz(data_dir: Path) -> None:
     assert middle.power_lowest < 0.15
     assert middle.time_mean < 0.054  # the whole published bound is 10 %
     assert np.mean([e.time_max < 0.33 for e in found]) >= 0.8
+
+
+def test_errors_by_hand() -> None:
+    """Power 15 % and 5 % too low, 10 % too high: a third of the points breaks a cap, by 15 % at most; times in shares and seconds."""
+    found = summarise(np.array([0.1, -0.3, 0.0]), np.array([-0.15, -0.05, 0.1]), np.array([10.0, 20.0, 30.0]))
+    assert found.power_too_low == pytest.approx(1 / 3)
+    assert found.power_lowest == pytest.approx(0.15)
+    assert found.power_mean == pytest.approx(0.1)
+    assert (found.time_mean, found.time_median, found.time_max) == pytest.approx((0.4 / 3, 0.1, 0.3))
+    assert found.time_median_s == pytest.approx(1.0)
+    assert found.points == 3
+    assert summarise(np.zeros(2), np.full(2, 0.2), np.ones(2)).power_lowest == 0.0
+
+
+def test_cross_validation_predicts_each_row_from_others() -> None:
+    """A law of the model's own form is predicted to rounding; a single wrong row shows as the largest error, at its size."""
+    table = made()
+    assert cross_validate(fit_log_quadratic, table).time_max < 1e-9
+    time_s = table.time_s.copy()
+    time_s[17] *= 0.5
+    wrong = Configurations("made", table.nodes, table.cores, table.cap_w, time_s, table.power_w, 115.0)
+    found = cross_validate(fit_log_quadratic, wrong)
+    assert found.time_max == pytest.approx(1.0, abs=0.05)
+    assert found.power_max < 1e-9
+
+
+def test_a_bolder_promise_is_a_narrower_interval() -> None:
+    """Bounds of a greater miss lie within those of a smaller one, at every point."""
+    table = made(noise=0.05)
+    fitted = fit(table, draw(table, 40, np.random.default_rng(1)), "log-quadratic")
+    wide, narrow = (fitted.interval(table.nodes, table.cores, table.cap_w, miss=miss) for miss in (0.05, 0.3))
+    assert (wide.least_s <= narrow.least_s).all()
+    assert (wide.most_w >= narrow.most_w).all()
+    assert (wide.most_s / wide.least_s - 1.0).mean() > 2.0 * (narrow.most_s / narrow.least_s - 1.0).mean()
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_configurations_that_make_no_sense_are_refused(bad: float) -> None:
+    """Nodes, cores and caps must be positive numbers; the error names which is not."""
+    fitted = fit(made(), model="log-quadratic")
+    with pytest.raises(InputError, match="cap_w must be above 0 and finite, got"):
+        fitted.predict(8, 8, bad)
+
+
+def test_draws_of_a_seed_are_the_same_however_many_there_are() -> None:
+    """The third draw is the same among three and among ten."""
+    few, many = (errors_over_draws(fit_log_quadratic, made(noise=0.05), draws=draws) for draws in (3, 10))
+    assert few == many[:3]

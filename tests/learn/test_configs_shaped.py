@@ -193,6 +193,16 @@ def test_our_model_is_no_worse_elsewhere(name: str, data_dir: Path) -> None:
     assert ours.time_mean < published.time_mean
 
 
+def test_the_page_tells_the_errors_that_come_out(data_dir: Path) -> None:
+    """The row of bt-mz on docs/config-models.md: what 200 draws give for the mixed model, to the printed digit."""
+    page = (Path(__file__).parents[2] / "docs/config-models.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| bt-mz.C |"))
+    told = [cell.split("/")[-1].strip() for cell in row.strip("|").split("|")[2:]]
+    e = median_errors(errors_over_draws(fit_mixed, measured(data_dir)["bt-mz.C"]))
+    found = (e.power_too_low, e.power_lowest, e.power_mean, e.time_mean, e.time_max)
+    assert [float(value) for value in told] == pytest.approx([100.0 * value for value in found], abs=0.06)
+
+
 def test_intervals_hold_on_bt_mz(data_dir: Path) -> None:
     """Intervals of nine in ten hold about that of what was really measured, over 20 draws of a tenth."""
     table = measured(data_dir)["bt-mz.C"]

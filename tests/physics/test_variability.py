@@ -154,12 +154,12 @@ def test_a_measured_response_joins_caps_that_do_not_bind() -> None:
 
 
 def test_a_tenth_of_speed_is_lost_at_65_w_as_published(data_dir: Path) -> None:
-    """Sockets that differ by 23 %, all capped at 65 W: a compute-bound kernel is 10 % slower on the worst one (§7.3.1), within 5 points."""
+    """EP on sockets that differ by 23 %, all capped at 65 W: 10 % between the fastest and the slowest were measured (§7.3.1); 2 points off."""
     from wattline.traces.configurations import read_configurations
 
-    table = read_configurations(data_dir / "powercap/rzmerl_powercap_configs.csv.gz").tables["synth-scalable-cpu"]
-    response = MeasuredResponse.of(table, 1, 16)
-    nodes = NodeFactors.drawn(1200, CAB, seed=1)
-    cap_w = float(table.power_w[(table.nodes == 1) & (table.cores == 16) & (table.cap_w == 65.0)][0])
-    speeds = under_caps(response, nodes, np.full(1200, cap_w)).speeds
-    assert 0.05 <= 1.0 - speeds.min() / speeds.max() <= 0.15
+    table = read_configurations(data_dir / "powercap/rzmerl_powercap_configs.csv.gz").tables["nas-ep.mpi"]
+    at = (table.nodes == 4) & (table.cores == 16) & (table.cap_w == 65.0)
+    nodes = NodeFactors.drawn(2386, CAB, seed=1)
+    caps_w = np.full(2386, float(table.power_w[at][0]) / 4)
+    speeds = under_caps(MeasuredResponse.of(table, 4, 16), nodes, caps_w).speeds
+    assert 1.0 - speeds.min() / speeds.max() == pytest.approx(0.10, abs=0.02)

@@ -77,7 +77,11 @@ def fit(
         refuse_same(table, out)
     axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
     turbo_w = asked("--turbo", power_w, turbo)
-    measured = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w).table(app_name)
+    read = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w)
+    if app_name is None and len(read.tables) > 1 and out is None and not next_count:
+        _show_all(terminal, list(read.tables.values()), model.value, share, draws, seed)
+        return
+    measured = read.table(app_name)
     fitted, errors, spread, told = _judge(measured, model.value, share, draws, seed)
     if terminal.for_people:
         terminal.show(_table(errors, f"{measured.application} by {model}: {told}"))
@@ -99,6 +103,37 @@ def fit(
         "errors": errors._asdict(), "time_max_below_a_third": spread, "judged": told,
         "next": chosen, "file": None if out is None else str(out),
     })  # fmt: skip
+
+
+def _show_all(
+    terminal: Terminal, tables: list[Configurations], model: str, share: float | None, draws: int, seed: int
+) -> None:
+    """Judge a model on every application of a table; those with too few rows are named."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.report.show import printable
+
+    found: dict[str, Any] = {}
+    lines = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for name in ("application", "fitted to", "low>10 %", "lowest", "power", "time", "largest"):
+        lines.add_column(name, justify="left" if name == "application" else "right", no_wrap=True, overflow="ellipsis")
+    for table in tables:
+        try:
+            fitted, errors, _, _ = _judge(table, model, share, draws, seed)
+        except InputError as problem:
+            terminal.say(f"left out: {problem}")
+            continue
+        found[table.application] = {"measurements": int(fitted.rows.size), "errors": errors._asdict()}
+        values = (errors.power_too_low, errors.power_lowest, errors.power_mean, errors.time_mean, errors.time_max)
+        lines.add_row(
+            printable(table.application), f"{fitted.rows.size} of {len(table)}", *(f"{100 * v:.1f} %" for v in values)
+        )
+    legend = "low>10 %: share of points with power more than 10 % too low; lowest: the worst"
+    legend += "\npower, time: mean errors; largest: of time"
+    if terminal.for_people:
+        terminal.show(lines, Text(legend, style="dim"))
+    terminal.data({"model": model, "applications": found})
 
 
 def _judge(

@@ -10,7 +10,7 @@ import typer
 from wattline.cli.configs import AppFlag, TableArg, TurboFlag
 from wattline.cli.telemetry_flags import asked
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import ScenarioError
+from wattline.errors import InputError, ScenarioError
 from wattline.units import power_w
 
 if TYPE_CHECKING:
@@ -83,13 +83,17 @@ def _drawn(
 
     from wattline.model.variability import NodeFactors
 
-    speeds = np.array([
-        _speeds(response, NodeFactors.drawn(nodes, spread, seed + k), bound_w, hardware) for k in range(draws)
-    ])  # fmt: skip
+    machines = [_speeds(response, NodeFactors.drawn(nodes, spread, seed + k), bound_w, hardware) for k in range(draws)]
+    speeds = np.array([pair for pair in machines if pair[0] is not None], dtype=np.float64)
+    if not speeds.size:
+        raise ScenarioError(
+            f"--bound: equal shares of {bound_w:,.0f} W leave some node below the {response.floor_w:.4g} W at which it was "
+            "measured slowest, on every machine drawn; give more"
+        )
     gains = 1.0 - speeds[:, 0] / speeds[:, 1]
     low, high = np.quantile(gains, [0.05, 0.95])
     return {
-        "spread": spread, "machines": draws, "slower_equal_caps": float(1.0 / speeds[:, 0].mean()),
+        "spread": spread, "machines": draws, "too_low": draws - len(speeds), "slower_equal_caps": float(1.0 / speeds[:, 0].mean()),
         "slower_equal_speed": float(1.0 / speeds[:, 1].mean()), "gain": float(gains.mean()), "gain_low": float(low),
         "gain_high": float(high),
     }  # fmt: skip
@@ -113,27 +117,38 @@ def _given(
     equal, better = _speeds(response, used, bound_w, hardware)
     caps_w = equal_speed_caps(response, used, bound_w, hardware).caps_w
     return {
-        "spread": used.spread, "machines": 1, "slower_equal_caps": 1.0 / equal, "slower_equal_speed": 1.0 / better,
-        "gain": 1.0 - equal / better,
+        "spread": used.spread, "machines": 1, "slower_equal_caps": None if equal is None else 1.0 / equal,
+        "slower_equal_speed": 1.0 / better, "gain": None if equal is None else 1.0 - equal / better,
         "caps_w": {names[row]: float(cap) for row, cap in zip(rows.tolist(), caps_w, strict=True)},
     }  # fmt: skip
 
 
-def _speeds(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float, float]:
+def _speeds(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float | None, float]:
+    """Return the job's speed under equal caps (None: below what some node needs to run at all) and under caps of equal speed."""
     from wattline.physics.variability import equal_caps, equal_speed_caps
 
-    return (
-        equal_caps(response, nodes, bound_w, hardware).speed,
-        equal_speed_caps(response, nodes, bound_w, hardware).speed,
-    )
+    better = equal_speed_caps(response, nodes, bound_w, hardware).speed
+    try:
+        return equal_caps(response, nodes, bound_w, hardware).speed, better
+    except InputError:
+        return None, better
 
 
 def _say(found: dict[str, Any], terminal: Terminal, application: str, what: str) -> None:
     who = "these nodes" if found["machines"] == 1 else f"{found['machines']:,} machines, mean"
     terminal.line(f"{application}, {what}; nodes differ by {found['spread']:.0%} ({who})")
-    terminal.line(f"  equal caps        time × {found['slower_equal_caps']:.3f} (1: uncapped, without turbo)")
-    terminal.line(f"  caps for one speed  × {found['slower_equal_speed']:.3f}")
-    between = f" ({found['gain_low']:.1%} to {found['gain_high']:.1%} in nine of ten)" if "gain_low" in found else ""
-    terminal.line(f"  less time              {found['gain']:.1%}{between}")
+    equal = found["slower_equal_caps"]
+    told = "below what a node was measured at" if equal is None else f"× {equal:.3f} (1: uncapped, without turbo)"
+    terminal.line(f"  time under equal caps          {told}")
+    terminal.line(f"  time under caps of equal speed × {found['slower_equal_speed']:.3f}")
+    if equal is not None:
+        between = (
+            f" ({found['gain_low']:.1%} to {found['gain_high']:.1%} in nine of ten)" if "gain_low" in found else ""
+        )
+        terminal.line(f"  saved                          {found['gain']:.1%}{between}")
+    if found.get("too_low"):
+        terminal.line(
+            f"  left out: {found['too_low']:,} machines where an equal cap is below what a node was measured at"
+        )
     for name, cap_w in found.get("caps_w", {}).items():
         terminal.line(f"  node {name}: cap {cap_w:.1f} W")

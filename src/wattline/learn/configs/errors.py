@@ -43,6 +43,16 @@ class Errors(NamedTuple):
     points: int
 
 
+class Quartiles(NamedTuple):
+    """Least, first quartile, median, third quartile and most of some sizes of errors."""
+
+    least: float
+    first: float
+    median: float
+    third: float
+    most: float
+
+
 def sample_size(rows: int, share: float, least: int = LEAST) -> int:
     """Return how many rows of a table are drawn to fit.
 
@@ -67,10 +77,35 @@ def draw(table: Configurations, count: int, rng: np.random.Generator) -> Ints:
             return rows
 
 
+def signed_errors(fitted: Fitted, table: Configurations, rows: Ints) -> tuple[Floats, Floats]:
+    """Return relative errors of time and of power on some rows of a table (below 0: predicted too low)."""
+    time_s, power_w = fitted.predict(table.nodes[rows], table.cores[rows], table.cap_w[rows])
+    return time_s / table.time_s[rows] - 1.0, power_w / table.power_w[rows] - 1.0
+
+
 def errors_of(fitted: Fitted, table: Configurations, rows: Ints) -> Errors:
     """Return the errors of a fitted model on some rows of a table."""
-    time_s, power_w = fitted.predict(table.nodes[rows], table.cores[rows], table.cap_w[rows])
-    return summarise(time_s / table.time_s[rows] - 1.0, power_w / table.power_w[rows] - 1.0, table.time_s[rows])
+    return summarise(*signed_errors(fitted, table, rows), table.time_s[rows])
+
+
+def quartiles(errors: Floats) -> Quartiles:
+    """Return the quartiles of the sizes of errors, relative or in seconds (the boxes of Fig. 5.4).
+
+    >>> quartiles(np.array([-0.4, 0.1, 0.2, -0.3, 0.0]))
+    Quartiles(least=0.0, first=0.1, median=0.2, third=0.3, most=0.4)
+    """
+    return Quartiles._make(np.quantile(np.abs(errors), [0.0, 0.25, 0.5, 0.75, 1.0]).tolist())
+
+
+def histogram(errors: Floats, step: float = 0.05) -> list[tuple[float, int]]:
+    """Return how many signed errors lie in each bin of a width, by its lower edge, from the lowest that has one (Fig. 5.5).
+
+    >>> histogram(np.array([-0.07, -0.02, 0.01, 0.02, 0.11]))
+    [(-0.1, 1), (-0.05, 1), (0.0, 2), (0.05, 0), (0.1, 1)]
+    """
+    bins = np.floor(errors / step + 1e-9).astype(np.int64)
+    low = int(bins.min())
+    return [(round((low + k) * step, 12), int(count)) for k, count in enumerate(np.bincount(bins - low))]
 
 
 def summarise(time: Floats, power: Floats, truth_s: Floats) -> Errors:

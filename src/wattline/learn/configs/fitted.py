@@ -102,8 +102,9 @@ class Fitted:
     ) -> tuple[Points, tuple[int, ...]]:
         n, c, p = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (nodes, cores, cap_w)))
         for name, values in (("nodes", n), ("cores", c), ("cap_w", p)):
-            if not (np.isfinite(values) & (values > 0)).all():
-                raise InputError(f"{self.application}: {name} must be above 0, got {values[~(values > 0)][:1]}")
+            bad = ~(np.isfinite(values) & (values > 0))
+            if bad.any():
+                raise InputError(f"{self.application}: {name} must be above 0 and finite, got {values[bad][0]:g}")
         if not self.covers(p).all():
             raise InputError(
                 f"{self.application}: none of the {self.rows.size} measurements is at {self.turbo_w:g} W (turbo); measure one"
