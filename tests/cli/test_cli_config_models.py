@@ -73,9 +73,23 @@ def test_the_predicted_table_can_be_read_like_a_measured_one(wattline: Call, tab
         assert (
             (frame[low] <= frame[high]) & (frame[low] <= frame[value] * 1.05) & (frame[high] >= frame[value] * 0.95)
         ).all()
+    assert not frame["beyond"].any()
+    assert said.err == ""
     row = frame.filter((pl.col("nodes") == 6) & (pl.col("cores") == 8) & (pl.col("cap_w") == 51.0))
     assert row["time_s"][0] == pytest.approx(cell(6, 8, 51)[0], rel=0.03)
     assert wattline("configs", "show", "p.parquet", "--bound", "1 kW").code == 0
+
+
+def test_what_lies_beyond_the_measurements_is_marked(wattline: Call, table: str, folder: Path) -> None:
+    """Twice the nodes, or a lower cap: predicted, marked in a column, and said, for bounds promise nothing there."""
+    said = wattline(
+        "configs", "fit", table, "--nodes", "16,32", "--cores", "8", "--caps", "30,51,115", "--out", "p.parquet"
+    )
+    assert "4 configurations lie beyond what was measured" in said.err
+    import polars as pl
+
+    beyond = pl.read_parquet(folder / "p.parquet").filter("beyond")
+    assert set(zip(beyond["nodes"], beyond["cap_w"], strict=True)) == {(16, 30.0), (32, 30.0), (32, 51.0), (32, 115.0)}
 
 
 def test_the_next_configurations_are_named(wattline: Call, table: str, folder: Path) -> None:

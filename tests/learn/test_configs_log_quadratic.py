@@ -178,3 +178,12 @@ def test_draws_of_a_seed_are_the_same_however_many_there_are() -> None:
     """The third draw is the same among three and among ten."""
     few, many = (errors_over_draws(fit_log_quadratic, made(noise=0.05), draws=draws) for draws in (3, 10))
     assert few == many[:3]
+
+
+def test_what_lies_beyond_the_measurements_is_known() -> None:
+    """Between the least and the most measured nodes, cores and caps, and at turbo: inside; anything else is beyond."""
+    table = made()
+    fitted = fit(table, np.flatnonzero((table.nodes <= 16) & (table.cores >= 8)), "log-quadratic")
+    assert fitted.reaches([4, 10, 16, 17, 3], 8, 65.0).tolist() == [True, True, True, False, False]
+    assert fitted.reaches(8, [4, 8, 16], 115.0).tolist() == [False, True, True]
+    assert fitted.reaches(8, 8, [49.0, 50.0, 95.0, 100.0, 115.0]).tolist() == [False, True, True, False, True]

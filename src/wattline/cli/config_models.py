@@ -97,6 +97,11 @@ def fit(
         from wattline.traces.predicted import write_predicted
 
         write_predicted(out, fitted, found)
+        beyond = int(found.beyond.sum())
+        if beyond:
+            terminal.say(
+                f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column 'beyond')"
+            )
         terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
     terminal.data({
         "application": measured.application, "model": fitted.model, "measurements": int(fitted.rows.size),

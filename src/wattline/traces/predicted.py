@@ -29,7 +29,7 @@ def write_predicted(path: Path, fitted: Fitted, found: Predicted) -> None:
         "application": [t.application] * len(t), "nodes": t.nodes, "cores": t.cores, "cap_w": t.cap_w,
         "time_s": t.time_s, "power_w": t.power_w, "turbo": np.where(t.cap_w == t.turbo_w, "yes", "no"),
         "time_least_s": bounds.least_s, "time_most_s": bounds.most_s,
-        "power_least_w": bounds.least_w, "power_most_w": bounds.most_w, "measured": seen,
+        "power_least_w": bounds.least_w, "power_most_w": bounds.most_w, "measured": seen, "beyond": found.beyond,
     })  # fmt: skip
     about = {"model": fitted.model, "measurements": int(fitted.rows.size), "miss": found.miss}
     buffer = io.BytesIO()

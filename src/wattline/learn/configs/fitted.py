@@ -65,8 +65,8 @@ class Fitted:
     model: str
     application: str
     turbo_w: float
-    turbo_known: bool
     rows: Ints
+    measured: Points
     time: Curve
     power: Curve
 
@@ -79,7 +79,8 @@ class Fitted:
         """Return bounds that time, and power, leave with probability ``miss``, half of it on either side (jackknife+).
 
         Whatever the model's form, a new configuration drawn like the measured ones leaves them with at most 2 ``miss``; in
-        practice with about ``miss``. An upper bound alone is missed with half of that.
+        practice with about ``miss``. An upper bound alone is missed with half of that. Beyond what was measured (``reaches``) there is
+        no such promise: more nodes than any that was tried are not drawn like the others.
         """
         points, shape = self._points(nodes, cores, cap_w)
         sides = [side.reshape(shape) for curve in (self.time, self.power) for side in jackknife(curve, points, miss)]
@@ -87,7 +88,18 @@ class Fitted:
 
     def covers(self, cap_w: npt.ArrayLike) -> Bools:
         """Return for which caps anything can be said: turbo must have been measured to be predicted."""
-        return ~self.is_turbo(cap_w) | self.turbo_known
+        return ~self.is_turbo(cap_w) | bool(self.measured.turbo.any())
+
+    def reaches(self, nodes: npt.ArrayLike, cores: npt.ArrayLike, cap_w: npt.ArrayLike) -> Bools:
+        """Return which configurations lie between the least and the most that was measured: bounds promise nothing elsewhere."""
+        points, shape = self._points(nodes, cores, cap_w)
+        caps = self.measured.cap_w[~self.measured.turbo]
+        inside = np.ones(points.nodes.shape, dtype=bool)
+        for asked, seen in ((points.nodes, self.measured.nodes), (points.cores, self.measured.cores)):
+            inside &= (asked >= seen.min()) & (asked <= seen.max())
+        low, high = (caps.min(), caps.max()) if caps.size else (np.inf, -np.inf)
+        inside &= points.turbo | ((points.cap_w >= low) & (points.cap_w <= high))
+        return inside.reshape(shape)
 
     def is_turbo(self, cap_w: npt.ArrayLike) -> Bools:
         """Return which caps mean uncapped, with turbo."""

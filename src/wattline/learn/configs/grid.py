@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wattline.errors import InputError
-from wattline.learn.configs.fitted import Bounds, Fitted
+from wattline.learn.configs.fitted import Bools, Bounds, Fitted
 from wattline.model.configurations import Configurations, Ints
 
 MOST = 200_000
@@ -16,12 +16,14 @@ MOST = 200_000
 
 
 class Predicted(NamedTuple):
-    """A predicted table, bounds of its times and powers, and which of its rows were measured (they are predicted all the same)."""
+    """A predicted table, bounds of its times and powers, which rows were measured (they are predicted all the same), which are beyond."""
 
     table: Configurations
     bounds: Bounds
     measured: Ints
     miss: float
+    beyond: Bools
+    """Where bounds promise nothing: more or less of something than was ever measured."""
 
 
 def predict_grid(
@@ -47,7 +49,9 @@ def predict_grid(
     time_s, power_w = fitted.predict(n, c, p)
     turbo_w = fitted.turbo_w if fitted.is_turbo(p).any() else float("nan")
     table = Configurations(fitted.application, n.astype(np.int64), c.astype(np.int64), p, time_s, power_w, turbo_w)
-    return Predicted(table, fitted.interval(n, c, p, miss), _among(table, measured.take(fitted.rows)), miss)
+    return Predicted(
+        table, fitted.interval(n, c, p, miss), _among(table, measured.take(fitted.rows)), miss, ~fitted.reaches(n, c, p)
+    )
 
 
 def _among(table: Configurations, others: Configurations) -> Ints:

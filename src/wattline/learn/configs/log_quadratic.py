@@ -65,9 +65,7 @@ def fit_log_quadratic(table: Configurations, rows: Ints) -> Fitted:
     design = terms.of(points)
     pseudo: Floats = np.linalg.pinv(design).astype(np.float64)
     curves = [_regress(terms, design, pseudo, np.log(column[rows])) for column in (table.time_s, table.power_w)]
-    return Fitted(
-        "log-quadratic", table.application, table.turbo_w, bool(points.turbo.any()), rows, curves[0], curves[1]
-    )
+    return Fitted("log-quadratic", table.application, table.turbo_w, rows, points, curves[0], curves[1])
 
 
 def _regress(terms: Terms, design: Floats, pseudo: Floats, logs: Floats) -> Regression:

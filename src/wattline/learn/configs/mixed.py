@@ -96,12 +96,11 @@ def fit_mixed(table: Configurations, rows: Ints) -> Fitted:
     assert isinstance(time.shape, TimeShape)  # noqa: S101  (for the type checker)
     effects = Effects(time.shape.power, time.shape.power_theta)
     kernels = effects.kernels(time.points, time.points)
-    turbo = bool(time.points.turbo.any())
     curves = (
         _curve(time, effects, kernels, 0.03, 0.01, per_node=False),
         _curve(power, effects, kernels, 0.01, 0.005, per_node=True),
     )
-    return Fitted("mixed", table.application, table.turbo_w, turbo, rows, *curves)
+    return Fitted("mixed", table.application, table.turbo_w, rows, time.points, *curves)
 
 
 def _curve(

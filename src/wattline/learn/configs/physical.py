@@ -74,13 +74,12 @@ def fit_shapes(table: Configurations, rows: Ints) -> tuple[Shaped, Shaped]:
 def fit_physical(table: Configurations, rows: Ints) -> Fitted:
     """Fit the physically shaped model to some rows of a table."""
     time, power = fit_shapes(table, rows)
-    turbo = bool(time.points.turbo.any())
     return Fitted(
         "physical",
         table.application,
         table.turbo_w,
-        turbo,
         rows,
+        time.points,
         _curve(time, per_node=False),
         _curve(power, per_node=True),
     )
