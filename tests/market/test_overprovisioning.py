@@ -181,8 +181,11 @@ def test_measured_tables_answer_instead_of_a_line() -> None:
     question = Question(1600.0, 200.0, 80.0, 0.0, 2.0)
     plan = solve(question, [Application("x", Measured(space()))])
     assert (plan.worst_case_nodes, plan.nodes) == (8, 16)
-    assert (plan.outcomes[0].worst_case_s, plan.outcomes[0].overprovisioned_s) == (120.0, 75.0)
+    times = (plan.outcomes[0].worst_case_s, plan.outcomes[0].overprovisioned_s)
+    assert times == pytest.approx((120.0, 75.0))
     assert Measured(space(), 20.0).time_s(16, 1600.0) == pytest.approx(100.0)
+    assert Measured(space()).time_s(10, math.inf) == pytest.approx(96.0)  # 960/n is a straight line in log n and log t
+    assert Measured(space()).time_s(99, math.inf) == pytest.approx(60.0)
     with pytest.raises(InputError, match="no measured configuration on 3 nodes"):
         Measured(space()).time_s(3, 1600.0)
 

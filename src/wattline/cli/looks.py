@@ -137,7 +137,8 @@ def reproduce(
       wattline reproduce recursion --quick
     """
     terminal = Terminal(as_json, quiet)
-    known = _lazily("wattline.systems", "reproductions").REPRODUCTIONS
+    systems = _lazily("wattline.systems", "reproductions")
+    known = systems.REPRODUCTIONS
     if name is None:
         for item in known:
             terminal.line(item)
@@ -145,7 +146,8 @@ def reproduce(
         return
     if name not in known:
         raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
-    terminal.warm_up()
+    if name not in systems.WITHOUT_ENGINE:
+        terminal.warm_up()
     result = known[name](out or Path("out") / name, quick, terminal.say)
     terminal.show(result.table)
     terminal.line(f"\nreport   {result.path}")

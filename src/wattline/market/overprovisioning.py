@@ -17,7 +17,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.market.machine_cost import Bill, Life, Racks, affordable, bill
 from wattline.model.configuration_points import NONE, best_by_nodes, whole_nodes
-from wattline.model.configurations import Configurations
+from wattline.model.configurations import Configurations, Floats
 
 Reading = Literal["time", "speed"]
 """What "27 % faster" means: 27 % less time (× 0.73, as published), or 27 % more speed (× 1/1.27)."""
@@ -52,21 +52,35 @@ class Line:
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of a measured table: the best configuration on so many nodes or fewer under the power, ``base_w`` a node not measured."""
+    """Times of a measured table: the best configuration on so many nodes or fewer under the power, ``base_w`` a node not measured.
+
+    Between measured node counts the best times are joined by straight lines in log n and log t, as scaling laws are; beyond the
+    last one nothing is gained.
+    """
 
     table: Configurations
     base_w: float = 0.0
+    _known: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, repr=False, compare=False)
 
     def time_s(self, nodes: int, power_w: float) -> float:
-        """Return the shortest measured time that nodes and power allow."""
-        t = self.table
-        fits = (t.nodes <= nodes) & (t.power_w + self.base_w * nodes <= power_w)
-        if not fits.any():
-            least = int(t.nodes.min())
+        """Return the shortest time that nodes and power allow; nodes that are not used are off."""
+        counts, times = self._best(power_w)
+        reached = counts <= nodes
+        if not reached.any():
+            least = int(self.table.nodes.min())
             raise InputError(
-                f"{t.application}: no measured configuration on {nodes} nodes under {power_w:,.0f} W; the smallest has {least} nodes"
+                f"{self.table.application}: no measured configuration on {nodes} nodes under {power_w:,.0f} W; the smallest has {least} nodes"
             )
-        return float(t.time_s[fits].min())
+        between = math.exp(np.interp(math.log(nodes), np.log(counts), np.log(times)))
+        return min(between, float(times[reached].min()))
+
+    def _best(self, power_w: float) -> tuple[Floats, Floats]:
+        """Return node counts and the best time on each under a power, the base included."""
+        if power_w not in self._known:
+            whole = replace(self.table, power_w=self.table.power_w + self.base_w * self.table.nodes)
+            rows = best_by_nodes(whole, power_w)
+            self._known[power_w] = whole.nodes[rows].astype(np.float64), whole.time_s[rows]
+        return self._known[power_w]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def draw_space(table: Configurations, bound_w: float = math.inf, node_max_w: flo
         figure.add_scatter(x=[bound_w, bound_w], y=[float(table.time_s.min()), top], mode="lines", name="bound",
                            line={"color": RED, "dash": "dot", "width": 1})  # fmt: skip
     figure.update_xaxes(title_text="power of the job [W]")
-    figure.update_yaxes(title_text="time [s]", type="log", rangemode="normal")
+    figure.update_yaxes(title_text="time [s]", type="log", dtick="D2", rangemode="normal")
     figure.update_layout(showlegend=True, margin={"t": 60})
     return Drawn(figure, title or f"{table.application}: every configuration", "A point a configuration; hover for nodes × cores and cap. Nothing beats the front in both.")  # fmt: skip
 

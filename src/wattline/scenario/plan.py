@@ -122,10 +122,11 @@ def _application(
 
 
 def _table(spec: ApplicationSpec, where: tuple[str | int, ...], source: Source, base: Path, notes: list[str]) -> Any:
+    from wattline.traces.configuration_rows import Socketed
     from wattline.traces.configurations import read_configurations
 
     try:
-        read = read_configurations(base / str(spec.table), reduce=spec.reduce)
+        read = read_configurations(base / str(spec.table), reduce=spec.reduce, node=Socketed(spec.sockets, spec.memory))
         named = spec.app or (spec.name if spec.name in read.tables else None)
         table = read.table(named)
         keep = (table.nodes >= spec.least_nodes).nonzero()[0]

@@ -33,16 +33,16 @@ def keys_of(path: tuple[str, ...], top: type[BaseModel] = Spec) -> list[str]:
     return next((list(_keys(model)) for where, _, model in sections(top) if where == path), [])
 
 
-def reference_markdown() -> str:
-    """Return all sections as Markdown tables: ``docs/scenario.md`` prints this."""
+def reference_markdown(top: type[BaseModel] = Spec) -> str:
+    """Return all sections as Markdown tables: ``docs/scenario.md`` prints this (and the page on plans those of a plan)."""
     parts = []
     titles: dict[type[BaseModel], list[str]] = {}
-    for path, repeated, model in sections():
+    for path, repeated, model in sections(top):
         name = ".".join(path)
         title = (f"`[[{name}]]`" if repeated else f"`[{name}]`") if path else "Top level"
         titles.setdefault(model, []).append(title)
     shown = set()
-    for path, _, model in sections():
+    for path, _, model in sections(top):
         if model in shown:  # sections of one form are described together
             continue
         shown.add(model)

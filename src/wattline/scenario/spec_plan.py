@@ -71,6 +71,8 @@ class ApplicationSpec(Section):
     least_nodes: Count = Field(1, description="of a table: leave out smaller node counts")
     base: Power = Field(0.0, description="what a node draws beside the power in the table")
     reduce: Literal["median", "min"] = Field("median", description="of a table: time over trials")
+    sockets: Count = Field(2, description="of a table: sockets of a node, to check its powers")
+    memory: Power = Field(30.0, description="of a table: what the memory of a socket draws at most, beside its cap")
 
 
 class PlanSpec(Section):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wattline.systems.reproduction import Reproduction
 
-__all__ = ["REPRODUCTIONS"]
+__all__ = ["REPRODUCTIONS", "WITHOUT_ENGINE"]
 
 Say = Callable[[str], None]
 
@@ -47,11 +47,21 @@ def _knapsack(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FB
     return reproduce(out_dir, quick, say)
 
 
+def _overprovisioning(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.overprovisioning import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "recursion": _recursion,
     "aqa": _aqa,
     "qosg": _qosg,
     "qoscap": _qoscap,
     "knapsack": _knapsack,
+    "overprovisioning": _overprovisioning,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""
+
+WITHOUT_ENGINE = frozenset({"overprovisioning"})
+"""Those that never simulate: nothing has to be compiled for them."""
