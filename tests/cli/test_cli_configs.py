@@ -65,3 +65,25 @@ def test_a_job_log_is_refused(wattline: Call) -> None:
     answer = wattline("configs", "show", "small.swf")
     assert answer.code == 2
     assert "column 'nodes' is missing" in answer.err
+
+
+def test_small_tables_and_no_bound_at_all(wattline: Call, folder: Path) -> None:
+    """One row, no turbo, an endless bound, a bound too low: each is answered, also as JSON."""
+    (folder / "one.csv").write_text("nodes,cores,cap_w,time_s,power_w\n4,8,60,10,400\n")
+    endless = wattline("configs", "show", "one.csv", "--bound", "inf")
+    assert "one without a bound" in endless.out
+    assert (
+        json.loads(wattline("configs", "show", "one.csv", "--bound", "inf", "--json").out)["applications"][0]["bounds"][
+            0
+        ]["bound_w"]
+        is None
+    )
+    assert (
+        "No configuration of the table draws as little as 10 W."
+        in wattline("configs", "show", "one.csv", "--bound", "10 W").out
+    )
+    assert (
+        "1 node of 290 W (the table has none as small)"
+        in wattline("configs", "show", "one.csv", "--bound", "500 W").out
+    )
+    assert "1 configuration; nothing beats" in wattline("configs", "show", "one.csv").out

@@ -140,6 +140,28 @@ def test_a_measured_table_in_the_place_of_a_line(wattline: Call, folder: Path) -
     assert re.search(r"a line of -\S+ s a node and \S+ s was fitted up to 16 nodes; it is \S+% off", answer.err)
 
 
+def test_a_large_machine_is_planned_in_no_time(wattline: Call, folder: Path) -> None:
+    """20 MW, a hundred thousand nodes: the least number that breaks even is exact; powers have a prefix."""
+    flags = (
+        "--power",
+        "20 MW",
+        "--high-max",
+        "380 W",
+        "--older-min",
+        "180 W",
+        "--faster",
+        "0.27",
+        "--cost-ratio",
+        "1.7",
+    )
+    law = ("--slope", "-0.0005", "--intercept", "73")
+    found = json.loads(wattline("plan", *flags, *law, "--json", "--out", "x.html").out)
+    need = found["break_even"]["nodes"]
+    t_wc = (73 - 0.0005 * 52631) * 0.73
+    assert 73 - 0.0005 * need <= t_wc < 73 - 0.0005 * (need - 1)
+    assert found["verdict"][0].startswith("Buy 89,472 older nodes that share 20 MW (224 W each")
+
+
 BAD = [
     (("plan",), "--power is missing; give it, or a plan file"),
     (("plan", "gone.toml"), "gone.toml: no such plan file"),
@@ -152,6 +174,8 @@ BAD = [
     (("plan", "plan.toml", "--set", "application.0.slope=-5"), "has no time left at"),
     (("plan", "plan.toml", "--power", "7 parsec"), "--power 7 parsec: unknown unit 'parsec'"),
     (("plan", "plan.toml", "--set", "power=200 W"), "do not feed a single node of 380 W"),
+    (("plan", "plan.toml", "--set", "older.price=4000"), "is above that of a high-end node, 3300; swap them?"),
+    (("plan", *FLAGS, *LU, "--cost-ratio", "0.5"), "must be 1 or more, the older node is the cheaper one, got 0.5"),
     (("plan", *FLAGS), "slope: is missing; give slope and intercept, or a table"),
     (("plan", *FLAGS, "--table", "gone.csv"), "no such file"),
     (("plan", *FLAGS[:-2], *LU), "price: is missing; give the prices of both nodes, or cost_ratio"),

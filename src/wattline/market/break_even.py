@@ -22,6 +22,8 @@ STEP = 0.1
 """Share by which parameters are moved for their sensitivities."""
 REACH = 2.0
 """Powers are looked at up to so many times the budget."""
+MOST_TRIED = 1000
+"""Numbers of nodes, or steps of power, that are looked at one by one."""
 EVEN = 1e-9
 """A speed-up this close to 1 is 1."""
 
@@ -70,13 +72,27 @@ def sweep(question: Question, applications: Sequence[Application], parameter: Pa
 def break_even(question: Question, applications: Sequence[Application]) -> BreakEven:
     """Find all break-even points."""
     worst = question.worst_case_nodes
-    enough = [n for n in range(1, question.node_limit + 1) if speedup(question, applications, n) >= 1 - EVEN]
-    nodes = min(enough, default=None)
+    nodes = _least_nodes(question, applications)
     powers, unknown = _powers(question, applications)
     return BreakEven(
         nodes, None if nodes is None else nodes / worst, None if nodes is None else _price(question, nodes),
         _advantage(question, applications), powers, unknown,
     )  # fmt: skip
+
+
+def _least_nodes(question: Question, applications: Sequence[Application]) -> int | None:
+    """Return the least number of older nodes that breaks even: all are tried, of very many first some and then those between two."""
+    limit = question.node_limit
+    tried = [int(n) for n in np.unique(np.round(np.geomspace(1, max(limit, 1), MOST_TRIED)))]
+    tried = list(range(1, limit + 1)) if limit <= MOST_TRIED else tried
+    found = next((i for i, n in enumerate(tried) if speedup(question, applications, n) >= 1 - EVEN), None)
+    if found is None:
+        return None
+    low, high = tried[found - 1] if found else 0, tried[found]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if speedup(question, applications, middle) >= 1 - EVEN else (middle, high)
+    return high
 
 
 def _price(question: Question, nodes: int) -> float | None:
@@ -107,7 +123,10 @@ def _powers(
     Between whole nodes nothing changes for lines; measured tables are looked at on a fine grid as well.
     """
     top = REACH * question.power_w
-    steps = [np.arange(1, top / w + 1) * w for w in (question.node_max_w, question.node_min_w)]
+    widths = [
+        w for w in (question.node_max_w, question.node_min_w) if top / w <= MOST_TRIED
+    ]  # else steps are too fine to matter
+    steps = [np.arange(1, top / w + 1) * w for w in widths]
     edges = np.unique(np.concatenate([*steps, np.linspace(question.node_max_w, top, 400)]))
     edges = edges[(edges >= question.node_max_w) & (edges <= top)]
     ratios = sweep(question, applications, "power_w", edges)

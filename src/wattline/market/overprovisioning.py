@@ -68,8 +68,9 @@ class Measured:
         reached = counts <= nodes
         if not reached.any():
             least = int(self.table.nodes.min())
+            limit = f" under {power_w:,.0f} W" if math.isfinite(power_w) else ""
             raise InputError(
-                f"{self.table.application}: no measured configuration on {nodes} nodes under {power_w:,.0f} W; the smallest has {least} nodes"
+                f"{self.table.application}: no measured configuration on {nodes} nodes{limit}; the smallest has {least}"
             )
         between = math.exp(np.interp(math.log(nodes), np.log(counts), np.log(times)))
         return min(between, float(times[reached].min()))

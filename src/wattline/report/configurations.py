@@ -241,7 +241,7 @@ def bounded_facts(table: Configurations, bound_w: float, node_max_w: float) -> d
     rows = named_rows(found)
     known = degree(table, found)
     return {
-        "bound_w": bound_w, "node_max_w": node_max_w, "worst_case_nodes": found.worst_nodes, "worst_case_nodes_in_table": found.table_nodes,
+        "bound_w": bound_w if math.isfinite(bound_w) else None, "node_max_w": node_max_w, "worst_case_nodes": found.worst_nodes, "worst_case_nodes_in_table": found.table_nodes,
         "degree": None if math.isnan(known) else known,
         "points": {name: None if row == NONE else point_facts(table, row, bound_w) for name, row in rows.items()},
         "by_nodes": [point_facts(table, int(row), bound_w) for row in best_by_nodes(table, bound_w)],

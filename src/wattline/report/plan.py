@@ -9,8 +9,11 @@ from typing import Any
 
 from wattline.market.break_even import EVEN, TITLES, BreakEven, break_even, sensitivities
 from wattline.market.overprovisioning import Application, Line, Measured, Plan, solve
-from wattline.report.show import number
+from wattline.report.show import number, plural
+from wattline.units import show_power
 
+LARGE_W = 1e6
+"""From here on powers are written with three digits."""
 CLOSE = 0.03
 """Differences below this share are within what such a model can tell."""
 
@@ -45,13 +48,22 @@ def _advice(found: Answered) -> str:
     gain = plan.speedup - 1
     each_w = plan.question.power_w / plan.nodes
     share = each_w / plan.question.node_max_w
-    older = f"{plan.nodes} older nodes that share {plan.question.power_w:,.0f} W ({each_w:.0f} W each, {share:.0%} of what a high-end one may draw)"
-    high = f"{plan.worst_case_nodes} high-end nodes of {plan.question.node_max_w:.0f} W"
+    older = f"{plan.nodes:,} older nodes that share {watts(plan.question.power_w)} ({each_w:.0f} W each, {share:.0%} of what a high-end one may draw)"
+    high = f"{plan.worst_case_nodes:,} high-end nodes of {plan.question.node_max_w:.0f} W"
     if abs(gain) < CLOSE:
         return f"A draw: {older} and {high} are equally fast for the same money ({gain:+.1%})."
     if gain > 0:
         return f"Buy {older}: {_faster(gain)} than {high} for the same money."
     return f"Buy {high}: {_faster(1 / plan.speedup - 1)} than {older} for the same money."
+
+
+def watts(power_w: float) -> str:
+    """Return a power to the watt, large ones with a prefix.
+
+    >>> watts(7000.0), watts(2e7)
+    ('7,000 W', '20 MW')
+    """
+    return f"{power_w:,.0f} W" if power_w < LARGE_W else show_power(power_w)
 
 
 def _faster(gain: float) -> str:
@@ -73,12 +85,12 @@ def _reasons(found: Answered) -> list[str]:
     if plan.limited_by == "power":
         left = plan.affordable_nodes - plan.nodes
         told = (
-            f"Power is the limit: the money would buy {plan.affordable_nodes} older nodes, but only {plan.node_limit} can be kept "
-            f"on at {plan.question.node_min_w:.0f} W; the price of {left} is left over."
+            f"Power is the limit: the money would buy {plan.affordable_nodes:,} older nodes, but only {plan.node_limit:,} can be kept "
+            f"on at {plan.question.node_min_w:.0f} W; the price of {left:,} is left over."
         )
         return [told]
     return [
-        f"Money is the limit: power would keep {plan.node_limit} older nodes on, the money buys {plan.affordable_nodes}."
+        f"Money is the limit: power would keep {plan.node_limit:,} older nodes on, the money buys {plan.affordable_nodes:,}."
     ]
 
 
@@ -90,11 +102,11 @@ def _turns(found: Answered) -> list[str]:
     else:
         price = f", a node at ${even.older_price:,.0f} or less" if even.older_price is not None else ""
         said.append(
-            f"It breaks even from {even.nodes} older nodes on: a cost ratio of {even.cost_ratio:.2f} or more{price} "
+            f"It breaks even from {plural(even.nodes, 'older node')} on: a cost ratio of {even.cost_ratio:.2f} or more{price} "
             f"(here {plan.question.cost_ratio or plan.effective_ratio:.2f})."
         )
-    if even.faster is None:
-        said.append("Even against high-end nodes that are no faster, more nodes lose.")
+    if even.faster is None or even.faster < 0.005:
+        said.append("Even against high-end nodes that are no faster, more nodes do not win.")
     else:
         said.append(
             f"More nodes win while a high-end node is less than {even.faster:.0%} faster (here {plan.question.faster:.0%})."
@@ -106,7 +118,7 @@ def _turns(found: Answered) -> list[str]:
     said.append(
         f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, a tenth more {number(high)} (now {number(plan.speedup)})."
     )
-    return [*said, *(told for a in found.applications for told in _law(a, plan.nodes))]
+    return [*said, *(told for a in found.applications for told in _law(a, max(plan.nodes, plan.worst_case_nodes)))]
 
 
 def _law(application: Application, nodes: int) -> list[str]:
@@ -123,7 +135,7 @@ def _law(application: Application, nodes: int) -> list[str]:
         return [f"{name}: its line holds up to {law.most_nodes} nodes; the others are taken to gain nothing."]
     if not law.most_nodes and law.slope_s < 0:
         end = -law.intercept_s / law.slope_s
-        return [f"{name}: its line is taken to go on without end; it would reach zero at {end:.0f} nodes."]
+        return [f"{name}: its line is taken to go on without end; it would reach zero at {end:,.0f} nodes."]
     return []
 
 
@@ -132,12 +144,12 @@ def _powers(found: Answered) -> str:
     top = 2 * found.plan.question.power_w
     unknown = found.even.unknown_w
     top = min(top, unknown or top)
-    ends = f" From {unknown:,.0f} W on a law has no answer (a line is at zero)." if unknown is not None else ""
+    ends = f" From {watts(unknown)} on a law has no answer (a line is at zero)." if unknown is not None else ""
     if not spans:
-        return f"At no power budget up to {top:,.0f} W do more nodes win.{ends}"
-    words = [f"from {a:,.0f} W on" if b >= top else f"{a:,.0f}–{b:,.0f} W" for a, b in spans[-4:]]
+        return f"At no power budget up to {watts(top)} do more nodes win.{ends}"
+    words = [f"from {watts(a)} on" if b >= top else f"{watts(a)} to {watts(b)}" for a, b in spans[-4:]]
     few = "" if len(spans) <= 4 else f", and {len(spans) - 4} smaller spans (whole nodes make steps)"
-    return f"Power budgets at which more nodes win, up to {top:,.0f} W: {', '.join(words)}{few}.{ends}"
+    return f"Power budgets at which more nodes win, up to {watts(top)}: {', '.join(words)}{few}.{ends}"
 
 
 def _other(found: Answered) -> str:

@@ -124,7 +124,7 @@ def draw_nodes(found: Answered) -> Drawn:
     from wattline.market.break_even import speedup
 
     plan = found.plan
-    x = np.arange(1, plan.node_limit + 1)
+    x = np.unique(np.round(np.linspace(1, plan.node_limit, min(plan.node_limit, POINTS))))
     y = np.array([speedup(plan.question, found.applications, int(n)) for n in x])
     figure = new_figure(280)
     figure.add_scatter(x=x, y=y, mode="lines", name="all, weighted", line={"color": TEAL, "width": 2})

@@ -19,7 +19,7 @@ from wattline.report.configurations import (
 )
 from wattline.report.figures_configurations import draw_by_nodes, draw_space
 from wattline.report.page import Page, table
-from wattline.report.show import MISSING, number, printable
+from wattline.report.show import MISSING, number, plural, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -59,7 +59,7 @@ def front_table(t: Configurations) -> Group:
             f"{t.nodes[row]} × {t.cores[row]}", cap_name(t, float(t.cap_w[row])), number(t.time_s[row]), f"{t.power_w[row]:,.0f}"
         )  # fmt: skip
     rest = f" ({len(shown)} of them)" if len(shown) < rows.size else ""
-    title = f"{printable(t.application)}: {len(t)} configurations; nothing beats {rows.size} of them in both time and power{rest}"
+    title = f"{printable(t.application)}: {plural(len(t), 'configuration')}; nothing beats {rows.size} of them in both time and power{rest}"
     return Group(Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in describe(characterize(t), t)))
 
 
@@ -73,10 +73,11 @@ def bound_table(t: Configurations, bound_w: float, node_max_w: float) -> Group:
     for name, cells in _points(t, bound_w, node_max_w):
         lines.add_row(name, *cells)
     known = degree(t, found)
-    worst = f"{found.worst_nodes} nodes of {node_max_w:g} W"
-    worst += f" (the table has {found.table_nodes})" if found.table_nodes != found.worst_nodes else ""
+    worst = f"{plural(found.worst_nodes, 'node')} of {node_max_w:g} W"
+    if found.table_nodes != found.worst_nodes:
+        worst += f" (the table has {found.table_nodes or 'none as small'})"
     tail = f"Absolute worst case: {worst}. Degree of overprovisioning: {number(known)}."
-    title = f"{printable(t.application)} under {bound_w:,.0f} W"
+    title = f"{printable(t.application)} {_under(bound_w)}"
     said = [*explain(t, found), tail]
     return Group(Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in said))
 
@@ -110,13 +111,17 @@ def configurations_page(
             found = under_bound(t, bound_w, node_max_w)
             rows = [(name, *cells) for name, cells in _points(t, bound_w, node_max_w)]
             header = ("", "nodes × cores", "cap", "time [s]", "power [W]", "unused", "time over packed-max")
-            page.add(table(header, rows, f"Under {bound_w:,.0f} W"), _list(explain(t, found)))
+            page.add(table(header, rows, _under(bound_w)), _list(explain(t, found)))
             if found.best != NONE:
                 page.add(page.figure(draw_by_nodes(t, bound_w, node_max_w)))
         shown = [(point_name(t, int(row)), number(t.time_s[row]), f"{t.power_w[row]:,.0f}") for row in front(t)]
         page.add(table(("front", "time [s]", "power [W]"), shown))
     page.add("<footer>Made by Wattline; this file asks nothing of the network.</footer>")
     return page
+
+
+def _under(bound_w: float) -> str:
+    return f"under {bound_w:,.0f} W" if math.isfinite(bound_w) else "without a bound"
 
 
 def _list(sentences: Sequence[str]) -> str:

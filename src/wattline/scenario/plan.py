@@ -80,8 +80,14 @@ def _question(spec: PlanSpec, source: Source) -> Question:
     if spec.cost_ratio is None and (dear is None or cheap is None):
         missing = "older" if cheap is None else "high_end"
         raise source.error((missing, "price"), "is missing; give the prices of both nodes, or cost_ratio")
+    if spec.cost_ratio is not None and spec.cost_ratio < 1:
+        raise source.error(
+            ("cost_ratio",), f"must be 1 or more, the older node is the cheaper one, got {spec.cost_ratio:g}"
+        )
     prices = None
     if dear is not None and cheap is not None:
+        if cheap > dear:
+            raise source.error(("older", "price"), f"is above that of a high-end node, {dear:g}; swap them?")
         r, f = spec.rack, spec.life
         racks = Racks(r.nodes, r.price, r.top_racks, r.top_price) if r else Racks()
         life = Life(f.years, f.electricity, f.pue, f.maintenance) if f else Life()
