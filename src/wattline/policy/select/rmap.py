@@ -126,6 +126,19 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
 
 
 @outlined
+def sooner(s: State, j: int, n: int, free: int, watts: float) -> int:
+    """Return a configuration that fits now and ends a job sooner than waiting for the one it wants would, or WAIT."""
+    if s.app[j] < 0 or free == 0:
+        return WAIT
+    row = best_row(s, s.app[j], watts, free)
+    if row < 0:
+        return WAIT
+    want = wanted(s, j, SURPLUS)
+    shadow_s, _, _ = reserve(s, width(s, j, want), increase_w(s, j, want), n, free, watts)
+    return row if s.now[0] + s.sh_told_s[row] <= shadow_s + s.sh_told_s[want] else WAIT
+
+
+@outlined
 def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
     """Propose starts: in order as far as it goes, then whoever does not delay the first that has to wait."""
     free = s.free[0]
@@ -146,6 +159,8 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
             others_w -= fair_w(s, j) if limited else 0.0
             others -= s.asked_nodes[j]
             row = startable(s, j, mode, threshold, free, watts, others_w, others)
+            if row == WAIT and mode == SURPLUS:
+                row = sooner(s, j, n, free, watts)
             if row == WAIT:
                 head = j
                 break
