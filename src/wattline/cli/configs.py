@@ -105,7 +105,7 @@ def show(
                 terminal.show("", tables.bound_table(t, bound_w, node_max_w))
     if out is not None:
         refuse_same(table, out)
-        page = tables.configurations_page(shown, bounds, node_max_w, str(table), read.reduced).write(out)
+        page = tables.configurations_page(shown, bounds, node_max_w, table.name, read.reduced).write(out)
         terminal.line(f"\npage   {page}")
     terminal.data({
         "source": read.source, "times": read.reduced, "notes": [n.__dict__ for n in notes],

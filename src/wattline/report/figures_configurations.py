@@ -12,6 +12,9 @@ from wattline.model.configurations import Configurations
 from wattline.report.configurations import cap_name, point_name
 from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, Drawn, new_figure, soft
 
+TICKS = [digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)]
+"""Labels of logarithmic axes, written out: plotly.js would write 2 for 20."""
+
 
 def draw_space(table: Configurations, bound_w: float = math.inf, node_max_w: float = 290.0, title: str = "") -> Drawn:
     """Draw time against power of every configuration, the front of both, and the named points under a bound."""
@@ -38,7 +41,9 @@ def draw_space(table: Configurations, bound_w: float = math.inf, node_max_w: flo
         figure.add_scatter(x=[bound_w, bound_w], y=[float(table.time_s.min()), top], mode="lines", name="bound",
                            line={"color": RED, "dash": "dot", "width": 1})  # fmt: skip
     figure.update_xaxes(title_text="power of the job [W]")
-    figure.update_yaxes(title_text="time [s]", type="log", dtick="D2", rangemode="normal")
+    figure.update_yaxes(
+        title_text="time [s]", type="log", tickvals=TICKS, ticktext=[f"{v:g}" for v in TICKS], rangemode="normal"
+    )
     figure.update_layout(showlegend=True, margin={"t": 60})
     return Drawn(figure, title or f"{table.application}: every configuration", "A point a configuration; hover for nodes × cores and cap. Nothing beats the front in both.")  # fmt: skip
 
