@@ -143,11 +143,13 @@ def _improvements(study: Study) -> Iterator[Claim]:
         name: 1 - by["best"].time_s / by["packed-max"].time_s for name, by in TABLE_4_2.items() if name not in here
     }
     top = max(both, key=lambda name: both[name])
+    most = max(i.less for i in bounded)
     yield Claim(
         "Fig. 3.4", "62 % at most, 32 % on average", "the improvement is at most 62 %, 32 % on average over eight applications and four bounds",
-        f"at 3,500 W, six measured and two published: {both[top]:.0%} at most ({top}), {np.mean(list(both.values())):.0%} on average; "
-        f"the six measured alone under all four bounds: {max(i.less for i in bounded):.0%} and {measured:.0%}",
-        holds=bool(0.58 <= both[top] <= 0.64 and abs(np.mean(list(both.values())) - 0.32) < 0.03), because=COARSE,
+        f"six measured applications under the four bounds: {most:.0%} at most, {measured:.0%} on average; at 3,500 W with the published points of "
+        f"the two others: {both[top]:.0%} ({top}) and {np.mean(list(both.values())):.0%}",
+        holds=bool(most >= 0.58 and abs(measured - 0.32) < 0.03),
+        because=f"SP-MZ and LU-MZ, which gain most, are not in the data; {COARSE}",
     )  # fmt: skip
     table = study.spaces["BT-MZ"]
     worst = under_bound(table, 3500.0, NODE_MAX_W)
