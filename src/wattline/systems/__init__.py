@@ -53,12 +53,19 @@ def _overprovisioning(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # 
     return reproduce(out_dir, quick, say)
 
 
+def _rmap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.rmap import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "recursion": _recursion,
     "aqa": _aqa,
     "qosg": _qosg,
     "qoscap": _qoscap,
     "knapsack": _knapsack,
+    "rmap": _rmap,
     "overprovisioning": _overprovisioning,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""

@@ -1,0 +1,70 @@
+"""The quick reproduction of RMAP, its tables and traces."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wattline.systems.reproduction import Reproduction
+from wattline.systems.rmap import reproduce
+from wattline.systems.rmap_study import JOBS, SLACK, draw_trace, row_asked
+from wattline.systems.rmap_tables import MEASURED, SHAPES, STAND_IN, machines, moldable, stand_in
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """Return the quick reproduction."""
+    return reproduce(tmp_path_factory.mktemp("rmap"), True, lambda _: None)
+
+
+def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
+    """No bound is exceeded, small jobs do worse with Adaptive than with Traditional where power is short, ours does better."""
+    by = {claim.short: claim for claim in found.claims}
+    assert by["never above the bound"].holds
+    year = found.numbers[STAND_IN]["small"]["exact"]["6500.0"]
+    assert year["Adaptive, 0 %"]["turnaround_s"] > year["Traditional"]["turnaround_s"]
+    assert year["Surplus"]["turnaround_s"] < 0.95 * year["Adaptive, 0 %"]["turnaround_s"]
+    assert json.dumps(found.to_dict())
+    assert "Figs. 5.6 to 5.9" in found.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
+def test_stand_ins_behave(shape: object) -> None:
+    """Less power is never faster, turbo is fastest at equal nodes and cores, and no socket draws more than its cap."""
+    table = stand_in(shape)  # type: ignore[arg-type]
+    assert len(table) == 15 * 5 * 5
+    time_s = table.time_s.reshape(15, 5, 5)  # rows are sorted by nodes, cores, cap
+    assert np.all(np.diff(time_s, axis=2) <= 1e-9)
+    assert np.all(table.power_w <= 2 * table.nodes * table.cap_w + 1e-9)
+
+
+def test_traces_follow_the_rules() -> None:
+    """Thirty jobs ask for sizes of their kind and 1.2 times what they take as asked; the same seed gives the same trace."""
+    for trace, (low, high) in {"large": (40, 64), "small": (8, 24)}.items():
+        jobs = draw_trace(STAND_IN, trace, 3)
+        assert len(jobs) == JOBS
+        assert jobs.nodes.min() >= low
+        assert jobs.nodes.max() <= high
+        tables = machines()[STAND_IN].tables
+        row = row_asked(tables[jobs.kind[0]], int(jobs.nodes[0]))
+        assert jobs.request_s[0] == pytest.approx(SLACK * tables[jobs.kind[0]].time_s[row])
+        np.testing.assert_array_equal(draw_trace(STAND_IN, trace, 3).submit_s, jobs.submit_s)
+
+
+def test_models_tell_something_else() -> None:
+    """With a model policies are told times and powers that are near the truth and are not it."""
+    for pair in moldable(STAND_IN, "log-quadratic"):
+        assert pair.told is not None
+        error = np.abs(pair.told.time_s / pair.truth.time_s - 1)
+        assert 0 < error.mean() < 0.15
+
+
+def test_measured_tables(data_dir: object) -> None:
+    """With the measured tables there is a machine of 32 nodes with halved bounds and without single nodes."""
+    machines.cache_clear()
+    machine = machines()[MEASURED]
+    assert machine.bounds_w[0] == 3250.0
+    assert len(machine.tables) == 12
+    assert all(table.nodes.min() > 1 for table in machine.tables)
