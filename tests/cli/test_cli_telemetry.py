@@ -129,6 +129,7 @@ MISTAKES = {
     "over itself": (["join", "p.csv", "--jobs", "same.parquet", "--out", "same.parquet"], "is the file that is read"),
     "no places": (["join", "p.csv", "--jobs", "small.swf", "--out", "x.parquet"], "small.swf: no job with known nodes and times in it"),
     "bad step": (["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "0 s"], "--step 0 s: must be a positive time"),
+    "tiny step": (["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "1e-9 s"], "steps of 1e-09 s of all jobs would take about"),
     "bad hold": (["check", "p.csv", "--hold", "0.5"], "--hold 0.5: a sample holds at least one period"),
     "bad unit of time": (["check", "p.csv", "--patience", "5 lightyears"], "--patience: unknown unit 'lightyears'"),
     "bad maximum": (["check", "p.csv", "--max", "-5 W"], "--max -5 W: must be a positive power"),

@@ -41,6 +41,15 @@ def workload(seed: int, jobs: int = 30, step_s: float = 10.0) -> JobTable:
     )  # fmt: skip
 
 
+def test_samples_rarer_than_the_series_are_said() -> None:
+    """Power changes at samples only: where a trace has values between them, that is no secret."""
+    row = {"submit": 0, "work": 35, "nodes": 2, "request": 40}
+    jobs = table(row, series=PowerSeries.build(10.0, [[100, 200, 300, 150]]))
+    said = run(jobs, cluster(4), options=Options(sample_s=20.0)).notes
+    assert [(row[2], row[3]) for row in said] == [(1, "sampled every 20 s, a value every 10 s")]
+    assert run(jobs, cluster(4), options=Options(sample_s=5.0)).notes == ()
+
+
 def test_a_job_draws_what_its_series_says() -> None:
     """Samples lie on a grid from the start of the run; between two of them power stays."""
     jobs = table({"submit": 0, "work": 35, "nodes": 2}, series=PowerSeries.build(10.0, [[100, 200, 300, 150]]))

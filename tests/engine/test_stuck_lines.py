@@ -65,6 +65,8 @@ def test_the_most_frequent_verdict_is_named() -> None:
     """The line says why most proposals were refused, and when, as a time since the start."""
     text = stuck(select=wide)
     assert text.startswith("1 d 5 h after the start 30 jobs wait")
+    with pytest.raises(StuckError, match="after the start 1 job waits, nothing runs"):
+        run(table(ROWS[0]), cluster(4), select=lazy)
     assert "select policy 'wide' does not start job 1" in text
     assert "30 proposals were refused, mostly: not the job's shape" in text
 

@@ -106,6 +106,24 @@ def test_deadlock_starts_are_marked(under: Journal) -> None:
     assert job.height >= 1
 
 
+def test_a_limit_that_changes_all_the_time_does_not_fill_the_page(under: Journal) -> None:
+    """Of very many steps the lowest in every pixel is drawn, and the line stays in order of time."""
+    run = load(under)
+    count = 50_000
+    time_s = np.linspace(run.start_s, run.end_s, count, endpoint=False)
+    limit_w = 5000.0 + np.arange(count) % 7
+    limit_w[31_234], limit_w[:100] = 17.0, np.inf
+    steps = replace(
+        run.steps, time_s=time_s, limit_w=limit_w, duration_s=np.diff(np.append(time_s, run.end_s)),
+        power_w=np.ones(count),
+    )  # fmt: skip
+    line = next(t for t in draw_limit(replace(run, steps=steps)).figure.data if t.get("name") == "limit")
+    x, y = np.asarray(line["x"], dtype=float), np.asarray(line["y"], dtype=float)
+    assert len(x) <= 1000
+    assert (np.diff(x) > 0).all()
+    assert np.nanmin(y) == 17.0
+
+
 def test_learning_curve_is_that_of_the_numbers(under: Journal) -> None:
     """The last point of the cumulative learning rate is the share that the summary tells."""
     run = load(under)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,16 @@ def run(scenario: Path, *sets: str) -> Summary:
     [
         ("profiles.levels=[]", "[profiles] levels: expected at least one list of columns, got an empty list"),
         ("profiles.levels=[[]]", "[profiles] levels: a level must name at least one column, got an empty list"),
+        ('profiles.levels=[["user", "user"]]', "[profiles] levels: a level names a column once, got 'user' twice"),
+        (
+            'profiles.levels=[["user", "kind"], ["kind", "user"]]',
+            "[profiles] levels: the level kind + user is there already: leave it out",
+        ),
+        ('profiles.save="folder.parquet"', "folder.parquet is a folder: give the name of a file"),
+        (
+            "policy.cap=under-limit",
+            "[policy] cap: 'under-limit' lowers caps, but these nodes cannot be capped: give min_cap",
+        ),
         ('profiles.save="p.txt"', "[profiles] save: end the name in .parquet, got 'p.txt'"),
         ('profiles.save="no/p.parquet"', "[profiles] save: there is no folder"),
         ("limit.power=79 W", "[limit] power: 79 W at most, but all nodes at rest draw 80 W: no job could ever start"),
@@ -65,6 +76,7 @@ def run(scenario: Path, *sets: str) -> Summary:
 )
 def test_what_cannot_be_meant_is_refused_before_the_run(scenario: Path, sets: str, said: str) -> None:
     """One line names the key, the value and what to do."""
+    (scenario.parent / "folder.parquet").mkdir()
     with pytest.raises(ScenarioError) as caught:
         wire(variants(read_scenario(scenario, [sets]))[0])
     assert said in str(caught.value)
@@ -109,6 +121,16 @@ def test_profiles_are_saved_and_loaded(scenario: Path) -> None:
     assert [(n["count"], n["example"]) for n in notes if "profiles" in n["reason"]] == [(2, "2 in p.parquet")]
 
 
+def test_an_interrupted_run_saves_nothing(scenario: Path) -> None:
+    """Who loads and saves one file and is interrupted begins again with what was there before."""
+    study = wire(variants(read_scenario(scenario, ["profiles.save=p.parquet"]))[0])
+    result = study.simulate()
+    study.write(replace(result, stopped="interrupted"), scenario.parent / "j")
+    assert not (scenario.parent / "p.parquet").exists()
+    study.write(result, scenario.parent / "j")
+    assert read_profiles(scenario.parent / "p.parquet").labels
+
+
 def test_profiles_of_another_learner_are_refused(scenario: Path) -> None:
     """The file is named; its profiles are of no use to another learner or with other levels."""
     run(scenario, "profiles.save=p.parquet")
@@ -118,6 +140,20 @@ def test_profiles_of_another_learner_are_refused(scenario: Path) -> None:
         run(scenario, "profiles.load=p.parquet", "policy.profile=pooled")
     with pytest.raises(InputError, match=r"p\.parquet: profiles by kind\+nodes, the run has user"):
         run(scenario, "profiles.load=p.parquet", 'profiles.levels=[["user"]]')
+
+
+def test_histograms_of_other_nodes_are_refused(scenario: Path) -> None:
+    """Shares of 100 W mean nothing to nodes of 200 W; powers in watts do."""
+    run(scenario, "profiles.save=q.parquet", "policy.profile=quantile")
+    kept = read_profiles(scenario.parent / "q.parquet")
+    assert kept.max_w == (100.0,) == kept.merge(kept).max_w
+    with pytest.raises(InputError, match=r"q\.parquet: profiles of 'quantile' are shares .* was 100 W and is 200 W"):
+        run(scenario, "profiles.load=q.parquet", "policy.profile=quantile", "cluster.max=200 W")
+    with pytest.raises(InputError, match="was 100 W and is 200 W"):
+        kept.merge(replace(kept, max_w=(200.0,)))
+    run(scenario, "profiles.load=q.parquet", "policy.profile=quantile")
+    run(scenario, "profiles.save=p.parquet")
+    run(scenario, "profiles.load=p.parquet", "cluster.max=200 W", "limit.power=1.5 kW")
 
 
 def test_the_manifest_tells_what_reports_need(scenario: Path) -> None:

@@ -49,7 +49,7 @@ def show(
     top: Annotated[int, typer.Option(min=0, help="Profiles of a level to show (0: all).")] = 10,
     deviations: Annotated[float, typer.Option(help="Standard deviations above the mean that make high (t-test, pooled).")] = 2.33,
     miss: Annotated[float, typer.Option(min=0.0001, max=0.5, help="Probability of a sample above high (quantile).")] = 0.05,
-    node_max: Annotated[str | None, typer.Option("--max", metavar="POWER", help="What a node draws at most: shares of it become watts (quantile).")] = None,
+    node_max: Annotated[str | None, typer.Option("--max", metavar="POWER", help="What a node draws at most: shares of it become watts (quantile; default: that of the run, if its nodes were alike).")] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -132,6 +132,8 @@ def _rows(profiles: Profiles, deviations: float, miss: float, max_w: float | Non
     shares = profiles.learner == "quantile"
     if max_w is not None and not shares:
         raise ScenarioError(f"--max: profiles of {profiles.learner!r} are in watts already")
+    if shares and max_w is None and len(profiles.max_w) == 1:
+        max_w = profiles.max_w[0]
     factor = max_w if shares and max_w is not None else 1.0
     names = level_names(profiles.levels)
     rows = []

@@ -68,6 +68,8 @@ def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
         return
     limit = np.where(limited, run.steps.limit_w, np.nan) / scale.factor
     kept = _changes(limit)
+    if kept.size > EXACT_STEPS:  # of a limit that changes all the time, the lowest of a bin is what counts
+        kept = _lowest(run.steps.time_s, limit, kept)
     figure.add_scatter(
         x=np.append(run.steps.time_s[kept] - run.start_s, run.end_s - run.start_s) / axis.factor,
         y=np.append(limit[kept], limit[-1]), name="limit", mode="lines",
@@ -236,6 +238,15 @@ def _intervals(run: Run, placements: pl.DataFrame) -> tuple[Floats, Floats]:
     start_s = placements["start_s"].to_numpy()
     end_s = placements["end_s"].fill_nan(None).fill_null(run.end_s).to_numpy()
     return start_s, np.maximum(np.minimum(end_s, run.end_s), start_s)
+
+
+def _lowest(time_s: Floats, values: Floats, kept: Ints) -> Ints:
+    """Return of rows in order of time the one of the lowest value in every bin of the page; without a value comes last."""
+    first, last = float(time_s[kept[0]]), float(time_s[kept[-1]])
+    in_bin = np.minimum(BINS - 1, ((time_s[kept] - first) / (last - first) * BINS).astype(np.int64))
+    order = np.lexsort((kept, np.where(np.isnan(values[kept]), np.inf, values[kept]), in_bin))
+    best = order[np.unique(in_bin[order], return_index=True)[1]]
+    return np.sort(kept[best])
 
 
 def _changes(values: Floats) -> Ints:

@@ -125,6 +125,11 @@ def _power(spec: Spec) -> Iterator[Problem]:
     for i, level in enumerate(spec.profiles.levels):
         if not level:
             yield ("profiles", "levels", i), "a level must name at least one column, got an empty list"
+        twice = [name for at, name in enumerate(level) if name in level[:at]]
+        if twice:
+            yield ("profiles", "levels", i), f"a level names a column once, got {twice[0]!r} twice"
+        elif any(set(level) == set(earlier) for earlier in spec.profiles.levels[:i]):
+            yield ("profiles", "levels", i), f"the level {' + '.join(level)} is there already: leave it out"
     if not spec.profiles.levels:
         yield ("profiles", "levels"), "expected at least one list of columns, got an empty list"
     for key in ("load", "save"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,10 +43,10 @@ class LearnedFiles:
         run.notes = (*run.notes, (*note, f"{len(profiles.labels):,} in {self.load.name}"))
 
     def leave(self, result: Result) -> None:
-        """Save what a run has learned."""
+        """Save what a run has learned when it is over; one that was interrupted may begin with that file once more."""
         from wattline.traces.profiles_file import write_profiles
 
-        if self.save is not None and result.profiles is not None:
+        if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
             write_profiles(self.save, result.profiles)
 
 
@@ -56,6 +58,10 @@ def learned_files(document: Document) -> LearnedFiles:
         raise document.source.error(("profiles", "save"), f"end the name in .parquet, got {save!r}")
     if target is not None and not target.parent.is_dir():
         raise document.source.error(("profiles", "save"), f"there is no folder {target.parent} to save them in")
+    if target is not None and target.is_dir():
+        raise document.source.error(("profiles", "save"), f"{target} is a folder: give the name of a file")
+    if target is not None and not os.access(target.parent, os.W_OK):
+        raise document.source.error(("profiles", "save"), f"the folder {target.parent} cannot be written to")
     return LearnedFiles(None if load is None else document.base / load, target)
 
 
@@ -71,6 +77,11 @@ def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tu
             steps = limit_steps(limit, run_bound_s(jobs))
         except InputError as problem:
             raise type(problem)(f"{document.source.where(('limit', 'repeat'))}: {problem}") from None
+    if any(m.name == "under-limit" for m in document.spec.policy.cap) and all(
+        math.isnan(node_class.min_cap_w) for node_class in cluster.classes
+    ):
+        told = "'under-limit' lowers caps, but these nodes cannot be capped: give min_cap in [cluster]"
+        raise document.source.error(("policy", "cap"), told)
     lowest_w = sum(node_class.count * _resting_w(node_class) for node_class in cluster.classes)
     if steps and max(watts for _, watts in steps) < lowest_w:
         key: Key = ("limit", "file" if limit.file is not None else "steps" if limit.steps else "power")

@@ -57,7 +57,7 @@ class ProfilesSpec(Section):
     sample: Span | None = Field(
         None,
         gt=0,
-        description="period at which power is sampled (default: the step of the trace's power series, or 5 min)",
+        description="period at which power is sampled and changes (default: the step of the trace's power series, or 5 min)",
     )
     load: str | None = Field(None, description="profiles that an earlier run saved, relative to the scenario")
     save: str | None = Field(None, description="file to save the profiles to when the run ends (.parquet)")

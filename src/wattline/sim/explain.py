@@ -45,8 +45,9 @@ def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
     else:
         held = int(np.argmax(s.status == codes.HELD))
         reason = f"job {jobs.job_id[held]} is held back by a job that never ends"
+    waiting = "1 job waits" if s.q_len[0] == 1 else f"{int(s.q_len[0])} jobs wait"
     return StuckError(
-        f"{_age(s, s.now[0])} after the start {int(s.q_len[0])} jobs wait, nothing runs and nothing is left to happen: {reason}"
+        f"{_age(s, s.now[0])} after the start {waiting}, nothing runs and nothing is left to happen: {reason}"
     )
 
 

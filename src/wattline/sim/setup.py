@@ -38,7 +38,7 @@ from wattline.model.state import (
     allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
-from wattline.sim.setup_power import check_power, fill_power, learner_of
+from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.setup_regulation import (
     check_periods,
     check_rates,
@@ -159,6 +159,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_log_room(s)
     _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed)
     _estimates(s, policies, notes)
+    notes += sampling_notes(jobs, options)
     switches = {
         OPT_SORTED: any(m.sorted_running for m in policies), OPT_TIES_EVENT: options.ties == "event",
         OPT_KILL: options.kill, OPT_TIMELINE: options.timeline, OPT_PLACEMENTS: options.placements,

@@ -12,6 +12,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.profiles import ProfileTable
 from wattline.model.state import State
+from wattline.units import show_duration
 
 if TYPE_CHECKING:
     from wattline.sim.setup import Options
@@ -40,6 +41,26 @@ def check_power(jobs: JobTable, policies: Sequence[Mechanism], options: Options)
         raise InputError("decisions at ticks only need a period of the tick")
     if options.shed and not options.limit_w:
         raise InputError("jobs are to be stopped above the power limit, but there is none")
+
+
+def sampling_notes(jobs: JobTable, options: Options) -> list[tuple[str, str, int, str]]:
+    """Say where samples are too rare to follow the power of the trace: what lies between them is not drawn."""
+    if jobs.series is None or options.sample_s is None or options.sample_s <= jobs.series.step_s:
+        return []
+    many = int((np.diff(jobs.series.first) > 1).sum())
+    reason = "power over time, which changes only when it is sampled: values between samples are left out"
+    return (
+        [
+            (
+                "kept",
+                reason,
+                many,
+                f"sampled every {show_duration(options.sample_s)}, a value every {show_duration(jobs.series.step_s)}",
+            )
+        ]
+        if many
+        else []
+    )
 
 
 def fill_power(s: State, jobs: JobTable, table: ProfileTable | None, options: Options) -> None:

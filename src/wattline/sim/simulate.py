@@ -329,14 +329,15 @@ class Simulation:
 
         if self.profiles is None or self.policies.profile.name not in MERGE:
             return None
-        return from_memory(self.policies.profile.name, self.profiles, self.memory[codes.PROFILE])
+        max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
+        return from_memory(self.policies.profile.name, self.profiles, self.memory[codes.PROFILE], max_w)
 
     def begin_with(self, profiles: Profiles) -> int:
         """Let the learner begin with what an earlier run saw; return how many of its profiles this workload has."""
         learner = self.policies.profile.name
         if self.profiles is None or profiles.learner != learner:
             raise InputError(f"profiles of {profiles.learner!r} are of no use to the profile policy {learner!r}")
-        return profiles.fill(self.profiles, self.memory[codes.PROFILE])
+        return profiles.fill(self.profiles, self.memory[codes.PROFILE], tuple(c.max_w for c in self.cluster.classes))
 
     def push_limit(self, watts: float) -> None:
         """Change the power limit now, as an operator would, and let control pass; steps that were planned still come."""

@@ -20,6 +20,7 @@ from wattline.learn.merging import MERGE
 from wattline.model.profiles import ProfileTable
 from wattline.traces.export import write_whole
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
+from wattline.units import show_power
 
 KEY = "wattline-profiles"
 VERSION = 1
@@ -34,6 +35,15 @@ class Profiles:
     levels: tuple[tuple[str, ...], ...]
     labels: tuple[tuple[int, tuple[Any, ...]], ...]
     rows: Floats
+    max_w: tuple[float, ...] = ()
+    """What the nodes of the run drew at most, class by class, in which histograms are counted (empty: not known)."""
+
+    def _same_nodes(self, max_w: tuple[float, ...]) -> None:
+        if self.learner == "quantile" and self.max_w and max_w and self.max_w != max_w:
+            raise InputError(
+                f"profiles of {self.learner!r} are shares of what a node draws at most, and that was {_watts(self.max_w)} "
+                f"and is {_watts(max_w)}: they are of no use to other nodes"
+            )
 
     def merge(self, later: Profiles) -> Profiles:
         """Return what both have seen, of which ``later`` came after."""
@@ -42,14 +52,21 @@ class Profiles:
                 f"profiles of {self.learner!r} by {_said(self.levels)} cannot be put together with those of "
                 f"{later.learner!r} by {_said(later.levels)}"
             )
+        self._same_nodes(later.max_w)
         put = MERGE[self.learner][1]
         rows = dict(zip(self.labels, self.rows, strict=True))
         for label, row in zip(later.labels, later.rows, strict=True):
             rows[label] = put(rows[label], row) if label in rows else row
-        return Profiles(self.learner, self.levels, tuple(rows), np.array(list(rows.values())).reshape(len(rows), -1))
+        merged = np.array(list(rows.values())).reshape(len(rows), -1)
+        max_w = later.max_w if self.max_w == later.max_w else ()
+        return Profiles(self.learner, self.levels, tuple(rows), merged, max_w)
 
-    def fill(self, table: ProfileTable, memory: Floats) -> int:
-        """Begin a learner's memory with these profiles, where the workload has them; return how many it had."""
+    def fill(self, table: ProfileTable, memory: Floats, max_w: tuple[float, ...] = ()) -> int:
+        """Begin a learner's memory with these profiles, where the workload has them; return how many it had.
+
+        ``max_w`` is what the nodes draw at most, class by class.
+        """
+        self._same_nodes(max_w)
         width = MERGE[self.learner][0]
         if self.levels != table.levels:
             raise InputError(f"profiles by {_said(self.levels)}, the run has {_said(table.levels)}")
@@ -68,7 +85,11 @@ def _said(levels: tuple[tuple[str, ...], ...]) -> str:
     return " > ".join("+".join(level) for level in levels)
 
 
-def from_memory(learner: str, table: ProfileTable, memory: Floats) -> Profiles:
+def _watts(max_w: tuple[float, ...]) -> str:
+    return " and ".join(show_power(watts) for watts in max_w)
+
+
+def from_memory(learner: str, table: ProfileTable, memory: Floats, max_w: tuple[float, ...] = ()) -> Profiles:
     """Return what a learner knows at the end of a run; rows without a sample are left out."""
     if learner not in MERGE:
         raise InputError(f"profile policy {learner!r} keeps nothing that could be saved; {', '.join(MERGE)} do")
@@ -76,7 +97,7 @@ def from_memory(learner: str, table: ProfileTable, memory: Floats) -> Profiles:
     rows = memory[memory.size - width * len(table) :].reshape(len(table), width)
     seen = np.asarray(rows.any(axis=1))
     labels = tuple(label for label, kept in zip(table.labels, seen.tolist(), strict=True) if kept)
-    return Profiles(learner, table.levels, labels, rows[seen].copy())
+    return Profiles(learner, table.levels, labels, rows[seen].copy(), max_w)
 
 
 def write_profiles(path: Path, profiles: Profiles) -> None:
@@ -91,7 +112,7 @@ def write_profiles(path: Path, profiles: Profiles) -> None:
         },
         schema={"level": pl.Int64, "label": pl.String, "row": pl.List(pl.Float64)},
     )
-    about = {"version": VERSION, "learner": profiles.learner, "levels": profiles.levels}
+    about = {"version": VERSION, "learner": profiles.learner, "levels": profiles.levels, "max_w": profiles.max_w}
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", metadata={KEY: json.dumps(about)})
     write_whole(path, buffer.getvalue())
@@ -109,6 +130,7 @@ def read_profiles(path: Path) -> Profiles:
         frame = pl.read_parquet(raw)
         about = json.loads(pl.read_parquet_metadata(raw)[KEY])
         learner, levels = about["learner"], tuple(tuple(level) for level in about["levels"])
+        max_w = tuple(float(watts) for watts in about.get("max_w", ()))
     except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PanicException):
         raise problem from None
     if about.get("version") != VERSION or learner not in MERGE:
@@ -122,4 +144,4 @@ def read_profiles(path: Path) -> Profiles:
     rows = np.array(frame["row"].to_list(), dtype=np.float64).reshape(frame.height, width)
     if not np.isfinite(rows).all():
         raise TraceError.at(path, "holds values that are no numbers")
-    return Profiles(learner, levels, labels, rows)
+    return Profiles(learner, levels, labels, rows, max_w)

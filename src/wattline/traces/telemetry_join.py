@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.memory import require_bytes
 from wattline.model.jobs import Floats, Ints
 from wattline.traces.telemetry_clean import Stretches
 from wattline.traces.telemetry_faults import Fault, Mask, Tally
@@ -56,6 +57,8 @@ class Join:
 
     def __init__(self, placed: Placed, coverage: Coverage | None, split: Split, tally: Tally) -> None:
         self.placed, self.coverage, self.split, self.tally = placed, coverage, split, tally
+        pieces = float(np.ceil(placed.run_s / split.step_s).sum())
+        require_bytes(120.0 * pieces, f"{pieces:,.0f} steps of {split.step_s:g} s of all jobs")
         self.steps = np.maximum(np.ceil(placed.run_s / split.step_s - 1e-9), 1.0).astype(np.int64)
         self.shared: set[int] = set()
         self.shared_s = 0.0
@@ -138,6 +141,7 @@ class Join:
         low = np.floor(from_s / step_s).astype(np.int64)
         many = np.maximum(np.ceil(to_s / step_s).astype(np.int64) - low, 1)
         if np.any(many > 1):
+            require_bytes(120.0 * float(many.sum()), f"samples cut into steps of {step_s:g} s")
             which = np.repeat(np.arange(many.size), many)
             step = low[which] + inside(many)
             from_s, to_s = np.maximum(from_s[which], step * step_s), np.minimum(to_s[which], (step + 1) * step_s)
