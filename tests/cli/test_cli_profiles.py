@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from calling import Call
 
@@ -145,3 +146,26 @@ def test_a_comparison_saves_no_profiles(wattline: Call, folder: Path) -> None:
     )
     assert answer.code == 2
     assert "[profiles] save: every run of a comparison would write this file" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        ({"label": pl.lit("oops")}, "field 'label': no such profile in group+user+nodes > group: level 0 (got 'oops')"),
+        ({"label": pl.lit('[["a"], {}, 1]')}, "no such profile in"),
+        ({"label": pl.lit('["a"]')}, "no such profile in"),
+        ({"level": pl.lit(9, dtype=pl.Int64)}, "level 9"),
+        ({"row": pl.lit(None, dtype=pl.List(pl.Float64))}, "without a level, a label or numbers"),
+        ({"row": pl.col("row").list.eval(-pl.element())}, "holds negative counts or powers"),
+    ],
+)
+def test_a_spoilt_file_is_refused(wattline: Call, files: Path, spoilt: dict[str, pl.Expr], said: str) -> None:
+    """Rows that no run would have written are said in a line, whoever reads them."""
+    about = {"wattline-profiles": pl.read_parquet_metadata(files / "t.parquet")["wattline-profiles"]}
+    pl.read_parquet(files / "t.parquet").with_columns(**spoilt).write_parquet(files / "bad.parquet", metadata=about)
+    for words in (("show", "bad.parquet"), ("merge", "t.parquet", "bad.parquet", "--out", "x.parquet")):
+        answer = wattline("profiles", *words)
+        assert answer.code == 2
+        assert answer.err.startswith("wattline: bad.parquet: ")
+        assert said in answer.err
+    assert not (files / "x.parquet").exists()

@@ -138,10 +138,25 @@ def read_profiles(path: Path) -> Profiles:
             path, f"profiles of version {about.get('version')!r} by {learner!r}", hint="update Wattline"
         )
     width = MERGE[learner][0]
-    if frame.columns != ["level", "label", "row"] or (frame.height and (frame["row"].list.len() != width).any()):
+    if frame.columns != ["level", "label", "row"] or (frame.height and not (frame["row"].list.len() == width).all()):
         raise problem
-    labels = tuple((level, tuple(json.loads(text))) for level, text in zip(frame["level"], frame["label"], strict=True))
+    if any(frame[name].null_count() for name in frame.columns):
+        raise TraceError.at(path, "holds profiles without a level, a label or numbers")
+    labels = tuple(_label(path, levels, level, text) for level, text in frame.select("level", "label").iter_rows())
     rows = np.array(frame["row"].to_list(), dtype=np.float64).reshape(frame.height, width)
     if not np.isfinite(rows).all():
         raise TraceError.at(path, "holds values that are no numbers")
+    if (rows < 0).any():
+        raise TraceError.at(path, "holds negative counts or powers")
     return Profiles(learner, levels, labels, rows, max_w)
+
+
+def _label(path: Path, levels: tuple[tuple[str, ...], ...], level: Any, text: Any) -> tuple[int, tuple[Any, ...]]:
+    """Return whose profile a row is, if the file has such a level and every column of it a text or number."""
+    try:
+        values = json.loads(text)
+        if 0 <= level < len(levels) and len(values) == len(levels[level]) and {type(v) for v in values} <= {str, int}:
+            return level, tuple(values)
+    except (ValueError, TypeError):
+        pass
+    raise TraceError.at(path, f"no such profile in {_said(levels)}: level {level}", field="label", value=text)
