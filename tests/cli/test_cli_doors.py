@@ -24,6 +24,7 @@ def systems(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
 
     module = ModuleType("wattline.systems")
     module.REPRODUCTIONS = {"paper": paper}  # type: ignore[attr-defined]
+    module.WITHOUT_ENGINE = frozenset()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.systems", module)
     return calls
 
