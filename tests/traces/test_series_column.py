@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wattline.errors import TraceError
@@ -129,6 +129,7 @@ def test_csv_may_not_name_it(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.lists(st.floats(0, 100, width=32), max_size=6), min_size=1, max_size=6), st.floats(0, 2000))
+@example(rows=[[1.5]], work_s=5e-324)
 def test_the_mean_is_the_integral_over_the_run(rows: list[list[float]], work_s: float) -> None:
     """Each value counts for the part of the run in which it holds, the last one for all the rest."""
     means = mean_over_run(PowerSeries.build(300.0, rows), np.full(len(rows), work_s))

@@ -19,6 +19,10 @@ COLUMN, STEP_KEY = "series_w", "series_step_s"
 CANNOT_HOLD = "has no place for power over time (series_w): Parquet has"
 
 
+LEAST_S = 1e-9
+"""Run times below this are none: products with them lose their digits."""
+
+
 def mean_over_run(series: PowerSeries, work_s: Floats) -> Floats:
     """Return the mean power per node of each job over its work; NaN where the series says nothing.
 
@@ -36,7 +40,7 @@ def mean_over_run(series: PowerSeries, work_s: Floats) -> Floats:
         starts = series.first[:-1][filled]
         sums[0, filled] = np.add.reduceat(lasts * series.watts, starts)
         sums[1, filled] = np.add.reduceat(lasts, starts)
-    instant = filled & (sums[1] == 0)  # it ends the instant it starts: its first value is all there is
+    instant = filled & (sums[1] < LEAST_S)  # it ends the instant it starts: its first value is all there is
     sums[0, instant], sums[1, instant] = series.watts[series.first[:-1][instant]], 1.0
     mean: Floats = np.divide(sums[0], sums[1], out=np.full(counts.size, math.nan), where=filled)
     return mean
