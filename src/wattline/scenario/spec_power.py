@@ -10,12 +10,6 @@ from pydantic import Field
 from wattline.scenario.quantities import Limit, Span, Words
 from wattline.scenario.section import Section
 
-LEVELS: tuple[tuple[Literal["group", "user", "kind", "nodes", "partition"], ...], ...] = (
-    ("group", "user", "kind", "nodes"),
-    ("group",),
-)
-"""A job's own profile (project, user, name, nodes), then its project's."""
-
 
 class LimitSpec(Section):
     """A power limit that admission respects."""
@@ -44,12 +38,18 @@ class LimitSpec(Section):
     )
 
 
+def _levels() -> list[list[Any]]:
+    from wattline.model.profiles import DEFAULT
+
+    return [list(level) for level in DEFAULT]
+
+
 class ProfilesSpec(Section):
     """Whose power tells that of a job; the slot `profile` of `[policy]` says how it is learned."""
 
     levels: list[Annotated[list[Literal["group", "user", "kind", "nodes", "partition"]], Words("list of columns")]] = (
         Field(
-            default_factory=lambda: [list(level) for level in LEVELS],
+            default_factory=_levels,
             max_length=8,
             description="columns of a job that make its own profile, then those of the groups that stand in for it",
         )

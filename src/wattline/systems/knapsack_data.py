@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
+from wattline.systems.at_hand import data_file
 from wattline.traces.generate import MiraLike, generate
 from wattline.traces.series_column import mean_over_run
 
@@ -35,9 +35,7 @@ class Machine:
 
     def path(self) -> Path | None:
         """Return where the log is, if it is there."""
-        folder = os.environ.get("WATTLINE_DATA")
-        path = Path(folder, self.file) if folder and self.file else None
-        return path if path is not None and path.exists() else None
+        return data_file(self.file) if self.file else None
 
     def at_hand(self) -> bool:
         """Tell whether a recorded log is there."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from wattline.market.overprovisioning import Line, Question
+from wattline.systems.at_hand import data_file
 from wattline.traces.configurations import Measured, read_configurations
 
 FILE = "powercap/rzmerl_powercap_configs.csv.gz"
@@ -97,6 +96,5 @@ RESTS_ON = {
 
 def load_measured() -> Measured | None:
     """Return the measured tables, medians over trials, if they are at hand."""
-    folder = os.environ.get("WATTLINE_DATA")
-    path = Path(folder, FILE) if folder else None
-    return read_configurations(path) if path is not None and path.exists() else None
+    path = data_file(FILE)
+    return None if path is None else read_configurations(path)

@@ -12,7 +12,8 @@ from wattline.errors import InputError
 from wattline.market.accounts import Book
 from wattline.market.held import Held
 from wattline.model.jobs import Floats
-from wattline.systems.qoscap_study import OURS, OUT, PAIRS, data_file
+from wattline.systems.at_hand import data_file
+from wattline.systems.qoscap_study import OURS, OUT, PAIRS
 from wattline.traces import prices
 from wattline.traces.signals import read_signal
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.sim.ensemble import in_processes
+from wattline.systems.at_hand import data_file
 from wattline.traces.generate import generate
 from wattline.traces.generate_rrze import IDLE_W, EmmyLike, MeggieLike, RrzeLike, kinds_like
 from wattline.traces.generate_signal import GaussianSignal, generate_signal
@@ -244,10 +243,3 @@ def market_at_hand() -> bool:
         "pjm_regulation_market_results_2022-07_hourly.csv",
     )
     return all(data_file(f"regulation/{name}") is not None for name in names)
-
-
-def data_file(name: str) -> Path | None:
-    """Return a file under WATTLINE_DATA, if it is there."""
-    folder = os.environ.get("WATTLINE_DATA")
-    path = Path(folder, name) if folder else None
-    return path if path is not None and path.exists() else None

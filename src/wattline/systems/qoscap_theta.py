@@ -12,7 +12,8 @@ import numpy as np
 
 from wattline.bid.days import DAY_S, Days
 from wattline.errors import InputError
-from wattline.systems.qoscap_study import AFTER_DAYS, THETA, WARM_DAYS, data_file, machine, stretch
+from wattline.systems.at_hand import data_file
+from wattline.systems.qoscap_study import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch
 from wattline.traces.cap_model import CapModel
 from wattline.traces.kinds_from_log import KindRules, find_kinds
 from wattline.traces.notes import Trace

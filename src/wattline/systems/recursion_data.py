@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.systems.at_hand import data_file
 from wattline.traces.krc import read_krc
 from wattline.traces.notes import Note
 
@@ -48,9 +48,7 @@ def find_log(path: Path | None = None) -> Path | None:
         if not path.is_file():
             raise InputError(f"{path}: no such file; {GET}")
         return path
-    folder = os.environ.get("WATTLINE_DATA")
-    found = Path(folder) / "krc" / FILE if folder else None
-    return found if found is not None and found.is_file() else None
+    return data_file(f"krc/{FILE}")
 
 
 def load_customers(path: Path | None = None, *, seed: int = 1) -> Customers:

@@ -9,13 +9,12 @@ the power above idle, turbo 15 % faster, communication that grows with nodes. It
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from wattline.model.configurations import Configurations, Moldable
+from wattline.systems.at_hand import data_file
 
 MEASURED, STAND_IN = "32 nodes, measured", "64 nodes, stand-in"
 FILE = "powercap/rzmerl_powercap_configs.csv.gz"
@@ -75,18 +74,11 @@ def stand_in(shape: Shape) -> Configurations:
     )
 
 
-def data_path() -> Path | None:
-    """Return where the measured tables are, if they are there."""
-    folder = os.environ.get("WATTLINE_DATA")
-    path = Path(folder, FILE) if folder else None
-    return path if path is not None and path.exists() else None
-
-
 @functools.lru_cache(maxsize=1)
 def machines() -> dict[str, Machine]:
     """Return the machines of the study."""
     found = {STAND_IN: Machine(64, BOUNDS_W, tuple(stand_in(shape) for shape in SHAPES))}
-    path = data_path()
+    path = data_file(FILE)
     if path is not None:
         from wattline.traces.configurations import read_configurations
 
