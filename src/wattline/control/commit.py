@@ -16,7 +16,7 @@ from wattline.model.state import (
     State,
 )
 from wattline.physics import clocks
-from wattline.physics.power import class_cap_w, waking_node_w
+from wattline.physics.power import class_cap_w, headroom_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
 
@@ -87,6 +87,9 @@ def _release_children(s: State, j: int) -> None:
 def take_shape(s: State, j: int, row: int) -> None:
     """Let a waiting job take a configuration: its nodes, run time and power; a deadline that it cannot keep moves."""
     s.shape[j] = row
+    s.shape_limit_w[j] = s.limit_w[0]
+    s.shape_room_w[j] = headroom_w(s)
+    s.shape_room[j] = s.free[s.pool[j]]
     s.nodes[j] = s.sh_nodes[row]
     s.work[j] = s.sh_time_s[row]
     s.remaining[j] = s.sh_time_s[row]

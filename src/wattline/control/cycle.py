@@ -25,7 +25,7 @@ from wattline.model.state import (
     POLICY,
     State,
 )
-from wattline.physics import power
+from wattline.physics import power, varied
 
 SLOT = types.FunctionType(POLICY)
 BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
@@ -49,6 +49,8 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
                 if shape >= 0:
                     commit.drop_shape(s, j)
             else:
+                if shape >= 0 and s.node_factor.shape[0] > 0:
+                    varied.settle(s, j, shape)
                 commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
                 if s.option[OPT_BELIEF] == 1:
                     power.count_started(s, j)

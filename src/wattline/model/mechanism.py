@@ -68,7 +68,7 @@ class Mechanism:
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
     be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
-    be all of one class; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates. ``ordered`` names pairs of parameters of which
+    be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates. ``ordered`` names pairs of parameters of which
     the first must not exceed the second.
     """
 
@@ -90,6 +90,7 @@ class Mechanism:
     kinds: bool = False
     target: bool = False
     one_class: bool = False
+    shapes: bool = False
     weights: bool = False
     rates: bool = False
     ordered: tuple[tuple[str, str], ...] = ()

@@ -55,6 +55,8 @@ class Sizes:
     S: int = 0  # values of the power series of all jobs
     Z: int = 1  # applications with configurations
     A: int = 0  # their configurations
+    F: int = 0  # nodes with a power factor: all of them, or none where they are alike
+    U: int = 0  # configurations whose response to caps matters: all of them where nodes differ, else none
     V: int = 1  # levels of power profiles: a job's own, its group's, …
     D: int = 65536  # rows a log holds before it is emptied
 
@@ -200,6 +202,9 @@ class State(Record):
     asked_nodes: Annotated[_I, Field("J", "", "nodes the user asked for", fixed=True)]
     app: Annotated[_I, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True)]
     shape: Annotated[_I, Field("J", "", "configuration it started in (-1: as asked for)")]
+    shape_limit_w: Annotated[_F, Field("J", "W", "power limit when it took that configuration")]
+    shape_room_w: Annotated[_F, Field("J", "W", "power that was left below the limit then")]
+    shape_room: Annotated[_I, Field("J", "", "nodes that were free then")]
     app_first: Annotated[_I, Field("Z", "", "first configuration of an application", fixed=True)]
     app_count: Annotated[_I, Field("Z", "", "its configurations", fixed=True)]
     sh_nodes: Annotated[_I, Field("A", "", "nodes of a configuration", fixed=True)]
@@ -209,6 +214,24 @@ class State(Record):
     sh_power_w: Annotated[_F, Field("A", "W", "power of the whole job in it", fixed=True)]
     sh_told_s: Annotated[_F, Field("A", "s", "run time that policies are told", fixed=True)]
     sh_told_w: Annotated[_F, Field("A", "W", "power that policies and admission are told", fixed=True)]
+
+    # -- nodes that are not alike (empty where they are)
+    node_factor: Annotated[
+        _F, Field("F", "", "power of a node over that of a typical one at the same work and speed", fixed=True)
+    ]
+    varied: Annotated[
+        _F,
+        Field(
+            "2",
+            "",
+            "part of a node's power that is alike in all [W]; 1: caps of equal speed, 0: equal caps",
+            fixed=True,
+        ),
+    ]
+    re_first: Annotated[_I, Field("U", "", "first point of a configuration's response to power", fixed=True)]
+    re_count: Annotated[_I, Field("U", "", "its points (0: no cap holds it back)", fixed=True)]
+    re_w: Annotated[_F, Field("U", "W", "power of a typical node at a point, growing", fixed=True)]
+    re_speed: Annotated[_F, Field("U", "1/s", "speed there: work of one job per second", fixed=True)]
 
     # -- kinds of job: what they are and what was promised to them
     k_nodes: Annotated[_I, Field("Y", "", "nodes of a job of the kind", fixed=True)]
@@ -531,7 +554,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, D=s.a_time_s.size,
     )  # fmt: skip
 
 

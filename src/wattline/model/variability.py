@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -65,3 +66,22 @@ class NodeFactors:
         while (far := np.abs(found) > TAILS).any():
             found[far] = rng.standard_normal(int(far.sum()))
         return cls(1.0 + half * found / TAILS)
+
+
+@dataclass(frozen=True)
+class Variability:
+    """Nodes of a machine that differ, and how a job's power is shared among its nodes.
+
+    Under ``equal`` caps every node of a job has the cap of its configuration and the slowest decides; caps of ``equal-speed`` give
+    thirsty nodes more of the same sum. ``fixed_w`` is the part of a node's power that is alike in all (memory, board).
+    """
+
+    nodes: NodeFactors
+    caps: Literal["equal", "equal-speed"] = "equal"
+    fixed_w: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.caps not in ("equal", "equal-speed"):
+            raise InputError(f"caps of nodes that differ are 'equal' or 'equal-speed', got {self.caps!r}")
+        if not 0.0 <= self.fixed_w < math.inf:
+            raise InputError(f"the fixed part of a node's power must not be negative, got {self.fixed_w:g} W")

@@ -37,6 +37,7 @@ from wattline.model.state import (
     State,
     allocate,
 )
+from wattline.model.variability import Variability
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.setup_regulation import (
@@ -48,6 +49,7 @@ from wattline.sim.setup_regulation import (
     kind_codes,
 )
 from wattline.sim.setup_shapes import check_moldable, fill_shapes
+from wattline.sim.setup_varied import fill_varied
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Options:
     """When the run begins, if before the first job."""
     configurations: Sequence[Moldable] = ()
     """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
+    variability: Variability | None = None
+    """How nodes differ in power, and how that is dealt with (None: they are alike)."""
     sample_s: float | None = None
     """Period at which power is sampled, and changes where jobs have a power series (none: the step of the series)."""
     profiles: Sequence[Sequence[str]] = DEFAULT
@@ -141,6 +145,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
         Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), Z=max(1, len(options.configurations)),
         A=sum(len(m.truth) for m in options.configurations),
+        F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
         D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
     )  # fmt: skip
@@ -149,6 +154,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_nodes(s, cluster)
     fill_power(s, jobs, table, options)
     fill_shapes(s, jobs, options.configurations)
+    fill_varied(s, jobs, cluster, options)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
     s.kind[:] = kind

@@ -13,6 +13,7 @@ from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State
+from wattline.sim.setup_power import learner_of
 
 if TYPE_CHECKING:
     from wattline.sim.setup import Options
@@ -28,6 +29,13 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
         raise InputError(f"configurations of {twice!r} are given twice")
     if len(cluster.classes) > 1:
         raise InputError("jobs that choose their configuration need nodes of one class")
+    if any(c.sleep is not None or len(c.levels) > 1 for c in cluster.classes):
+        raise InputError("jobs that choose their configuration need nodes that neither sleep nor change their speed")
+    if options.exceed:
+        raise InputError("jobs that choose their configuration wait for one that fits: none may exceed the limit alone")
+    learner = learner_of(policies)
+    if learner is not None:
+        raise InputError(f"what jobs draw is in their configurations: profile policy {learner.name!r} cannot learn it")
     stops = next((m.name for m in policies if m.preempts or m.solo_caps or m.caps), None)
     if stops is not None or options.shed:
         raise InputError(
@@ -53,3 +61,8 @@ def fill_shapes(s: State, jobs: JobTable, moldable: Sequence[Moldable]) -> None:
     if moldable and len(jobs):
         translate = np.array([place.get(name, -1) for name in jobs.kinds] + [-1], dtype=np.int64)
         s.app[:] = translate[np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))]
+        both = np.flatnonzero((s.app >= 0) & (s.series_count > 0))
+        if both.size:
+            raise InputError(
+                f"job {jobs.job_id[both[0]]} has power over time and configurations, which say it otherwise"
+            )

@@ -224,6 +224,7 @@ BEST_FIT = Param(0.0, "1: of those that may pass, first who uses most power; 0: 
     "rmap-traditional",
     sorted_running=True,
     one_class=True,
+    shapes=True,
     params={"best_fit": BEST_FIT},
     source="T. Patki's thesis, §5.2.1",
 )
@@ -237,6 +238,7 @@ def traditional(s: State, mask: int, param: Any, memory: Any) -> int:
     "rmap-naive",
     sorted_running=True,
     one_class=True,
+    shapes=True,
     params={"best_fit": BEST_FIT},
     source="T. Patki's thesis, §5.2.2",
 )
@@ -246,7 +248,7 @@ def naive(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @mechanism(
-    "select", "rmap-adaptive", sorted_running=True, one_class=True, params={"slower": SLOWER, "best_fit": BEST_FIT},
+    "select", "rmap-adaptive", sorted_running=True, one_class=True, shapes=True, params={"slower": SLOWER, "best_fit": BEST_FIT},
     source="T. Patki's thesis, §5.2.3",
 )  # fmt: skip
 def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
@@ -255,7 +257,7 @@ def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @mechanism(
-    "select", "surplus", sorted_running=True, one_class=True, params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
+    "select", "surplus", sorted_running=True, one_class=True, shapes=True, params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
     source="Wattline",
 )  # fmt: skip
 def surplus(s: State, mask: int, param: Any, memory: Any) -> int:
