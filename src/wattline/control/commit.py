@@ -15,7 +15,7 @@ from wattline.model.state import (
     OPT_REQUEUE,
     State,
 )
-from wattline.physics import clocks
+from wattline.physics import clocks, traffic
 from wattline.physics.power import class_cap_w, headroom_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
@@ -127,6 +127,8 @@ def begin_work(s: State, j: int) -> None:
         c = _prepare_class(s, j)
     s.status[j] = codes.RUNNING
     clocks.join(s, j, c)
+    if s.traffic_s[0] > 0.0:
+        traffic.change(s, j, 1)
     rate = s.c_rate[c]
     left = s.v_estimate[j] - clocks.virtual_now(s, c)
     s.estimated_end_s[j] = s.now[0] + (left if rate == 1.0 else left / rate)
@@ -203,13 +205,18 @@ def _log_placement(s: State, j: int, a: int, b: int) -> None:
 def release_nodes(s: State, j: int) -> None:
     """Give back the nodes a job holds; draining ones go out of service."""
     p = s.pool[j]
+    scattered = nodes.is_scattered(s, j)
+    if scattered:
+        nodes.give_scattered(s, p, j)
     x = s.held[j]
     while x >= 0:
         a = s.hx_a[x]
         b = s.hx_b[x]
         if s.option[OPT_PLACEMENTS] == 1:
             _log_placement(s, j, a, b)
-        if s.n_off[0] == 0:
+        if scattered:
+            pass
+        elif s.n_off[0] == 0:
             nodes.give(s, p, a, b)
         else:
             _give_in_service(s, p, a, b)
@@ -238,6 +245,8 @@ def _give_in_service(s: State, p: int, a: int, b: int) -> None:
 def _leave_clock(s: State, j: int) -> None:
     """Let a job stop working: account its energy and keep its remaining work."""
     c = s.rate_class[j]
+    if s.traffic_s[0] > 0.0:
+        traffic.change(s, j, -1)
     left = s.v_end[j] - clocks.virtual_now(s, c)
     s.remaining[j] = left if left > 0.0 else 0.0
     joules = clocks.leave(s, j)

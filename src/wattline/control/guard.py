@@ -7,7 +7,7 @@ import numpy as np
 from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import N_REFUSED, OPT_EXCEED, State
+from wattline.model.state import N_REFUSED, OPT_EXCEED, OPT_SLEEP, State
 from wattline.physics import clocks, power
 
 
@@ -64,10 +64,11 @@ def take(s: State, j: int, rows: int) -> int:
     slept = 0
     if rows > s.place_a.shape[0]:
         return -1
+    scattered = rows > nodes.MANY and s.option[OPT_SLEEP] == 0 and nodes.take_scattered(s, p, rows) == 0
     for i in range(rows):
         a = s.place_a[i]
         b = s.place_b[i]
-        got = nodes.take(s, p, a, b)
+        got = 0 if scattered else nodes.take(s, p, a, b)
         if got < 0:
             _give_back(s, j)
             return -1

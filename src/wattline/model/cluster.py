@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from wattline.errors import InputError
 from wattline.model.jobs import MOST_W
+from wattline.model.network import Network
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,15 @@ class Outage:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Node classes in order; node numbers run through them, so that a class is a range of numbers."""
+    """Node classes in order; node numbers run through them, so that a class is a range of numbers.
+
+    Node ``n`` hangs on the network's port ``n``; ports beyond the last node hold nothing that runs jobs.
+    """
 
     classes: tuple[NodeClass, ...]
     name: str = "cluster"
     outages: tuple[Outage, ...] = field(default=())
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         if not self.classes:
@@ -91,6 +96,10 @@ class Cluster:
         names = [c.name for c in self.classes]
         if len(set(names)) != len(names):
             raise InputError(f"node classes must have different names, got {', '.join(names)}")
+        if self.network is not None and self.network.nodes < self.nodes:
+            raise InputError(
+                f"the {self.network.kind} has room for {self.network.nodes} nodes, the cluster has {self.nodes}"
+            )
 
     @property
     def nodes(self) -> int:

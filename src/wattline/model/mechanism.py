@@ -44,16 +44,20 @@ class Memory:
     per_kind: int = 0
     per_class: int = 0
     per_profile: int = 0
+    per_node: int = 0
+    per_router: int = 0
+    per_group: int = 0
     table: str = ""
     """Parameter whose value, plus one, is the number of rows of a table over node counts in units of their common divisor."""
 
     def size(
         self, *, jobs: int, running: int, users: int, kinds: int, classes: int, profiles: int = 0, units: int = 0,
-        values: Mapping[str, float] | None = None,
+        nodes: int = 0, routers: int = 0, groups: int = 0, values: Mapping[str, float] | None = None,
     ) -> int:  # fmt: skip
-        """Return the number of floats for a given run (at least one); ``classes`` are node classes."""
+        """Return the number of floats for a given run (at least one); ``classes`` are node classes, ``groups`` those of routers."""
         scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
         scaled += self.per_class * classes + self.per_profile * profiles
+        scaled += self.per_node * nodes + self.per_router * routers + self.per_group * groups
         if self.table:
             scaled += (int((values or {})[self.table]) + 1) * (units + 1)
         return max(1, self.fixed + scaled)
@@ -68,7 +72,8 @@ class Mechanism:
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
     be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
-    be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates. ``ordered`` names pairs of parameters of which
+    be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates; ``network``
+    that the cluster have a network, ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers. ``ordered`` names pairs of parameters of which
     the first must not exceed the second.
     """
 
@@ -93,6 +98,9 @@ class Mechanism:
     shapes: bool = False
     weights: bool = False
     rates: bool = False
+    network: bool = False
+    traffic: bool = False
+    stalls: bool = False
     ordered: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
 

@@ -25,6 +25,7 @@ ARRANGEMENTS = ("absolute", "relative", "circulant")
 MOST_NODES = 10_000_000
 MOST_GROUPS = 4096
 """A dragonfly keeps a table over pairs of groups: 134 MB at this number."""
+MOST_BYTES_PER_S = 1e13
 DEFAULT_BPS = 8e9
 """Bits per second of a link unless said otherwise."""
 
@@ -210,6 +211,26 @@ class Flat(Network):
 
     routers_per_group: int = field(init=False, repr=False, default=1)
     groups: int = field(init=False, repr=False, default=1)
+
+
+@dataclass(frozen=True)
+class Communication:
+    """What jobs of a kind do to the network: bytes that each of their nodes sends a second while they work.
+
+    A ``sensitive`` kind suffers from the traffic of others: one that spends more than 5 % of its time in collective
+    operations, or whose MPI time is mostly waiting.
+    """
+
+    kind: str
+    bytes_per_s: float = 0.0
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bytes_per_s <= MOST_BYTES_PER_S:
+            raise InputError(
+                f"communication of {self.kind!r}: a node sends 0 to {MOST_BYTES_PER_S:g} bytes a second, "
+                f"got {self.bytes_per_s:g}"
+            )
 
 
 def _check_counts(network: Network, *names: str) -> None:

@@ -11,6 +11,9 @@ import numpy as np
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import OPT_SLEEP, State
 
+MANY = 8
+"""Extents beyond which a job's are taken and given in one walk over the free ones, not one by one."""
+
 
 @kernel
 def _find(s: State, p: int, node: int) -> int:
@@ -146,6 +149,97 @@ def give(s: State, p: int, a: int, b: int) -> None:
         s.fx_a[base + i - 1] = a
     else:
         _insert(s, p, i, a, b, now, 0)
+
+
+@outlined
+def take_scattered(s: State, p: int, rows: int) -> int:
+    """Remove a placement's extents from the free ones in one walk; return -1, with nothing changed, where that cannot be.
+
+    Nodes that do not sleep, extents in rising order. What stays free is written behind the placement first: together they
+    are disjoint, so that there is room for both.
+    """
+    base = s.pool_first[p]
+    room = s.place_a.shape[0]
+    out = rows
+    i = 0
+    taken = 0
+    for x in range(base + s.fx_count[p] - 1, base - 1, -1):
+        a = s.fx_a[x]
+        b = s.fx_b[x]
+        while i < rows and s.place_a[i] < b:
+            first = s.place_a[i]
+            last = s.place_b[i]
+            if first < a or last > b or last <= first or out >= room:
+                return -1
+            if first > a:
+                s.place_a[out] = a
+                s.place_b[out] = first
+                out += 1
+            taken += last - first
+            a = last
+            i += 1
+        if a < b:
+            if out >= room:
+                return -1
+            s.place_a[out] = a
+            s.place_b[out] = b
+            out += 1
+    if i < rows:
+        return -1
+    s.free[p] -= taken
+    s.fx_count[p] = out - rows
+    for x in range(out - rows):
+        s.fx_a[base + x] = s.place_a[out - 1 - x]
+        s.fx_b[base + x] = s.place_b[out - 1 - x]
+    return 0
+
+
+@kernel
+def is_scattered(s: State, j: int) -> bool:
+    """Tell whether a job holds many extents, the highest first, which can be given back in one walk."""
+    if s.nodes[j] <= MANY or s.option[OPT_SLEEP] == 1 or s.n_off[0] > 0:
+        return False
+    count = 0
+    x = s.held[j]
+    while x >= 0:
+        following = s.hx_next[x]
+        if following >= 0 and s.hx_b[following] > s.hx_a[x]:
+            return False
+        count += 1
+        x = following
+    return count > MANY
+
+
+@outlined
+def give_scattered(s: State, p: int, j: int) -> None:
+    """Add all extents that a job holds to the free ones, merged with their neighbours, in one walk."""
+    base = s.pool_first[p]
+    end = base + s.fx_count[p]
+    f = base
+    x = s.held[j]
+    out = 0
+    given = 0
+    while f < end or x >= 0:
+        if x >= 0 and (f == end or s.hx_a[x] > s.fx_a[f]):
+            a = s.hx_a[x]
+            b = s.hx_b[x]
+            given += b - a
+            x = s.hx_next[x]
+        else:
+            a = s.fx_a[f]
+            b = s.fx_b[f]
+            f += 1
+        if out > 0 and s.place_a[out - 1] == b:
+            s.place_a[out - 1] = a
+        else:
+            s.place_a[out] = a
+            s.place_b[out] = b
+            out += 1
+    s.free[p] += given
+    s.fx_count[p] = out
+    for i in range(out):
+        s.fx_a[base + i] = s.place_a[i]
+        s.fx_b[base + i] = s.place_b[i]
 
 
 @kernel

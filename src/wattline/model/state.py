@@ -58,6 +58,7 @@ class Sizes:
     F: int = 0  # nodes with a power factor: all of them, or none where they are alike
     U: int = 0  # configurations whose response to caps matters: all of them where nodes differ, else none
     V: int = 1  # levels of power profiles: a job's own, its group's, …
+    NET: int = 1  # routers of the network
     D: int = 65536  # rows a log holds before it is emptied
 
     def letter(self, name: str) -> int:
@@ -305,6 +306,22 @@ class State(Record):
     node_state: Annotated[_I, Field("N", "", "0 in service, 1 draining, 2 down")]
     node_outages: Annotated[_I, Field("N", "", "outages that cover the node now")]
     n_off: Annotated[_I, Field("1", "", "nodes draining or down")]
+
+    # -- the network: node n hangs on router n // net[0], which belongs to group router // net[1]
+    net: Annotated[
+        _I,
+        Field(
+            "3", "", "nodes of a router, routers of a group, groups (without a network: all nodes, 1, 1)", fixed=True
+        ),
+    ]
+    traffic: Annotated[_I, Field("J", "B/s", "bytes that each of its nodes sends a second while it works", fixed=True)]
+    sensitive: Annotated[_I, Field("J", "", "1: the job suffers from others' traffic", fixed=True)]
+    traffic_s: Annotated[_F, Field("1", "s", "window that traffic is counted over (0: it is not)", fixed=True)]
+    r_rate: Annotated[_I, Field("NET", "B/s", "what the nodes of a router send now")]
+    r_bytes: Annotated[_F, Field("NET", "B", "what they have sent in the window that r_time_s lies in")]
+    r_past: Annotated[_F, Field("NET", "B", "what they sent in the window before it")]
+    r_time_s: Annotated[_F, Field("NET", "s", "up to when that is counted")]
+    r_stalls: Annotated[_F, Field("NET", "", "stalls of a router's ports, where somebody counts them")]
 
     # -- node classes: power
     idle_w: Annotated[_F, Field("P", "W", "idle power per node at the current level")]
@@ -554,7 +571,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, NET=s.r_rate.size, D=s.a_time_s.size,
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from wattline.model.jobs import Floats
 
 CAP_COINS = 1
 """Stream of the coins that a cap policy throws. Each use of random numbers has a stream of its own."""
+PLACES = 2
+"""Stream of those that place policies draw."""
 
 _WORD = 0xFFFFFFFF
 _HALF = 0xFFFF
@@ -62,6 +64,18 @@ def uniform(seed: int, stream: int, counter: int) -> float:
         seed & _WORD, (seed >> 32) & _WORD,
     )  # fmt: skip
     return ((x0 >> 5) * 67108864.0 + (x1 >> 6)) * _SCALE
+
+
+@kernel
+def words(seed: int, stream: int, block: int, number: int) -> tuple[int, int, int, int]:
+    """Return block ``number`` of four random 32-bit words out of many that belong to ``block`` (a job, a start, …) of a stream."""
+    return philox(number & _WORD, block & _WORD, stream & _WORD, 0, seed & _WORD, (seed >> 32) & _WORD)
+
+
+@kernel
+def below(word: int, limit: int) -> int:
+    """Return a number in 0 … limit - 1 out of a random 32-bit word; chances differ by less than limit / 2³²."""
+    return (word * limit) >> 32
 
 
 def uniforms(seed: int, stream: int, n: int, *, first: int = 0) -> Floats:

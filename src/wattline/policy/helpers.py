@@ -11,6 +11,7 @@ from wattline.model.codes import CHOSEN
 from wattline.model.compiled import library
 from wattline.model.state import State
 from wattline.physics import power, random
+from wattline.physics import traffic as router
 from wattline.policy.select import proposals
 
 
@@ -36,6 +37,12 @@ def propose(s: State, n: int, j: int) -> int:
 def estimated_wall_s(s: State, j: int) -> float:
     """Return how long waiting job j is estimated to run if it starts now."""
     return proposals.estimated_wall_s(s, j)
+
+
+@library
+def router_traffic(s: State, r: int) -> float:
+    """Return the bytes per second that the nodes of router r sent in the last whole window (0: none counted)."""
+    return router.mean_rate(s, r) if s.traffic_s[0] > 0.0 else 0.0
 
 
 @library

@@ -15,6 +15,7 @@ from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
+from wattline.model.network import Communication
 from wattline.model.profiles import DEFAULT, ProfileTable, profile_table
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import (
@@ -39,6 +40,7 @@ from wattline.model.state import (
 )
 from wattline.model.variability import Variability
 from wattline.physics.power import LIMIT_SLACK
+from wattline.sim.setup_network import check_network, fill_network
 from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.setup_regulation import (
     check_periods,
@@ -76,6 +78,12 @@ class Options:
     """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
     variability: Variability | None = None
     """How nodes differ in power, and how that is dealt with (None: they are alike)."""
+    communication: Sequence[Communication] = ()
+    """What jobs of a kind (by its name) send; those of other kinds send nothing that counts."""
+    traffic_s: float = 60.0
+    """Window that the traffic of routers is counted over."""
+    router_stalls: Sequence[float] = ()
+    """Stalls of every router, as somebody counted them before the run."""
     sample_s: float | None = None
     """Period at which power is sampled, and changes where jobs have a power series (none: the step of the series)."""
     profiles: Sequence[Sequence[str]] = DEFAULT
@@ -133,6 +141,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     table = profile_table(jobs, options.profiles) if learner is not None else None
     check_power(jobs, policies, options)
     check_moldable(cluster, policies, options)
+    check_network(cluster, policies, options)
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)
@@ -143,7 +152,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), Z=max(1, len(options.configurations)),
+        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), NET=1 if cluster.network is None else cluster.network.routers, Z=max(1, len(options.configurations)),
         A=sum(len(m.truth) for m in options.configurations),
         F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
@@ -157,6 +166,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     fill_varied(s, jobs, cluster, options)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
+    fill_network(s, jobs, cluster, options)
     s.kind[:] = kind
     fill_kinds(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)

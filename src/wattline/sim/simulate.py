@@ -137,6 +137,7 @@ class Simulation:
             floats = m.memory.size(
                 jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size, classes=s.free.size,
                 profiles=0 if self.profiles is None else len(self.profiles), units=units,
+                nodes=s.node_state.size, routers=int(s.net[1] * s.net[2]), groups=int(s.net[2]),
                 values=dict(zip(m.params, param[-1], strict=False)),
             )  # fmt: skip
             memory.append(np.zeros(floats))

@@ -11,6 +11,7 @@ from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
+from wattline.model.network import Communication, Dragonfly
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.setup import Options
 
@@ -116,13 +117,26 @@ KINDS = (
 )
 
 
+def of_kinds(table: JobTable) -> JobTable:
+    """Return jobs that are of the declared kinds in turn."""
+    return table.with_columns(kind=np.arange(len(table)) % len(KINDS), kinds=tuple(kind.name for kind in KINDS))
+
+
+def networked(world: World) -> World:
+    """Return a world whose nodes hang on a small dragonfly, on which some kinds of job send."""
+    sends = (Communication("narrow", 1e6, sensitive=True), Communication("wide", 5e6))
+    network = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)
+    options = replace(world.options, communication=sends, traffic_s=7.0, router_stalls=[3.0, 1.0, 2.0, 0.0, 5.0, 4.0])
+    return World(of_kinds(world.jobs), replace(world.cluster, network=network), options)
+
+
 def suited(world: World, mechanism: Mechanism) -> World:
-    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a control period."""
+    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network."""
+    if mechanism.network:
+        world = networked(world)
     if not (mechanism.kinds or mechanism.target or mechanism.slot == "bid"):
         return world
-    table = world.jobs.with_columns(
-        kind=np.arange(len(world.jobs)) % len(KINDS), kinds=tuple(kind.name for kind in KINDS)
-    )
+    table = of_kinds(world.jobs)
     seconds = np.arange(0.0, 4000.0, 4.0)
     most_w = sum(c.count * c.max_w for c in world.cluster.classes)
     bid = Bid(0.7 * most_w, 0.35 * most_w)

@@ -8,7 +8,7 @@ from wattline.model.mechanism import mechanism
 from wattline.model.state import State
 
 
-@mechanism("place", "lowest", wake=0)
+@mechanism("place", "lowest", wake=0, source="thesis-DR §3.3.4 (Simple)")
 def lowest(s: State, j: int, param: Any, memory: Any) -> int:
     """The free nodes with the lowest numbers, contiguous or not."""
     p = s.pool[j]

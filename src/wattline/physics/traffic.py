@@ -1,0 +1,61 @@
+"""Traffic of routers: what their nodes send, counted over windows of time as a machine's counters are read.
+
+A node sends at a constant rate while its job works. Whoever asks is told the mean over the last whole window; in the first
+window nothing is known yet and every router shows none. Rates are whole bytes per second, so that sums leave no residue.
+"""
+
+from __future__ import annotations
+
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import State
+
+
+@kernel
+def _window(s: State, time_s: float) -> int:
+    return int((time_s - s.start_s[0]) / s.traffic_s[0])
+
+
+@kernel
+def _past_bytes(s: State, r: int, k: int) -> float:
+    """Return what the nodes of a router sent in the window before window k, which is the present one."""
+    last = _window(s, s.r_time_s[r])
+    if k == last:
+        return s.r_past[r]
+    if k == last + 1:
+        return s.r_bytes[r] + s.r_rate[r] * (s.start_s[0] + k * s.traffic_s[0] - s.r_time_s[r])
+    return s.r_rate[r] * s.traffic_s[0]
+
+
+@kernel
+def mean_rate(s: State, r: int) -> float:
+    """Return the bytes per second that the nodes of a router sent in the last whole window."""
+    return _past_bytes(s, r, _window(s, s.now[0])) / s.traffic_s[0]
+
+
+@kernel
+def _count(s: State, r: int) -> None:
+    """Bring a router's counters up to the present."""
+    k = _window(s, s.now[0])
+    if k > _window(s, s.r_time_s[r]):
+        s.r_past[r] = _past_bytes(s, r, k)
+        s.r_bytes[r] = s.r_rate[r] * (s.now[0] - (s.start_s[0] + k * s.traffic_s[0]))
+    else:
+        s.r_bytes[r] += s.r_rate[r] * (s.now[0] - s.r_time_s[r])
+    s.r_time_s[r] = s.now[0]
+
+
+@outlined
+def change(s: State, j: int, sign: int) -> None:
+    """Let the nodes that a job holds begin to send (sign 1), or stop (-1)."""
+    size = s.net[0]
+    x = s.held[j]
+    while x >= 0 and s.traffic[j] > 0:
+        a = s.hx_a[x]
+        b = s.hx_b[x]
+        while a < b:
+            r = a // size
+            edge = min(b, (r + 1) * size)
+            _count(s, r)
+            s.r_rate[r] += sign * (edge - a) * s.traffic[j]
+            a = edge
+        x = s.hx_next[x]

@@ -1,0 +1,149 @@
+"""Place one job outside of any run: the place policies of the scheduler as a plain function, for studies and drawings."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, did_you_mean
+from wattline.model.mechanism import Mechanism, compile_builtin
+from wattline.model.network import Network
+from wattline.model.state import N_STARTS, Sizes, State
+from wattline.model.state import allocate as make_state
+
+Ints = npt.NDArray[np.int64]
+
+ALIASES = {
+    "simple": "lowest",
+    "random": "rdn",
+    "low-traffic-router": "low-traffic",
+    "high-traffic-router": "high-traffic",
+}
+"""Other names that the literature has for some of the policies."""
+
+SEEDS = 2**53
+"""Seeds reach policies as floats: beyond this number neighbours would be the same."""
+
+_mine = threading.local()
+"""Rooms to place in, a thread's own: policies write into them."""
+
+
+def allocate(
+    name: str, network: Network, free: npt.ArrayLike, n: int, seed: int = 0, traffic: Sequence[float] | None = None,
+    stalls: Sequence[float] | None = None, *, job: int = 0, sensitive: bool = True,
+) -> Ints:  # fmt: skip
+    """Return the nodes that a place policy picks for a job of n nodes, in rising order.
+
+    ``free`` says of every node whether it is free (booleans), or lists the free ones (numbers). ``traffic`` (bytes per second)
+    and ``stalls`` are per router, for policies that go by them. Policies that draw at random take the same nodes for the same
+    ``seed`` and ``job``, whatever was placed before; jobs that are placed one after another are numbered by ``job``.
+
+    >>> from wattline.model.network import Dragonfly
+    >>> allocate("rrn", Dragonfly(2, 1, 3, "relative"), [True, False, True, True, True, True], 4).tolist()
+    [0, 2, 3, 4]
+    """
+    policy = place_policies().get(ALIASES.get(name, name))
+    if policy is None:
+        raise InputError(f"unknown place policy {name!r}{did_you_mean(name, [*place_policies(), *ALIASES])}")
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"a seed is a whole number from 0 to {SEEDS - 1} (2^53 - 1), got {seed}")
+    room = _room(policy, network)
+    extents = _extents(free, network.nodes)
+    there = int((extents[:, 1] - extents[:, 0]).sum())
+    if not 1 <= n <= there:
+        raise InputError(f"cannot place a job of {n} nodes: {there} of {network.nodes} nodes are free")
+    room.fill(extents, n, job, sensitive=sensitive)
+    room.tell("traffic", policy.traffic, room.state.r_past, traffic)
+    room.tell("stalls", policy.stalls, room.state.r_stalls, stalls)
+    return room.place(seed)
+
+
+@functools.cache
+def place_policies() -> dict[str, Mechanism]:
+    """Return the built-in place policies by name."""
+    from wattline.policy import builtin
+
+    return {m.name: m for m in builtin() if m.slot == "place"}
+
+
+class _Room:
+    """A state of one job and the nodes of a network, in which one place policy is asked again and again."""
+
+    def __init__(self, policy: Mechanism, network: Network) -> None:
+        self.policy, self.function = policy, compile_builtin(policy.function)
+        self.state = s = _empty_state(network)
+        floats = policy.memory.size(
+            jobs=1, running=2, users=1, kinds=1, classes=1, nodes=network.nodes, routers=network.routers,
+            groups=network.groups,
+        )  # fmt: skip
+        self.memory, self.values = np.zeros(floats), policy.values({})
+        s.net[:] = (network.nodes_per_router, network.routers_per_group, network.groups)
+        s.pool_count[0], s.traffic_s[0] = network.nodes, 1.0
+
+    def fill(self, extents: Ints, n: int, job: int, *, sensitive: bool) -> None:
+        """Lay out the free extents (lowest first) and the job."""
+        s, count = self.state, len(extents)
+        s.fx_count[0] = count
+        s.fx_a[:count], s.fx_b[:count] = extents[::-1, 0], extents[::-1, 1]
+        s.free[0] = (extents[:, 1] - extents[:, 0]).sum()
+        s.nodes[0], s.sensitive[0], s.counter[N_STARTS] = n, int(sensitive), job
+
+    def tell(self, what: str, wanted: bool, where: npt.NDArray[np.float64], given: Sequence[float] | None) -> None:
+        """Write what counters show per router."""
+        if not wanted:
+            return
+        if given is None:
+            raise InputError(f"place policy {self.policy.name!r} goes by the {what} of routers: give it")
+        values = np.asarray(given, dtype=np.float64)
+        if values.shape != where.shape or not np.isfinite(values).all():
+            raise InputError(f"{what}: expected a finite number for each of {where.size} routers, got {values.size}")
+        where[:] = values
+
+    def place(self, seed: int) -> Ints:
+        """Ask the policy and return its nodes."""
+        s = self.state
+        rows = self.function(s, 0, np.array([*self.values, float(seed)]), self.memory)
+        first, count = s.place_a[:rows], s.place_b[:rows] - s.place_a[:rows]
+        skipped = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+        nodes: Ints = np.arange(skipped.size, dtype=np.int64) + skipped
+        return nodes
+
+
+def _empty_state(network: Network) -> State:
+    return make_state(Sizes(J=1, N=network.nodes, P=1, C=1, L=1, E=0, K=0, NET=network.routers, D=1))
+
+
+def _room(policy: Mechanism, network: Network) -> _Room:
+    rooms: dict[Any, _Room] = vars(_mine).setdefault("rooms", {})
+    key = (policy.name, network.nodes_per_router, network.routers_per_group, network.groups)
+    if key not in rooms:
+        if len(rooms) >= MOST_ROOMS:
+            rooms.clear()
+        rooms[key] = _Room(policy, network)
+    return rooms[key]
+
+
+MOST_ROOMS = 64
+"""Rooms that a thread keeps."""
+
+
+def _extents(free: npt.ArrayLike, nodes: int) -> Ints:
+    """Return the free nodes as rows (first, one past the last), lowest first."""
+    given = np.asarray(free)
+    if given.dtype == np.bool_:
+        if given.shape != (nodes,):
+            raise InputError(f"free: expected a yes or no for each of {nodes} nodes, got {given.size}")
+        flags = given
+    else:
+        numbers = given.astype(np.int64)
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < nodes):
+            raise InputError(f"free: nodes are numbered 0 … {nodes - 1}, got {numbers.min()} … {numbers.max()}")
+        flags = np.zeros(nodes, dtype=np.bool_)
+        flags[numbers] = True
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return edges.reshape(-1, 2).astype(np.int64)

@@ -1,0 +1,139 @@
+"""What place policies share: free nodes per router and group, and from a choice to the extents that the engine takes.
+
+A policy's choice is either a number of nodes for every router, which are then its lowest free ones, or a mark on some of the
+free nodes, which count from 0 in the order of their numbers. Both are turned into extents in one walk over the free ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattline.model.compiled import kernel, outlined
+from wattline.model.state import State
+
+
+@kernel
+def routers_of(s: State) -> int:
+    """Return the number of routers."""
+    return s.net[1] * s.net[2]
+
+
+@outlined
+def count_free(s: State, p: int, free: Any) -> int:
+    """Write how many free nodes of class p hang on every router; return how many there are in all."""
+    size = s.net[0]
+    total = 0
+    for r in range(free.shape[0]):
+        free[r] = 0.0
+    for x in range(s.pool_first[p], s.pool_first[p] + s.fx_count[p]):
+        a = s.fx_a[x]
+        b = s.fx_b[x]
+        total += b - a
+        r = a // size
+        while a < b:
+            edge = min(b, (r + 1) * size)
+            free[r] += edge - a
+            a = edge
+            r += 1
+    return total
+
+
+@outlined
+def add_up(s: State, free: Any, group_free: Any) -> None:
+    """Write how many free nodes every group has."""
+    a = s.net[1]
+    for g in range(group_free.shape[0]):
+        count = 0.0
+        for r in range(g * a, (g + 1) * a):
+            count += free[r]
+        group_free[g] = count
+
+
+@kernel
+def clear(values: Any) -> None:
+    """Set an array to zero."""
+    for i in range(values.shape[0]):
+        values[i] = 0.0
+
+
+@outlined
+def take_in_turn(free: Any, take: Any, first: int, last: int, n: int) -> None:
+    """Take n nodes from ``first … last - 1`` in turn, one a visit, from those that still have any."""
+    for i in range(first, last):
+        take[i] = 0.0
+    level = 0
+    while n > 0:
+        for i in range(first, last):
+            if free[i] > level and n > 0:
+                take[i] += 1.0
+                n -= 1
+        level += 1
+
+
+@kernel
+def take_lowest(free: Any, take: Any, first: int, last: int, n: float) -> None:
+    """Take the n lowest free nodes of routers ``first … last - 1``."""
+    for r in range(first, last):
+        got = min(free[r], n)
+        take[r] = got
+        n -= got
+
+
+@kernel
+def _add_row(s: State, rows: int, a: int, b: int) -> int:
+    """Add nodes a … b-1 to the extents picked so far, which are all lower."""
+    if rows > 0 and s.place_b[rows - 1] == a:
+        s.place_b[rows - 1] = b
+        return rows
+    s.place_a[rows] = a
+    s.place_b[rows] = b
+    return rows + 1
+
+
+@outlined
+def pick_counted(s: State, p: int, take: Any) -> int:
+    """Pick the lowest ``take[r]`` free nodes of every router r; return the number of extents. Uses up ``take``."""
+    size = s.net[0]
+    rows = 0
+    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
+        a = s.fx_a[x]
+        b = s.fx_b[x]
+        r = a // size
+        while a < b:
+            edge = min(b, (r + 1) * size)
+            got = min(edge - a, int(take[r]))
+            if got > 0:
+                take[r] -= got
+                rows = _add_row(s, rows, a, a + got)
+            a = edge
+            r += 1
+    return rows
+
+
+@outlined
+def pick_marked(s: State, p: int, mark: Any) -> int:
+    """Pick every free node whose mark, by its place among the free ones, is not 0; return the number of extents."""
+    rows = 0
+    i = 0
+    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
+        for node in range(s.fx_a[x], s.fx_b[x]):
+            if mark[i] != 0.0:
+                rows = _add_row(s, rows, node, node + 1)
+            i += 1
+    return rows
+
+
+@outlined
+def pick_between(s: State, p: int, first: int, last: int) -> int:
+    """Pick the free nodes number ``first … last - 1`` in the order of their numbers; return the number of extents."""
+    rows = 0
+    before = 0
+    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
+        a = s.fx_a[x]
+        b = s.fx_b[x]
+        low = max(a, a + first - before)
+        high = min(b, a + last - before)
+        if low < high:
+            rows = _add_row(s, rows, low, high)
+        before += b - a
+    return rows

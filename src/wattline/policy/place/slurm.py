@@ -1,0 +1,90 @@
+"""As Slurm places jobs on a dragonfly: one router if it holds the job, otherwise the routers with the fewest free nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattline.model.compiled import outlined
+from wattline.model.mechanism import Memory, mechanism
+from wattline.model.state import State
+from wattline.policy.place.counting import clear, count_free, pick_counted, routers_of
+
+
+@outlined
+def _first_that_holds(free: Any, n: int) -> int:
+    for r in range(free.shape[0]):
+        if free[r] >= n:
+            return r
+    return -1
+
+
+@outlined
+def _tightest_that_holds(free: Any, n: int) -> int:
+    best = -1
+    for r in range(free.shape[0]):
+        if free[r] >= n and (best < 0 or free[r] < free[best]):
+            best = r
+    return best
+
+
+@outlined
+def take_by_free(free: Any, take: Any, most: int, n: float, step: int) -> None:
+    """Take all free nodes of router after router, from the fewest (step 1) or the most (step -1) free ones on."""
+    clear(take)
+    count = 1 if step > 0 else most
+    while n > 0:
+        for r in range(free.shape[0]):
+            if free[r] == count and n > 0:
+                take[r] = min(free[r], n)
+                n -= take[r]
+        count += step
+
+
+@mechanism("place", "slurm", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.3.4")
+def slurm(s: State, j: int, param: Any, memory: Any) -> int:
+    """The first router that holds the whole job; else the routers with the fewest free nodes, one after another."""
+    p = s.pool[j]
+    n = s.nodes[j]
+    routers = routers_of(s)
+    free = memory[:routers]
+    take = memory[routers : 2 * routers]
+    count_free(s, p, free)
+    r = _first_that_holds(free, n)
+    if r >= 0:
+        clear(take)
+        take[r] = n
+    else:
+        take_by_free(free, take, s.net[0], float(n), 1)
+    return pick_counted(s, p, take)
+
+
+@mechanism(
+    "place", "slurm-best-fit", wake=0, network=True, memory=Memory(per_router=2), source="SST's code for thesis-DR"
+)
+def slurm_best_fit(s: State, j: int, param: Any, memory: Any) -> int:
+    """The router with the fewest free nodes that holds the whole job; else those with the fewest, one after another."""
+    p = s.pool[j]
+    n = s.nodes[j]
+    routers = routers_of(s)
+    free = memory[:routers]
+    take = memory[routers : 2 * routers]
+    count_free(s, p, free)
+    r = _tightest_that_holds(free, n)
+    if r >= 0:
+        clear(take)
+        take[r] = n
+    else:
+        take_by_free(free, take, s.net[0], float(n), 1)
+    return pick_counted(s, p, take)
+
+
+@mechanism("place", "fewer-router", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.8.1")
+def fewer_router(s: State, j: int, param: Any, memory: Any) -> int:
+    """The routers with the most free nodes, one after another: as few routers as can be."""
+    p = s.pool[j]
+    routers = routers_of(s)
+    free = memory[:routers]
+    take = memory[routers : 2 * routers]
+    count_free(s, p, free)
+    take_by_free(free, take, s.net[0], float(s.nodes[j]), -1)
+    return pick_counted(s, p, take)

@@ -1,0 +1,65 @@
+"""Lay out the network, and what jobs send over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.model.cluster import Cluster
+from wattline.model.jobs import JobTable
+from wattline.model.mechanism import Mechanism
+from wattline.model.state import State
+
+if TYPE_CHECKING:
+    from wattline.sim.setup import Options
+
+GIVE_NETWORK = "topology in [network], or --network, like dragonfly:4x4x17"
+
+
+def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:
+    """Refuse policies that ask for what is not known of the network."""
+    network = cluster.network
+    for m in policies:
+        who = f"{m.slot} policy {m.name!r}"
+        if m.network and network is None:
+            raise InputError(f"{who} looks at the network: give the cluster one ({GIVE_NETWORK})")
+        if m.traffic and not any(sent.bytes_per_s > 0 for sent in options.communication):
+            raise InputError(f"{who} goes by the traffic of routers: say what kinds of job send ([[network.job]])")
+        if m.stalls and not len(options.router_stalls):
+            raise InputError(f"{who} goes by the stalls of routers, and nobody counts them in a simulated run")
+    names = [sent.kind for sent in options.communication]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"what jobs of kind {twice!r} send is given twice")
+    if names and network is None:
+        raise InputError(f"jobs send, but over no network: give the cluster one ({GIVE_NETWORK})")
+    if names and not 0 < options.traffic_s < np.inf:
+        raise InputError(f"traffic is counted over a window above 0, got {options.traffic_s:g} s")
+    if network is not None and len(options.router_stalls) not in (0, network.routers):
+        raise InputError(
+            f"stalls of {len(options.router_stalls)} routers are given, the {network.kind} has {network.routers}"
+        )
+
+
+def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -> None:
+    """Write who hangs on whom, and what the nodes of every job send."""
+    s.net[:] = (cluster.nodes, 1, 1)
+    network = cluster.network
+    if network is None:
+        return
+    s.net[:] = (network.nodes_per_router, network.routers_per_group, network.groups)
+    if len(options.router_stalls):
+        s.r_stalls[:] = options.router_stalls
+    if not options.communication:
+        return
+    s.traffic_s[0] = options.traffic_s
+    s.r_time_s[:] = s.start_s[0]
+    known = {sent.kind: sent for sent in options.communication}
+    sends = [round(known[name].bytes_per_s) if name in known else 0 for name in jobs.kinds]
+    suffers = [int(known[name].sensitive) if name in known else 0 for name in jobs.kinds]
+    at = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
+    s.traffic[:] = np.array([*sends, 0], dtype=np.int64)[at]
+    s.sensitive[:] = np.array([*suffers, 0], dtype=np.int64)[at]
