@@ -1,0 +1,133 @@
+"""What runs on a network: jobs of tasks with a program of steps. Importing this module does not import numba."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, did_you_mean
+
+Ints = npt.NDArray[np.int64]
+
+PATTERNS = (
+    "all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26", "allreduce", "barrier", "random-ring", "rma-broadcast",
+)  # fmt: skip
+"""Patterns of communication that a step can name; docs/network.md says what each does."""
+MOST_MESSAGE_BYTES = 1 << 40
+
+
+@dataclass(frozen=True)
+class Compute:
+    """All tasks compute for so long."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= 1000:
+            raise InputError(f"packets: a compute step takes 0 to 1000 s, got {self.seconds:g}")
+
+
+@dataclass(frozen=True)
+class Communicate:
+    """One pass of a pattern in which every message has ``message_bytes`` (None: the job's).
+
+    With ``wait=False`` tasks go on after posting the pattern's last round; a later ``Wait`` (or any step that waits) ends it.
+    ``seed`` sets the ring of ``random-ring``; ``periodic`` closes the grid of a halo pattern.
+    """
+
+    pattern: str
+    message_bytes: int | None = None
+    wait: bool = True
+    seed: int = 0
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pattern not in PATTERNS:
+            raise InputError(f"packets: unknown pattern {self.pattern!r}{did_you_mean(self.pattern, PATTERNS)}")
+        if self.message_bytes is not None:
+            check_bytes(self.message_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Rounds of messages of one's own: each round an array of rows (sender's rank, receiver's rank, bytes)."""
+
+    rounds: Sequence[npt.ArrayLike]
+    wait: bool = True
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Tasks wait until all they asked for has come and all they sent has left."""
+
+
+Step = Compute | Communicate | Messages | Wait
+
+
+@dataclass(frozen=True, eq=False)
+class PacketJob:
+    """Tasks on nodes of a network and the program they run.
+
+    ``program`` is a pattern's name or a sequence of steps, run ``repeat`` times. Rank r runs on node
+    ``nodes[r // tasks_per_node]``; with ``mapping="random"`` ranks are dealt out by ``seed`` first. A ``background`` job
+    repeats its program until all other jobs are done.
+    """
+
+    nodes: npt.ArrayLike
+    program: str | Sequence[Step]
+    message_bytes: int = 1024
+    tasks_per_node: int = 2
+    mapping: Literal["random", "order"] = "random"
+    seed: int = 0
+    repeat: int = 1
+    background: bool = False
+    start_s: float = 0.0
+    name: str = ""
+    steps: tuple[Step, ...] = field(init=False)
+    placed: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        steps = (Communicate(self.program),) if isinstance(self.program, str) else tuple(self.program)
+        object.__setattr__(self, "steps", steps)
+        placed = np.asarray(self.nodes)
+        if placed.ndim != 1 or placed.size == 0 or placed.dtype.kind not in "iu":
+            raise InputError(f"packets: a job runs on a list of at least one node number, got {self.nodes!r:.60}")
+        object.__setattr__(self, "placed", placed.astype(np.int64))
+        check_bytes(self.message_bytes)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.steps:
+            raise InputError("packets: a job needs at least one step")
+        if self.tasks_per_node < 1 or self.repeat < 1:
+            raise InputError(
+                f"packets: tasks per node and repetitions are at least 1, got {self.tasks_per_node} and {self.repeat}"
+            )
+        if self.mapping not in ("random", "order"):
+            raise InputError(f"packets: mapping is 'random' or 'order', got {self.mapping!r}")
+        if np.unique(self.placed).size != self.placed.size:
+            raise InputError("packets: a job names the same node twice")
+        if not 0 <= self.start_s <= 1000:
+            raise InputError(f"packets: a job starts at 0 to 1000 s, got {self.start_s:g}")
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return int(self.placed.size) * self.tasks_per_node
+
+    def task_nodes(self) -> Ints:
+        """Return the node of every rank."""
+        seats = np.repeat(self.placed, self.tasks_per_node)
+        if self.mapping == "random":
+            np.random.default_rng(self.seed).shuffle(seats)
+        return seats
+
+
+def check_bytes(size: int) -> None:
+    """Refuse a message size that is none."""
+    if isinstance(size, bool) or not 0 <= size <= MOST_MESSAGE_BYTES or size != int(size):
+        raise InputError(f"packets: a message has a whole number of bytes, 0 or more, got {size!r}")
