@@ -373,3 +373,15 @@ def test_a_hundred_thousand_jobs_write_fast(tmp_path: Path) -> None:
     began = time.perf_counter()
     write_journal(tmp_path / "j", frames, {})
     assert time.perf_counter() - began < 2.0
+
+
+def test_a_journal_of_rigid_jobs_has_an_empty_table_of_configurations(folder: Path) -> None:
+    """Version 4 knew no configurations: its journals open with none, and with every column of the table."""
+    (folder / "shapes.parquet").unlink()
+    damage_version(4)(folder)
+    journal = open_journal(folder)
+    assert journal.read("shapes").columns == [c.name for c in SCHEMA["shapes"]]
+    assert journal.read("shapes").is_empty()
+    damage_version(5)(folder)
+    with pytest.raises(TraceError, match=r"shapes\.parquet: missing from the journal"):
+        open_journal(folder)

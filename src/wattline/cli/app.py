@@ -8,8 +8,11 @@ import typer
 
 from wattline.cli import (
     bids,
+    budgets,
     compares,
+    config_chosen,
     config_models,
+    config_tables,
     config_variability,
     configs,
     kinds,
@@ -57,8 +60,12 @@ app.add_typer(traces.app, name="trace")
 app.add_typer(telemetry.app, name="telemetry")
 app.add_typer(profiles.app, name="profiles")
 app.command()(plan.plan)
+app.command()(budgets.budget)
 configs.app.command()(config_models.fit)
 configs.app.command()(config_variability.variability)
+configs.app.command()(config_chosen.chosen)
+configs.app.command()(config_tables.export)
+configs.app.command("import")(config_tables.import_)
 app.add_typer(configs.app, name="configs")
 app.command()(looks.policies)
 app.command()(looks.report)

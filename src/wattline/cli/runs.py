@@ -50,6 +50,22 @@ class Ties(StrEnum):
     EVENT = "event"
 
 
+class ConfigSource(StrEnum):
+    """What policies are told of configurations."""
+
+    MEASURED = "measured"
+    MIXED = "mixed"
+    PHYSICAL = "physical"
+    LOG_QUADRATIC = "log-quadratic"
+
+
+class ConfigPower(StrEnum):
+    """The power that a model of configurations tells."""
+
+    MEAN = "mean"
+    UPPER = "upper"
+
+
 def run(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario file.")],
     sets: Sets = None,
@@ -90,6 +106,10 @@ def replay(
     estimates: Annotated[str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")] = "request",
     ties: Annotated[Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")] = Ties.INSTANT,
     power_limit: Annotated[str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')] = None,
+    configs: Annotated[Path | None, typer.Option("--configs", metavar="TABLE", help="Configurations that jobs may choose among; their kind is the application.")] = None,
+    config_source: Annotated[ConfigSource | None, typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample.")] = None,
+    config_sample: Annotated[float | None, typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1).")] = None,
+    config_power: Annotated[ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")] = None,
     idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W".')] = None,
     max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
@@ -113,6 +133,8 @@ def replay(
       wattline replay log.swf --nodes 5040 --cores-per-node 16 --select conservative
 
       wattline replay log.swf --power-limit "1.2 MW" --idle-power "90 W" --max-power "350 W" --json
+
+      wattline replay jobs.csv --configs table.csv --power-limit "4 kW" --idle-power "10 W" --select surplus
     """
     from wattline.scenario import Source, document
 
@@ -127,12 +149,22 @@ def replay(
         ("run", "ties"): ("--ties", ties.value), ("run", "kill"): ("--kill", kill or None),
         ("limit", "power"): ("--power-limit", power_limit),
     }  # fmt: skip
+    table: dict[str, tuple[str, Any]] = {
+        "file": ("--configs", None if configs is None else str(configs)), "source": ("--config-source", config_source and config_source.value),
+        "sample": ("--config-sample", config_sample), "power": ("--config-power", config_power and config_power.value),
+    }  # fmt: skip
     data: dict[str, Any] = {"schema": 1, "name": trace_name(trace), "seed": seed}
     typed: dict[tuple[str | int, ...], str] = {("seed",): f"--seed {seed}"}
     for (section, key), (flag, value) in flags.items():
         if value is not None:
             data.setdefault(section, {})[key] = value
             typed[section, key] = f"{flag} {value}" if flag.startswith("--") else str(value)
+    if configs is None and (lonely := next((flag for flag, value in table.values() if value is not None), None)):
+        raise ScenarioError(f"{lonely}: goes with --configs, a table of configurations")
+    for key, (flag, value) in table.items():
+        if value is not None:
+            data.setdefault("configurations", [{}])[0][key] = value
+            typed["configurations", 0, key] = f"{flag} {value}"
     terminal = Terminal(as_json, quiet)
     told = document(data, Source("wattline replay", overrides=typed))
     carry_out(told, out, terminal, report=not no_report, resume=resume)

@@ -45,6 +45,7 @@ from wattline.report.tables import change, energy_parts, limit_words, stopped_wo
 from wattline.report.tables_accounts import accounts_table, carbon_words, hours_words, parts_words
 from wattline.report.tables_power import capping_cards, capping_table, learning_cards, learning_table
 from wattline.report.tables_regulation import qos_table, reach_note, reduction_words, settlement_table
+from wattline.report.tables_shapes import shapes_section
 from wattline.traces.journal import REPORT, Journal
 
 
@@ -67,6 +68,8 @@ def report_page(run: Run, summary: Summary, journal: Journal, baseline: Summary 
         _add_baseline(page, summary, baseline)
         _add_limit(page, run, summary)
         _add_learning(page, run, summary)
+        if summary.shapes is not None and run.shapes is not None:
+            page.add("<h2>Configurations</h2>", shapes_section(summary.shapes, run.shapes))
         _add_time(page, run, summary, journal)
         _add_jobs(page, run, summary)
     _add_energy(page, summary)

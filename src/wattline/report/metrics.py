@@ -15,6 +15,7 @@ from wattline.report.learning import Learning, count_learning
 from wattline.report.regulation import QosRow, Regulation, count_qos, count_regulation
 from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
+from wattline.report.shapes import Shapes, count_shapes
 from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps, integral
 from wattline.traces.journal import STATUSES, Journal
 
@@ -95,6 +96,7 @@ class Summary:
     accounts: Accounts | None = None
     capping: Capping | None = None
     learning: Learning | None = None
+    shapes: Shapes | None = None
 
     @property
     def cost(self) -> float:
@@ -172,6 +174,7 @@ def summarize_run(run: Run) -> Summary:
         accounts=count_accounts(run),
         capping=count_capping(run),
         learning=count_learning(run),
+        shapes=count_shapes(run),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from wattline.errors import TraceError
 from wattline.model.jobs import Floats
 from wattline.report.actions import Actions, read_actions
+from wattline.report.shapes import read_shapes
 from wattline.traces.journal import Journal, collect
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Run:
     """What was done about the power limit; None where there was none, or where decisions were not logged."""
     profiles: pl.DataFrame | None = None
     """What was believed of the power of jobs; None where it was known."""
+    shapes: pl.DataFrame | None = None
+    """Configurations that jobs chose; None where there was nothing to choose."""
 
     @property
     def nodes(self) -> int:
@@ -128,6 +131,7 @@ def load(journal: Journal) -> Run:
         reserves=_reserves(journal),
         actions=read_actions(journal) if np.isfinite(steps.limit_w).any() else None,
         profiles=profiles if profiles.height else None,
+        shapes=read_shapes(journal),
     )
 
 

@@ -13,6 +13,7 @@ from wattline.report.statistics import NAN, Distribution
 from wattline.report.tables_accounts import accounts_facts
 from wattline.report.tables_power import power_facts
 from wattline.report.tables_regulation import hours_terminal, qos_terminal, regulation_facts
+from wattline.report.tables_shapes import shape_facts
 from wattline.traces.journal import SCHEMA
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
     if power.limited_s:
         rows.append(("power limit", limit_words(summary)))
-    rows += power_facts(summary)
+    rows += [*power_facts(summary), *shape_facts(summary)]
     if stopped := stopped_words(summary):
         rows.append(("not the end", stopped))
     if jobs.preemptions or jobs.restarts:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from wattline.errors import InputError
+from wattline.scenario.checks_moldable import check_budget, check_moldable
 from wattline.scenario.checks_nodes import check_nodes
 from wattline.scenario.checks_prices import check_prices
 from wattline.scenario.checks_regulation import Problem, check_regulation
@@ -39,6 +40,8 @@ def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Proble
         yield from check_nodes(("cluster", "class", i), node_class, overrides)
     yield from _limit(spec.limit)
     yield from _power(spec)
+    yield from check_budget(spec, parse_step)
+    yield from check_moldable(spec)
     yield from check_regulation(spec)
     yield from check_prices(spec)
 
@@ -62,7 +65,7 @@ def node_ranges(texts: list[str]) -> list[tuple[int, int]]:
 def limit_steps(limit: LimitSpec, until_s: float) -> list[tuple[float, float]]:
     """Return the limit as (seconds since the first submission, watts), repeated up to a time if that is asked for."""
     if limit.steps:
-        steps = [_step(step) for step in limit.steps]
+        steps = [parse_step(step) for step in limit.steps]
         rounds = 1 if limit.repeat is None else max(1, math.ceil(until_s / limit.repeat))
         if rounds * len(steps) > MOST_STEPS:
             raise InputError(f"that would be {rounds * len(steps):,} steps over this trace, more than {MOST_STEPS:,}")
@@ -70,7 +73,8 @@ def limit_steps(limit: LimitSpec, until_s: float) -> list[tuple[float, float]]:
     return [(limit.warmup, limit.power)] if limit.power < float("inf") else []
 
 
-def _step(step: list[object]) -> tuple[float, float]:
+def parse_step(step: list[object]) -> tuple[float, float]:
+    """Return a step of a changing power as seconds and watts."""
     if len(step) != 2 or not all(isinstance(part, str | int | float) for part in step):
         raise InputError(f"expected [time, power] like ['6 h', '8 MW'], got {step!r}")
     time, power = step
@@ -78,6 +82,11 @@ def _step(step: list[object]) -> tuple[float, float]:
     if not (0 <= time_s < math.inf and watts >= 0):
         raise InputError(f"time and power must be numbers that are not negative, got {step!r}")
     return time_s, watts
+
+
+def has_limit(spec: Spec) -> bool:
+    """Tell whether a scenario limits the power, in whichever way."""
+    return bool(spec.limit.steps or spec.limit.file or spec.budget) or spec.limit.power < math.inf
 
 
 def _source(kind: str) -> str:
@@ -115,7 +124,7 @@ def _cluster(cluster: ClusterSpec) -> Iterator[Problem]:
 
 
 def _power(spec: Spec) -> Iterator[Problem]:
-    limited = bool(spec.limit.steps or spec.limit.file) or spec.limit.power < math.inf
+    limited = has_limit(spec)
     for key in ("deadlock", "preempt"):
         if key in spec.limit.model_fields_set and not limited:
             yield ("limit", key), "goes with a power limit, and there is none"
@@ -150,7 +159,7 @@ def _limit(limit: LimitSpec) -> Iterator[Problem]:
     last_s = -1.0
     for i, step in enumerate(limit.steps):
         try:
-            time_s, _ = _step(step)
+            time_s, _ = parse_step(step)
         except InputError as problem:
             yield (*here, "steps", i), str(problem)
             return

@@ -70,7 +70,12 @@ def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tu
     from wattline.traces.steps import read_limits
 
     limit = document.spec.limit
-    if limit.file is not None:
+    if document.spec.budget:
+        from wattline.scenario.budget import build_budgets, system_limit
+
+        machine_w = sum(node_class.count * node_class.max_w for node_class in cluster.classes)
+        steps = system_limit(document, build_budgets(document, run_bound_s(jobs), machine_w))
+    elif limit.file is not None:
         steps = read_limits(document.base / limit.file)
     else:
         try:
@@ -85,6 +90,7 @@ def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tu
     lowest_w = sum(node_class.count * _resting_w(node_class) for node_class in cluster.classes)
     if steps and max(watts for _, watts in steps) < lowest_w:
         key: Key = ("limit", "file" if limit.file is not None else "steps" if limit.steps else "power")
+        key = ("budget",) if document.spec.budget else key
         told = (
             f"{show_power(max(watts for _, watts in steps))} at most, but all nodes at rest draw {show_power(lowest_w)}"
         )

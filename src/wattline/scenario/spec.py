@@ -22,6 +22,8 @@ from wattline.scenario.quantities import (
     Words,
 )  # fmt: skip
 from wattline.scenario.section import Section
+from wattline.scenario.spec_budget import BudgetSpec
+from wattline.scenario.spec_configurations import BoundsSpec, ConfigurationsSpec, VariabilitySpec
 from wattline.scenario.spec_power import LimitSpec, ProfilesSpec
 from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
@@ -177,6 +179,7 @@ class ClusterSpec(NodesSpec):
     class_: list[ClassSpec] = Field(default_factory=list, alias="class", description="node classes, instead of `nodes`")
     outage: list[OutageSpec] = Field(default_factory=list, description="planned outages")
     failures: FailuresSpec | None = Field(None, description="random failures")
+    variability: VariabilitySpec | None = Field(None, description="nodes that differ in power")
 
     @property
     def nodes_change(self) -> bool:
@@ -281,6 +284,11 @@ class Spec(Section):
     policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
+    budget: list[BudgetSpec] = Field(default_factory=list, description="budgets that nest, in the place of a limit")
+    configurations: list[ConfigurationsSpec] = Field(
+        default_factory=list, description="tables of moldable applications"
+    )
+    bounds: BoundsSpec = Field(default_factory=BoundsSpec, description="what a job and a node may draw")
     profiles: ProfilesSpec = Field(default_factory=ProfilesSpec, description="how the power of jobs is learned")
     output: OutputSpec = Field(default_factory=OutputSpec, description="what is written")
     kinds: Workload = Field(None, description="published kinds of job, or a file of them")

@@ -15,6 +15,7 @@ import numpy as np
 
 from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
+from wattline.scenario.configurations import MoldableJobs, build_moldable
 from wattline.scenario.kinds import LIKE_DURATION_S, build_kinds
 from wattline.scenario.machine import build_cluster, cluster_nodes
 from wattline.scenario.power import LearnedFiles, build_limit, learned_files
@@ -163,11 +164,17 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     document = variant.document
     spec = document.spec if seed is None else document.spec.model_copy(update={"seed": seed})
     document = replace(document, spec=spec)
+    from wattline.sim.setup_shapes import check_moldable
+
     policies = build_policies(document)
     trace, trace_sha256 = (traces or TraceCache()).get(document)
     cluster = build_cluster(document, trace)
     market = _market(document, trace, cluster, policies)
-    options = _options(document, trace, cluster, market)
+    limit = build_limit(document, trace.jobs, cluster)
+    moldable = build_moldable(document, trace, cluster, policies, limit)
+    trace = moldable.trace
+    options = _options(document, trace, market, limit, moldable)
+    document.located(("configurations",), check_moldable, cluster, policies.slots(), options)
     _check_kinds(document, policies, options.kinds)
     start_s, arriving_s = _clock(document, trace)
     hours = None if market is None else market.hours
@@ -305,7 +312,9 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
     return market
 
 
-def _options(document: Document, trace: Trace, cluster: Cluster, market: Market | None) -> Options:
+def _options(
+    document: Document, trace: Trace, market: Market | None, limit: Sequence[tuple[float, float]], moldable: MoldableJobs
+) -> Options:  # fmt: skip
     from wattline.sim.setup import Options
 
     run, output, regulation = document.spec.run, document.spec.output, document.spec.regulation
@@ -315,7 +324,6 @@ def _options(document: Document, trace: Trace, cluster: Cluster, market: Market 
     bids: list[tuple[float, Bid | None]] = [] if market is None else list(market.bids)
     if market is not None and market.until_s < until_s:
         bids.append((market.until_s, None))
-    limit = build_limit(document, trace.jobs, cluster)
     tick_s = run.tick if regulation is None else regulation.control
     key = ("run", "tick") if regulation is None else ("regulation", "control")
     document.located(key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
@@ -327,6 +335,7 @@ def _options(document: Document, trace: Trace, cluster: Cluster, market: Market 
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
         sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
         exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
+        configurations=moldable.tables, variability=moldable.variability,
     )  # fmt: skip
 
 

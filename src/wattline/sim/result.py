@@ -14,6 +14,7 @@ from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
 from wattline.model.regulation import Bid
 from wattline.model.state import State
+from wattline.sim.result_shapes import shape_columns
 from wattline.sim.simulate import Result
 from wattline.traces.journal import STATUSES, Coded
 
@@ -47,6 +48,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "decisions": _decisions(result),
         "classes": _classes(result, running_j),
         "profiles": _profiles(result, running_j),
+        "shapes": shape_columns(result),
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }
 

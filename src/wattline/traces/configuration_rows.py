@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError, did_you_mean
+from wattline.traces.job_details import is_sql, sql_rows
 from wattline.traces.notes import listed
 from wattline.traces.source import PARQUET_MAGIC, as_text, read_bytes
 
@@ -29,6 +30,11 @@ COLUMNS: dict[str, dict[str, float]] = {
     "turbo": {"turbo": 1.0},
 }
 """What a table may hold → the names of its column, each with its factor to SI units."""
+
+DETAILS: dict[str, dict[str, float]] = {
+    "application": {"job_id": 1.0}, "cap": {"pkg_cap": 1.0}, "time": {"exec_time": 1.0}, "power": {"tot_pkg": 1.0}, "row": {"id": 1.0},
+}  # fmt: skip
+"""Names that a job_details_table has instead; elsewhere they mean something else."""
 
 NEEDED = ("nodes", "cores", "cap", "time")
 LAYOUT = "nodes, cores, cap_w, time_s and power_w (or node_power_w)"
@@ -87,7 +93,7 @@ class Header:
 def read_rows(path: Path | str, node: Socketed) -> tuple[Header, list[Row]]:
     """Read every row of a CSV (also .gz) or Parquet file; the first bad one is the error, with its line and column."""
     raw = read_bytes(path)
-    names, cells = _parquet(path, raw) if raw.startswith(PARQUET_MAGIC) else _csv(path, raw)
+    names, cells = _parquet(path, raw) if raw.startswith(PARQUET_MAGIC) else _text_rows(path, raw)
     header = _header(path, names)
     rows = [_row(path, line, dict(zip(names, values, strict=True)), header, node) for line, values in cells]
     if not rows:
@@ -96,9 +102,16 @@ def read_rows(path: Path | str, node: Socketed) -> tuple[Header, list[Row]]:
     return header, rows
 
 
-def _csv(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
+def _text_rows(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
     text = as_text(path, raw).decode("utf-8", errors="replace")
-    table = csv.reader(io.StringIO(text), strict=True)
+    if is_sql(text):
+        return sql_rows(path, text)
+    first = text.partition("\n")[0]
+    return _csv(path, text, "\t" if "\t" in first and "," not in first else ",")
+
+
+def _csv(path: Path | str, text: str, between: str) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
+    table = csv.reader(io.StringIO(text), strict=True, delimiter=between)
 
     def lines() -> Iterator[tuple[int, Sequence[str]]]:
         try:
@@ -127,11 +140,13 @@ def _parquet(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[in
 
 def _header(path: Path | str, names: Sequence[str]) -> Header:
     found: dict[str, tuple[str, float]] = {}
-    known = [name for columns in COLUMNS.values() for name in columns]
+    details = DETAILS if {"job_id", "pkg_cap"} <= set(names) else {}
+    meaning = {what: COLUMNS.get(what, {}) | details.get(what, {}) for what in (*COLUMNS, *details)}
+    known = [name for columns in meaning.values() for name in columns]
     for name in names:
         if names.count(name) > 1:
             raise TraceError.at(path, "column is named twice", line=1, field=name[:60])
-    for what, columns in COLUMNS.items():
+    for what, columns in meaning.items():
         given = [name for name in names if name in columns]
         if len(given) > 1:
             raise TraceError.at(path, f"columns {given[0]!r} and {given[1]!r} say the same", hint="keep one of them")
@@ -208,7 +223,7 @@ def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed
         if what == "node power" and nodes > 1 and each_w / nodes <= most_w:
             hint = "is it the power of all nodes? name the column power_w then"
         raise at(what, told, hint)
-    return each_w * nodes
+    return each_w * nodes if math.isnan(job_w) else job_w
 
 
 def _text(cells: Mapping[str, Any], header: Header, what: str) -> str:

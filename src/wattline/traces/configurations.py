@@ -4,6 +4,7 @@ The layout: a row a configuration, or a trial of one, with the columns ``applica
 socket), ``time_s``, ``power_w`` (of all nodes; or ``node_power_w``), and where wanted ``trial`` and ``turbo`` (yes: the cap means *uncapped,
 with turbo*). The layout of the measured data that Wattline is tested with is read too: ``bench``, ``cores_per_node``,
 ``pkg_cap_w_per_socket``, ``n`` trials with their median (``time_s``), ``time_min`` and ``time_max``, and ``job_power_w``; there 115 W is turbo.
+So is a ``job_details_table`` (see ``traces.job_details``).
 """
 
 from __future__ import annotations
@@ -58,13 +59,24 @@ class Measured:
 
 
 def read_configurations(
-    path: Path | str, *, reduce: Reduce = "median", node: Socketed | None = None, turbo_w: float | None = None
+    path: Path | str,
+    *,
+    reduce: Reduce = "median",
+    node: Socketed | None = None,
+    turbo_w: float | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Measured:
-    """Read tables of configurations; trials of one are reduced to their median, or to the fastest of them."""
+    """Read tables of configurations; trials of one are reduced to their median, or to the fastest of them.
+
+    ``names`` are those of applications that the file knows by other ones, e.g. by number.
+    """
     header, rows = read_rows(path, node or Socketed())
     by: dict[str, list[Row]] = {}
     for row in rows:
-        by.setdefault(row.application or Path(path).name.split(".")[0], []).append(row)
+        name = row.application or Path(path).name.split(".")[0]
+        if names is not None and name not in names:
+            raise TraceError.at(path, "there is no name for this application", line=row.line, value=name)
+        by.setdefault(name if names is None else names[name], []).append(row)
     notes = _ignored(path, header)
     tables = {}
     for name, given in by.items():

@@ -33,7 +33,7 @@ __all__ = [
     "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
-VERSION = 4
+VERSION = 5
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = journal_swap.MANIFEST
@@ -191,7 +191,15 @@ def _add_profiles(journal: Journal) -> Journal:
     return Journal(journal.folder, journal.manifest, journal.frames | {"profiles": empty})
 
 
-MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {1: _add_target, 2: _add_hours, 3: _add_profiles}
+def _add_shapes(journal: Journal) -> Journal:
+    """Bring a journal of version 4 to version 5, which knows the configurations that jobs chose."""
+    empty = to_frame("shapes", {}, SCHEMA["shapes"]).lazy()
+    return Journal(journal.folder, journal.manifest, journal.frames | {"shapes": empty})
+
+
+MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {
+    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes
+}  # fmt: skip
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
 
