@@ -11,37 +11,32 @@ from wattline.model.state import State
 
 
 @kernel
-def _window(s: State, time_s: float) -> int:
-    return int((time_s - s.start_s[0]) / s.traffic_s[0])
+def window(s: State) -> int:
+    """Return the number of the present window."""
+    return int((s.now[0] - s.start_s[0]) / s.traffic_s[0])
 
 
 @kernel
-def _past_bytes(s: State, r: int, k: int) -> float:
+def past_bytes(s: State, r: int, k: int) -> float:
     """Return what the nodes of a router sent in the window before window k, which is the present one."""
-    last = _window(s, s.r_time_s[r])
-    if k == last:
+    if k == s.r_window[r]:
         return s.r_past[r]
-    if k == last + 1:
+    if k == s.r_window[r] + 1:
         return s.r_bytes[r] + s.r_rate[r] * (s.start_s[0] + k * s.traffic_s[0] - s.r_time_s[r])
     return s.r_rate[r] * s.traffic_s[0]
 
 
 @kernel
-def mean_rate(s: State, r: int) -> float:
-    """Return the bytes per second that the nodes of a router sent in the last whole window."""
-    return _past_bytes(s, r, _window(s, s.now[0])) / s.traffic_s[0]
-
-
-@kernel
 def _count(s: State, r: int) -> None:
     """Bring a router's counters up to the present."""
-    k = _window(s, s.now[0])
-    if k > _window(s, s.r_time_s[r]):
-        s.r_past[r] = _past_bytes(s, r, k)
+    k = window(s)
+    if k > s.r_window[r]:
+        s.r_past[r] = past_bytes(s, r, k)
         s.r_bytes[r] = s.r_rate[r] * (s.now[0] - (s.start_s[0] + k * s.traffic_s[0]))
     else:
         s.r_bytes[r] += s.r_rate[r] * (s.now[0] - s.r_time_s[r])
     s.r_time_s[r] = s.now[0]
+    s.r_window[r] = k
 
 
 @outlined

@@ -42,7 +42,7 @@ def estimated_wall_s(s: State, j: int) -> float:
 @library
 def router_traffic(s: State, r: int) -> float:
     """Return the bytes per second that the nodes of router r sent in the last whole window (0: none counted)."""
-    return router.mean_rate(s, r) if s.traffic_s[0] > 0.0 else 0.0
+    return router.past_bytes(s, r, router.window(s)) / s.traffic_s[0] if s.traffic_s[0] > 0.0 else 0.0
 
 
 @library

@@ -52,8 +52,8 @@ def allocate(
         raise InputError(f"unknown place policy {name!r}{did_you_mean(name, [*place_policies(), *ALIASES])}")
     if not 0 <= seed < SEEDS:
         raise InputError(f"a seed is a whole number from 0 to {SEEDS - 1} (2^53 - 1), got {seed}")
-    room = _room(policy, network)
-    extents = _extents(free, network.nodes)
+    room = room_for(policy, network)
+    extents = free_extents(free, network.nodes)
     there = int((extents[:, 1] - extents[:, 0]).sum())
     if not 1 <= n <= there:
         raise InputError(f"cannot place a job of {n} nodes: {there} of {network.nodes} nodes are free")
@@ -71,7 +71,7 @@ def place_policies() -> dict[str, Mechanism]:
     return {m.name: m for m in builtin() if m.slot == "place"}
 
 
-class _Room:
+class Room:
     """A state of one job and the nodes of a network, in which one place policy is asked again and again."""
 
     def __init__(self, policy: Mechanism, network: Network) -> None:
@@ -118,13 +118,14 @@ def _empty_state(network: Network) -> State:
     return make_state(Sizes(J=1, N=network.nodes, P=1, C=1, L=1, E=0, K=0, NET=network.routers, D=1))
 
 
-def _room(policy: Mechanism, network: Network) -> _Room:
-    rooms: dict[Any, _Room] = vars(_mine).setdefault("rooms", {})
+def room_for(policy: Mechanism, network: Network) -> Room:
+    """Return this thread's room in which a policy places on a network."""
+    rooms: dict[Any, Room] = vars(_mine).setdefault("rooms", {})
     key = (policy.name, network.nodes_per_router, network.routers_per_group, network.groups)
     if key not in rooms:
         if len(rooms) >= MOST_ROOMS:
             rooms.clear()
-        rooms[key] = _Room(policy, network)
+        rooms[key] = Room(policy, network)
     return rooms[key]
 
 
@@ -132,7 +133,7 @@ MOST_ROOMS = 64
 """Rooms that a thread keeps."""
 
 
-def _extents(free: npt.ArrayLike, nodes: int) -> Ints:
+def free_extents(free: npt.ArrayLike, nodes: int) -> Ints:
     """Return the free nodes as rows (first, one past the last), lowest first."""
     given = np.asarray(free)
     if given.dtype == np.bool_:

@@ -82,7 +82,7 @@ def rdr(s: State, j: int, param: Any, memory: Any) -> int:
     take = memory[routers : 2 * routers]
     count_free(s, p, free)
     take_at_random(free, take, memory[2 * routers : 3 * routers], float(s.nodes[j]), _seed(param), s.counter[N_STARTS])
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
 
 
 @mechanism(
@@ -105,4 +105,4 @@ def rdg(s: State, j: int, param: Any, memory: Any) -> int:
     take_at_random(group_free, group_take, bag, float(s.nodes[j]), _seed(param), s.counter[N_STARTS])
     for i in range(g):
         take_lowest(free, take, i * a, (i + 1) * a, group_take[i])
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])

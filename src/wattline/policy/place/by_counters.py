@@ -8,75 +8,70 @@ from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
 from wattline.physics import traffic
-from wattline.policy.place.counting import clear, count_free, pick_counted, routers_of
+from wattline.policy.place.counting import count_free, pick_counted, routers_of
 
 ROOM = Memory(per_router=4)
-"""Free nodes, nodes to take, keys and an order of the routers."""
+"""Free nodes, nodes to take, keys of the routers, and room to part them."""
 
 
 @kernel
-def _earlier(key: Any, x: int, y: int) -> bool:
-    return key[x] < key[y] or (key[x] == key[y] and x < y)
+def _middle(x: float, y: float, z: float) -> float:
+    """Return the second of three numbers."""
+    return max(min(x, y), min(max(x, y), z))
 
 
 @kernel
-def _middle(key: Any, x: int, y: int, z: int) -> int:
-    """Return the router that comes second of three."""
-    if _earlier(key, x, y):
-        if _earlier(key, y, z):
-            return y
-        return z if _earlier(key, x, z) else x
-    if _earlier(key, x, z):
-        return x
-    return z if _earlier(key, y, z) else y
+def _part(value: Any, weight: Any, low: int, high: int, pivot: float, equal: int) -> tuple[int, float]:
+    """Bring what is below the pivot (or equal to it) to the front of a range; return where it ends and its weight.
 
-
-@kernel
-def _part(key: Any, order: Any, low: int, high: int) -> int:
-    """Part ``order[low:high]`` by a router in its middle; return where that one ends up, with all earlier ones before it."""
-    pivot = _middle(key, int(order[low]), int(order[(low + high) // 2]), int(order[high - 1]))
+    Every entry is moved, needed or not: a processor cannot guess which ones are.
+    """
     at = low
-    where = low
+    held = 0.0
     for i in range(low, high):
-        r = int(order[i])
-        if r == pivot or _earlier(key, r, pivot):
-            order[i] = order[at]
-            order[at] = r
-            if r == pivot:
-                where = at
-            at += 1
-    order[where] = order[at - 1]
-    order[at - 1] = pivot
-    return at - 1
+        x = value[i]
+        w = weight[i]
+        front = int(x < pivot) | (equal & int(x == pivot))
+        value[i] = value[at]
+        weight[i] = weight[at]
+        value[at] = x
+        weight[at] = w
+        at += front
+        held += w * front
+    return at, held
 
 
 @outlined
-def take_by_key(free: Any, take: Any, key: Any, order: Any, n: float) -> None:
+def take_by_key(free: Any, take: Any, key: Any, room: Any, n: float) -> None:
     """Take all free nodes of router after router, smallest key first (then lowest number), until n are taken.
 
-    Routers are not sorted: a part of them that is taken as a whole is never looked at again, so that the time grows with
-    their number only.
+    Routers are not sorted. The key of the last one is found by parting them, and only the part that holds it again: the time
+    grows with their number only.
     """
-    clear(take)
     high = 0
     for r in range(free.shape[0]):
-        if free[r] > 0.0:
-            order[high] = r
-            high += 1
+        room[high] = key[r]
+        take[high] = free[r]
+        high += int(free[r] > 0.0)
     low = 0
-    while n > 0:
-        middle = _part(key, order, low, high)
-        held = 0.0
-        for i in range(low, middle):
-            held += free[int(order[i])]
+    last = 0.0
+    while True:
+        last = _middle(room[low], room[(low + high) // 2], room[high - 1])
+        at, held = _part(room, take, low, high, last, 0)
         if held >= n:
-            high = middle
+            high = at
             continue
-        for i in range(low, middle + 1):
-            r = int(order[i])
-            take[r] = min(free[r], n)
-            n -= take[r]
-        low = middle + 1
+        n -= held
+        low, held = _part(room, take, at, high, last, 1)
+        if held >= n:
+            break
+        n -= held
+    for r in range(free.shape[0]):
+        got = free[r] if key[r] < last else 0.0
+        if key[r] == last:
+            got = min(free[r], n)
+            n -= got
+        take[r] = got
 
 
 @kernel
@@ -88,10 +83,15 @@ def _place_by(s: State, j: int, memory: Any, sign: float, stalls: int) -> int:
     take = memory[routers : 2 * routers]
     key = memory[2 * routers : 3 * routers]
     count_free(s, p, free)
-    for r in range(routers):
-        key[r] = sign * (s.r_stalls[r] if stalls == 1 else traffic.mean_rate(s, r))
+    if stalls == 1:
+        for r in range(routers):
+            key[r] = sign * s.r_stalls[r]
+    else:
+        k = traffic.window(s)
+        for r in range(routers):
+            key[r] = sign * traffic.past_bytes(s, r, k)
     take_by_key(free, take, key, memory[3 * routers : 4 * routers], float(s.nodes[j]))
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
 
 
 @mechanism("place", "nedd", wake=0, network=True, traffic=True, memory=ROOM, source="thesis-DR §3.7")

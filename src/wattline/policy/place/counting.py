@@ -23,18 +23,29 @@ def count_free(s: State, p: int, free: Any) -> int:
     """Write how many free nodes of class p hang on every router; return how many there are in all."""
     size = s.net[0]
     total = 0
-    for r in range(free.shape[0]):
-        free[r] = 0.0
-    for x in range(s.pool_first[p], s.pool_first[p] + s.fx_count[p]):
+    r = 0
+    edge = size  # of router r; walking upward costs no division
+    here = 0
+    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
         a = s.fx_a[x]
         b = s.fx_b[x]
         total += b - a
-        r = a // size
-        while a < b:
-            edge = min(b, (r + 1) * size)
-            free[r] += edge - a
+        while edge <= a:
+            free[r] = here
+            here = 0
+            r += 1
+            edge += size
+        while edge < b:
+            free[r] = here + edge - a
+            here = 0
             a = edge
             r += 1
+            edge += size
+        here += b - a
+    while r < free.shape[0]:
+        free[r] = here
+        here = 0
+        r += 1
     return total
 
 
@@ -91,36 +102,52 @@ def _add_row(s: State, rows: int, a: int, b: int) -> int:
 
 
 @outlined
-def pick_counted(s: State, p: int, take: Any) -> int:
-    """Pick the lowest ``take[r]`` free nodes of every router r; return the number of extents. Uses up ``take``."""
+def pick_counted(s: State, p: int, take: Any, n: int) -> int:
+    """Pick the lowest ``take[r]`` free nodes of every router r, n in all; return the number of extents."""
     size = s.net[0]
     rows = 0
+    r = 0
+    edge = size
+    left = int(take[0])
     for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
         a = s.fx_a[x]
         b = s.fx_b[x]
-        r = a // size
         while a < b:
-            edge = min(b, (r + 1) * size)
-            got = min(edge - a, int(take[r]))
+            while edge <= a:
+                r += 1
+                edge += size
+                left = int(take[r])
+            stop = min(edge, b)
+            got = min(stop - a, left)
             if got > 0:
-                take[r] -= got
+                left -= got
                 rows = _add_row(s, rows, a, a + got)
-            a = edge
-            r += 1
+                n -= got
+                if n == 0:
+                    return rows
+            a = stop
     return rows
 
 
 @outlined
 def pick_marked(s: State, p: int, mark: Any) -> int:
-    """Pick every free node whose mark, by its place among the free ones, is not 0; return the number of extents."""
-    rows = 0
+    """Pick every free node whose mark, by its place among the free ones, is 1 and not 0; return the number of extents."""
+    begun = 0
+    ended = 0
     i = 0
     for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
+        before = 0
         for node in range(s.fx_a[x], s.fx_b[x]):
-            if mark[i] != 0.0:
-                rows = _add_row(s, rows, node, node + 1)
+            now = int(mark[i])
+            s.place_a[begun] = node  # written in vain where no extent begins or ends: marks follow no pattern to bet on
+            s.place_b[ended] = node
+            begun += now & (before ^ 1)
+            ended += before & (now ^ 1)
+            before = now
             i += 1
-    return rows
+        s.place_b[ended] = s.fx_b[x]
+        ended += before
+    return begun
 
 
 @outlined

@@ -40,7 +40,7 @@ def level_spread(s: State, j: int, param: Any, memory: Any) -> int:
     if free[r] >= n:
         clear(take)
         take[r] = n
-        return pick_counted(s, p, take)
+        return pick_counted(s, p, take, s.nodes[j])
     add_up(s, free, group_free)
     i = _most(group_free)
     if group_free[i] >= n:
@@ -48,4 +48,4 @@ def level_spread(s: State, j: int, param: Any, memory: Any) -> int:
         take_in_turn(free, take, i * a, (i + 1) * a, n)
     else:
         spread(s, free, take, group_free, memory[2 * routers + g : 2 * routers + 2 * g], n)
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])

@@ -43,7 +43,7 @@ def rrn(s: State, j: int, param: Any, memory: Any) -> int:
     count_free(s, p, free)
     add_up(s, free, group_free)
     spread(s, free, take, group_free, memory[2 * routers + g : 2 * routers + 2 * g], s.nodes[j])
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
 
 
 @outlined
@@ -78,4 +78,4 @@ def rrr(s: State, j: int, param: Any, memory: Any) -> int:
     take = memory[routers : 2 * routers]
     count_free(s, p, free)
     _take_routers_in_turn(free, take, memory[2 * routers : 2 * routers + s.net[2]], s.net[1], float(s.nodes[j]))
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])

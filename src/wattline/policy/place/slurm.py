@@ -55,7 +55,7 @@ def slurm(s: State, j: int, param: Any, memory: Any) -> int:
         take[r] = n
     else:
         take_by_free(free, take, s.net[0], float(n), 1)
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
 
 
 @mechanism(
@@ -75,7 +75,7 @@ def slurm_best_fit(s: State, j: int, param: Any, memory: Any) -> int:
         take[r] = n
     else:
         take_by_free(free, take, s.net[0], float(n), 1)
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
 
 
 @mechanism("place", "fewer-router", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.8.1")
@@ -87,4 +87,4 @@ def fewer_router(s: State, j: int, param: Any, memory: Any) -> int:
     take = memory[routers : 2 * routers]
     count_free(s, p, free)
     take_by_free(free, take, s.net[0], float(s.nodes[j]), -1)
-    return pick_counted(s, p, take)
+    return pick_counted(s, p, take, s.nodes[j])
