@@ -36,7 +36,8 @@ class Communicate:
     """One pass of a pattern in which every message has ``message_bytes`` (None: the job's).
 
     With ``wait=False`` tasks go on after posting the pattern's last round; a later ``Wait`` (or any step that waits) ends it.
-    ``seed`` sets the ring of ``random-ring``; ``periodic`` closes the grid of a halo pattern.
+    ``seed`` sets the ring of ``random-ring``; ``periodic`` closes the grid of a halo pattern; ``roots`` is the number of
+    ranks (the first ones) that others read from in ``rma-broadcast``, rank r from rank r modulo ``roots``.
     """
 
     pattern: str
@@ -44,12 +45,15 @@ class Communicate:
     wait: bool = True
     seed: int = 0
     periodic: bool = False
+    roots: int = 1
 
     def __post_init__(self) -> None:
         if self.pattern not in PATTERNS:
             raise InputError(f"packets: unknown pattern {self.pattern!r}{did_you_mean(self.pattern, PATTERNS)}")
         if self.message_bytes is not None:
             check_bytes(self.message_bytes)
+        if self.roots < 1:
+            raise InputError(f"packets: an rma-broadcast has at least 1 root, got {self.roots}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,8 +117,8 @@ def _add_pattern(builder: _Builder, step: Communicate, size: int) -> None:
         for stride, count in ((columns, rows), (1, columns), (1, columns), (columns, rows)):
             builder.shift(stride, count, size)
     elif step.pattern == "rma-broadcast":
-        if n > 1:
-            builder.add(P_GET, 0, 0, size)
+        if n > step.roots:
+            builder.add(P_GET, 0, step.roots, size)
     else:
         for source, target in ROUNDS[step.pattern](n, step):
             empty = step.pattern == "barrier"

@@ -25,7 +25,7 @@ def settle(s: NetState) -> None:
     s.blocked_since[stalled] = now
     lane = np.flatnonzero(s.in_head >= 0)
     port = lane >> LANE_BITS
-    since = np.maximum(s.in_since[lane], s.in_free[port])
+    since = s.in_since[lane]
     late = since < now
     np.add.at(s.cross_ps, port[late], now - since[late])
     s.in_since[lane[late]] = now

@@ -19,7 +19,8 @@ class Counters:
 
     The last axis of the first four is the port: row i of ``PacketResult.ports``. ``flits`` and ``packets`` crossed the link
     away from the port; ``stall_s``: that link was idle and a packet for it lacked credits; ``crossbar_stall_s``: packets at
-    the head of the port's input buffers waited for the crossbar (their output was busy or full), added over its channels.
+    the head of the port's input buffers waited for the crossbar (another channel of the port had its turn, their output was
+    busy or full), added over the channels.
     The last axis of the others is the node.
     """
 

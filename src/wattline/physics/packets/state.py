@@ -77,7 +77,7 @@ class NetState(Record):
     in_head: Annotated[_I, Field("L", "", "first packet in the input buffer", block="in")]
     in_tail: Annotated[_I, Field("L", "", "last packet in the input buffer", block="in")]
     in_out: Annotated[_I, Field("L", "", "output lane that the first packet wants", block="in")]
-    in_since: Annotated[_I, Field("L", "ps", "since when it has been first", block="in")]
+    in_since: Annotated[_I, Field("L", "ps", "since when it could go: first, and the one before it read", block="in")]
     wait_next: Annotated[_I, Field("L", "", "next input lane that asks for the same output", block="in")]
 
     # -- lanes: output side
@@ -170,7 +170,7 @@ class NetState(Record):
     tk_waiting: Annotated[_I, Field("T", "", "1: goes on as soon as nothing is missing", block="task")]
     ph_kind: Annotated[_I, Field("F", "", "see codes.P_*", block="phase")]
     ph_a: Annotated[_I, Field("F", "", "shift: stride; list: its first row; compute: ps", block="phase")]
-    ph_b: Annotated[_I, Field("F", "", "shift: tasks; get: the task to read from", block="phase")]
+    ph_b: Annotated[_I, Field("F", "", "shift: tasks; get: tasks to read from", block="phase")]
     ph_bytes: Annotated[_I, Field("F", "B", "size of a message", block="phase")]
     ph_cell: Annotated[_I, Field("F", "", "first cell of the phase within a task", block="phase")]
     ph_wait: Annotated[_I, Field("F", "", "1: the phase ends when all is sent and received", block="phase")]

@@ -162,7 +162,7 @@ def _ask(s: NetState, lane: int, out: int, now: int) -> None:
     """Let an input lane wait for its output; whatever keeps it waiting has an event scheduled, or will schedule one."""
     port = out >> LANE_BITS
     s.in_out[lane] = out
-    s.in_since[lane] = now
+    s.in_since[lane] = max(now, s.in_free[lane >> LANE_BITS])
     s.wait_next[lane] = -1
     if s.wait_head[port] < 0:
         s.wait_head[port] = lane
@@ -235,7 +235,7 @@ def serve(s: NetState, port: int, now: int) -> int:
                 if after < 0:
                     s.wait_tail[port] = before
                 source = lane >> LANE_BITS
-                s.cross_ps[source] += now - max(s.in_since[lane], s.in_free[source])
+                s.cross_ps[source] += now - s.in_since[lane]
                 _grant(s, packet, lane, out, now)
                 if s.wait_head[port] >= 0 and s.ev_time[s.option[O_OUT] + port] < 0:
                     schedule(s, s.option[O_OUT] + port, s.out_free[port])

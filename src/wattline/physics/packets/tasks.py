@@ -140,9 +140,10 @@ def carry_on(s: NetState, task: int, now: int) -> int:
                 return 0
             if kind == P_LIST:
                 _list(s, task, first, phase, now)
-            elif kind == P_GET and task - first != s.ph_b[phase]:
+            elif kind == P_GET and task - first >= s.ph_b[phase]:
                 s.tk_missing[task] += 1
-                ask_for(s, M_GET, task, first + s.ph_b[phase], -1, s.ph_bytes[phase], now)
+                owner = first + (task - first) % s.ph_b[phase]
+                ask_for(s, M_GET, task, owner, -1, s.ph_bytes[phase], now)
         if s.ph_wait[phase] == 1:
             if s.tk_missing[task] > 0 or s.tk_unsent[task] > 0:
                 s.tk_waiting[task] = 1

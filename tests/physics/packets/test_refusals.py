@@ -1,0 +1,58 @@
+"""What cannot be simulated is refused in one line that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from packets.machines import SMALL, listed, simulator
+from wattline.errors import InputError
+from wattline.model.network import Dragonfly, FatTree
+from wattline.physics.packets.jobs import Communicate, Compute, Messages, PacketJob
+from wattline.physics.packets.loads import channel_loads
+from wattline.physics.packets.offered import offered
+from wattline.physics.packets.simulator import Simulator, run
+from wattline.physics.packets.wiring import Buffers, Latencies, Protocol
+
+JOB = PacketJob([0, 1], "barrier")
+CASES: list[tuple[Callable[[], object], str]] = [
+    (lambda: Simulator(SMALL, routing="valient"), "did you mean 'valiant'"),
+    (lambda: Simulator(SMALL, crossbar=0), "speed-up"),
+    (lambda: Simulator(SMALL, buffers=Buffers(1023, 2000)), "input_bytes = 1023"),
+    (lambda: Simulator(SMALL, latencies=Latencies(link_s=-1e-9)), "link_s"),
+    (lambda: Simulator(SMALL, protocol=Protocol(header_bytes=0)), "header"),
+    (lambda: Simulator(SMALL, protocol=Protocol(packet_bytes=10**6)), "32760 bytes"),
+    (lambda: Simulator(FatTree(2, 3, 4)), "dragonflies only"),  # type: ignore[arg-type]
+    (lambda: Simulator(Dragonfly(2, 4, 9, local_bps=1e15)), "picoseconds"),
+    (lambda: PacketJob([], "barrier"), "at least one node"),
+    (lambda: PacketJob([0, 0], "barrier"), "same node twice"),
+    (lambda: PacketJob([0], "barier"), "did you mean 'barrier'"),
+    (lambda: PacketJob([0], []), "at least one step"),
+    (lambda: PacketJob([0], "barrier", repeat=0), "at least 1"),
+    (lambda: PacketJob([0], "barrier", mapping="spread"), "'random' or 'order'"),  # type: ignore[arg-type]
+    (lambda: PacketJob([0], "barrier", message_bytes=-1), "whole number of bytes"),
+    (lambda: PacketJob([0], [Compute(-1.0)]), "compute"),
+    (lambda: simulator().run([PacketJob([72], "barrier")]), "nodes 0 to 71"),
+    (lambda: simulator().run([]), "no job"),
+    (lambda: simulator().run([PacketJob([0], "barrier", background=True)]), "never end"),
+    (lambda: simulator().run([JOB], until=0.0), "until"),
+    (lambda: simulator().run([JOB], interval=-1.0), "interval"),
+    (lambda: run(SMALL, [listed([0, 1], [(0, 2, 8)])]), "ranks 0 to 1"),
+    (lambda: run(SMALL, [listed([0, 1], [(1, 1, 8)])]), "to itself"),
+    (lambda: run(SMALL, [PacketJob([0, 1], [Messages([[(0, 1, -5)]])])]), "whole number of bytes"),
+    (lambda: run(SMALL, [PacketJob([0, 1], [Communicate("fft3d", wait=False)])]), "every round"),
+    (lambda: offered(SMALL, "hotspot"), "unknown traffic"),
+    (lambda: offered(SMALL, "uniform", 0.0), "offered load"),
+    (lambda: offered(SMALL, "adversarial", shift=9), "another group"),
+    (lambda: channel_loads(SMALL, routing="ugal"), "depend on the queues"),
+]
+
+
+@pytest.mark.parametrize(("attempt", "says"), CASES, ids=[says for _, says in CASES])
+def test_refused_in_one_line(attempt: Callable[[], object], says: str) -> None:
+    """Impossible parameters and jobs are refused before anything runs, in one line."""
+    with pytest.raises(InputError) as refused:
+        attempt()
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
