@@ -155,3 +155,30 @@ def test_what_cannot_be_is_refused(factors: NodeFactors, fixed_w: float, kind: i
     )
     with pytest.raises(InputError, match=told):
         run(jobs, cluster(8, idle_w=0.0), select="rmap-naive", options=options)
+
+
+@given(st.integers(0, 100_000), st.integers(1, 12))
+@examples(60)
+def test_frugal_nodes_go_first(seed: int, wanted: int) -> None:
+    """A job gets the free nodes that draw least; two jobs never share one, and nobody is slower than on the lowest numbers."""
+    factors = NodeFactors.drawn(24, 0.3, seed)
+    truth = application(most=12)
+    row = int(np.flatnonzero((truth.nodes == wanted) & (truth.cores == 16) & (truth.cap_w == 65.0))[0])
+    options = Options(
+        limit_w=[(0.0, 1e5)], configurations=[Moldable(truth, _only(truth, row))], variability=Variability(factors)
+    )
+    count = 24 // wanted
+    jobs = table(
+        *({"submit": i, "work": 1, "nodes": wanted, "request": 9e9, "kind": 0} for i in range(count)), kinds=("x",)
+    )
+    machine = cluster(24, idle_w=0.0, max_w=230.0)
+    frugal = run(jobs, machine, select="rmap-naive", place="frugal", options=options)
+    order = np.argsort(factors.factors, kind="stable")
+    first, lasts = frugal.logs["px_first"], frugal.logs["px_first"] + frugal.logs["px_count"]
+    for j in range(count):
+        mine = np.concatenate(
+            [np.arange(a, b) for a, b, who in zip(first, lasts, frugal.logs["px_job"], strict=True) if who == j]
+        )
+        assert sorted(mine) == sorted(order[j * wanted : (j + 1) * wanted])
+    lowest = run(jobs, machine, select="rmap-naive", place="lowest", options=options)
+    assert frugal.state.work[0] <= lowest.state.work[0] * (1 + 1e-12)

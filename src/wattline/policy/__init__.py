@@ -7,7 +7,7 @@ order             fcfs, lcfs, shortest, longest, priority, wfp
 select            in-order, first-fit, easy, backfill-by-end, conservative, reselect,
                   gps, tracking-only, energyqare, slackline, qoscap, window,
                   rmap-traditional, rmap-naive, rmap-adaptive, surplus
-place             lowest, slurm, slurm-best-fit, rdn, rdr, rdg, rrn, rrr, jokanovic,
+place             lowest, frugal, slurm, slurm-best-fit, rdn, rdr, rdg, rrn, rrr, jokanovic,
                   jokanovic-released, level-spread, fewer-router, nedd, low-traffic,
                   high-traffic, low-stall
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
@@ -33,7 +33,16 @@ def builtin() -> list[Mechanism]:
     from wattline.policy.bid import adaptive, fixed_heuristic, given, quantile
     from wattline.policy.cap import count_hysteresis, match_target, none, randomized, under_limit, workload_hysteresis
     from wattline.policy.order import keys
-    from wattline.policy.place import at_random, by_counters, jokanovic, level_spread, lowest, round_robin, slurm
+    from wattline.policy.place import (
+        at_random,
+        by_counters,
+        frugal,
+        jokanovic,
+        level_spread,
+        lowest,
+        round_robin,
+        slurm,
+    )
     from wattline.policy.select import (
         backfill_by_end,
         conservative,
@@ -54,7 +63,7 @@ def builtin() -> list[Mechanism]:
         reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
         slackline.slackline, qoscap.qoscap, window.window,
         rmap.traditional, rmap.naive, rmap.adaptive, rmap.surplus,
-        lowest.lowest, slurm.slurm, slurm.slurm_best_fit, at_random.rdn, at_random.rdr, at_random.rdg, round_robin.rrn,
+        lowest.lowest, frugal.frugal, slurm.slurm, slurm.slurm_best_fit, at_random.rdn, at_random.rdr, at_random.rdg, round_robin.rrn,
         round_robin.rrr, jokanovic.jokanovic, jokanovic.jokanovic_released, level_spread.level_spread, slurm.fewer_router,
         by_counters.nedd, by_counters.low_traffic, by_counters.high_traffic, by_counters.low_stall,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,

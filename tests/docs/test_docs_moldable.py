@@ -1,0 +1,75 @@
+"""The guide to moldable jobs says what the program does."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from test_docs_commands import BLOCK, ROOT, commands, follow, journal_summary
+from test_docs_plan import plain
+
+PAGE = ROOT / "docs/moldable-jobs.md"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the whole page was followed."""
+    place = tmp_path_factory.mktemp("moldable")
+    (place / "examples").symlink_to(ROOT / "examples")
+    assert follow("moldable-jobs.md", place) == 15
+    return place
+
+
+def test_the_guide_shows_what_comes_out(folder: Path) -> None:
+    """What the page shows of an answer is the answer."""
+    shown = 0
+    for block, following in pairwise(BLOCK.finditer(PAGE.read_text())):
+        if block["language"] == "console" and following["language"] == "text":
+            done = subprocess.run(
+                [sys.executable, "-m", *commands(block["body"])[0]], cwd=folder, capture_output=True, text=True, check=True
+            )  # fmt: skip
+            assert plain(following["body"]) in plain(done.stdout)
+            shown += 1
+    assert shown == 4
+
+
+def test_what_the_guide_says_of_policies_is_so(folder: Path) -> None:
+    """Mean responses of the table are those of the comparison."""
+    told = json.loads((folder / "out/policies-comparison/comparison.json").read_text())["comparison"]
+    rows = {row["path"]: [estimate["mean"] for estimate in row["estimates"]] for row in told["metrics"]}
+    hours = [mean_s / 3600 for mean_s in rows["response_s.mean"]]
+    page = re.findall(r"^\| `(rmap-\w+)` \|.*\| ([\d.]+) h \|$", PAGE.read_text(), re.MULTILINE)
+    assert [(name, f"{mean:.2f}") for (name, _), mean in zip(page, hours, strict=False)] == page
+    assert len(page) == 3
+    assert hours[3] < 0.8
+
+
+def test_what_the_guide_says_of_models_is_so(folder: Path) -> None:
+    """With the mean of a model more than half of the jobs draw more than was told, with its upper bound none."""
+    mean, upper = (journal_summary(folder / "out" / name).shapes for name in ("mean", "upper"))
+    assert mean.power_too_low > 0.5
+    assert mean.power_lowest < 0.02
+    assert upper.power_too_low == 0
+
+
+def test_what_the_guide_says_of_nodes_is_so(folder: Path) -> None:
+    """The run times of the table, and that no limit was broken."""
+    page = re.findall(r"^\| [^|]+ \| ([\d.]+ min \|[^|]*) \|$", PAGE.read_text(), re.MULTILINE)
+    runs = [journal_summary(folder / "out" / name) for name in ("alike", "equal", "frugal", "speed")]
+    first = runs[0].runtime_s.mean
+    more = ["", *(f" {100 * (found.runtime_s.mean / first - 1):+.1f} %" for found in runs[1:])]
+    assert [f"{found.runtime_s.mean / 60:.1f} min |{text}" for found, text in zip(runs, more, strict=True)] == page
+    assert all(found.power.above_limit_s == 0 for found in runs)
+
+
+def test_the_guide_has_every_column_of_the_batch_systems_table() -> None:
+    """The columns on the page are those that are read and written."""
+    from wattline.traces.job_details import COLUMNS
+
+    part = PAGE.read_text().split("## 7.")[1].split("```")[0]
+    assert all(f"`{name}`" in part for name in COLUMNS)
