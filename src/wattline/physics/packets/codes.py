@@ -21,19 +21,11 @@ O_ROUTER_PORTS, O_NODES, O_LANES, O_ROUTING, O_CROSSBAR_PS, O_RING = 0, 1, 2, 3,
 O_PACKET_BYTES, O_HEADER_BYTES, O_EAGER_BYTES, O_MEMORY_PS, O_SEED, O_INSIDE = 6, 7, 8, 9, 10, 11
 O_OUT, O_SPACE, O_CREDIT, O_NIC, O_TASK, O_PACKET = 12, 13, 14, 15, 16, 17
 """First event of each kind; those of input ports begin at 0."""
-O_OPEN, O_PATTERN, O_GAP_PS, O_FLITS, O_SHIFT, O_FROM_PS, O_GROUPS, O_WITHIN, O_OUTPUT_FLITS = (
-    18,
-    19,
-    20,
-    21,
-    22,
-    23,
-    24,
-    25,
-    26,
-)
-"""Open loop: whether, pattern, mean time between packets of a node, their length, groups to the destination, when measuring
-begins. Then: groups, routers of a group, flits an output lane holds."""
+O_OPEN, O_PATTERN, O_GAP_PS, O_FLITS, O_SHIFT, O_FROM_PS = 18, 19, 20, 21, 22, 23
+"""Open loop: whether, pattern, mean time between packets of a node, their length, nodes of a group and groups to the
+destination (packed), when measuring begins."""
+O_GROUPS, O_WITHIN, O_OUTPUT_FLITS, O_BUCKET = 24, 25, 26, 27
+"""Groups, routers of a group, flits an output lane holds, bits of time within a bucket of the wheel."""
 
 UNIFORM, ADVERSARIAL = 0, 1
 

@@ -10,7 +10,7 @@ from wattline.errors import InputError, did_you_mean
 from wattline.physics.packets import codes as c
 from wattline.physics.packets.jobs import Ints
 from wattline.physics.packets.state import BLOCKS, LANES, NEVER, NetState, allocate
-from wattline.physics.packets.wheel import BUCKETS
+from wattline.physics.packets.wheel import REACH_BITS, bucket_bits
 from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protocol, Wiring, flit_time_ps
 
 UNLIMITED_FLITS = 1 << 50
@@ -48,7 +48,7 @@ def sizes(setting: Setting, **room: int) -> dict[str, int]:
     lanes = w.ports * LANES
     found = {
         "P": w.ports, "L": lanes, "N": w.node_router.size, "R": w.group.size, "G": w.toward.shape[1], "A": w.beside.shape[1],
-        "B": BUCKETS, "Q": lanes * ring_size(setting), **room,
+        "B": 1 << (REACH_BITS - bucket_bits(w.node_router.size)), "Q": lanes * ring_size(setting), **room,
     }  # fmt: skip
     found["E"] = 2 * w.router_ports + 2 * lanes + found["N"] + found["T"] + found["K"]
     return found
@@ -87,6 +87,7 @@ def _set_options(s: NetState, setting: Setting) -> None:
     option[c.O_TASK] = option[c.O_NIC] + w.node_router.size
     option[c.O_PACKET] = option[c.O_TASK] + s.tk_node.size
     option[c.O_GROUPS], option[c.O_WITHIN] = w.toward.shape[1], w.beside.shape[1]
+    option[c.O_BUCKET] = bucket_bits(w.node_router.size)
     option[c.O_OUTPUT_FLITS] = setting.buffers.output_bytes // c.FLIT_BYTES
 
 

@@ -1,20 +1,28 @@
 """The event queue: a wheel of short sorted lists for what comes soon, a heap for what comes late.
 
 Every thing that can happen (a packet arrives, a port becomes free, …) owns one event, so nothing is allocated. A bucket
-spans 8 ns and holds an event or two; an event goes behind those of the same time, so that order is first come, first
-served. What lies further ahead than the wheel reaches (long computations, packets queued before a very slow link) waits in the heap
+spans so little time that it holds an event or two; an event goes behind those of the same time, so that order is first
+come, first served. What lies further ahead than the wheel reaches (long computations, packets queued before a very slow link) waits in the heap
 and enters the wheel as soon as it fits.
 """
 
 from __future__ import annotations
 
 from wattline.model.compiled import kernel, outlined
+from wattline.physics.packets.codes import O_BUCKET
 from wattline.physics.packets.state import NEVER, NetState
 
-SHIFT = 13
-"""A bucket spans 2^13 ps."""
-BUCKETS = 4096
-MASK = BUCKETS - 1
+REACH_BITS = 25
+"""The wheel reaches 2^25 ps (34 µs) ahead: longer than a full buffer takes on most links."""
+
+
+def bucket_bits(nodes: int) -> int:
+    """Return the bits of time that a bucket spans: the more nodes, the more happens in a nanosecond.
+
+    >>> bucket_bits(72), bucket_bits(272), bucket_bits(1056), bucket_bits(10_000)
+    (13, 11, 9, 8)
+    """
+    return max(8, min(13, 19 - nodes.bit_length() + 1))
 
 
 @kernel
@@ -34,7 +42,7 @@ def push_late(s: NetState, event: int) -> int:
         s.heap[at] = s.heap[above]
         at = above
     s.heap[at] = event
-    s.late_bucket[0] = s.ev_time[s.heap[0]] >> SHIFT
+    s.late_bucket[0] = s.ev_time[s.heap[0]] >> s.option[O_BUCKET]
     return 0
 
 
@@ -60,7 +68,7 @@ def _pop_late(s: NetState) -> int:
         s.heap[at] = s.heap[below]
         at = below
     s.heap[at] = event
-    s.late_bucket[0] = s.ev_time[s.heap[0]] >> SHIFT
+    s.late_bucket[0] = s.ev_time[s.heap[0]] >> s.option[O_BUCKET]
     return first
 
 
@@ -96,11 +104,11 @@ def _insert(s: NetState, event: int, time: int, slot: int) -> None:
 def place(s: NetState, event: int, time: int) -> None:
     """Schedule an event that is not scheduled."""
     s.ev_time[event] = time
-    bucket = time >> SHIFT
-    if bucket - s.cursor[0] >= BUCKETS:
+    bucket = time >> s.option[O_BUCKET]
+    if bucket - s.cursor[0] >= s.wheel_head.size:
         push_late(s, event)
     else:
-        _insert(s, event, time, bucket & MASK)
+        _insert(s, event, time, bucket & (s.wheel_head.size - 1))
 
 
 @outlined
@@ -113,10 +121,10 @@ def schedule(s: NetState, event: int, time: int) -> int:
 @outlined
 def _take_in(s: NetState) -> int:
     """Move into the wheel what it now reaches."""
-    while s.late_bucket[0] - s.cursor[0] < BUCKETS:
+    while s.late_bucket[0] - s.cursor[0] < s.wheel_head.size:
         event = _pop_late(s)
         time = s.ev_time[event]
-        _insert(s, event, time, (time >> SHIFT) & MASK)
+        _insert(s, event, time, (time >> s.option[O_BUCKET]) & (s.wheel_head.size - 1))
     return 0
 
 
@@ -130,11 +138,11 @@ def first_event(s: NetState) -> int:
     cursor = s.cursor[0]
     late = s.late_bucket[0]
     while True:
-        if late - cursor < BUCKETS:
+        if late - cursor < s.wheel_head.size:
             s.cursor[0] = cursor
             _take_in(s)
             late = s.late_bucket[0]
-        event = s.wheel_head[cursor & MASK]
+        event = s.wheel_head[cursor & (s.wheel_head.size - 1)]
         if event >= 0:
             s.cursor[0] = cursor
             return event
@@ -144,6 +152,6 @@ def first_event(s: NetState) -> int:
 @kernel
 def remove_first(s: NetState, event: int) -> None:
     """Take the first event out of the cursor's bucket."""
-    s.wheel_head[s.cursor[0] & MASK] = s.ev_next[event]
+    s.wheel_head[s.cursor[0] & (s.wheel_head.size - 1)] = s.ev_next[event]
     s.near[0] -= 1
     s.ev_time[event] = -1
