@@ -71,15 +71,16 @@ def _detour_is_better(s: NetState, straight: int, around: int, coin: int, now: i
 
 
 @kernel
-def _draw(s: NetState) -> tuple[int, int]:
-    """Return two fresh random words of 32 bits."""
+def _draw(s: NetState) -> int:
+    """Return a fresh random word of 32 bits; every fourth draw makes the next four."""
     drawn = s.tally[S_DRAWN]
     s.tally[S_DRAWN] = drawn + 1
-    seed = s.option[O_SEED]
-    one, two, _, _ = philox(
-        drawn & 0xFFFFFFFF, drawn >> 32, DETOURS, 0, seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
-    )  # fmt: skip
-    return one, two
+    if drawn & 3 == 0:
+        seed, counter = s.option[O_SEED], drawn >> 2
+        s.word[0], s.word[1], s.word[2], s.word[3] = philox(
+            counter & 0xFFFFFFFF, counter >> 32, DETOURS, 0, seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
+        )  # fmt: skip
+    return s.word[drawn & 3]
 
 
 @outlined
@@ -91,17 +92,17 @@ def choose_detour(s: NetState, router: int, target: int, now: int) -> int:
     count = within if here == there else groups
     if count < 3 or (here == there and s.option[O_INSIDE] == 0):
         return -1
-    draw, coin = _draw(s)
+    draw = _draw(s)  # its upper bits pick the detour, its last one is the coin for ties
     if here == there:
         inside = _other(draw, within, s.within[router], s.within[target])
         around = s.beside[router, inside]
         straight = s.beside[router, s.within[target]]
         detour = groups + here * within + inside
-        if routing == VALIANT or _detour_is_better(s, straight, around, coin, now):
+        if routing == VALIANT or _detour_is_better(s, straight, around, draw, now):
             return detour
         return -1
     detour = _other(draw, groups, here, there)
-    if routing == VALIANT or _detour_is_better(s, s.toward[router, there], s.toward[router, detour], coin, now):
+    if routing == VALIANT or _detour_is_better(s, s.toward[router, there], s.toward[router, detour], draw, now):
         return detour
     return -2 - detour if routing == UGAL else -1
 
@@ -116,7 +117,7 @@ def _judge_again(s: NetState, packet: int, router: int, target: int, now: int) -
         return mid
     if s.gateway[here, there] != router or s.gateway[here, detour] != router:
         return mid
-    _, coin = _draw(s)
+    coin = _draw(s)
     if _detour_is_better(s, s.toward[router, there], s.toward[router, detour], coin, now):
         return detour
     return -2 - detour

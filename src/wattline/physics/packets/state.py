@@ -40,6 +40,8 @@ class NetState(Record):
     option: Annotated[_I, Field("32", "", "sizes and switches of the run; see codes.O_*", fixed=True)]
     tally: Annotated[_I, Field("16", "", "totals of the run; see codes.S_*")]
 
+    word: Annotated[_I, Field("4", "", "random words of which routing draws one after the other")]
+
     # -- events: a wheel of buckets for what comes soon, a heap for what comes late
     cursor: Annotated[_I, Field("1", "", "bucket of the present")]
     near: Annotated[_I, Field("1", "", "events in the wheel")]
