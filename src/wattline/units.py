@@ -14,7 +14,9 @@ TIME_UNITS = {
     "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
     "d": 86400.0, "day": 86400.0, "days": 86400.0, "week": 604800.0, "weeks": 604800.0,
 }  # fmt: skip
-_QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*([A-Za-z]*)\s*")
+BANDWIDTH_UNITS = {f"{p}bit/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
+DATA_RATE_UNITS = {f"{p}B/s": f for p, f in (_PREFIX | {"T": 1e12}).items()}
+_QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf)\s*([A-Za-z]*(?:/s)?)\s*")
 _CLOCK = re.compile(r"\s*(?:(\d+)-)?(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*")
 
 
@@ -63,6 +65,33 @@ def duration_s(text: str | float) -> float:
             days, hours, minutes, seconds = clock.groups()
             return int(days or 0) * 86400.0 + int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds or 0)
     return _parse(text, TIME_UNITS, "a duration", "s", "15 min")
+
+
+def bandwidth_bps(text: str | float) -> float:
+    """Return bits per second; a bare number is bits per second.
+
+    >>> bandwidth_bps("8 Gbit/s"), bandwidth_bps(1e9)
+    (8000000000.0, 1000000000.0)
+    """
+    return _parse(text, BANDWIDTH_UNITS, "a bandwidth", "bit/s", "8 Gbit/s")
+
+
+def bytes_per_s(text: str | float) -> float:
+    """Return bytes per second; a bare number is bytes per second.
+
+    >>> bytes_per_s("500 MB/s")
+    500000000.0
+    """
+    return _parse(text, DATA_RATE_UNITS, "a data rate", "B/s", "500 MB/s")
+
+
+def show_bandwidth(bps: float) -> str:
+    """Return bits per second with three significant digits and a prefix.
+
+    >>> show_bandwidth(8e9)
+    '8 Gbit/s'
+    """
+    return _scaled(bps, "bit/s")
 
 
 def show_power(watts: float) -> str:

@@ -99,10 +99,12 @@ def run(
 
 def replay(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")],
-    nodes: Annotated[int | None, typer.Option(help="Nodes of the machine (default: what the trace's header says).")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says).")] = None,
     cores_per_node: Annotated[int, typer.Option(help="Processors of the log that make one node.")] = 1,
     order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
     select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
+    place: Annotated[str, typer.Option(help="On which nodes they start.")] = "lowest",
+    network: Annotated[str | None, typer.Option(metavar="TOPOLOGY", help="Network of the machine, e.g. dragonfly:4x4x17 (nodes of a router, routers of a group, groups).")] = None,
     estimates: Annotated[str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")] = "request",
     ties: Annotated[Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")] = Ties.INSTANT,
     power_limit: Annotated[str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')] = None,
@@ -132,6 +134,8 @@ def replay(
 
       wattline replay log.swf --nodes 5040 --cores-per-node 16 --select conservative
 
+      wattline replay log.swf --network dragonfly:4x8x33 --place level-spread
+
       wattline replay log.swf --power-limit "1.2 MW" --idle-power "90 W" --max-power "350 W" --json
 
       wattline replay jobs.csv --configs table.csv --power-limit "4 kW" --idle-power "10 W" --select surplus
@@ -145,7 +149,8 @@ def replay(
         ("trace", "strict"): ("--strict", strict or None), ("trace", "jobs"): ("--jobs", jobs),
         ("cluster", "nodes"): ("--nodes", nodes), ("cluster", "idle"): ("--idle-power", idle_power),
         ("cluster", "max"): ("--max-power", max_power), ("policy", "order"): ("--order", order),
-        ("policy", "select"): ("--select", select), ("policy", "learn"): ("--estimates", estimates),
+        ("policy", "select"): ("--select", select), ("policy", "place"): ("--place", place if place != "lowest" else None),
+        ("network", "topology"): ("--network", network), ("policy", "learn"): ("--estimates", estimates),
         ("run", "ties"): ("--ties", ties.value), ("run", "kill"): ("--kill", kill or None),
         ("limit", "power"): ("--power-limit", power_limit),
     }  # fmt: skip
@@ -380,7 +385,8 @@ def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> No
         told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
         terminal.say(f"bids: {told}; what is promised is met by chance")
     if not cluster.class_ and cluster.nodes is None:
-        terminal.say(f"nodes: {study.cluster.nodes:,}, as the trace's header says")
+        who = "the trace's header says" if study.cluster.network is None else "the network has"
+        terminal.say(f"nodes: {study.cluster.nodes:,}, as {who}")
     if not cluster.class_ and not {"idle", "max", "levels"} & cluster.model_fields_set:
         first, jobs = study.cluster.classes[0], study.trace.jobs
         known = int((jobs.draw_w == jobs.draw_w).sum())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wattline.errors import ScenarioError
 from wattline.scenario.checks import node_ranges
 from wattline.scenario.kinds import build_kinds
+from wattline.scenario.network import build_network
 from wattline.scenario.read import Document
 from wattline.scenario.spec import NodesSpec
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 def cluster_nodes(document: Document) -> int | None:
     """Return the number of nodes that the scenario states, if it does."""
     cluster = document.spec.cluster
-    return sum(c.count for c in cluster.class_) if cluster.class_ else cluster.nodes
+    if cluster.class_:
+        return sum(c.count for c in cluster.class_)
+    network = build_network(document) if cluster.nodes is None else None
+    return cluster.nodes if network is None else network.nodes
 
 
 def build_cluster(document: Document, trace: Trace) -> Cluster:
@@ -34,7 +38,8 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
             for i, c in enumerate(spec.class_)
         ]
     else:
-        count = spec.nodes if spec.nodes is not None else trace.suggested_nodes
+        stated = cluster_nodes(document)
+        count = stated if stated is not None else trace.suggested_nodes
         if count is None:
             raise ScenarioError(
                 f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
@@ -45,7 +50,10 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
         lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
         classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
     cluster: Cluster = document.located(("cluster", "class"), Cluster, tuple(classes), spec.name)
-    return replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
+    cluster = replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
+    network = build_network(document)
+    wired: Cluster = document.located(("network", "topology"), replace, cluster, network=network)
+    return wired
 
 
 def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:

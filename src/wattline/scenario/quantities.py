@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, shorten
-from wattline.units import TIME_UNITS, duration_s, power_w
+from wattline.units import TIME_UNITS, bandwidth_bps, bytes_per_s, duration_s, power_w
 
 SEEDS = 2**53
 """Seeds below this differ as floats too, which is how policies see them."""
@@ -102,6 +102,12 @@ Period = Annotated[
     float, _quantity(duration_s, SHORTEST_S), Words('duration, like `"2 s"` (a number is seconds), at least 1 ms')
 ]
 Rate = Annotated[float, _quantity(rate_per_s), Words('rate, like `"30/h"` (a number is per second)')]
+Bandwidth = Annotated[
+    float, _quantity(bandwidth_bps), Words('bandwidth, like `"8 Gbit/s"` (a number is bits per second)')
+]
+DataRate = Annotated[
+    float, _quantity(bytes_per_s), Words('data rate, like `"500 MB/s"` (a number is bytes per second)')
+]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]

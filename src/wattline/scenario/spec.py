@@ -24,6 +24,7 @@ from wattline.scenario.quantities import (
 from wattline.scenario.section import Section
 from wattline.scenario.spec_budget import BudgetSpec
 from wattline.scenario.spec_configurations import BoundsSpec, ConfigurationsSpec, VariabilitySpec
+from wattline.scenario.spec_network import NetworkSpec
 from wattline.scenario.spec_power import LimitSpec, ProfilesSpec
 from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
@@ -175,7 +176,9 @@ class ClusterSpec(NodesSpec):
     """The machine: `nodes` equal ones, or classes."""
 
     name: Name = Field("cluster", description="name, for the report")
-    nodes: Count | None = Field(None, description="number of nodes (default: what the trace's header says)")
+    nodes: Count | None = Field(
+        None, description="number of nodes (default: those of the network, or what the trace's header says)"
+    )
     class_: list[ClassSpec] = Field(default_factory=list, alias="class", description="node classes, instead of `nodes`")
     outage: list[OutageSpec] = Field(default_factory=list, description="planned outages")
     failures: FailuresSpec | None = Field(None, description="random failures")
@@ -281,6 +284,7 @@ class Spec(Section):
     seed: Seed = Field(1, description="seed of everything random")
     trace: TraceSpec = Field(description="the jobs")
     cluster: ClusterSpec = Field(default_factory=ClusterSpec, description="the machine")
+    network: NetworkSpec | None = Field(None, description="the network between the nodes")
     policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")

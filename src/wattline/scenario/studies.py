@@ -18,6 +18,7 @@ from wattline.scenario.accounts import Billing, build_billing
 from wattline.scenario.configurations import MoldableJobs, build_moldable
 from wattline.scenario.kinds import LIKE_DURATION_S, build_kinds
 from wattline.scenario.machine import build_cluster, cluster_nodes
+from wattline.scenario.network import build_communication
 from wattline.scenario.power import LearnedFiles, build_limit, learned_files
 from wattline.scenario.read import Document
 from wattline.scenario.regulation import DURATION_S, build_market, takes_part
@@ -335,7 +336,8 @@ def _options(
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
         sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
         exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
-        configurations=moldable.tables, variability=moldable.variability,
+        configurations=moldable.tables, variability=moldable.variability, communication=build_communication(document),
+        traffic_s=60.0 if document.spec.network is None else document.spec.network.window,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from wattline.market.reach import Reach
 from wattline.market.tariff import Tariff
 from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
+from wattline.model.network_text import network_entry
 from wattline.model.regulation import Bid
 from wattline.model.state import State
 from wattline.sim.result_shapes import shape_columns
@@ -250,6 +251,7 @@ def manifest(
         "cluster": {
             "name": cluster.name, "nodes": cluster.nodes,
             "classes": [{"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes],
+            "network": network_entry(cluster.network),
         },
         "trace": {"source": source, "sha256": trace_sha256, "notes": [*notes, *said]},
         "start_s": float(s.start_s[0]), "end_s": float(s.now[0]), "wall_s": result.wall_s,

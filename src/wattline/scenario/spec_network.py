@@ -1,0 +1,43 @@
+"""What a scenario may say about the network between the nodes, and about what jobs send over it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from wattline.scenario.quantities import Bandwidth, DataRate, Name, Period, Words
+from wattline.scenario.section import Section
+
+Topology = Annotated[
+    str,
+    Words(
+        "`dragonfly:4x4x17` (nodes of a router, routers of a group, groups; `:relative` or `:circulant` may follow), "
+        "`fat-tree:16x20x8` (nodes of a leaf, leaves, spines), `flat:320`"
+    ),
+]
+
+
+class SenderSpec(Section):
+    """What jobs of a kind send while they run."""
+
+    kind: Name = Field(description="name of the kind, as jobs have it")
+    traffic: DataRate = Field(0.0, description="bytes that each of their nodes sends a second")
+    sensitive: bool = Field(
+        False,  # noqa: FBT003
+        description="whether they suffer from others' traffic: more than 5 % of the time in collectives, or mostly waiting in MPI",
+    )
+
+
+class NetworkSpec(Section):
+    """The network between the nodes: node *n* hangs on port *n*; ports beyond the last node stay empty."""
+
+    topology: Topology = Field(description="its kind and size")
+    local: Bandwidth | None = Field(None, description="links inside a group of a dragonfly (default 8 Gbit/s)")
+    global_: Bandwidth | None = Field(
+        None, alias="global", description="links between groups of a dragonfly (default 8 Gbit/s)"
+    )
+    spine: Bandwidth | None = Field(None, description="links between leaves and spines (default 8 Gbit/s)")
+    host: Bandwidth | None = Field(None, description="links of nodes (default 8 Gbit/s)")
+    window: Period = Field(60.0, description="time over which the traffic of routers is counted")
+    job: list[SenderSpec] = Field(default_factory=list, description="what jobs send, by their kinds")
