@@ -26,6 +26,7 @@ RUNS = {
     "regulation, ours": ("slackline-w4", "trace.duration=6 h"),
     "regulation, published": ("aqa-w4", "trace.duration=6 h"),
     "bids, prices, accounts": ("market",),
+    "moldable jobs, budgets, nodes that differ": ("site-budget", "policy.select=surplus", "configurations.0.times=scaled"),
     "compiled policy of one's own": ("own-policy", "trace.jobs=300", "policy.order=widest_first.py"),
 }  # fmt: skip
 

@@ -276,3 +276,42 @@ def test_priorities_of_a_batch_system_are_no_weights(scenario: Path) -> None:
     ):
         wired(scenario)
     assert (wired(scenario, 'bounds.priorities="ignore"').trace.jobs.priority == 0).all()
+
+
+def test_jobs_of_all_lengths(scenario: Path) -> None:
+    """With scaled times a job takes its own time as asked for, and elsewhere as much more or less as the table says."""
+    lines = (TABLES / "moldable-jobs.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines[1:]]
+    longer = [
+        f"{c[0]},{c[1]},{float(c[2]) * (1 + i % 7):.2f},{float(c[3]) * (1 + i % 7):.0f},{c[4]},{c[5]}"
+        for i, c in enumerate(cells)
+    ]
+    (scenario.parent / "jobs.csv").write_text("\n".join([lines[0], *longer]) + "\n")
+    sets = ('configurations.0.times="scaled"', "policy.select=rmap-naive", "limit.power=7 kW")
+    study = wired(scenario, *sets)
+    assert not any(note.action == "repaired" for note in study.notes)
+    study.write(study.simulate(), scenario.parent / "j")
+    jobs = {row["job_id"]: row for row in open_journal(scenario.parent / "j").read("jobs").to_dicts()}
+    assert {job["status"] for job in jobs.values()} == {"finished"}
+    tables = {m.truth.application: m.truth for m in wired(scenario, "policy.select=rmap-naive").options.configurations}
+    for row in rows(scenario):
+        job, table = jobs[row["job_id"]], tables[row["application"]]
+        own, asked = (
+            int(np.flatnonzero((table.nodes == n) & (table.cores == c) & (table.cap_w == p))[0])
+            for n, c, p in ((row["nodes"], row["cores"], row["cap_w"]), (job["nodes"], 16, 115.0))
+        )
+        assert row["asked_told_s"] == pytest.approx(job["work_s"], rel=1e-6)
+        assert row["time_s"] == pytest.approx(job["work_s"] * table.time_s[own] / table.time_s[asked], rel=1e-6)
+        assert job["runtime_s"] == pytest.approx(row["time_s"], rel=1e-9)
+        assert row["application"] == job["kind"]
+
+
+def test_a_report_says_why(scenario: Path) -> None:
+    """The page of a run has a section with numbers, applications, and a sentence for each job."""
+    from wattline.report.html import write_report
+
+    run(scenario)
+    page = write_report(open_journal(scenario.parent / "j")).read_text()
+    assert "<h2>Configurations</h2>" in page
+    assert "Why each job took its configuration (60 of 60)" in page
+    assert "fastest under its fair share of 1,125 W" in page

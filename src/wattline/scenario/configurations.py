@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.errors import InputError, did_you_mean
-from wattline.model.configurations import Configurations, Moldable
+from wattline.errors import InputError
+from wattline.model.configurations import Configurations, Ints, Moldable
 from wattline.scenario.checks import has_limit
-from wattline.traces.notes import Note, listed, quote
+from wattline.scenario.moldable_jobs import as_measured, hold_against, weighted, without_series
+from wattline.scenario.scaled_tables import scale_tables
+from wattline.traces.notes import Note
 from wattline.units import show_power
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
-    from wattline.model.jobs import JobTable
     from wattline.model.variability import Variability
     from wattline.scenario.read import Document
     from wattline.scenario.spec_configurations import BoundsSpec, ConfigurationsSpec
     from wattline.sim.simulate import Policies
     from wattline.traces.notes import Trace
-
-SAME_TIME = 1e-3
-"""Times that differ by less than this share are the same."""
-
-MOST_WEIGHT = 100.0
-"""Priorities beyond this cannot be meant as factors of a share of power."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,8 @@ class MoldableJobs:
 
     tables: tuple[Moldable, ...]
     trace: Trace
+    chooses: Ints | None = None
+    """Which table each job chooses from (None: that of its kind)."""
     variability: Variability | None = None
 
 
@@ -54,6 +51,7 @@ def build_moldable(
     notes: list[Note] = []
     tables: dict[str, Moldable] = {}
     whole: dict[str, Configurations] = {}
+    scaled: set[str] = set()
     for i, given in enumerate(spec.configurations):
         for m in document.located(("configurations", i), _read, document, given, i, notes):
             name = m.truth.application
@@ -62,20 +60,25 @@ def build_moldable(
                     ("configurations", i), f"a table for jobs of kind {name!r} is given already"
                 )
             whole[name] = m.truth
+            scaled |= {name} if given.times == "scaled" else set()
             tables[name] = document.located(("configurations", i), _cut, m, cluster, spec.bounds, highest_w, notes)
-    jobs = _weighted(document, trace.jobs, notes)
-    jobs = _without_series(jobs, notes)
-    _hold_against(document, jobs, tables, notes)
-    jobs = _as_measured(jobs, whole, notes)
+    jobs = weighted(document, trace.jobs, notes)
+    jobs = without_series(jobs, notes)
+    hold_against(document, jobs, tables, notes)
+    jobs = as_measured(jobs, whole, scaled, notes)
     if not policies.select.shapes and policies.select.builtin:  # somebody's own policy may know them
         told = f"tables of configurations, among which select policy {policies.select.name!r} does not choose: jobs run as they ask"
         notes.append(Note("kept", told, len(tables), ""))
         if spec.cluster.variability is not None:
             told = f"nodes that differ need a select policy that chooses configurations, not {policies.select.name!r}"
             raise document.source.error(("cluster", "variability"), told)
-        tables = {}
+        tables, scaled = {}, set()
     found = replace(trace.with_jobs(jobs), notes=(*trace.notes, *notes))
-    return MoldableJobs(tuple(tables.values()), found, _variability(document, cluster))
+    variability = _variability(document, cluster)
+    if not scaled:
+        return MoldableJobs(tuple(tables.values()), found, variability=variability)
+    every, chooses = document.located(("configurations",), scale_tables, jobs, tables, whole, scaled)
+    return MoldableJobs(every, found, chooses, variability)
 
 
 def _check_policy(document: Document, policies: Policies) -> None:
@@ -201,107 +204,6 @@ def describe(table: Configurations, row: int) -> str:
     cap_w = float(table.cap_w[row])
     cap = "uncapped" if cap_w == table.turbo_w else f"at {cap_w:g} W"
     return f"{int(table.nodes[row])} × {int(table.cores[row])} {cap}"
-
-
-# ------------------------------------------------------------------ jobs
-
-
-def _weighted(document: Document, jobs: JobTable, notes: list[Note]) -> JobTable:
-    """Return jobs whose priority is the factor of their share of power, as the scenario says."""
-    bounds = document.spec.bounds
-    if bounds.by is not None:
-        names = getattr(
-            jobs, {"user": "users", "group": "groups", "kind": "kinds", "partition": "partitions"}[bounds.by]
-        )
-        for name in bounds.weight:
-            if name not in names:
-                told = f"no job is of {bounds.by} {name!r}{did_you_mean(name, names)}"
-                raise document.source.error(("bounds", "weight", name), told)
-        factor = np.array([*(bounds.weight.get(name, 1.0) for name in names), 1.0])
-        return jobs.with_columns(priority=factor[getattr(jobs, bounds.by)])
-    if bounds.priorities == "ignore":
-        return jobs.with_columns(priority=np.zeros(len(jobs)))
-    weighing = jobs.priority > 0
-    if weighing.any():
-        top = int(np.argmax(jobs.priority))
-        if jobs.priority[top] > MOST_WEIGHT:
-            told = (
-                f"job {jobs.job_id[top]} has priority {jobs.priority[top]:g}, which would multiply its share of power"
-            )
-            raise document.source.error(("bounds",), f'{told}: give [bounds] priorities = "ignore", or weight')
-        told = "priorities, which weigh a job's share of power"
-        notes.append(Note("kept", told, int(weighing.sum()), f"job {jobs.job_id[top]}: {jobs.priority[top]:g}"))
-    return jobs
-
-
-def _without_series(jobs: JobTable, notes: list[Note]) -> JobTable:
-    if jobs.series is None:
-        return jobs
-    notes.append(Note("kept", "power over time is left out: configurations say what jobs draw", len(jobs), ""))
-    return jobs.with_columns(series=None)
-
-
-def _hold_against(document: Document, jobs: JobTable, tables: dict[str, Moldable], notes: list[Note]) -> None:
-    """Note which jobs have no table, which tables no job, and which node counts were not measured; refuse if none match."""
-    names = [*jobs.kinds, ""]
-    kind = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
-    has = np.array([name in tables for name in names])[kind]
-    if not has.any():
-        first = next(iter(tables))
-        known = [name for name in jobs.kinds if name]
-        hint = did_you_mean(first, known) if known else "; the trace names no applications: give each table its kind"
-        told = f"no job of the trace is of kind {listed(tables)}{hint}"
-        raise document.source.error(("configurations",), told)
-    if not has.all():
-        j = int(np.argmin(has))
-        told = "jobs run as they ask: there is no table of their application"
-        notes.append(Note("kept", told, int((~has).sum()), quote(f"job {jobs.job_id[j]} of kind {names[kind[j]]!r}")))
-    notes += _unused(tables, {names[k] for k in np.unique(kind)})
-    notes += _unmeasured(jobs, tables, [names[k] for k in kind])
-
-
-def _as_measured(jobs: JobTable, tables: dict[str, Configurations], notes: list[Note]) -> JobTable:
-    """Let jobs take, as asked for, the time and power that their table has for that: a job cannot be two lengths at once."""
-    work_s, draw_w = jobs.work_s.copy(), jobs.draw_w.copy()
-    changed = np.zeros(len(jobs), dtype=bool)
-    for code, name in enumerate(jobs.kinds):
-        if name not in tables:
-            continue
-        truth = tables[name]
-        for nodes in np.unique(jobs.nodes[jobs.kind == code]):
-            rows = np.flatnonzero(truth.nodes == nodes)
-            if rows.size:
-                row = rows[np.lexsort((truth.cap_w[rows], truth.cores[rows]))[-1]]
-                mine = (jobs.kind == code) & (jobs.nodes == nodes)
-                changed |= mine & (np.abs(work_s - truth.time_s[row]) > SAME_TIME * truth.time_s[row])
-                work_s[mine], draw_w[mine] = truth.time_s[row], truth.power_w[row] / nodes
-    if changed.any():
-        j = int(np.argmax(changed))
-        told = "take, as asked for, the time that their table has, not that of the trace"
-        notes.append(
-            Note(
-                "repaired", told, int(changed.sum()), f"job {jobs.job_id[j]}: {work_s[j]:g} s, not {jobs.work_s[j]:g} s"
-            )
-        )
-    return jobs.with_columns(work_s=work_s, draw_w=draw_w)
-
-
-def _unused(tables: dict[str, Moldable], present: set[str]) -> Iterator[Note]:
-    unused = [name for name in tables if name not in present]
-    if unused:
-        yield Note("kept", "tables of applications that no job runs", len(unused), listed(unused))
-
-
-def _unmeasured(jobs: JobTable, tables: dict[str, Moldable], kinds: Sequence[str]) -> Iterator[Note]:
-    measured = {name: set(m.truth.nodes.tolist()) for name, m in tables.items()}
-    odd = [j for j, name in enumerate(kinds) if name in measured and int(jobs.nodes[j]) not in measured[name]]
-    if odd:
-        counts = sorted(measured[kinds[odd[0]]])
-        example = (
-            f"job {jobs.job_id[odd[0]]} asks for {jobs.nodes[odd[0]]}, {kinds[odd[0]]!r} has {listed(map(str, counts))}"
-        )
-        yield Note("kept", "ask for a number of nodes that their table does not have: it counts for their share of power, and as asked "
-                   "the next smaller one is taken", len(odd), quote(example))  # fmt: skip
 
 
 def _variability(document: Document, cluster: Cluster) -> Variability | None:

@@ -30,6 +30,11 @@ class ConfigurationsSpec(Section):
     memory: Power = Field(30.0, description="what the memory of a socket draws at most, beside its cap")
     turbo: Power | None = Field(None, description="the cap that means: none, and turbo (default: as the table says)")
     least_nodes: Count = Field(1, description="leave out smaller node counts, e.g. of another problem size")
+    times: Literal["table", "scaled"] = Field(
+        "table",
+        description="every job takes the table's time, or the table says how its own run time changes with the configuration: "
+        "as asked for, it takes what the trace says",
+    )
     source: Literal["measured", "mixed", "physical", "log-quadratic"] = Field(
         "measured",
         description="what policies are told: the table itself, or what a model fitted to a sample of it says",

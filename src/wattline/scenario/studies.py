@@ -336,8 +336,8 @@ def _options(
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
         sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
         exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
-        configurations=moldable.tables, variability=moldable.variability, communication=build_communication(document),
-        traffic_s=60.0 if document.spec.network is None else document.spec.network.window,
+        configurations=moldable.tables, chooses=moldable.chooses, variability=moldable.variability,
+        communication=build_communication(document), traffic_s=60.0 if document.spec.network is None else document.spec.network.window,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model import codes
@@ -76,6 +77,8 @@ class Options:
     """When the run begins, if before the first job."""
     configurations: Sequence[Moldable] = ()
     """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
+    chooses: npt.NDArray[np.int64] | None = None
+    """Which of them each job chooses among, -1 for none (None: by the name of its kind)."""
     variability: Variability | None = None
     """How nodes differ in power, and how that is dealt with (None: they are alike)."""
     communication: Sequence[Communication] = ()
@@ -162,7 +165,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
     fill_power(s, jobs, table, options)
-    fill_shapes(s, jobs, options.configurations)
+    fill_shapes(s, jobs, options)
     fill_varied(s, jobs, cluster, options)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model.cluster import Cluster
@@ -24,7 +25,7 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
     if not options.configurations:
         return
     names = [m.truth.application for m in options.configurations]
-    if len(set(names)) < len(names):
+    if options.chooses is None and len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"configurations of {twice!r} are given twice")
     if len(cluster.classes) > 1:
@@ -43,12 +44,18 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
         )
 
 
-def fill_shapes(s: State, jobs: JobTable, moldable: Sequence[Moldable]) -> None:
+def by_kind(jobs: JobTable, moldable: Sequence[Moldable]) -> npt.NDArray[np.int64]:
+    """Return which application each job is of, by the name of its kind (-1: none of them)."""
+    place = {m.truth.application: a for a, m in enumerate(moldable)}
+    translate = np.array([place.get(name, -1) for name in jobs.kinds] + [-1], dtype=np.int64)
+    return translate[np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))]
+
+
+def fill_shapes(s: State, jobs: JobTable, options: Options) -> None:
     """Fill in all configurations, one application after the other, and every job's application."""
     s.asked_nodes[:] = jobs.nodes
     at = 0
-    place = {}
-    for a, m in enumerate(moldable):
+    for a, m in enumerate(options.configurations):
         count = len(m.truth)
         told = m.told or m.truth
         rows = slice(at, at + count)
@@ -56,11 +63,9 @@ def fill_shapes(s: State, jobs: JobTable, moldable: Sequence[Moldable]) -> None:
         s.sh_nodes[rows], s.sh_cores[rows], s.sh_cap_w[rows] = m.truth.nodes, m.truth.cores, m.truth.cap_w
         s.sh_time_s[rows], s.sh_power_w[rows] = m.truth.time_s, m.truth.power_w
         s.sh_told_s[rows], s.sh_told_w[rows] = told.time_s, told.power_w
-        place[m.truth.application] = a
         at += count
-    if moldable and len(jobs):
-        translate = np.array([place.get(name, -1) for name in jobs.kinds] + [-1], dtype=np.int64)
-        s.app[:] = translate[np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))]
+    if options.configurations and len(jobs):
+        s.app[:] = by_kind(jobs, options.configurations) if options.chooses is None else options.chooses
         both = np.flatnonzero((s.app >= 0) & (s.series_count > 0))
         if both.size:
             raise InputError(
