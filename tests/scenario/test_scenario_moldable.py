@@ -247,6 +247,7 @@ BUDGETS = {
     "no machine": ('[[budget]]\nname = "a"\n', "one budget is that of the machine (system = true), here 0 are"),
     "two machines": ('[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\nsystem = true\n', "here 2 are"),
     "below the machine": ('[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\n', "what its jobs and nodes may draw is in [bounds]"),
+    "a whole that asks": ('[[budget]]\nname = "a"\ndemand = 5\nsystem = true\n', "[budget] demand: 'a' is the whole and shares nothing"),
     "no parent": ('[[budget]]\nname = "a"\n[[budget]]\nname = "b"\nparent = "c"\nsystem = true\n', "there is no budget 'c'"),
     "bad step": ('[[budget]]\nname = "a"\nsystem = true\nsteps = [["1 h"]]\n', "expected [time, power]"),
     "steps go back": ('[[budget]]\nname = "a"\nsystem = true\nsteps = [["2 h", 5], ["1 h", 5]]\n', "times must increase"),
@@ -315,3 +316,34 @@ def test_a_report_says_why(scenario: Path) -> None:
     assert "<h2>Configurations</h2>" in page
     assert "Why each job took its configuration (60 of 60)" in page
     assert "fastest under its fair share of 1,125 W" in page
+
+
+def measured_jobs(path: Path) -> None:
+    """Write a trace of the applications that were measured: a hundred and eighty jobs on 32 nodes, by the thesis's rules."""
+    from wattline.systems.rmap_study import draw_trace
+    from wattline.systems.rmap_tables import MEASURED
+
+    lines, later_s = ["submit_s,nodes,work_s,request_s,kind"], 0.0
+    for seed in range(6):
+        jobs = draw_trace(MEASURED, "random 1", seed)
+        for i in range(len(jobs)):
+            at_s, kind = later_s + float(jobs.submit_s[i]), jobs.kinds[jobs.kind[i]]
+            lines.append(f"{at_s:.3f},{jobs.nodes[i]},{jobs.work_s[i]:.3f},{jobs.request_s[i]:.3f},{kind}")
+        later_s += float(jobs.submit_s[-1])
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("source", ["log-quadratic", "mixed"])
+def test_an_upper_bound_keeps_the_limit_where_the_mean_does_not(scenario: Path, data_dir: Path, source: str) -> None:
+    """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit, by its upper bound it does not."""
+    measured_jobs(scenario.parent / "jobs.csv")
+    table = data_dir / "powercap" / "rzmerl_powercap_configs.csv.gz"
+    sets = (f"configurations.0.file={table}", "configurations.0.least_nodes=2", "limit.power=3250 W", "cluster.idle=0",
+            "cluster.max=230 W", f"configurations.0.source={source}")  # fmt: skip
+    mean, upper = run(scenario, *sets), run(scenario, *sets, "configurations.0.power=upper")
+    assert mean.shapes is not None
+    assert upper.shapes is not None
+    assert mean.power.worst_above_w > 50
+    assert mean.shapes.power_too_low > 0.3
+    assert upper.power.above_limit_s == 0
+    assert upper.shapes.power_too_low < 0.1

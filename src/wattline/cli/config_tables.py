@@ -55,6 +55,7 @@ def export(
 
       wattline configs export predicted.parquet --out job_details.csv
     """
+    from wattline.report.show import plural
     from wattline.traces.configuration_rows import Socketed
     from wattline.traces.configurations import read_configurations, write_configurations
     from wattline.traces.job_details import numbered, read_names, write_job_details, write_names
@@ -84,7 +85,7 @@ def export(
     if turbos and layout is Layout.JOB_DETAILS:
         caps = " and ".join(f"{cap:g} W" for cap in turbos)
         terminal.say(f"turbo: {caps} means no cap, with turbo; this layout cannot say so (configs import --turbo can)")
-    terminal.line(f"{rows:,} configurations of {len(tables)} applications in {out}")
+    terminal.line(f"{rows:,} configurations of {plural(len(tables), 'application')} in {out}")
     for name, number in numbers.items():
         terminal.line(f"  job_id {number}: {name}")
     terminal.data({"file": str(out), "layout": layout.value, "rows": rows, "job_ids": numbers, "turbo_w": turbos})
@@ -110,6 +111,7 @@ def import_(
 
       wattline configs import job_details.sql --names names.csv --turbo "115 W" --out table.csv
     """
+    from wattline.report.show import plural
     from wattline.traces.configuration_rows import Socketed
     from wattline.traces.configurations import read_configurations, write_configurations
     from wattline.traces.job_details import read_names
@@ -125,5 +127,5 @@ def import_(
     write_configurations(out, read.tables.values())
     terminal.notes((n.action, n.reason, n.count, n.example) for n in read.notes)
     rows = sum(len(t) for t in read.tables.values())
-    terminal.line(f"{rows:,} configurations of {len(read.tables)} applications in {out}")
+    terminal.line(f"{rows:,} configurations of {plural(len(read.tables), 'application')} in {out}")
     terminal.data({"file": str(out), "rows": rows, "applications": {name: len(t) for name, t in read.tables.items()}})

@@ -101,7 +101,7 @@ def why_words(row: Mapping[str, Any]) -> str:
     rule = row["rule"]
     if rule == "asked":
         told = f"as asked for, on up to {row['asked_nodes']} nodes"
-        return told + _against(row, "share", f", {{}} than {share} would take")
+        return told + (_against(row, "share", f", {{}} than {share} would take") if share else "")
     if row["share_w"] is None:
         return "fastest of all: there was no limit" + _against(row, "asked", "; {} than as asked")
     left = f"the {_watts(row['room_w'])} and {row['room_nodes']} nodes that were left"

@@ -42,6 +42,9 @@ def check_budget(spec: Spec, parse_step: Callable[[list[Any]], tuple[float, floa
 
 
 def _steps(i: int, budget: BudgetSpec, parse_step: Callable[[list[Any]], tuple[float, float]]) -> Iterator[Problem]:
+    if budget.parent is None:
+        for key in sorted({"share", "weight", "demand", "demand_steps"} & budget.model_fields_set):
+            yield ("budget", i, key), f"{budget.name!r} is the whole and shares nothing: it has a limit only"
     if budget.repeat is not None and not (budget.steps or budget.demand_steps):
         yield ("budget", i, "repeat"), "goes with steps, and there are none"
     for key in ("steps", "demand_steps"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model.configurations import Configurations, Ints, Moldable
 from wattline.scenario.checks import has_limit
-from wattline.scenario.moldable_jobs import as_measured, hold_against, weighted, without_series
+from wattline.scenario.moldable_jobs import as_measured, hold_against, kinds_of, weighted, without_series
 from wattline.scenario.scaled_tables import scale_tables
 from wattline.traces.notes import Note
 from wattline.units import show_power
@@ -52,26 +52,32 @@ def build_moldable(
     tables: dict[str, Moldable] = {}
     whole: dict[str, Configurations] = {}
     scaled: set[str] = set()
+    names: list[str] = []
+    present = kinds_of(trace.jobs)
     for i, given in enumerate(spec.configurations):
-        for m in document.located(("configurations", i), _read, document, given, i, notes):
-            name = m.truth.application
-            if name in tables:
-                raise document.source.error(
-                    ("configurations", i), f"a table for jobs of kind {name!r} is given already"
-                )
-            whole[name] = m.truth
+        here = ("configurations", i)
+        for k, truth in enumerate(document.located(here, _read, document, given, present, notes)):
+            name = truth.application
+            if name in names:
+                raise document.source.error(here, f"a table for jobs of kind {name!r} is given already")
+            names.append(name)
+            if name not in present:
+                continue
+            whole[name] = truth
             scaled |= {name} if given.times == "scaled" else set()
-            tables[name] = document.located(("configurations", i), _cut, m, cluster, spec.bounds, highest_w, notes)
+            seed = spec.seed if given.seed is None else given.seed
+            told = document.located(here, _told, truth, given, np.random.default_rng([seed, i, k]), notes)
+            tables[name] = document.located(here, _cut, told, cluster, spec.bounds, highest_w, notes)
     jobs = weighted(document, trace.jobs, notes)
     jobs = without_series(jobs, notes)
-    hold_against(document, jobs, tables, notes)
+    hold_against(document, jobs, tables, names, notes)
     jobs = as_measured(jobs, whole, scaled, notes)
     if not policies.select.shapes and policies.select.builtin:  # somebody's own policy may know them
-        told = f"tables of configurations, among which select policy {policies.select.name!r} does not choose: jobs run as they ask"
-        notes.append(Note("kept", told, len(tables), ""))
+        said = f"tables of configurations, among which select policy {policies.select.name!r} does not choose: jobs run as they ask"
+        notes.append(Note("kept", said, len(tables), ""))
         if spec.cluster.variability is not None:
-            told = f"nodes that differ need a select policy that chooses configurations, not {policies.select.name!r}"
-            raise document.source.error(("cluster", "variability"), told)
+            said = f"nodes that differ need a select policy that chooses configurations, not {policies.select.name!r}"
+            raise document.source.error(("cluster", "variability"), said)
         tables, scaled = {}, set()
     found = replace(trace.with_jobs(jobs), notes=(*trace.notes, *notes))
     variability = _variability(document, cluster)
@@ -97,33 +103,31 @@ def _check_policy(document: Document, policies: Policies) -> None:
 # ------------------------------------------------------------------ tables
 
 
-def _read(document: Document, spec: ConfigurationsSpec, place: int, notes: list[Note]) -> list[Moldable]:
-    """Read a file; return its tables under the kinds of their jobs, with what policies are told."""
+def _read(
+    document: Document, spec: ConfigurationsSpec, present: Collection[str], notes: list[Note]
+) -> list[Configurations]:
+    """Read a file; return its tables under the kinds of their jobs. What is said of tables that no job needs is left out."""
     from wattline.traces.configuration_rows import Socketed
     from wattline.traces.configurations import read_configurations
     from wattline.traces.job_details import read_names
 
-    names = None if spec.names is None else read_names(document.base / spec.names)
     read = read_configurations(
         document.base / spec.file, reduce=spec.reduce, node=Socketed(spec.sockets, spec.memory), turbo_w=spec.turbo,
-        names=names,
+        names=None if spec.names is None else read_names(document.base / spec.names),
     )  # fmt: skip
-    if spec.kind is not None or spec.application is not None:
-        wanted = [read.table(spec.application)]
-    else:
-        wanted = list(read.tables.values())
-    known = tuple(f"{table.application}:" for table in wanted)
-    notes += [n for n in read.notes if n.reason.startswith(known) or ": " not in n.reason]
+    one = spec.kind is not None or spec.application is not None
+    wanted = [read.table(spec.application)] if one else list(read.tables.values())
+    needed = tuple(f"{t.application}:" for t in wanted if (spec.kind or t.application) in present)
+    every = tuple(f"{name}:" for name in read.tables)
+    notes += [n for n in read.notes if n.reason.startswith(needed) or not n.reason.startswith(every)]
     found = []
-    for i, table in enumerate(wanted):
+    for table in wanted:
         rows = np.flatnonzero(table.nodes >= spec.least_nodes)
         if not rows.size:
             raise InputError(
                 f"{spec.file}: {table.application} has no configuration on {spec.least_nodes} nodes or more"
             )
-        truth = replace(table.take(rows), application=spec.kind or table.application)
-        seed = document.spec.seed if spec.seed is None else spec.seed
-        found.append(_told(truth, spec, np.random.default_rng([seed, place, i]), notes))
+        found.append(replace(table.take(rows), application=spec.kind or table.application))
     return found
 
 
@@ -140,7 +144,10 @@ def _told(truth: Configurations, spec: ConfigurationsSpec, rng: np.random.Genera
     truth = truth.take(rows)
     time_s, power_w = fitted.predict(truth.nodes, truth.cores, truth.cap_w)
     if spec.power == "upper":
-        power_w = fitted.interval(truth.nodes, truth.cores, truth.cap_w, spec.miss).most_w
+        try:
+            power_w = fitted.interval(truth.nodes, truth.cores, truth.cap_w, spec.miss).most_w
+        except InputError as problem:
+            raise InputError(f"{truth.application}: {problem}; measure more, or raise sample or miss") from None
     sure = np.isfinite(power_w)
     if not sure.any():
         raise InputError(f"{truth.application}: {count} measurements promise nothing about its power; raise sample")
@@ -169,8 +176,16 @@ def _cut(m: Moldable, cluster: Cluster, bounds: BoundsSpec, highest_w: float, no
     keep = np.ones(len(told), dtype=bool)
     for reason, fits, least in (
         (f"wider than the machine of {cluster.nodes} nodes", told.nodes <= cluster.nodes, told.nodes.min()),
-        (f"above [bounds] node = {_shown(bounds.node)}", each_w <= (bounds.node or np.inf), each_w.min()),
-        (f"above [bounds] job = {_shown(bounds.job)}", told.power_w <= (bounds.job or np.inf), told.power_w.min()),
+        (
+            f"above [bounds] node = {_shown(bounds.node)}",
+            each_w <= (np.inf if bounds.node is None else bounds.node),
+            each_w.min(),
+        ),
+        (
+            f"above [bounds] job = {_shown(bounds.job)}",
+            told.power_w <= (np.inf if bounds.job is None else bounds.job),
+            told.power_w.min(),
+        ),
     ):
         if not (keep & fits).any():
             unit = "nodes" if reason.startswith("wider") else "W"

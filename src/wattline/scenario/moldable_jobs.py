@@ -59,22 +59,30 @@ def without_series(jobs: JobTable, notes: list[Note]) -> JobTable:
     return jobs.with_columns(series=None)
 
 
-def hold_against(document: Document, jobs: JobTable, tables: dict[str, Moldable], notes: list[Note]) -> None:
+def kinds_of(jobs: JobTable) -> set[str]:
+    """Return the kinds that jobs are of."""
+    return {jobs.kinds[code] for code in np.unique(jobs.kind[jobs.kind >= 0])}
+
+
+def hold_against(
+    document: Document, jobs: JobTable, tables: dict[str, Moldable], given: Sequence[str], notes: list[Note]
+) -> None:
     """Note which jobs have no table, which tables no job, and which node counts were not measured; refuse if none match."""
     names = [*jobs.kinds, ""]
     kind = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
     has = np.array([name in tables for name in names])[kind]
     if not has.any():
-        first = next(iter(tables))
         known = [name for name in jobs.kinds if name]
-        hint = did_you_mean(first, known) if known else "; the trace names no applications: give each table its kind"
-        told = f"no job of the trace is of kind {listed(tables)}{hint}"
+        hint = did_you_mean(given[0], known) if known else "; the trace names no applications: give each table its kind"
+        told = f"no job of the trace is of kind {listed(given)}{hint}"
         raise document.source.error(("configurations",), told)
     if not has.all():
         j = int(np.argmin(has))
         told = "jobs run as they ask: there is no table of their application"
         notes.append(Note("kept", told, int((~has).sum()), quote(f"job {jobs.job_id[j]} of kind {names[kind[j]]!r}")))
-    notes += _unused(tables, {names[k] for k in np.unique(kind)})
+    unused = [name for name in given if name not in tables]
+    if unused:
+        notes.append(Note("kept", "tables of applications that no job runs", len(unused), listed(unused)))
     notes += _unmeasured(jobs, tables, [names[k] for k in kind])
 
 
@@ -105,12 +113,6 @@ def as_measured(
             )
         )
     return jobs.with_columns(work_s=work_s, draw_w=draw_w)
-
-
-def _unused(tables: dict[str, Moldable], present: set[str]) -> Iterator[Note]:
-    unused = [name for name in tables if name not in present]
-    if unused:
-        yield Note("kept", "tables of applications that no job runs", len(unused), listed(unused))
 
 
 def _unmeasured(jobs: JobTable, tables: dict[str, Moldable], kinds: Sequence[str]) -> Iterator[Note]:
