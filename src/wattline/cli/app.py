@@ -17,6 +17,7 @@ from wattline.cli import (
     configs,
     kinds,
     looks,
+    networks,
     plan,
     power,
     profiles,
@@ -67,6 +68,7 @@ configs.app.command()(config_chosen.chosen)
 configs.app.command()(config_tables.export)
 configs.app.command("import")(config_tables.import_)
 app.add_typer(configs.app, name="configs")
+app.add_typer(networks.app, name="network")
 app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)

@@ -1,0 +1,168 @@
+"""``wattline network``: facts of a machine's network, and a picture of it with the jobs that are on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wattline.cli.paths import say_cut
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import ScenarioError, shorten
+from wattline.units import bandwidth_bps, duration_s, show_duration
+
+if TYPE_CHECKING:
+    from wattline.model.network import Network
+    from wattline.report.figures_network import Placed
+
+app = typer.Typer(no_args_is_help=True, help="Networks: what a machine can carry, and where jobs are on it.")
+
+MOST_JOBS = 100_000
+
+Topology = Annotated[
+    str,
+    typer.Argument(metavar="TOPOLOGY", help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320."),
+]  # fmt: skip
+Links = Annotated[
+    list[str] | None,
+    typer.Option("--links", metavar="KIND=BANDWIDTH", help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be repeated.'),
+]  # fmt: skip
+
+
+@app.command()
+def show(topology: Topology, links: Links = None, *, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Show what a network is made of, how far its nodes are apart, and when its links are full.
+
+    For example:
+
+      wattline network show dragonfly:4x8x33
+
+      wattline network show dragonfly:4x4x17:circulant --links global="2 Gbit/s"
+    """
+    from wattline.report.network_page import fact_data, fact_table
+
+    terminal = Terminal(as_json, quiet)
+    network = _network(topology, links)
+    if terminal.for_people:
+        terminal.show(fact_table(network))
+    terminal.data(fact_data(network))
+
+
+@app.command()
+def draw(
+    what: Annotated[str, typer.Argument(metavar="TOPOLOGY|JOURNAL", help="A network, on which --job places jobs, or the journal of a run.")],
+    job: Annotated[list[str] | None, typer.Option("--job", metavar="NODES", help="Place a job of so many nodes; 4x16: four of 16. May be repeated.")] = None,
+    place: Annotated[str, typer.Option(help="Place policy for --job.")] = "level-spread",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of place policies that draw at random.")] = 1,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help='Time in the journal since its run began, e.g. "2 h" (default: its middle).')] = None,
+    network: Annotated[str | None, typer.Option(metavar="TOPOLOGY", help="Network of a journal whose scenario named none.")] = None,
+    links: Links = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="HTML file to write.")] = Path("network.html"),
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Draw a network: its groups, routers and nodes, coloured by the jobs on them.
+
+    For example:
+
+      wattline network draw dragonfly:4x4x17 --job 64 --job 4x16 --place rrn
+
+      wattline network draw out/net --at "1 h" --out placed.html
+    """
+    terminal = Terminal(as_json, quiet)
+    if ":" not in what and Path(what).exists():
+        if job:
+            raise ScenarioError(f"--job {job[0]}: a journal has jobs of its own; --job goes with a network")
+        _draw_journal(Path(what), at, network, links, out, terminal)
+        return
+    if at is not None or network is not None:
+        flag = f"--at {at}" if at is not None else f"--network {network}"
+        raise ScenarioError(f"{flag}: goes with a journal, and there is no folder {shorten(what)}")
+    wired = _network(what, links)
+    placed = _place(wired, job or [], place, seed)
+    about = [("network", what), ("placed by", place if placed else None), ("seed", seed if placed else None)]
+    _write(wired, placed, wired.nodes, None, f"{what}, placed by {place}" if placed else what, about, out, terminal)
+
+
+def _network(text: str, links: list[str] | None) -> Network:
+    from wattline.model.network_text import parse_network
+
+    given = {}
+    for pair in links or ():
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ScenarioError(f'--links {pair}: expected a kind of link and its bandwidth, like global="2 Gbit/s"')
+        given[f"{name.strip()}_bps"] = bandwidth_bps(value)
+    return parse_network(text, given)
+
+
+def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[Placed]:
+    """Place jobs one after another."""
+    import numpy as np
+
+    from wattline.policy.place.allocate import allocate
+    from wattline.report.figures_network import Placed
+
+    sizes: list[int] = []
+    for text in texts:
+        match = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", text)
+        if match is None:
+            raise ScenarioError(f"--job {text}: expected a number of nodes, or how many jobs of how many, like 4x16")
+        sizes += [int(match[2])] * min(int(match[1] or 1), MOST_JOBS)
+        if len(sizes) > MOST_JOBS:
+            raise ScenarioError(f"--job {text}: at most {MOST_JOBS:,} jobs are drawn")
+    free = np.ones(network.nodes, dtype=bool)
+    placed = []
+    for number, n in enumerate(sizes):
+        nodes = allocate(policy, network, free, n, seed, job=number)
+        free[nodes] = False
+        placed.append(Placed(f"job {number}", nodes))
+    return placed
+
+
+def _draw_journal(
+    folder: Path, at: str | None, text: str | None, links: list[str] | None, out: Path, terminal: Terminal
+) -> None:
+    from wattline.model.network_text import from_entry
+    from wattline.report.figures_network import Placed
+    from wattline.traces.journal import open_journal
+    from wattline.traces.occupancy import occupancy
+
+    say_cut(folder, terminal)
+    journal = open_journal(folder)
+    about = journal.manifest
+    nodes = int(about["cluster"]["nodes"])
+    wired = _network(text, links) if text is not None else from_entry(about["cluster"].get("network"))
+    if wired is None:
+        raise ScenarioError(
+            f"{folder}: its machine has no network; say which to draw it on, e.g. --network flat:{nodes}"
+        )
+    if wired.nodes < nodes:
+        raise ScenarioError(f"--network {text}: has room for {wired.nodes} nodes, the run had {nodes}")
+    after_s = (about["end_s"] - about["start_s"]) / 2 if at is None else duration_s(at)
+    there = occupancy(journal, after_s)
+    placed = [
+        Placed(f"job {number}" + (f" ({kind})" if kind else ""), held)
+        for number, kind, held in zip(there.job_id, there.kind, there.nodes, strict=True)
+    ]
+    when = show_duration(after_s)
+    said = [("run", about["name"]), ("at", f"{when} after its beginning"), ("placed by", about["policies"]["place"])]
+    _write(wired, placed, nodes, there.out, f"{about['name']} after {when}", said, out, terminal)
+
+
+def _write(
+    network: Network, placed: list[Placed], nodes: int, off: object, title: str, said: Sequence[tuple[str, object]], out: Path,
+    terminal: Terminal,
+) -> None:  # fmt: skip
+    import numpy as np
+
+    from wattline.report.network_page import job_rows, network_page
+
+    gone = np.empty(0, dtype=np.int64) if off is None else np.asarray(off)
+    page = network_page(network, placed, nodes, gone, title, said).write(out)
+    terminal.line(f"drawing  {page}")
+    terminal.data({"drawing": str(page), "jobs": job_rows(network, placed)})

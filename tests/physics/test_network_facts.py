@@ -1,0 +1,87 @@
+"""Facts of networks: distances and bounds from closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wattline.model.network import Dragonfly, FatTree, Flat, Network
+from wattline.physics.network_facts import mean_links, network_facts
+
+KNOWN = [
+    ((2, 4, 9), 1.044, 1.109, 2.338, 1 / 8),
+    ((4, 4, 17), 0.513, 1.059, 2.406, 1 / 16),
+    ((4, 8, 17), 1.028, 0.530, 2.645, 1 / 32),
+    ((4, 4, 33), 0.507, 2.059, 2.452, 1 / 16),
+    ((4, 8, 33), 1.014, 1.030, 2.696, 1 / 32),
+]
+
+
+def links(network: Network, a: int, b: int) -> int:
+    """Return the links between the routers of two nodes, by walking."""
+    x, y = network.router_of(a), network.router_of(b)
+    if x == y:
+        return 0
+    if not isinstance(network, Dragonfly):
+        return 2
+    i, j = network.group_of_router(x), network.group_of_router(y)
+    if i == j:
+        return 1
+    return 1 + int(network.gateway[i, j] != x) + int(network.gateway[j, i] != y)
+
+
+@pytest.mark.parametrize(("sizes", "local", "across", "hops", "adversarial"), KNOWN)
+def test_published_bounds(
+    sizes: tuple[int, int, int], local: float, across: float, hops: float, adversarial: float
+) -> None:
+    """Saturation bounds and mean distances of the studies' machines are the known ones, to the digits printed."""
+    facts = network_facts(Dragonfly(*sizes))
+    assert facts.uniform_local == pytest.approx(local, abs=6e-4)
+    assert facts.uniform_global == pytest.approx(across, abs=6e-4)
+    assert facts.mean_links == pytest.approx(hops, abs=6e-4)
+    assert facts.adversarial == adversarial
+    assert facts.uniform == min(facts.uniform_local or 9, facts.uniform_global or 9)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 9), (4, 4, 17), (3, 1, 4), (2, 5, 1)])
+def test_bounds_are_those_of_the_routes(sizes: tuple[int, int, int]) -> None:
+    """The closed forms agree with loads summed over all routes, whatever the bandwidths."""
+    from wattline.physics.packets.codes import GLOBAL, LOCAL
+    from wattline.physics.packets.loads import channel_loads
+
+    network = Dragonfly(*sizes, local_bps=4e9, global_bps=16e9, host_bps=8e9)
+    facts, loads = network_facts(network), channel_loads(network)
+    assert loads.mean_router_links == pytest.approx(facts.mean_links)
+    for bound, kind in ((facts.uniform_local, LOCAL), (facts.uniform_global, GLOBAL)):
+        if bound is not None:
+            assert loads.saturation(kind) == pytest.approx(bound)
+
+
+@given(st.sampled_from([Dragonfly(2, 3, 7), Dragonfly(3, 2, 5, "circulant"), FatTree(3, 5, 2), Flat(12)]), st.data())
+def test_mean_links_is_the_mean_over_pairs(network: Network, data: st.DataObject) -> None:
+    """The mean distance of a job's nodes is that of walking between every pair of them."""
+    nodes = sorted(data.draw(st.sets(st.integers(0, network.nodes - 1), min_size=1)))
+    pairs = [links(network, a, b) for a in nodes for b in nodes if a != b]
+    expected = sum(pairs) / len(pairs) if pairs else 0.0
+    assert mean_links(network, np.array(nodes)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("network", [Dragonfly(2, 4, 9), Dragonfly(3, 2, 5, "circulant"), FatTree(3, 5, 2), Flat(9)])
+def test_the_whole_machine_as_one_job(network: Network) -> None:
+    """A job on all nodes has the mean distance of the machine."""
+    assert mean_links(network, np.arange(network.nodes)) == pytest.approx(network_facts(network).mean_links)
+
+
+def test_counts_and_bisection() -> None:
+    """Links and bisection of a dragonfly and of a fat tree, counted by hand."""
+    facts = network_facts(Dragonfly(4, 4, 17, global_bps=2e9))
+    assert (facts.local_links, facts.global_links, facts.most_links) == (102, 136, 3)
+    assert facts.bisection_bps == 8 * 9 * 2e9
+    tree = network_facts(FatTree(16, 20, 8))
+    assert (tree.routers, tree.global_links, tree.most_links) == (28, 160, 2)
+    assert tree.bisection_bps == 10 * 8 * 8e9
+    assert tree.adversarial == 0.5
+    assert tree.uniform == pytest.approx(0.5 * 319 / 304)
+    assert network_facts(Flat(5)).most_links == 0
