@@ -36,10 +36,16 @@ GAPS, TARGETS = 12, 13
 """Streams of the times between packets and of their destinations."""
 
 
+@outlined
+def _chance(s: NetState, stream: int, node: int) -> float:
+    """Return the node's next random number of a stream, uniform in [0, 1)."""
+    return uniform(s.option[O_SEED], stream + (node << 8), s.made[node])
+
+
 @kernel
 def _target(s: NetState, node: int) -> int:
     """Draw where a packet goes: any other node, or a node of the group ``shift`` groups on."""
-    chance = uniform(s.option[O_SEED], TARGETS + (node << 8), s.made[node])
+    chance = _chance(s, TARGETS, node)
     if s.option[O_PATTERN] == UNIFORM:
         target = int(chance * (s.option[O_NODES] - 1))
         return target if target < node else target + 1
@@ -52,7 +58,7 @@ def _target(s: NetState, node: int) -> int:
 @kernel
 def draw_gap(s: NetState, node: int) -> int:
     """Draw the time between a node's packets, exponential."""
-    chance = uniform(s.option[O_SEED], GAPS + (node << 8), s.made[node])
+    chance = _chance(s, GAPS, node)
     return int(-math.log(1.0 - chance) * s.option[O_GAP_PS])
 
 

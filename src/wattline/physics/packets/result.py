@@ -67,7 +67,7 @@ class JobTimes:
 
 @dataclass(frozen=True, eq=False)
 class PacketResult:
-    """A run. ``hops`` counts every link that a delivered packet crossed, between routers or to and from a node."""
+    """A run. ``hops`` counts every crossing of a link by a packet, between routers or to and from a node."""
 
     jobs: tuple[JobTimes, ...]
     time_s: float

@@ -70,7 +70,7 @@ def _detour_is_better(s: NetState, straight: int, around: int, coin: int, now: i
     return excess > 0 or (excess == 0 and coin & 1 == 1)
 
 
-@kernel
+@outlined
 def _draw(s: NetState) -> int:
     """Return a fresh random word of 32 bits; every fourth draw makes the next four."""
     drawn = s.tally[S_DRAWN]

@@ -58,7 +58,7 @@ class Simulator:
             "V": 1,
             "C": 1,
             "K": max(4096, 16 * network.nodes),
-            "M": 4096,
+            "M": max(4096, 64 * network.nodes),
         }
         self.state: NetState = make_state(self.setting, self._room)
 

@@ -80,6 +80,7 @@ class NetState(Record):
     in_tail: Annotated[_I, Field("L", "", "last packet in the input buffer", block="in")]
     in_out: Annotated[_I, Field("L", "", "output lane that the first packet wants", block="in")]
     in_since: Annotated[_I, Field("L", "ps", "since when it could go: first, and the one before it read", block="in")]
+    in_asked: Annotated[_I, Field("L", "ps", "when it asked for its output", block="in")]
     wait_next: Annotated[_I, Field("L", "", "next input lane that asks for the same output", block="in")]
 
     # -- lanes: output side

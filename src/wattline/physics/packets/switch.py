@@ -162,6 +162,7 @@ def _ask(s: NetState, lane: int, out: int, now: int) -> None:
     """Let an input lane wait for its output; whatever keeps it waiting has an event scheduled, or will schedule one."""
     port = out >> LANE_BITS
     s.in_out[lane] = out
+    s.in_asked[lane] = now
     s.in_since[lane] = max(now, s.in_free[lane >> LANE_BITS])
     s.wait_next[lane] = -1
     if s.wait_head[port] < 0:
@@ -185,29 +186,27 @@ def _grant(s: NetState, packet: int, lane: int, out: int, now: int) -> None:
     s.in_head[lane] = following
     _give_back(s, (s.peer[source] << LANE_BITS) + (lane & LANE_MASK), flits, now)
     _into_output(s, packet, out, flits, now)
-    if following >= 0:
-        _ask(s, lane, route(s, following, lane, now), now)
-    else:
+    if following < 0:
         s.in_lanes[source] -= 1
     if s.in_lanes[source] > 0 and s.ev_time[source] < 0:
         schedule(s, source, free)
+    if following >= 0:
+        _ask(s, lane, route(s, following, lane, now), now)
 
 
 @kernel
-def _want_space(s: NetState, lane: int, flits: int) -> None:
-    """Wake the output when the lane will have so much space, or arm it if no packet is yet set to free that much."""
-    event = s.option[O_SPACE] + lane
-    if s.ev_time[event] >= 0:
+def _want_space(s: NetState, lane: int) -> None:
+    """Wake the output when the lane next has more space, or as soon as a packet is set to leave it.
+
+    Not only when there is enough for who waits now: by then its input may be busy, and a shorter one behind it fits.
+    """
+    if s.ev_time[s.option[O_SPACE] + lane] >= 0:
         return
-    space = s.space[lane]
     packet = s.leave_head[lane]
-    while packet >= 0:
-        space += s.pk_flits[packet]
-        if space >= flits:
-            schedule(s, event, s.pk_start[packet])
-            return
-        packet = s.pk_leave[packet]
-    s.armed[lane] = 1
+    if packet >= 0:
+        schedule(s, s.option[O_SPACE] + lane, s.pk_start[packet])
+    else:
+        s.armed[lane] = 1
 
 
 @outlined
@@ -241,7 +240,7 @@ def serve(s: NetState, port: int, now: int) -> int:
                     schedule(s, s.option[O_OUT] + port, s.out_free[port])
                 return 1
             full |= bit
-            _want_space(s, out, flits)
+            _want_space(s, out)
         before = lane
         lane = s.wait_next[lane]
     return 0
@@ -288,20 +287,29 @@ def output_free(s: NetState, port: int, now: int) -> int:
 
 @outlined
 def input_free(s: NetState, port: int, now: int) -> int:
-    """The crossbar side of an input became free: let the heads of its lanes try."""
+    """The crossbar side of an input became free: let the heads of its lanes try, the longest waiting one first."""
     if s.in_lanes[port] == 0:
         return 0
     if s.in_free[port] > now:
         schedule(s, port, s.in_free[port])
         return 0
-    for channel in range(s.option[O_LANES]):
-        lane = (port << LANE_BITS) + channel
-        if s.in_head[lane] >= 0:
-            wanted = s.in_out[lane] >> LANE_BITS
-            if s.out_free[wanted] <= now:
-                serve(s, wanted, now)
-                if s.in_free[port] > now:
-                    break
+    tried = 0
+    for _ in range(s.in_lanes[port]):
+        lane = -1
+        for channel in range(s.option[O_LANES]):
+            other = (port << LANE_BITS) + channel
+            if (
+                s.in_head[other] >= 0
+                and tried >> channel & 1 == 0
+                and (lane < 0 or s.in_asked[other] < s.in_asked[lane])
+            ):
+                lane = other
+        tried |= 1 << (lane & LANE_MASK)
+        wanted = s.in_out[lane] >> LANE_BITS
+        if s.out_free[wanted] <= now:
+            serve(s, wanted, now)
+            if s.in_free[port] > now:
+                break
     return 0
 
 
