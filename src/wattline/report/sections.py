@@ -127,6 +127,10 @@ LEARNED = """
 A profile is known on arrival if its own or a group's samples told it; its errors are those of the power per node that admission counted with when the job started, and of what the job drew then, capped or not.
 """
 
+CHOSEN = """
+The time alone of a job that chose its configuration is that of the nodes it asked for, uncapped, so its slowdown may be below 1. Sizes of jobs are what they asked for.
+"""
+
 
 def counted(run: Run, summary: Summary) -> str:
     """Return what every number on the page means."""
@@ -141,6 +145,8 @@ def counted(run: Run, summary: Summary) -> str:
         lines.append(LIMITED.strip())
     if summary.learning is not None:
         lines.append(LEARNED.strip())
+    if summary.shapes is not None:
+        lines.append(CHOSEN.strip())
     if summary.jobs.unfinished:
         lines.append(CENSORED.format(unfinished=summary.jobs.unfinished))
     return f'<ul class="counted">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
