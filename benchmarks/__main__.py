@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import capping, cases, days, demand_response, packets, placing
+from benchmarks import capping, cases, days, demand_response, moldable, packets, placing
 
 
 def main() -> None:
@@ -23,7 +23,15 @@ def main() -> None:
     args = parser.parse_args()
     console = Console()
     rows: list[dict[str, Any]] = []
-    for case in [*cases.CASES, *demand_response.CASES, *days.CASES, *capping.CASES, *placing.CASES, *packets.CASES]:
+    for case in [
+        *cases.CASES,
+        *demand_response.CASES,
+        *days.CASES,
+        *capping.CASES,
+        *moldable.CASES,
+        *placing.CASES,
+        *packets.CASES,
+    ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")
             rows += case(args.quick)

@@ -118,6 +118,10 @@ def _largest(
                 break
         else:
             high_w = reserve_w
+            if runs == 1 and low_w < reserve_w:
+                runs += 1
+                if trial.run(Bid(mean_w, low_w), weights, params).excess(part=part) > 0.0:
+                    return None  # not even the least reserve: nothing in between would do
         reserve_w = float(np.sqrt(low_w * high_w))
     if best is None:
         return None

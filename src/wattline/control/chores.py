@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, DUE, RARE, SHEDDING, STOPS
+from wattline.control.codes import CAPS, DUE, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
 from wattline.model import codes, nodes
 from wattline.model.compiled import outlined, seldom
@@ -56,6 +56,9 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
         guard.set_levels(s)
         guard.set_class_caps(s)
         guard.set_job_caps(s)
+        return 0
+    if what == RECLAIM:
+        guard.reclaim(s)
         return 0
     if what == SHEDDING:
         guard.shed(s)

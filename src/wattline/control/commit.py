@@ -87,6 +87,7 @@ def _release_children(s: State, j: int) -> None:
 def take_shape(s: State, j: int, row: int) -> None:
     """Let a waiting job take a configuration: its nodes, run time and power; a deadline that it cannot keep moves."""
     s.shape[j] = row
+    s.start_shape[j] = row
     s.shape_limit_w[j] = s.limit_w[0]
     s.shape_room_w[j] = headroom_w(s)
     s.shape_room[j] = s.free[s.pool[j]]
@@ -104,6 +105,7 @@ def take_shape(s: State, j: int, row: int) -> None:
 def drop_shape(s: State, j: int) -> None:
     """Let a job that could not start in a configuration, or has to begin again, ask for its own nodes."""
     s.shape[j] = -1
+    s.start_shape[j] = -1
     s.nodes[j] = s.asked_nodes[j]
 
 
@@ -347,6 +349,33 @@ def _log_segment(s: State, j: int) -> None:
         _log_placement(s, j, s.hx_a[x], s.hx_b[x])
         x = s.hx_next[x]
     s.resumed_s[j] = s.now[0]
+
+
+@outlined
+def change_shape(s: State, j: int, row: int) -> None:
+    """Let a running job go on in a configuration with the same nodes and cores: the same part of its work is left.
+
+    Its run time so far counts as done, so that work and estimate are those of the whole run, part in one and part in the other.
+    """
+    old = s.shape[j]
+    c = s.rate_class[j]
+    told_s = max(0.0, s.v_estimate[j] - clocks.virtual_now(s, c)) * s.sh_told_s[row] / s.sh_told_s[old]
+    _leave_clock(s, j)
+    running.leave(s, j)
+    done_s = s.work[j] - s.remaining[j]
+    s.remaining[j] *= s.sh_time_s[row] / s.sh_time_s[old]
+    s.work[j] = done_s + s.remaining[j]
+    s.estimate_s[j] = done_s + told_s
+    s.shape[j] = row
+    s.draw_w[j] = s.sh_power_w[row] / s.sh_nodes[row]
+    s.now_w[j] = s.draw_w[j]
+    s.profile_w[j] = s.sh_told_w[row] / s.sh_nodes[row]
+    clocks.join(s, j, c)
+    if s.traffic_s[0] > 0.0:
+        traffic.change(s, j, 1)
+    s.estimated_end_s[j] = s.now[0] + told_s / s.c_rate[c]
+    running.enter(s, j)
+    log_event(s, codes.EV_CAP, j, s.nodes[j], s.sh_cap_w[row])
 
 
 @outlined

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, RESORT, SHEDDING, STOPS, TIDY
+from wattline.control.codes import CAPS, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.model import codes
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import (
@@ -20,6 +20,7 @@ from wattline.model.state import (
     OPT_BELIEF,
     OPT_DECISIONS,
     OPT_EXCEED,
+    OPT_RECLAIM,
     OPT_SHED,
     OPT_SORTED,
     POLICY,
@@ -93,6 +94,8 @@ def control_pass(
         chores(s, SHEDDING, param[0], memory[0])
     if s.option[OPT_BELIEF] == 1:
         power.refresh_belief(s)
+    if s.option[OPT_RECLAIM] == 1 and (s.q_len[0] > 0 or mask & codes.ENVELOPE):
+        chores(s, RECLAIM, param[0], memory[0])
     # a select policy that asks for ticks also rules over jobs that run or pause while none waits
     if s.q_len[0] > 0 or wake[codes.SELECT] & mask & codes.TICK:
         if wake[codes.ORDER] & mask:

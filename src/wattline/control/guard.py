@@ -7,7 +7,7 @@ import numpy as np
 from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import N_REFUSED, OPT_EXCEED, OPT_SLEEP, State
+from wattline.model.state import N_REFUSED, OPT_BELIEF, OPT_EXCEED, OPT_SLEEP, State
 from wattline.physics import clocks, power
 
 
@@ -227,6 +227,10 @@ def set_job_caps(s: State) -> None:
         if s.status[j] != codes.RUNNING:
             record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.NOT_RUNNING)
             continue
+        if s.recap_shape[i] >= 0:
+            _set_shape(s, j, s.recap_shape[i])
+            s.recap_shape[i] = -1
+            continue
         if s.recap_w[i] != s.recap_w[i]:
             record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.BAD_CAP)
             continue
@@ -242,6 +246,43 @@ def set_job_caps(s: State) -> None:
         s.cap_w[j] = want
         record(s, codes.ACT_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.OK if want == s.recap_w[i] else codes.CLIPPED)
     s.n_recap[0] = 0
+
+
+@outlined
+def reclaim(s: State) -> None:
+    """Take back the caps that were raised with power left over: jobs go on as they started."""
+    n = 0
+    for i in range(s.n_running[0]):  # the order changes with the caps: note them first
+        j = s.running[i]
+        if s.status[j] == codes.RUNNING and s.shape[j] != s.start_shape[j]:
+            s.recap_job[n] = j
+            n += 1
+    for i in range(n):
+        j = s.recap_job[i]
+        record(s, codes.ACT_CAP, j, s.nodes[j], s.sh_cap_w[s.start_shape[j]], codes.CHOSEN, codes.OK)
+        commit.change_shape(s, j, s.start_shape[j])
+    if n > 0 and s.option[OPT_BELIEF] == 1:
+        power.refresh_belief(s)
+
+
+@outlined
+def _set_shape(s: State, j: int, row: int) -> None:
+    """Let a running job go on under another cap, as a configuration of its application, if the power limit allows it."""
+    verdict = codes.OK
+    old = s.shape[j]
+    same = power.is_shape(s, j, row) and old >= 0
+    if not same or s.sh_nodes[row] != s.sh_nodes[old] or s.sh_cores[row] != s.sh_cores[old]:
+        verdict = codes.BAD_SHAPE
+    elif s.limit_w[0] < np.inf:
+        increase_w = s.sh_told_w[row] - s.sh_told_w[old]
+        if increase_w > 0.0 and increase_w > power.headroom_w(s) + power.LIMIT_SLACK * s.limit_w[0]:
+            verdict = codes.OVER_LIMIT
+    cap_w = s.sh_cap_w[row] if verdict != codes.BAD_SHAPE else np.inf
+    record(s, codes.ACT_CAP, j, s.nodes[j], cap_w, codes.CHOSEN, verdict)
+    if verdict == codes.OK and row != old:
+        commit.change_shape(s, j, row)
+        if s.option[OPT_BELIEF] == 1:
+            power.refresh_belief(s)
 
 
 @outlined

@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Configurations:
     """A row a configuration (n × c, p) of one application, sorted by nodes, cores and cap; no two rows are alike.
 
@@ -87,7 +87,7 @@ class Configurations:
         return int(rows[np.lexsort((self.power_w[rows], self.time_s[rows]))[0]]) if rows.size else -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moldable:
     """An application whose jobs may run in any of its configurations; ``told`` is what policies believe of them (None: the truth)."""
 

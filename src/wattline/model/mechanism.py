@@ -70,7 +70,8 @@ class Mechanism:
     ``function(s, arg, param, memory) -> int``. ``compiled`` says whether it is translated to machine code or called as
     plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated end and
     the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
-    be capped one by one; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
+    be capped one by one; ``recaps`` says that it
+    gives running jobs that chose their configuration higher caps, which the engine takes back before those who wait are looked at; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
     be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates; ``network``
     that the cluster have a network, ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers. ``ordered`` names pairs of parameters of which
@@ -91,6 +92,7 @@ class Mechanism:
     preempts: bool = False
     caps: bool = False
     solo_caps: bool = False
+    recaps: bool = False
     levels: bool = False
     kinds: bool = False
     target: bool = False

@@ -57,6 +57,8 @@ class Sizes:
     A: int = 0  # their configurations
     F: int = 0  # nodes with a power factor: all of them, or none where they are alike
     U: int = 0  # configurations whose response to caps matters: all of them where nodes differ, else none
+    SZ: int = 0  # numbers of nodes that configurations have, application by application
+    FR: int = 0  # entries of the fronts that ``fr_*`` list
     V: int = 1  # levels of power profiles: a job's own, its group's, …
     NET: int = 1  # routers of the network
     D: int = 65536  # rows a log holds before it is emptied
@@ -108,7 +110,7 @@ class State(Record):
     busy_w: Annotated[_F, Field("2", "W", "power of running jobs, and the rounding error of that sum")]
     n_ended: Annotated[_I, Field("1", "", "jobs that have left the system")]
     n_arrived: Annotated[_I, Field("1", "", "rows of the job table that were submitted")]
-    option: Annotated[_I, Field("16", "", "switches of the run; see wattline.model.state.OPT_*", fixed=True)]
+    option: Annotated[_I, Field("17", "", "switches of the run; see wattline.model.state.OPT_*", fixed=True)]
     counter: Annotated[_I, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
     fault: Annotated[_I, Field("1", "", "1 + the job to which the order policy gave the key NaN (0: none)")]
     refused: Annotated[_I, Field("16", "", "refused proposals by the guard's verdict")]
@@ -202,7 +204,8 @@ class State(Record):
     # -- configurations: moldable jobs choose among those of their application
     asked_nodes: Annotated[_I, Field("J", "", "nodes the user asked for", fixed=True)]
     app: Annotated[_I, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True)]
-    shape: Annotated[_I, Field("J", "", "configuration it started in (-1: as asked for)")]
+    shape: Annotated[_I, Field("J", "", "configuration it runs in (-1: as asked for)")]
+    start_shape: Annotated[_I, Field("J", "", "configuration it started in; a higher cap may have come since")]
     shape_limit_w: Annotated[_F, Field("J", "W", "power limit when it took that configuration")]
     shape_room_w: Annotated[_F, Field("J", "W", "power that was left below the limit then")]
     shape_room: Annotated[_I, Field("J", "", "nodes that were free then")]
@@ -215,6 +218,15 @@ class State(Record):
     sh_power_w: Annotated[_F, Field("A", "W", "power of the whole job in it", fixed=True)]
     sh_told_s: Annotated[_F, Field("A", "s", "run time that policies are told", fixed=True)]
     sh_told_w: Annotated[_F, Field("A", "W", "power that policies and admission are told", fixed=True)]
+    sh_up: Annotated[_I, Field("A", "", "next faster one with the same nodes and cores (-1: none)", fixed=True)]
+    app_sizes: Annotated[_I, Field("Z", "", "first number of nodes of an application in fr_*", fixed=True)]
+    app_n_sizes: Annotated[_I, Field("Z", "", "how many numbers of nodes it has", fixed=True)]
+    app_least: Annotated[_I, Field("Z", "", "its configuration of least power, as told", fixed=True)]
+    fr_nodes: Annotated[_I, Field("SZ", "", "a number of nodes, ascending", fixed=True)]
+    fr_first: Annotated[_I, Field("SZ", "", "first entry of the front of all with at most that many nodes", fixed=True)]
+    fr_count: Annotated[_I, Field("SZ", "", "its entries: more power each, and less time", fixed=True)]
+    fr_row: Annotated[_I, Field("FR", "", "configuration", fixed=True)]
+    fr_told_w: Annotated[_F, Field("FR", "W", "its power, as told", fixed=True)]
 
     # -- nodes that are not alike (empty where they are)
     node_factor: Annotated[
@@ -422,6 +434,14 @@ class State(Record):
     want_level: Annotated[_I, Field("P", "", "wanted speed level of a node class")]
     recap_job: Annotated[_I, Field("R", "", "running jobs to be capped alone")]
     recap_w: Annotated[_F, Field("R", "W", "their wanted caps per node")]
+    recap_shape: Annotated[
+        _I,
+        Field(
+            "R",
+            "",
+            "or the configuration wanted, with the same nodes and cores (-1: none, and so again after each pass)",
+        ),
+    ]
     n_recap: Annotated[_I, Field("1", "", "how many")]
 
     # -- actions of the pass, which are the rows of the decision log from a_from on
@@ -474,6 +494,7 @@ OPT_CAPPED = 14  # the cap policy keeps the power below the limit by caps
 OPT_STOP_SHORT = (
     15  # leave the clock at the last instant before the time to stop at: a run carried on is none the wiser
 )
+OPT_RECLAIM = 16  # take back caps that were raised with power left over, before those who wait are looked at
 
 # -- numbers in s.counter
 N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS, N_REPLANS = range(8)
@@ -505,7 +526,7 @@ POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.f
 PROPOSALS = frozenset({
     "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
     "resume_job", "n_resume",
-    "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "n_recap", "want_mean_w",
+    "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "recap_shape", "n_recap", "want_mean_w",
     "want_reserve_w", "profile_w", "spread_w", "profile_from", "margin", "p_shape",
 })  # fmt: skip
 """Fields that a policy may write."""
@@ -518,7 +539,7 @@ def allocate(sizes: Sizes) -> State:
         "bidding_s": np.inf, "bidding_until_s": np.inf, "next_bid_s": np.inf, "next_mean_w": np.nan, "want_mean_w": np.nan,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "start_profile_w": np.nan, "sample_s": np.inf, "series_step_s": 1.0, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
-        "after": -1, "app": -1, "shape": -1, "p_shape": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
+        "after": -1, "app": -1, "shape": -1, "start_shape": -1, "p_shape": -1, "recap_shape": -1, "sh_up": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
         "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
         "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
     }  # fmt: skip
@@ -572,7 +593,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, NET=s.r_rate.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, SZ=s.fr_nodes.size, FR=s.fr_row.size, NET=s.r_rate.size, D=s.a_time_s.size,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ place             lowest, frugal, slurm, slurm-best-fit, rdn, rdr, rdg, rrn, rrr
                   jokanovic-released, level-spread, fewer-router, nedd, low-traffic,
                   high-traffic, low-stall
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
-                  under-limit
+                  under-limit, leftover
 bid               given, fixed-heuristic, adaptive, quantile
 ================  =====================================================================
 
@@ -31,7 +31,15 @@ __all__ = ["Memory", "Param", "builtin", "policy"]
 def builtin() -> list[Mechanism]:
     """Return all built-in policy mechanisms, in the order of the table."""
     from wattline.policy.bid import adaptive, fixed_heuristic, given, quantile
-    from wattline.policy.cap import count_hysteresis, match_target, none, randomized, under_limit, workload_hysteresis
+    from wattline.policy.cap import (
+        count_hysteresis,
+        leftover,
+        match_target,
+        none,
+        randomized,
+        under_limit,
+        workload_hysteresis,
+    )
     from wattline.policy.order import keys
     from wattline.policy.place import (
         at_random,
@@ -67,7 +75,7 @@ def builtin() -> list[Mechanism]:
         round_robin.rrr, jokanovic.jokanovic, jokanovic.jokanovic_released, level_spread.level_spread, slurm.fewer_router,
         by_counters.nedd, by_counters.low_traffic, by_counters.high_traffic, by_counters.low_stall,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
-        match_target.match_target, under_limit.under_limit,
+        match_target.match_target, under_limit.under_limit, leftover.leftover,
         given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive, quantile.quantile,
     ]  # fmt: skip
 

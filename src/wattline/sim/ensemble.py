@@ -46,10 +46,12 @@ class World:
         bid: Bid | None = None,
         weights: Floats | None = None,
         params: Mapping[str, Sequence[float]] | None = None,
+        limit_w: float | None = None,
     ) -> None:
-        """Put everything back to the beginning; give another bid, weights of kinds, parameters by slot for this run only.
+        """Put everything back to the beginning; give another bid, weights of kinds, parameters by slot, power limit for this run only.
 
-        The bid takes the place of every one that the options have; where they have none in force, none is.
+        The bid takes the place of every one that the options have; where they have none in force, none is. A limit takes the
+        place of one that holds from the start to the end.
         """
         s = self.state
         for array, saved in self._saved:
@@ -66,6 +68,10 @@ class World:
             if weights.size != s.k_weight.size:
                 raise InputError(f"{weights.size} weights for {s.k_weight.size} kinds")
             s.k_weight[:] = weights
+        if limit_w is not None:
+            if s.env_s.size != 1 or s.env_at[0] != 1:
+                raise InputError("this world has no power limit from start to end that another could replace")
+            s.limit_w[0] = limit_w
         for slot, values in (params or {}).items():
             self.simulation.param[codes.SLOT_NAMES.index(slot)][: len(values)] = values
 

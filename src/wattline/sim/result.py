@@ -185,7 +185,8 @@ def _decisions(result: Result) -> Columns:
     logs, n = result.logs, len(result.jobs)
     kind, row = logs["a_kind"], logs["a_job"]
     # the rows of caps and levels carry a class, unless the policy caps single jobs only
-    caps_jobs = result.policies.cap.solo_caps and not result.policies.cap.caps
+    cap = result.policies.cap
+    caps_jobs = (cap.solo_caps or cap.recaps) and not cap.caps
     of_job = (
         (kind == codes.ACT_START)
         | (kind == codes.ACT_STOP)

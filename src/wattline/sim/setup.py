@@ -29,6 +29,7 @@ from wattline.model.state import (
     OPT_KILL,
     OPT_PLACEMENTS,
     OPT_QUANTUM,
+    OPT_RECLAIM,
     OPT_REQUEUE,
     OPT_SHED,
     OPT_SLEEP,
@@ -41,6 +42,7 @@ from wattline.model.state import (
 )
 from wattline.model.variability import Variability
 from wattline.physics.power import LIMIT_SLACK
+from wattline.sim.fronts import fronts_of
 from wattline.sim.setup_network import check_network, fill_network
 from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.setup_regulation import (
@@ -145,6 +147,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     check_power(jobs, policies, options)
     check_moldable(cluster, policies, options)
     check_network(cluster, policies, options)
+    fronts = fronts_of(tuple(options.configurations))
     caps = any(m.caps for m in policies)
     solo = any(m.solo_caps for m in policies)
     pool = _pools(jobs, cluster)
@@ -156,7 +159,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
         Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), NET=1 if cluster.network is None else cluster.network.routers, Z=max(1, len(options.configurations)),
-        A=sum(len(m.truth) for m in options.configurations),
+        A=sum(len(m.truth) for m in options.configurations), SZ=fronts.numbers, FR=fronts.entries,
         F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
         D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
@@ -185,6 +188,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         OPT_DECISIONS: options.decisions, OPT_REQUEUE: options.requeue, OPT_BACKLOG: options.backlog,
         OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
         OPT_QUANTUM: options.quantum, OPT_EXCEED: options.exceed, OPT_SHED: options.shed,
+        OPT_RECLAIM: any(m.recaps for m in policies),
         OPT_CAPPED: any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies),
     }  # fmt: skip
     if options.ties not in ("instant", "event"):
@@ -348,7 +352,7 @@ def _fill_log_room(s: State) -> None:
     """Note how full each log may be before an instant that fills it the most could overflow it."""
     rows, running = s.a_time_s.size, s.running.size
     s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
-    s.log_room[1] = rows - (4 * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
+    s.log_room[1] = rows - (6 * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 

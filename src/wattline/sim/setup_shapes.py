@@ -14,6 +14,7 @@ from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State
+from wattline.sim.fronts import Fronts, fronts_of
 from wattline.sim.setup_power import learner_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
 
 def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:
     """Refuse what means nothing for jobs that choose their configuration."""
+    raises = next((m.name for m in policies if m.recaps), None)
+    if raises is not None and options.variability is not None:
+        raise InputError(
+            f"cap policy {raises!r} takes nodes for alike: it cannot raise caps where they differ in power"
+        )
     if not options.configurations:
+        if raises is not None:
+            raise InputError(
+                f"cap policy {raises!r} raises caps of jobs that choose their configuration: give configurations"
+            )
         return
     names = [m.truth.application for m in options.configurations]
     if options.chooses is None and len(set(names)) < len(names):
@@ -64,6 +74,7 @@ def fill_shapes(s: State, jobs: JobTable, options: Options) -> None:
         s.sh_time_s[rows], s.sh_power_w[rows] = m.truth.time_s, m.truth.power_w
         s.sh_told_s[rows], s.sh_told_w[rows] = told.time_s, told.power_w
         at += count
+    _fill_fronts(s, fronts_of(tuple(options.configurations)))
     if options.configurations and len(jobs):
         s.app[:] = by_kind(jobs, options.configurations) if options.chooses is None else options.chooses
         both = np.flatnonzero((s.app >= 0) & (s.series_count > 0))
@@ -71,3 +82,18 @@ def fill_shapes(s: State, jobs: JobTable, options: Options) -> None:
             raise InputError(
                 f"job {jobs.job_id[both[0]]} has power over time and configurations, which say it otherwise"
             )
+
+
+def _fill_fronts(s: State, fronts: Fronts) -> None:
+    """Fill in what policies look configurations up by."""
+    number = entry = 0
+    for a, sizes in enumerate(fronts.sizes):
+        s.app_sizes[a], s.app_n_sizes[a], s.app_least[a] = number, sizes.size, fronts.least[a]
+        for n, rows in zip(sizes, fronts.rows[a], strict=True):
+            s.fr_nodes[number], s.fr_first[number], s.fr_count[number] = n, entry, rows.size
+            s.fr_row[entry : entry + rows.size] = rows
+            s.fr_told_w[entry : entry + rows.size] = s.sh_told_w[rows]
+            number += 1
+            entry += rows.size
+    if fronts.up:
+        s.sh_up[:] = np.concatenate(fronts.up)

@@ -19,9 +19,10 @@ from wattline.control.complaints import failed_run
 from wattline.errors import InputError, PoisonedError, WattlineError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
+from wattline.model.compiled import direct
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, State, read_only
+from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State, read_only
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
 
@@ -142,7 +143,7 @@ class Simulation:
             )  # fmt: skip
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
-        self.functions = tuple(callable_for(m) for m in self.policies.in_loop())
+        self.functions = tuple(direct(callable_for(m), POLICY) for m in self.policies.in_loop())
         self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change or self.options.shed)
 
     def __enter__(self) -> Simulation:
@@ -162,7 +163,7 @@ class Simulation:
     def _loop(self) -> tuple[Any, Any]:
         """Return the compiled loop and its chores; importing them for the first time compiles them."""
         chores = importlib.import_module(f"wattline.control.{self.chores}")
-        return importlib.import_module("wattline.sim.engine").run, getattr(chores, self.chores)
+        return importlib.import_module("wattline.sim.engine").run, direct(getattr(chores, self.chores), POLICY)
 
     def advance(self, max_instants: int, *, until_s: float | None = None, short: bool = False) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back.

@@ -51,7 +51,7 @@ class Scale:
     """How much is simulated."""
 
     workloads: tuple[str, ...] = tuple(WORKLOADS)
-    iterations: int = 45
+    iterations: int = 30
     aqa_hours: int = 6
     search_hours: int = 16
     proof_hours: int = 128

@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from wattline.control.catalog import find
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.configurations import Configurations
 from wattline.model.jobs import Floats, JobTable
-from wattline.sim.ensemble import in_processes
+from wattline.sim.ensemble import World, in_processes
 from wattline.sim.setup import Options
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Policies
 from wattline.systems.rmap_tables import TURBO_W, machines, moldable
 
-JOBS, SLACK, USE = 30, 1.2, 0.6
-"""Jobs of a trace; requested over measured time; utilization of Traditional at the highest bound."""
+JOBS, SLACK, GENEROUS, USE = 30, 1.2, 2.0, 0.6
+"""Jobs of a trace; requested over measured time, as decided and where users ask for more; utilization of Traditional at the highest
+bound."""
 
 TRACES = {"large": (0.625, 1.0), "small": (0.0, 0.375), "random 1": (0.0, 1.0), "random 2": (0.0, 1.0)}
 """Shares of the machine that jobs ask for, at least and at most."""
 
 UNBOUNDED = 1e9
-POLICIES: dict[str, tuple[str, dict[str, float]]] = {
-    "Traditional": ("rmap-traditional", {}), "Naive": ("rmap-naive", {}), "Adaptive, 0 %": ("rmap-adaptive", {}),
-    "Adaptive, 10 %": ("rmap-adaptive", {"slower": 0.1}), "Adaptive, 20 %": ("rmap-adaptive", {"slower": 0.2}),
-    "Adaptive, 30 %": ("rmap-adaptive", {"slower": 0.3}), "Adaptive, unbounded": ("rmap-adaptive", {"slower": UNBOUNDED}),
-    "Surplus": ("surplus", {}),
+
+
+@dataclass(frozen=True)
+class Way:
+    """A policy of the study: which select, its parameters in their order, which cap."""
+
+    select: str
+    params: tuple[float, ...] = ()
+    cap: str = "none"
+
+
+FIRST_FIT = 0.0
+SMALL_SHARE = 0.375
+"""Jobs of the small traces ask for at most this part of the machine."""
+
+POLICIES = {
+    "Traditional": Way("rmap-traditional"), "Naive": Way("rmap-naive"), "Adaptive, 0 %": Way("rmap-adaptive", (0.0,)),
+    "Adaptive, 10 %": Way("rmap-adaptive", (0.1,)), "Adaptive, 20 %": Way("rmap-adaptive", (0.2,)),
+    "Adaptive, 30 %": Way("rmap-adaptive", (0.3,)), "Adaptive, unbounded": Way("rmap-adaptive", (UNBOUNDED,)),
+    "Adaptive, best fit": Way("rmap-adaptive", (0.0, 1.0)), "Adaptive, small as Traditional": Way("rmap-adaptive", (0.0, FIRST_FIT, SMALL_SHARE)),
+    "Adaptive, caps raised": Way("rmap-adaptive", (0.0,), "leftover"),
+    "Surplus": Way("surplus"), "Surplus, caps raised": Way("surplus", (), "leftover"),
 }  # fmt: skip
-MODEL = "log-quadratic"
-SOURCES = {"exact": "", "model": MODEL}
+SOURCES = ("exact", "model", "upper", "generous")
+"""What policies are told: the truth; the means of the thesis's model; times and upper bounds of power by ours; the truth where users
+ask for twice the time they need."""
+
+AT_ONCE, FEW = 20, 8
+"""Seeds that a process takes at once; so few pieces are not worth a second process."""
+
 Say = Callable[[str], None]
 
 
@@ -38,38 +62,67 @@ Say = Callable[[str], None]
 class Scale:
     """How much is done."""
 
-    seeds: int = 60
+    seeds: int = 100
     traces: tuple[str, ...] = tuple(TRACES)
     bounds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    sources: tuple[str, ...] = tuple(SOURCES)
+    sources: tuple[str, ...] = SOURCES
 
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
-        return cls(12, ("large", "small"), (0, 3), ("exact",))
+        return cls(16, ("large", "small"), (0, 3), ("exact",))
 
 
 @dataclass(frozen=True)
 class Piece:
-    """All policies and seeds of a trace under a bound, with tables from one source."""
+    """All policies of a trace under a bound, with tables from one source."""
 
     machine: str
     trace: str
     bound: int
     source: str
-    seeds: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some seeds of a trace, under all bounds and policies, with tables from one source."""
+
+    machine: str
+    trace: str
+    source: str
+    bounds: tuple[int, ...]
+    seeds: range
 
     def __str__(self) -> str:
-        return f"{self.machine}: {self.trace}, {machines()[self.machine].bounds_w[self.bound]:,.0f} W, {self.source} tables"
+        return f"{self.machine}: {self.trace}, seeds {self.seeds.start} to {self.seeds.stop - 1}, {self.source} tables"
 
 
 @dataclass(frozen=True)
 class Found:
-    """Mean turnaround time by policy and seed, and the highest power over the bound by policy."""
+    """By policy, a row a seed and a column a job: turnaround time and power; a number a seed: highest power over the bound, power used."""
 
-    turnaround_s: dict[str, Floats]
-    highest: dict[str, float]
-    power_use: dict[str, float]
+    job_s: dict[str, Floats]
+    job_w: dict[str, Floats]
+    highest: dict[str, Floats]
+    power_use: dict[str, Floats]
+    """Energy over what the bound allowed while the trace lasted."""
+
+    @property
+    def turnaround_s(self) -> dict[str, Floats]:
+        """By policy: mean turnaround time, a number a seed."""
+        return {name: values.mean(axis=1) for name, values in self.job_s.items()}
+
+    def joined(self, other: Found) -> Found:
+        """Return these seeds and those of another together."""
+        return Found(
+            *(
+                {
+                    name: np.concatenate([values, getattr(other, f.name)[name]])
+                    for name, values in getattr(self, f.name).items()
+                }
+                for f in fields(self)
+            )
+        )
 
 
 @dataclass
@@ -79,17 +132,15 @@ class Study:
     scale: Scale
     found: dict[Piece, Found] = field(default_factory=dict)
 
-    def ratio(
-        self, machine: str, trace: str, a: str, b: str, source_a: str = "exact", source_b: str = "exact"
-    ) -> Floats:
+    def ratio(self, machine: str, trace: str, a: str, b: str, source: str = "exact", against: str = "exact") -> Floats:
         """Return the mean turnaround of one policy over another's, a number a bound, means over seeds first."""
         out = []
         for bound in self.scale.bounds:
             by = {
                 p.source: f for p, f in self.found.items() if (p.machine, p.trace, p.bound) == (machine, trace, bound)
             }
-            if source_a in by and source_b in by:
-                out.append(by[source_a].turnaround_s[a].mean() / by[source_b].turnaround_s[b].mean())
+            if source in by and against in by:
+                out.append(by[source].turnaround_s[a].mean() / by[against].turnaround_s[b].mean())
         return np.array(out)
 
 
@@ -99,7 +150,7 @@ def row_asked(table: Configurations, nodes: int) -> int:
     return int(rows[np.lexsort((table.cap_w[rows], table.cores[rows]))[-1]])
 
 
-def draw_trace(name: str, trace: str, seed: int) -> JobTable:
+def draw_trace(name: str, trace: str, seed: int, slack: float = SLACK) -> JobTable:
     """Draw thirty jobs: application and size uniform, Poisson arrivals at a rate that uses 60 % of the nodes.
 
     In the first random trace half of the jobs arrive in the first fifth of the time.
@@ -119,63 +170,81 @@ def draw_trace(name: str, trace: str, seed: int) -> JobTable:
     if trace == "random 1":
         gap_s *= np.where(np.arange(JOBS) < JOBS // 2, 0.4, 1.6)
     return JobTable.build(
-        submit_s=np.cumsum(gap_s), work_s=work_s, nodes=nodes, request_s=SLACK * work_s, kind=app,
+        submit_s=np.cumsum(gap_s), work_s=work_s, nodes=nodes, request_s=slack * work_s, kind=app,
         kinds=tuple(table.application for table in machine.tables),
     )  # fmt: skip
 
 
-def carry_out(piece: Piece) -> Found:
-    """Run every policy on every seed."""
-    from wattline.control.catalog import find
-
-    machine = machines()[piece.machine]
-    bound_w = machine.bounds_w[piece.bound]
+def worlds(task: Task, seed: int) -> Iterator[tuple[list[str], World]]:
+    """Yield a prepared world for each select and cap of the study, with the names of the policies that differ in parameters alone."""
+    machine = machines()[task.machine]
     cluster = Cluster((NodeClass("node", machine.nodes, 0.0, 2 * TURBO_W),))
     options = Options(
-        limit_w=[(0.0, bound_w)], configurations=moldable(piece.machine, SOURCES[piece.source]), log_rows=256, placements=False,
-        decisions=False,
+        limit_w=[(0.0, max(machine.bounds_w))], configurations=moldable(task.machine, "exact" if task.source == "generous" else task.source), log_rows=256,
+        placements=False, decisions=False,
     )  # fmt: skip
-    turnaround: dict[str, list[float]] = {name: [] for name in POLICIES}
-    highest = dict.fromkeys(POLICIES, 0.0)
-    used: dict[str, list[float]] = {name: [] for name in POLICIES}
-    for seed in range(piece.seeds):
-        jobs = draw_trace(piece.machine, piece.trace, seed)
-        for name, (select, params) in POLICIES.items():
-            policies = Policies(
-                find("order", "fcfs"), find("select", select), find("place", "lowest"), find("cap", "none"),
-                find("learn", "request"), params={"select": params},
-            )  # fmt: skip
-            result = Simulation(jobs, cluster, policies, options).run()
-            s, rows = result.state, result.logs["timeline"]
-            turnaround[name].append(float(np.mean(s.end_s - s.submit_s)))
-            highest[name] = max(highest[name], float(rows[:, codes.TL_POWER].max()) / bound_w)
-            used[name].append(float(s.energy_j.sum() / (bound_w * (s.now[0] - s.start_s[0]))))
-    return Found(
-        {name: np.array(values) for name, values in turnaround.items()}, highest,
-        {name: float(np.mean(values)) for name, values in used.items()},
-    )  # fmt: skip
+    jobs = draw_trace(task.machine, task.trace, seed, GENEROUS if task.source == "generous" else SLACK)
+    by: dict[tuple[str, str], list[str]] = {}
+    for name, way in POLICIES.items():
+        by.setdefault((way.select, way.cap), []).append(name)
+    for (select, cap), names in by.items():
+        policies = Policies(
+            find("order", "fcfs"),
+            find("select", select),
+            find("place", "lowest"),
+            find("cap", cap),
+            find("learn", "request"),
+        )
+        yield names, World(jobs, cluster, policies, options)
+
+
+def carry_out(task: Task) -> dict[int, Found]:
+    """Run every policy on every seed under every bound; return what was found by bound."""
+    shape = (len(task.bounds), len(POLICIES), len(task.seeds))
+    job_s, job_w, highest, used = np.empty((*shape, JOBS)), np.empty((*shape, JOBS)), np.empty(shape), np.empty(shape)
+    number = {name: i for i, name in enumerate(POLICIES)}
+    for k, seed in enumerate(task.seeds):
+        for names, world in worlds(task, seed):
+            for b, bound in enumerate(task.bounds):
+                bound_w = machines()[task.machine].bounds_w[bound]
+                for name in names:
+                    world.start_over(limit_w=bound_w, params={"select": POLICIES[name].params})
+                    world.run_until(np.inf)
+                    s, at = world.state, (b, number[name], k)
+                    job_s[at] = s.end_s - s.submit_s
+                    job_w[at] = s.energy_j / (s.end_s - s.started_s)
+                    highest[at] = world.timeline()[:, codes.TL_POWER].max() / bound_w
+                    used[at] = s.energy_j.sum() / (bound_w * (s.now[0] - s.start_s[0]))
+    return {
+        bound: Found(*({name: values[b, i] for name, i in number.items()} for values in (job_s, job_w, highest, used)))
+        for b, bound in enumerate(task.bounds)
+    }
 
 
 def run_study(scale: Scale, say: Say) -> Study:
     """Carry everything out."""
     study = Study(scale)
+    parts = [range(first, min(first + AT_ONCE, scale.seeds)) for first in range(0, scale.seeds, AT_ONCE)]
     todo = [
-        Piece(machine, trace, bound, source, scale.seeds)
+        Task(machine, trace, source, scale.bounds, seeds)
         for machine in machines()
         for trace in scale.traces
-        for bound in scale.bounds
         for source in scale.sources
+        for seeds in parts
     ]
     done = 0
 
-    def tell(piece: Piece) -> None:
+    def tell(task: Task) -> None:
         nonlocal done
         done += 1
-        say(f"{done} of {len(todo)}: {piece}")
+        say(f"{done} of {len(todo)}: {task}")
 
-    say(f"{len(todo)} pieces of {scale.seeds} traces under {len(POLICIES)} policies")
-    workers = 1 if len(todo) <= 8 else None
-    carry_out(Piece(todo[0].machine, todo[0].trace, todo[0].bound, "exact", 1))  # compiled once, not by every process
-    for piece, found in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
-        study.found[piece] = found
+    runs = len(machines()) * len(scale.traces) * len(scale.sources) * len(scale.bounds) * len(POLICIES) * scale.seeds
+    say(f"{runs:,} runs of {JOBS} jobs")
+    workers = 1 if len(todo) <= FEW else None
+    carry_out(replace(todo[0], seeds=range(1)))  # compiled once, not by every process
+    for task, by in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
+        for bound, found in by.items():
+            piece = Piece(task.machine, task.trace, bound, task.source)
+            study.found[piece] = study.found[piece].joined(found) if piece in study.found else found
     return study

@@ -21,6 +21,7 @@ FILE = "powercap/rzmerl_powercap_configs.csv.gz"
 LEFT_OUT = ("nas-sp.mpi", "sphot-mpi")
 """Codes measured on one or two numbers of nodes: there is nothing to choose."""
 
+MODEL, OUR_MODEL = "log-quadratic", "mixed"
 TURBO_W, CAPS_W = 115.0, (51.0, 65.0, 80.0, 95.0, 115.0)
 BOUNDS_W = (6500.0, 8000.0, 10_000.0, 12_000.0, 14_000.0, 14_720.0)
 
@@ -89,10 +90,14 @@ def machines() -> dict[str, Machine]:
 
 
 @functools.lru_cache(maxsize=8)
-def moldable(name: str, model: str) -> tuple[Moldable, ...]:
-    """Return the applications of a machine as policies are told of them: the truth (no model), or a model fitted to a tenth."""
+def moldable(name: str, source: str) -> tuple[Moldable, ...]:
+    """Return the applications of a machine as policies are told of them: the truth, or what a model fitted to a tenth predicts.
+
+    ``exact``, ``model`` (the thesis's: means) or ``upper`` (ours: mean times, and the highest power that a prediction interval
+    from so few measurements can tell of).
+    """
     tables = machines()[name].tables
-    if not model:
+    if source == "exact":
         return tuple(Moldable(table) for table in tables)
     from wattline.learn.configs import fit
     from wattline.learn.configs.errors import draw, sample_size
@@ -100,8 +105,10 @@ def moldable(name: str, model: str) -> tuple[Moldable, ...]:
     found = []
     for i, table in enumerate(tables):
         rows = draw(table, sample_size(len(table), 0.1), np.random.default_rng([7, i]))
-        fitted = fit(table, rows, model)
+        fitted = fit(table, rows, MODEL if source == "model" else OUR_MODEL)
         time_s, power_w = fitted.predict(table.nodes, table.cores, table.cap_w)
+        if source == "upper":
+            power_w = fitted.interval(table.nodes, table.cores, table.cap_w, 2.0 / (rows.size + 1)).most_w
         told = Configurations(table.application, table.nodes, table.cores, table.cap_w, time_s, power_w, table.turbo_w)
         found.append(Moldable(table, told))
     return tuple(found)

@@ -8,13 +8,17 @@ import numpy as np
 
 from wattline.model.codes import BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel, outlined
-from wattline.model.mechanism import Param, mechanism
-from wattline.model.state import State
+from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.state import N_PASSES, State
 from wattline.physics.power import end_decrease_w, headroom_w, start_increase_w
 from wattline.policy.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row
 
 TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
 """Which configuration a job gets."""
+
+M_LIMIT, M_JOBS, WANTED, PASSED = 0, 1, 0, 1
+"""memory: the limit for which it holds; then for each job the configuration it waits for (0: not looked up, 1: as it is), and the
+pass in which it was passed over."""
 
 WAIT = -2
 """No configuration that may start now; -1 stands for a rigid job as it is."""
@@ -40,26 +44,45 @@ def lasts_s(s: State, j: int, row: int) -> float:
     return s.sh_told_s[row] if row >= 0 else s.estimate_s[j]
 
 
-@outlined
-def wanted(s: State, j: int, mode: int) -> int:
-    """Return the configuration that a job waits for."""
+@kernel
+def mode_of(s: State, j: int, mode: int, small: float) -> int:
+    """Return how a job is treated: one that asks for at most a part ``small`` of the nodes as Traditional would."""
+    return TRADITIONAL if s.asked_nodes[j] <= small * s.pool_count[s.pool[j]] else mode
+
+
+@kernel
+def wanted(s: State, j: int, mode: int, memory: Any) -> int:
+    """Return the configuration that a job waits for; it is looked up once for each power limit."""
     if s.app[j] < 0:
         return -1
-    return asked_row(s, j) if mode == TRADITIONAL else share_row(s, j)
+    at = M_JOBS + 2 * j + WANTED
+    if memory[at] == 0.0:
+        memory[at] = 1.0 + (asked_row(s, j) if mode == TRADITIONAL else share_row(s, j))
+    return int(memory[at]) - 1
+
+
+@kernel
+def needed_w(s: State, j: int, mode: int, want: int) -> float:
+    """Return the power that a job waits for: Naive and Adaptive ask for its whole share, whatever its configuration draws."""
+    if s.app[j] < 0 or mode in (TRADITIONAL, SURPLUS):
+        return increase_w(s, j, want)
+    return max(increase_w(s, j, want), min(fair_w(s, j), s.limit_w[0]))
 
 
 @outlined
 def startable(
-    s: State, j: int, mode: int, threshold: float, free: int, watts: float, others_w: float, others: int
+    s: State, j: int, mode: int, threshold: float, free: int, watts: float, others_w: float, others: int, memory: Any
 ) -> int:
     """Return the configuration in which a job starts now, given free nodes and watts, or WAIT.
 
     ``others_w`` and ``others`` are the fair shares of watts and nodes of all who wait besides.
     """
-    want = wanted(s, j, mode)
-    fits = width(s, j, want) <= free and increase_w(s, j, want) <= watts
+    want = wanted(s, j, mode, memory)
+    fits = width(s, j, want) <= free and needed_w(s, j, mode, want) <= watts
     if s.app[j] < 0 or mode <= NAIVE:
         return want if fits else WAIT
+    if s.sh_told_w[s.app_least[s.app[j]]] > watts:
+        return WAIT
     if mode == ADAPTIVE:
         if fair_w(s, j) <= watts:  # then as the naive policy does
             return want if fits else WAIT
@@ -126,30 +149,41 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
 
 
 @outlined
-def sooner(s: State, j: int, n: int, free: int, watts: float) -> int:
+def sooner(s: State, j: int, n: int, free: int, watts: float, memory: Any) -> int:
     """Return a configuration that fits now and ends a job sooner than waiting for the one it wants would, or WAIT."""
     if s.app[j] < 0 or free == 0:
         return WAIT
     row = best_row(s, s.app[j], watts, free)
     if row < 0:
         return WAIT
-    want = wanted(s, j, SURPLUS)
+    want = wanted(s, j, SURPLUS, memory)
     shadow_s, _, _ = reserve(s, width(s, j, want), increase_w(s, j, want), n, free, watts)
     return row if s.now[0] + s.sh_told_s[row] <= shadow_s + s.sh_told_s[want] else WAIT
 
 
 @outlined
-def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
+def forget_wanted(s: State, memory: Any) -> None:
+    """Forget what jobs wait for when the limit has changed."""
+    if memory[M_LIMIT] != s.limit_w[0]:
+        memory[M_LIMIT] = s.limit_w[0]
+        for j in range(s.app.shape[0]):
+            memory[M_JOBS + 2 * j + WANTED] = 0.0
+
+
+@outlined
+def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, memory: Any) -> int:
     """Propose starts: in order as far as it goes, then whoever does not delay the first that has to wait."""
+    forget_wanted(s, memory)
     free = s.free[0]
     watts = headroom_w(s)
     limited = s.limit_w[0] < np.inf  # without a limit everybody's share is endless
     others_w = 0.0
     others = 0
-    for i in range(s.q_head[0], s.q_tail[0]):
-        if s.queue[i] >= 0:
-            others_w += fair_w(s, s.queue[i]) if limited else 0.0
-            others += s.asked_nodes[s.queue[i]]
+    if mode == SURPLUS:
+        for i in range(s.q_head[0], s.q_tail[0]):
+            if s.queue[i] >= 0:
+                others_w += fair_w(s, s.queue[i]) if limited else 0.0
+                others += s.asked_nodes[s.queue[i]]
     n = 0
     i = s.q_head[0]
     head = -1
@@ -158,9 +192,10 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
         if j >= 0:
             others_w -= fair_w(s, j) if limited else 0.0
             others -= s.asked_nodes[j]
-            row = startable(s, j, mode, threshold, free, watts, others_w, others)
-            if row == WAIT and mode == SURPLUS:
-                row = sooner(s, j, n, free, watts)
+            treated = mode_of(s, j, mode, small)
+            row = startable(s, j, treated, threshold, free, watts, others_w, others, memory)
+            if row == WAIT and treated == SURPLUS:
+                row = sooner(s, j, n, free, watts, memory)
             if row == WAIT:
                 head = j
                 break
@@ -170,9 +205,11 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
         i += 1
     if head < 0 or free == 0:
         return n
-    want = wanted(s, head, mode)
-    shadow_s, extra, extra_w = reserve(s, width(s, head, want), increase_w(s, head, want), n, free, watts)
+    treated = mode_of(s, head, mode, small)
+    want = wanted(s, head, treated, memory)
+    shadow_s, extra, extra_w = reserve(s, width(s, head, want), needed_w(s, head, treated, want), n, free, watts)
     s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
+    this_pass = float(s.counter[N_PASSES])
     first = i + 1
     while free > 0:
         chosen = -1
@@ -180,13 +217,13 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
         chosen_at = first
         for k in range(first, s.q_tail[0]):
             j = s.queue[k]
-            if j < 0 or _proposed(s, n, j):
+            # what is left only shrinks: who had to wait in this pass is not asked again
+            if j < 0 or memory[M_JOBS + 2 * j + PASSED] == this_pass:
                 continue
-            row = startable(s, j, mode, threshold, free, watts, np.inf, s.pool_count[0])
-            if row == WAIT:
-                continue
-            late = lasts_s(s, j, row) > shadow_s - s.now[0]
-            if late and (width(s, j, row) > extra or increase_w(s, j, row) > extra_w):
+            row = startable(s, j, mode_of(s, j, mode, small), threshold, free, watts, np.inf, s.pool_count[0], memory)
+            late = row != WAIT and lasts_s(s, j, row) > shadow_s - s.now[0]
+            if row == WAIT or (late and (width(s, j, row) > extra or increase_w(s, j, row) > extra_w)):
+                memory[M_JOBS + 2 * j + PASSED] = this_pass
                 continue
             if chosen < 0 or increase_w(s, j, row) > increase_w(s, chosen, chosen_row):
                 chosen, chosen_row, chosen_at = j, row, k
@@ -200,17 +237,10 @@ def plan(s: State, mode: int, threshold: float, best_fit: float) -> int:
         free -= width(s, chosen, chosen_row)
         watts -= increase_w(s, chosen, chosen_row)
         n = put(s, n, chosen, chosen_row, BACKFILL)
+        memory[M_JOBS + 2 * chosen + PASSED] = this_pass
         if best_fit == 0.0:
             first = chosen_at + 1
     return n
-
-
-@kernel
-def _proposed(s: State, n: int, j: int) -> bool:
-    found = False
-    for i in range(n):
-        found = found or s.p_job[i] == j
-    return found
 
 
 SLOWER = Param(
@@ -219,47 +249,43 @@ SLOWER = Param(
 BEST_FIT = Param(0.0, "1: of those that may pass, first who uses most power; 0: the first", 0, 1)
 
 
-@mechanism(
-    "select",
-    "rmap-traditional",
-    sorted_running=True,
-    one_class=True,
-    shapes=True,
-    params={"best_fit": BEST_FIT},
-    source="T. Patki's thesis, §5.2.1",
+SMALL = Param(
+    0.0, "jobs that ask for at most this part of the nodes start as Traditional would (the source's pSmall)", 0, 1
 )
+MEMORY = Memory(fixed=1, per_job=2)
+
+
+@mechanism(
+    "select", "rmap-traditional", sorted_running=True, one_class=True, shapes=True, params={"best_fit": BEST_FIT}, memory=MEMORY,
+    source="T. Patki's thesis, §5.2.1",
+)  # fmt: skip
 def traditional(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Traditional: the nodes asked for, all cores, no cap; fewer nodes where the limit allows no more."""
-    return plan(s, TRADITIONAL, 0.0, param[0])
+    return plan(s, TRADITIONAL, 0.0, param[0], 0.0, memory)
 
 
 @mechanism(
-    "select",
-    "rmap-naive",
-    sorted_running=True,
-    one_class=True,
-    shapes=True,
-    params={"best_fit": BEST_FIT},
+    "select", "rmap-naive", sorted_running=True, one_class=True, shapes=True, params={"best_fit": BEST_FIT}, memory=MEMORY,
     source="T. Patki's thesis, §5.2.2",
-)
+)  # fmt: skip
 def naive(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Naive: the fastest configuration under a job's fair share of the power."""
-    return plan(s, NAIVE, 0.0, param[0])
+    return plan(s, NAIVE, 0.0, param[0], 0.0, memory)
 
 
 @mechanism(
-    "select", "rmap-adaptive", sorted_running=True, one_class=True, shapes=True, params={"slower": SLOWER, "best_fit": BEST_FIT},
-    source="T. Patki's thesis, §5.2.3",
+    "select", "rmap-adaptive", sorted_running=True, one_class=True, shapes=True,
+    params={"slower": SLOWER, "best_fit": BEST_FIT, "small": SMALL}, memory=MEMORY, source="T. Patki's thesis, §5.2.3",
 )  # fmt: skip
 def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Adaptive: as Naive, or at once with the power that is left if that is fast enough."""
-    return plan(s, ADAPTIVE, param[0], param[1])
+    return plan(s, ADAPTIVE, param[0], param[1], param[2], memory)
 
 
 @mechanism(
-    "select", "surplus", sorted_running=True, one_class=True, shapes=True, params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
-    source="Wattline",
+    "select", "surplus", sorted_running=True, one_class=True, shapes=True,
+    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)}, memory=MEMORY, source="Wattline",
 )  # fmt: skip
 def surplus(s: State, mask: int, param: Any, memory: Any) -> int:
     """Give a starting job its fair share of power and nodes, and what the others who wait would leave over."""
-    return plan(s, SURPLUS, param[0], param[1])
+    return plan(s, SURPLUS, param[0], param[1], 0.0, memory)

@@ -30,10 +30,7 @@ def asked_row(s: State, j: int) -> int:
             best = row
     if best >= 0:
         return best
-    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
-        if best < 0 or s.sh_told_w[row] < s.sh_told_w[best]:
-            best = row
-    return best
+    return s.app_least[a]
 
 
 @kernel
@@ -48,35 +45,38 @@ def _more(s: State, row: int, than: int) -> bool:
 
 @outlined
 def best_row(s: State, a: int, bound_w: float, most: int) -> int:
-    """Return an application's fastest configuration, as told, under a power bound and a number of nodes (-1: none fits)."""
-    best = -1
-    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
-        if s.sh_told_w[row] > bound_w or s.sh_nodes[row] > most:
-            continue
-        if (
-            best < 0
-            or s.sh_told_s[row] < s.sh_told_s[best]
-            or (s.sh_told_s[row] == s.sh_told_s[best] and s.sh_told_w[row] < s.sh_told_w[best])
-        ):
-            best = row
-    return best
+    """Return an application's fastest configuration, as told, under a power bound and a number of nodes (-1: none fits).
 
-
-@outlined
-def least_row(s: State, a: int) -> int:
-    """Return an application's configuration of least power."""
-    best = s.app_first[a]
-    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
-        if s.sh_told_w[row] < s.sh_told_w[best]:
-            best = row
-    return best
+    Two binary searches: for the front of all configurations with at most that many nodes, and on it for the bound.
+    """
+    low = s.app_sizes[a]
+    high = low + s.app_n_sizes[a]
+    first = low
+    while low < high:
+        middle = (low + high) >> 1
+        if s.fr_nodes[middle] <= most:
+            low = middle + 1
+        else:
+            high = middle
+    if low == first:
+        return -1
+    first = s.fr_first[low - 1]
+    high = first + s.fr_count[low - 1]
+    low = first
+    while low < high:
+        middle = (low + high) >> 1
+        if s.fr_told_w[middle] <= bound_w:
+            low = middle + 1
+        else:
+            high = middle
+    return s.fr_row[low - 1] if low > first else -1
 
 
 @outlined
 def share_row(s: State, j: int) -> int:
     """Return the fastest configuration under a job's fair share of power, or of least power where none fits."""
     row = best_row(s, s.app[j], min(fair_w(s, j), s.limit_w[0]), s.pool_count[s.pool[j]])
-    return row if row >= 0 else least_row(s, s.app[j])
+    return row if row >= 0 else s.app_least[s.app[j]]
 
 
 @kernel
