@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
@@ -130,10 +131,26 @@ def networked(world: World) -> World:
     return World(of_kinds(world.jobs), replace(world.cluster, network=network), options)
 
 
+def molded(world: World) -> World:
+    """Return a world of plain nodes whose jobs choose among configurations: half of them, the others run as they ask for."""
+    grid = [(n, c, p) for n in range(1, world.cluster.nodes + 1) for c in (1, 2) for p in (MIN_CAP_W, MAX_W)]
+    n, c, p = (np.array(column) for column in zip(*grid, strict=True))
+    power_w = n * np.minimum(p, 120.0 + 70.0 * c)
+    table = Configurations("molded", n, c, p.astype(float), 30.0 / (np.sqrt(n) * c * np.cbrt(p / MAX_W)), power_w)
+    which = np.arange(len(world.jobs)) % 2
+    plain = Cluster(
+        tuple(replace(k, levels=(), sleep=None) for k in world.cluster.classes), outages=world.cluster.outages
+    )
+    options = replace(world.options, configurations=[Moldable(table)])
+    return World(world.jobs.with_columns(kind=which, kinds=("molded", "rigid")), plain, options)
+
+
 def suited(world: World, mechanism: Mechanism) -> World:
-    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network."""
+    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network, configurations."""
     if mechanism.network:
         world = networked(world)
+    if mechanism.shapes or mechanism.recaps:
+        world = molded(world)
     if not (mechanism.kinds or mechanism.target or mechanism.slot == "bid"):
         return world
     table = of_kinds(world.jobs)

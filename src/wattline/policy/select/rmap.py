@@ -66,6 +66,8 @@ def needed_w(s: State, j: int, mode: int, want: int) -> float:
     """Return the power that a job waits for: Naive and Adaptive ask for its whole share, whatever its configuration draws."""
     if s.app[j] < 0 or mode in (TRADITIONAL, SURPLUS):
         return increase_w(s, j, want)
+    if s.limit_w[0] == np.inf:
+        return 0.0
     return max(increase_w(s, j, want), min(fair_w(s, j), s.limit_w[0]))
 
 
@@ -88,7 +90,9 @@ def startable(
             return want if fits else WAIT
         row = best_row(s, s.app[j], watts, free)
     else:
-        bound_w = min(watts, max(fair_w(s, j), watts - others_w))
+        bound_w = watts
+        if watts < np.inf:
+            bound_w = min(watts, max(fair_w(s, j), watts - others_w))
         row = best_row(s, s.app[j], bound_w, min(free, max(s.asked_nodes[j], free - others)))
         if row >= 0 and fair_w(s, j) <= watts and s.sh_told_s[row] <= s.sh_told_s[want]:
             return row  # no worse than its fair share would be, whatever was asked for
