@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the whole page was followed."""
     place = tmp_path_factory.mktemp("moldable")
     (place / "examples").symlink_to(ROOT / "examples")
-    assert follow("moldable-jobs.md", place) == 15
+    assert follow("moldable-jobs.md", place) == 16
     return place
 
 
@@ -47,6 +47,12 @@ def test_what_the_guide_says_of_policies_is_so(folder: Path) -> None:
     assert [(name, f"{mean:.2f}") for (name, _), mean in zip(page, hours, strict=False)] == page
     assert len(page) == 3
     assert hours[3] < 0.8
+
+
+def test_what_the_guide_says_of_raised_caps_is_so(folder: Path) -> None:
+    """Caps raised with power left over shorten the mean response, and the limit holds."""
+    raised = journal_summary(folder / "out/raised")
+    assert f"from 1.53 to {raised.response_s.mean / 3600:.2f} h" in PAGE.read_text()
 
 
 def test_what_the_guide_says_of_models_is_so(folder: Path) -> None:

@@ -23,7 +23,10 @@ def shape_columns(result: Result) -> dict[str, Any]:
         return {}
     traditional = result.policies.select.name == "rmap-traditional"
     found = [_why(s, int(j), asked_first=traditional) for j in jobs]
-    row = s.shape[jobs]
+    row = s.start_shape[jobs]  # where caps were raised since, time and power are those of the whole run
+    mean_w = s.draw_w[jobs] * s.nodes[jobs]
+    raised = (s.shape[jobs] != row) & (s.end_s[jobs] > s.started_s[jobs])
+    mean_w[raised] = (s.energy_j / (s.end_s - s.started_s))[jobs[raised]]
     turbo_w = np.array([m.truth.turbo_w for m in moldable])[s.app[jobs]]
     limit_w = np.where(np.isfinite(s.shape_limit_w[jobs]), s.shape_limit_w[jobs], np.nan)
     words = [_words(s, r, float(turbo)) for (_, *others), turbo in zip(found, turbo_w, strict=True) for r in others]
@@ -32,7 +35,7 @@ def shape_columns(result: Result) -> dict[str, Any]:
         "job_id": result.jobs.job_id[jobs],
         "application": Coded(s.app[jobs], [m.truth.application for m in moldable]),
         "start_s": s.resumed_s[jobs], "nodes": s.sh_nodes[row], "cores": s.sh_cores[row], "cap_w": s.sh_cap_w[row],
-        "turbo": (s.sh_cap_w[row] == turbo_w).astype(np.int64), "time_s": s.work[jobs], "power_w": s.draw_w[jobs] * s.nodes[jobs],
+        "turbo": (s.sh_cap_w[row] == turbo_w).astype(np.int64), "time_s": s.work[jobs], "power_w": mean_w,
         "told_s": s.sh_told_s[row], "told_w": s.sh_told_w[row], "limit_w": limit_w, "share_w": _weight(s, jobs) * limit_w,
         "room_w": np.where(np.isfinite(s.shape_room_w[jobs]), s.shape_room_w[jobs], np.nan), "room_nodes": s.shape_room[jobs],
         "rule": Coded(np.array([rule for rule, *_ in found]), RULES),
@@ -58,7 +61,7 @@ def _why(s: State, j: int, *, asked_first: bool) -> tuple[int, int, int]:
     room = _best(s, rows, float(s.shape_room_w[j]), int(s.shape_room[j]), -1)
     by = {ASKED: asked, SHARE: share, ROOM: room, LEAST: least}
     order = (ASKED, SHARE, ROOM, LEAST) if asked_first else (SHARE, ROOM, ASKED, LEAST)
-    rule = next((rule for rule in order if by[rule] == s.shape[j]), OTHER)
+    rule = next((rule for rule in order if by[rule] == s.start_shape[j]), OTHER)
     return rule, share, asked
 
 
