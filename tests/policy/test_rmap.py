@@ -11,8 +11,11 @@ from engine.worlds import cluster, examples, run, table
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Outage
+from wattline.model.compiled import library
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
+from wattline.model.state import State
+from wattline.policy.select.shapes import fair_w
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result
 
@@ -127,6 +130,32 @@ def test_fair_shares_add_up() -> None:
     result = run(jobs, cluster(8, idle_w=0.0, max_w=230.0), select="rmap-naive", options=options)
     assert result.state.started_s.tolist() == [0.0, 0.0]
     assert result.state.work.tolist() == [10.0, 10.0]
+
+
+@library
+def shares_w(s: State, count: int) -> float:
+    """Sum up the fair shares of the first jobs."""
+    total = 0.0
+    for j in range(count):
+        total += fair_w(s, j)
+    return total
+
+
+@given(st.integers(0, 100_000), st.floats(1.0, 1e6))
+@examples(60)
+def test_who_fits_in_nodes_fits_in_watts(seed: int, limit_w: float) -> None:
+    """Where the nodes asked for add up to at most those of the machine, the fair shares add up to at most the limit."""
+    rng = np.random.default_rng(seed)
+    cuts = np.unique(rng.integers(1, 65, 8))
+    asked = np.diff(np.concatenate([[0], cuts]))
+    rows = [{"submit": 0, "work": 1, "nodes": int(n), "request": 2, "kind": 0} for n in asked]
+    cheap = configurations("x", (1, 1, 51, 1.0, 0.5))
+    options = Options(limit_w=[(0, limit_w)], configurations=[Moldable(cheap)])
+    s = run(
+        table(*rows, kinds=("x",)), cluster(64, idle_w=0.0, max_w=230.0), select="rmap-naive", options=options
+    ).state
+    assert shares_w(s, len(asked)) <= limit_w * (1 + 1e-12)
+    assert shares_w(s, len(asked)) == pytest.approx(asked.sum() / 64 * limit_w)
 
 
 def test_who_waits_alone_gets_all() -> None:
