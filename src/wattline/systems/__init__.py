@@ -59,6 +59,12 @@ def _rmap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001
     return reproduce(out_dir, quick, say)
 
 
+def _nedd(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.nedd import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "recursion": _recursion,
     "aqa": _aqa,
@@ -67,8 +73,9 @@ REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "knapsack": _knapsack,
     "rmap": _rmap,
     "overprovisioning": _overprovisioning,
+    "nedd": _nedd,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""
 
-WITHOUT_ENGINE = frozenset({"overprovisioning"})
-"""Those that never simulate: nothing has to be compiled for them."""
+WITHOUT_ENGINE = frozenset({"overprovisioning", "nedd"})
+"""Those that never run the scheduler: its engine need not be compiled for them."""
