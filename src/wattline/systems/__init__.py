@@ -59,6 +59,12 @@ def _rmap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001
     return reproduce(out_dir, quick, say)
 
 
+def _level_spread(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
+    from wattline.systems.level_spread import reproduce
+
+    return reproduce(out_dir, quick, say)
+
+
 def _nedd(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
     from wattline.systems.nedd import reproduce
 
@@ -73,9 +79,10 @@ REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
     "knapsack": _knapsack,
     "rmap": _rmap,
     "overprovisioning": _overprovisioning,
+    "level-spread": _level_spread,
     "nedd": _nedd,
 }
 """Name → ``reproduce(out_dir, quick, say)``."""
 
-WITHOUT_ENGINE = frozenset({"overprovisioning", "nedd"})
+WITHOUT_ENGINE = frozenset({"overprovisioning", "level-spread", "nedd"})
 """Those that never run the scheduler: its engine need not be compiled for them."""
