@@ -145,8 +145,8 @@ def test_cases_are_counted_by_policy_and_workload() -> None:
     order = list(POLICIES)
     time_s[order.index("Simple")] = [[2.0, 2.0], [2.0, 0.5]]  # better for both; better for small jobs only
     time_s[order.index("RDN")] = [[0.5, 0.5], [1.0, 2.0]]  # worse for both; a tie for small jobs
-    none = np.zeros((len(POLICIES), 2, 2, 6))
-    found = Found(time_s, none, none, 0.0, 0, 0)
+    none = np.zeros((len(POLICIES), 2, 3, 6))
+    found = Found(time_s, none, none, none, 0.0, 0, 0)
     simple, rdn = (standing(found, (name,)) for name in ("Simple", "RDN"))
     assert (simple.better.mean, simple.worse.mean, simple.only_small.mean, simple.only_large.mean) == (
         0.5,

@@ -22,7 +22,7 @@ from wattline.systems.level_spread_cases import (
 )  # fmt: skip
 from wattline.systems.level_spread_fixed import by_pattern
 from wattline.systems.level_spread_points import level_of, points
-from wattline.systems.level_spread_study import LINKS, Found, Study
+from wattline.systems.level_spread_study import PORTS, Found, Study
 
 COLOURS = {
     OURS: GREEN, "Simple": AMBER, "Slurm": RED, "RDG": PINK, "RDR": BLUE, "RRR": TEAL, "RDN": VIOLET, "RRN": GREY, "Jokanovic": AMBER,
@@ -103,11 +103,13 @@ def _homogeneous(study: Study, base: Setting, size: int, name: str) -> Iterator[
 
 def _links(found: Found, setting: Setting, name: str) -> Drawn:
     """Draw packets and stalls of links: median, quartiles, least and most."""
-    figure = split_figure(480, 2, 2, horizontal_spacing=0.1, vertical_spacing=0.14)
+    figure = split_figure(480, 2, 3, horizontal_spacing=0.07, vertical_spacing=0.14)
     order = list(POLICIES)
     shown = (OURS, *BASELINES)
-    for row, (what, array, unit) in enumerate((("packets", found.packets, 1.0), ("stall [µs]", found.stall_s, 1e6)), 1):
-        for column, kind in enumerate(LINKS):
+    for row, (what, array, unit) in enumerate(
+        (("packets", found.packets, 1.0), ("wait at the crossbar [µs]", found.held_s, 1e6)), 1
+    ):
+        for column, kind in enumerate(PORTS):
             low, first, median, third, most = (
                 array[[order.index(p) for p in shown], :, column, 1:].mean(axis=1).T * unit
             )
@@ -117,8 +119,8 @@ def _links(found: Found, setting: Setting, name: str) -> Drawn:
                     error_y={"type": "data", "symmetric": False, "array": other[1] - y, "arrayminus": y - other[0], "thickness": style or 1, "width": 0 if style else 5},
                     row=row, col=column + 1,
                 )  # fmt: skip
-            figure.add_heading(f"{kind} links: {what}", row=row, col=column + 1)
-    return Drawn(figure, f"Links under {setting.workload}-node all-to-all jobs, {_speed(setting)} (Fig. {name})", "Median, quartiles (thick), least and most over all links, means over repetitions.")  # fmt: skip
+            figure.add_heading(f"{kind} ports: {what}", row=row, col=column + 1)
+    return Drawn(figure, f"Links under {setting.workload}-node all-to-all jobs, {_speed(setting)} (Fig. {name})", "Median, quartiles (thick), least and most over all ports of routers, means over repetitions. Packets sent over the link; how long packets that came over it waited for the crossbar.")  # fmt: skip
 
 
 def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Iterator[Drawn]:

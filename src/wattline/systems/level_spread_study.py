@@ -24,7 +24,8 @@ ROUTING = "adaptive-local"
 AT_ONCE, FEW = 25, 130
 """Seeds that a process takes at once; so few tasks are not worth a second process."""
 
-LINKS = ("local", "global")
+PORTS = ("host", "local", "global")
+"""Ports of routers by what they lead to; packets and stalls are told of each kind apart."""
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Say = Callable[[str], None]
@@ -46,23 +47,26 @@ class Found:
     """What came of a setting.
 
     ``time_s[policy, seed, size]`` is the mean communication time of the small and the large jobs (NaN: there are none).
-    ``packets`` and ``stall_s[policy, seed, local or global]`` hold the mean and the quantiles over links.
+    The others, ``[policy, seed, host, local or global]``, hold mean and quantiles over ports of routers: packets sent over the link, time
+    that it lacked credits, time that packets which had come over it waited for the crossbar.
     """
 
     time_s: Floats
     packets: Floats
     stall_s: Floats
+    held_s: Floats
     cpu_s: float
     runs: int
     hops: int
 
     def joined(self, other: Found) -> Found:
         """Return these seeds and those of another together."""
-        time_s, packets, stall_s = (
+        time_s, packets, stall_s, held_s = (
             np.concatenate([getattr(self, name), getattr(other, name)], axis=1)
-            for name in ("time_s", "packets", "stall_s")
+            for name in ("time_s", "packets", "stall_s", "held_s")
         )
-        return Found(time_s, packets, stall_s, self.cpu_s + other.cpu_s, self.runs + other.runs, self.hops + other.hops)
+        cpu_s, runs, hops = self.cpu_s + other.cpu_s, self.runs + other.runs, self.hops + other.hops
+        return Found(time_s, packets, stall_s, held_s, cpu_s, runs, hops)
 
     def of(self, policy: str, size: int) -> Floats:
         """Return the communication times with a policy, a number a seed."""
@@ -122,23 +126,23 @@ def carry_out(task: Task) -> Found:
     began, setting = time.process_time(), task.setting
     shape = (len(POLICIES), len(task.seeds))
     time_s = np.zeros((*shape, 2))
-    packets, stall_s = np.zeros((2, *shape, 2, 1 + len(QUANTILES)))
+    packets, stall_s, held_s = np.zeros((3, *shape, len(PORTS), 1 + len(QUANTILES)))
     runs = hops = 0
     for k, workload in enumerate(task.seeds):
         jobs = jobs_of(setting, workload)
         for repeat in range(setting.repeats):
             seed = 100 * workload + repeat
-            known: dict[bytes, tuple[Floats, Floats, Floats]] = {}
+            known: dict[bytes, list[Floats]] = {}
             for p, policy in enumerate(POLICIES.values()):
                 placed = place(policy, setting.network(), jobs, seed)
                 key = np.concatenate(placed).tobytes()
                 if key not in known:
                     result = communicate(setting, jobs, placed, seed)
-                    known[key] = (_times(jobs, result), *_links(result))
+                    known[key] = [_times(jobs, result), *_ports(result)]
                     runs, hops = runs + 1, hops + result.hops
-                for array, values in zip((time_s, packets, stall_s), known[key], strict=True):
+                for array, values in zip((time_s, packets, stall_s, held_s), known[key], strict=True):
                     array[p, k] += values / setting.repeats
-    return Found(time_s, packets, stall_s, time.process_time() - began, runs, hops)
+    return Found(time_s, packets, stall_s, held_s, time.process_time() - began, runs, hops)
 
 
 def _times(jobs: Sequence[Job], result: PacketResult) -> Floats:
@@ -146,13 +150,14 @@ def _times(jobs: Sequence[Job], result: PacketResult) -> Floats:
     return np.array([result.communication_s[size == s].mean() if (size == s).any() else np.nan for s in (SMALL, LARGE)])
 
 
-def _links(result: PacketResult) -> tuple[Floats, Floats]:
-    """Return mean and quantiles of packets and stalls over the links between routers, local and global."""
-    out = []
-    for values in (result.counters.packets, result.counters.stall_s):
-        rows = [values[result.ports.kind[: values.size] == kind] for kind in (1, 2)]
+def _ports(result: PacketResult) -> list[Floats]:
+    """Return mean and quantiles of packets and stalls over the ports of routers, by kind."""
+    count, counters = result.ports.router_ports, result.counters
+    kind, out = result.ports.kind[:count], []
+    for values in (counters.packets, counters.stall_s, counters.crossbar_stall_s):
+        rows = [values[:count][kind == k] for k in range(len(PORTS))]
         out.append(np.array([[row.mean(), *np.quantile(row, QUANTILES)] for row in rows]))
-    return out[0], out[1]
+    return out
 
 
 def run_study(scale: Scale, say: Say) -> Study:
