@@ -13,7 +13,8 @@ from engine.test_deep_queue import flood
 from engine.worlds import cluster, digest, policies, run
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
-from wattline.model.state import State, copy_state
+from wattline.model.compiled import direct
+from wattline.model.state import POLICY, State, copy_state
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import worlds
@@ -76,7 +77,7 @@ def test_recorded_states_give_the_same_actions(case: str, log_rows: Callable[[in
     assert len(record) > 60
     assert sum(bool(took[0]) for _, _, took in record) > 20
     for state, memory, took in record:
-        n = step(state, sim.wake, *sim.functions[:4], chores, sim.param, memory)
+        n = step(state, sim.wake, *sim.functions[:4], direct(chores, POLICY), sim.param, memory)
         assert n == state.a_n[0] - state.a_from[0]
         assert actions(state) == took
     plain = run(world.jobs, world.cluster, options=world.options, seed=5, **CASES[case])

@@ -14,7 +14,7 @@ from numba import types
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.model import codes
-from wattline.model.compiled import kernel, outlined
+from wattline.model.compiled import SlotType, kernel, outlined
 from wattline.model.state import (
     N_PASSES,
     OPT_BELIEF,
@@ -28,7 +28,7 @@ from wattline.model.state import (
 )
 from wattline.physics import power, varied
 
-SLOT = types.FunctionType(POLICY)
+SLOT = SlotType(POLICY)
 BANK = types.UniTuple(types.float64[::1], len(codes.SLOT_NAMES))
 WAKE = types.int64[::1]
 

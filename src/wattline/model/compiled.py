@@ -33,6 +33,7 @@ from numba.core import cgutils
 from numba.core.caching import _CacheLocator
 from numba.core.cpu import CPUContext
 from numba.core.typing.templates import AttributeTemplate
+from numba.experimental.function_type import FunctionModel
 from numba.extending import (
     NativeValue,
     box,
@@ -238,28 +239,6 @@ def library(function: F) -> F:
     return _njit(function, cache=True, nogil=True)
 
 
-class Direct(types.WrapperAddressProtocol):
-    """A compiled function as an argument of another: its address, looked up once. numba would look it up at every call (0.05 ms each)."""
-
-    def __init__(self, function: Any, signature: Any) -> None:
-        self.function, self._signature = function, signature  # which keeps the code in memory
-        compiled = function.get_compile_result(signature)
-        self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
-
-    def __wrapper_address__(self) -> int:
-        return int(self.address)
-
-    def signature(self) -> Any:
-        """Return the one signature that it was compiled for."""
-        return self._signature
-
-
-@functools.lru_cache(maxsize=256)
-def direct(function: Any, signature: Any) -> Any:
-    """Return a compiled function in the form that is passed to others fastest; what is not compiled as it is."""
-    return Direct(function, signature) if hasattr(function, "get_compile_result") else function
-
-
 def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False) -> F:
     """Compile a user's policy: it may allocate."""
     return _njit(function, signature, cache=cache, boundscheck=boundscheck)
@@ -457,6 +436,47 @@ def _box(_record: RecordType, value: Any, c: Any) -> Any:
     obj = c.builder.inttoptr(c.builder.load(slot), c.pyapi.pyobj)
     c.pyapi.incref(obj)
     return obj
+
+
+# ------------------------------------------------------------------ functions as arguments
+
+
+class SlotType(types.FunctionType):
+    """A function of one signature as an argument. numba's own kind looks its addresses up at every call, which costs 0.05 ms."""
+
+
+register_model(SlotType)(FunctionModel)
+
+
+class Direct:
+    """A compiled function in the form in which it is passed to others: its addresses, looked up once."""
+
+    def __init__(self, function: Any, signature: Any) -> None:
+        self.function = function  # which keeps the code in memory
+        compiled = function.get_compile_result(signature)
+        self.c_address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+        self.jit_address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        self.slot_type = SlotType(signature)
+
+
+typeof_impl.register(Direct)(lambda value, _context: value.slot_type)
+
+
+@unbox(SlotType)
+def _unbox_slot(slot: SlotType, obj: Any, c: Any) -> Any:
+    function = cgutils.create_struct_proxy(slot)(c.context, c.builder)
+    for field, name in (("c_addr", "c_address"), ("jit_addr", "jit_address")):
+        address = c.pyapi.object_getattr_string(obj, name)
+        setattr(function, field, c.pyapi.long_as_voidptr(address))
+        c.pyapi.decref(address)
+    function.py_addr = c.builder.ptrtoint(obj, c.context.get_value_type(types.voidptr))
+    return NativeValue(function._getvalue(), is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@functools.lru_cache(maxsize=256)
+def direct(function: Any, signature: Any) -> Any:
+    """Return a compiled function in the form that is passed to others; what is not compiled as it is."""
+    return Direct(function, signature) if JIT else function
 
 
 def python_tag() -> str:
