@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from wattline.model.jobs import Floats
@@ -20,14 +22,18 @@ METRICS = {
 }  # fmt: skip
 
 
-def _boxes(figure: Figure, x: list[str], values: list[Floats], name: str, colour: str) -> None:
-    """Draw medians with quartiles, and the extremes as thin marks."""
-    first, median, third = (np.array([np.percentile(v, q) for v in values]) for q in (25, 50, 75))
-    figure.add_scatter(x=x, y=median, name=name, mode="markers", marker={"color": colour, "size": 8},
-                       error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first})  # fmt: skip
-    for edge in (np.min, np.max):
-        figure.add_scatter(x=x, y=[float(edge(v)) for v in values], name=name, showlegend=False, mode="markers",
-                           marker={"color": colour, "symbol": "line-ew-open", "size": 8})  # fmt: skip
+def _boxes(figure: Figure, names: Sequence[str], rows: Mapping[str, tuple[str, list[Floats]]]) -> None:
+    """Draw medians with quartiles, and the extremes as thin marks; a row a colour, side by side at every name."""
+    for i, (label, (colour, values)) in enumerate(rows.items()):
+        x = np.arange(len(names)) + 0.7 * ((i + 0.5) / len(rows) - 0.5)
+        first, median, third = (np.array([np.percentile(v, q) for v in values]) for q in (25, 50, 75))
+        figure.add_scatter(x=x, y=median, name=label, mode="markers", marker={"color": colour, "size": 7},
+                           error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first})  # fmt: skip
+        for edge in (np.min, np.max):
+            figure.add_scatter(x=x, y=[float(edge(v)) for v in values], name=label, showlegend=False, mode="markers",
+                               marker={"color": colour, "symbol": "line-ew-open", "size": 7})  # fmt: skip
+    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=list(names))
+    figure.update_layout(showlegend=True)
 
 
 def draw_setting(machine: str, setting: int) -> Drawn:
@@ -43,14 +49,13 @@ def draw_times(study: Study, machine: str, speed: float) -> Drawn:
     """Draw times in the four settings over the median of setting I (Fig. 3.17)."""
     figure = new_figure(340)
     apps = list(study.scale.applications)
-    for setting in SETTINGS:
-        values = []
-        for app in apps:
-            found = study.of("settings", machine, speed, app)
-            values.append(found[f"{setting}: time"] / np.median(found[f"{SETTINGS[0]}: time"]))
-        _boxes(figure, apps, values, setting, COLOURS[setting])
+    by = [study.of("settings", machine, speed, app) for app in apps]
+    rows = {
+        s: (COLOURS[s], [found[f"{s}: time"] / np.median(found[f"{SETTINGS[0]}: time"]) for found in by])
+        for s in SETTINGS
+    }
+    _boxes(figure, apps, rows)
     figure.update_yaxes(title_text="time over setting I", type="log")
-    figure.update_layout(showlegend=True)
     caption = f"Medians, quartiles, extremes of {study.scale.rotations} rotations; crossbar {speed:g}."
     return Drawn(figure, f"Execution times in four settings, {machine} (Fig. 3.17)", caption)
 
@@ -103,11 +108,13 @@ def draw_placed(study: Study, machine: str, speed: float) -> Drawn:
     figure = new_figure(360)
     apps = list(study.scale.placed)
     colours = (BLUE, RED, VIOLET, TEAL, AMBER, "#8e3a59", "#2f6f5e", GREY)
-    for name, colour in zip((*POLICIES, ALONE), colours, strict=True):
-        by = [study.of("placed", machine, speed, app) for app in apps]
-        _boxes(figure, apps, [found[name] / found[ALONE].mean() for found in by], name, colour)
+    by = [study.of("placed", machine, speed, app) for app in apps]
+    rows = {
+        name: (colour, [found[name] / found[ALONE].mean() for found in by])
+        for name, colour in zip((*POLICIES, ALONE), colours, strict=True)
+    }
+    _boxes(figure, apps, rows)
     figure.update_yaxes(title_text="time over No-Congestor", type="log")
-    figure.update_layout(showlegend=True)
     return Drawn(
         figure,
         f"Placements beside a congestor, {machine} (Fig. 3.24)",
@@ -119,10 +126,13 @@ def draw_order(study: Study, machine: str, speed: float) -> Drawn:
     """Draw times of a sensitive and an insensitive job by policy and order of placement."""
     figure = new_figure(320)
     found = study.of("order", machine, speed, "miniMD and HPCG")
-    for app, colour in (("miniMD", BLUE), ("HPCG", GREY)):
-        _boxes(figure, list(ORDERS), [found[f"{way}: {app}"] for way in ORDERS], app, colour)
+    both = {"miniMD": BLUE, "HPCG": GREY}
+    _boxes(
+        figure,
+        list(ORDERS),
+        {app: (colour, [found[f"{way}: {app}"] for way in ORDERS]) for app, colour in both.items()},
+    )
     figure.update_yaxes(title_text="time over that of an empty machine")
-    figure.update_layout(showlegend=True)
     return Drawn(
         figure,
         f"Two jobs placed one after the other, {machine}",

@@ -68,8 +68,8 @@ class Scale:
     machines: tuple[str, ...] = tuple(MACHINES)
     crossbars: tuple[float, ...] = (1.0, 4.0)
     rotations: int = 10
-    seeds: int = 30
-    trials: int = 5
+    seeds: int = 10
+    trials: int = 3
     applications: tuple[str, ...] = tuple(APPLICATIONS)
     placed: tuple[str, ...] = NEDD_APPLICATIONS
     sizes: tuple[int, ...] = SIZES
