@@ -166,8 +166,8 @@ def _orders(study: Study, machine: str, speed: float) -> str:
 HOW = """<ul class="counted">
 <li>The text measured a production machine of 12,000 nodes. Here packets are simulated on two machines whose every link is known, without other users.</li>
 <li>GPCNeT's congestor reads from one task. Here that task's one link limits it and the canary notices nothing; on Cori requests
-may well queue at the root and back up, which they cannot here. With reads from 16 tasks LAMMPS is nearest to the published slowdown, with 32 the others are nearer to theirs; 32 is
-the one number chosen by looking at the result. An incast
+may well queue at the root and back up, which they cannot here. With reads from 16 tasks LAMMPS is nearest to the published slowdown, with 32 the others are nearer to theirs; 32,
+the order of ranks and the second machine were chosen after looking at first results. An incast
 (many writers to few nodes) fills all buffers up to the senders and makes everything a hundred times slower and more, which the text did not see.</li>
 <li>Applications are stand-ins: exchanges, allreduces and computation in the published shares of time. Of an allreduce's time, 30 µs a call count as network; the rest is waiting for the slowest task.
 Two tasks a node, ranks in node order. Computation beyond 100 µs at one go is added to the time without being simulated: all tasks compute alike.</li>
