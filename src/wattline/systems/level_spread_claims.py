@@ -121,10 +121,14 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
     )  # fmt: skip
     s = standing(late)
     holds = s.reduction.mean + s.reduction.wide >= 0 and s.better.mean > s.worse.mean
+    by = {p: standing(late, (p,)) for p in BASELINES}
+    behind = [
+        f"{p} ({b.worse.mean:.0%} against {b.better.mean:.0%})" for p, b in by.items() if b.worse.mean > b.better.mean
+    ]
     yield Claim(
         where, "large jobs first: at least as good as the baselines", "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
         f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}".replace("−-", "+"),
-        holds=bool(holds), because="" if holds else BEHIND,
+        holds=bool(holds), because=f"more often strictly worse than better against {', '.join(behind)}: {BEHIND}" if behind else "" if holds else BEHIND,
     )  # fmt: skip
 
 
