@@ -133,7 +133,7 @@ HOW = """<ul class="counted">
 <li>Jobs are placed one after another on an empty machine, then all communicate at once, each its pattern once: two tasks a node, random task
 mapping, adaptive routing. Time is what a job needs from start to end, averaged over the jobs of a size.</li>
 <li>Policies are compared on the same workloads with the same task mappings. Intervals are 95 %; a workload's policies count together.</li>
-<li><i>Crossbar</i>: speed of the routers' crossbars over that of local links. At 1 no output queue can grow, and adaptive routing equals
-minimal routing.</li>
+<li><i>Crossbar</i>: speed of the routers' crossbars over that of local links. At 1 no output queue grows unless buffers are full, and adaptive
+routing with 1 KB messages is minimal routing.</li>
 <li>What policies place alike is simulated once.</li>
 </ul>"""

@@ -15,7 +15,7 @@ RATIOS = (0.25, 1.0, 4.0)
 """Bandwidth of global over local links; local ones have 8 Gbit/s."""
 
 CROSSBARS = (4.0, 1.0)
-"""Speed of the crossbars over that of local links. At 1 adaptive routing sees no queue and is minimal routing."""
+"""Speed of the crossbars over that of local links. At 1 adaptive routing sees no queue, unless buffers are full."""
 
 PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
 
