@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,12 @@ COLOURS = {
     "Jokanovic, released": RED,
 }  # fmt: skip
 SYMBOLS = {OURS: "star"} | dict.fromkeys((*GROUPING, *JOKANOVIC), "diamond") | dict.fromkeys(SPREADING, "circle")
+ABOVE: dict[str, Any] = {
+    "showlegend": True,
+    "legend": {"yref": "container", "y": 1, "yanchor": "top"},
+    "margin": {"t": 56},
+}
+"""Legends of split figures stand above the headings of their cells."""
 FAR = 4.0
 """Beyond so many times Level-Spread's, points are drawn at the edge."""
 
@@ -78,7 +85,7 @@ def _motivation(study: Study, base: Setting) -> Iterator[Drawn]:
                 error_y={"type": "data", "array": [e.wide for e in levels]}, row=1, col=column,
             )  # fmt: skip
         figure.add_heading(workload.replace("x", " jobs of ") + " nodes", row=1, col=column)
-    figure.update_layout(showlegend=True, barmode="group")
+    figure.update_layout(barmode="group", **ABOVE)
     figure.update_yaxes(title_text="time over RDG's", col=1)
     yield Drawn(figure, f"Small jobs want groups, large ones do not, {_speed(base)} (Fig. 3.2)", "Mean communication time over repetitions, bars: 95 % intervals of paired ratios.")  # fmt: skip
 
@@ -96,7 +103,7 @@ def _homogeneous(study: Study, base: Setting, size: int, name: str) -> Iterator[
                 showlegend=row == 1, error_y={"type": "data", "array": [e.wide for e in levels]}, row=row, col=1,
             )  # fmt: skip
         figure.add_heading(f"global links × {ratio:g}", row=row, col=1)
-    figure.update_layout(showlegend=True, barmode="group")
+    figure.update_layout(barmode="group", **ABOVE)
     figure.update_yaxes(title_text="time over Simple's")
     yield Drawn(figure, f"{base.workload}-node jobs, {_speed(base)} (Fig. {name})", f"272 nodes, {base.used:.0%} used, 1 KB; bars: 95 % intervals of paired ratios.")  # fmt: skip
 
@@ -130,11 +137,11 @@ def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Itera
         return
     patterns = list(found[0][1])
     figure = split_figure(
-        190 * len(found) + 80,
+        210 * len(found) + 80,
         len(found),
         len(patterns),
         horizontal_spacing=0.035,
-        vertical_spacing=0.3 / (len(found) + 2),
+        vertical_spacing=0.4 / (len(found) + 2),
     )
     for row, (title, by) in enumerate(found, 1):
         for column, pattern in enumerate(patterns, 1):
@@ -145,7 +152,7 @@ def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Itera
                     row=row, col=column,
                 )  # fmt: skip
             figure.add_heading(f"{pattern}, {title}" if column == 1 else pattern, row=row, col=column)
-    figure.update_layout(showlegend=True)
+    figure.update_layout(**ABOVE)
     yield Drawn(figure, f"16- and 64-node jobs at once, {_speed(rows[0][1])} (Fig. {name})", "Across: small-job time over Simple's; upward: large-job time over Simple's. Star: Level-Spread; diamonds group, circles spread.")  # fmt: skip
 
 
