@@ -82,3 +82,32 @@ def test_what_cannot_be_is_said_in_one_line(wattline: Call, arguments: tuple[str
     assert told.code == 2
     assert said in told.err
     assert len(told.err.strip().splitlines()) == 1
+
+
+SENDING = """
+[[network.job]]
+kind = "halo"
+traffic = "300 MB/s"
+share = 0.5
+pattern = "halo3d"
+"""
+
+
+def test_check_holds_a_run_against_packets(wattline: Call, tmp_path: Path) -> None:
+    """``network check`` runs the jobs of some instants packet by packet and says how far the model is off."""
+    (tmp_path / "net.toml").write_text(SCENARIO.replace("[policy]", f"{SENDING}\n[policy]"))
+    wattline("run", str(tmp_path / "net.toml"), "--out", str(tmp_path / "j"), "--no-report", "--quiet")
+    data = json.loads(wattline("network", "check", str(tmp_path / "j"), "--instants", "2", "--json").out)
+    assert data["jobs"] == sum(len(instant["job_id"]) for instant in data["instants"]) > 0
+    assert 0 <= data["mean_error"] < 0.5
+    assert all(slower >= 1 for instant in data["instants"] for slower in instant["model"])
+    assert "off in the mean" in wattline("network", "check", str(tmp_path / "j"), "--instants", "1").out
+
+
+def test_check_refuses_runs_without_senders(wattline: Call, tmp_path: Path) -> None:
+    """Where no job's speed depends on the network there is nothing to check, and the message says what to do."""
+    (tmp_path / "net.toml").write_text(SCENARIO)
+    wattline("run", str(tmp_path / "net.toml"), "--out", str(tmp_path / "j"), "--no-report", "--quiet")
+    told = wattline("network", "check", str(tmp_path / "j"))
+    assert "no job's speed depends on the network" in told.err
+    assert "[[network.job]]" in told.err

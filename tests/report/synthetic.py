@@ -62,7 +62,7 @@ def frames_of(
         },
         "events": _events(submit, start, end, nodes),
         "timeline": _timeline(submit[queued], start[queued], end[queued], nodes[queued], runtime[queued], total, limit_w),
-        "decisions": {}, "profiles": {}, "shapes": {}, "hours": {},
+        "decisions": {}, "profiles": {}, "shapes": {}, "slowdowns": {}, "hours": {},
     }  # fmt: skip
     busy_s = float(np.nansum(nodes * runtime))
     idle_s = total * stop_s - busy_s

@@ -382,6 +382,15 @@ def test_a_journal_of_rigid_jobs_has_an_empty_table_of_configurations(folder: Pa
     journal = open_journal(folder)
     assert journal.read("shapes").columns == [c.name for c in SCHEMA["shapes"]]
     assert journal.read("shapes").is_empty()
-    damage_version(5)(folder)
+    damage_version(6)(folder)
     with pytest.raises(TraceError, match=r"shapes\.parquet: missing from the journal"):
         open_journal(folder)
+
+
+def test_a_journal_from_before_neighbours_has_an_empty_table_of_slowdowns(folder: Path) -> None:
+    """Version 5 knew no neighbours: its journals open with none, and with every column of the table."""
+    (folder / "slowdowns.parquet").unlink()
+    damage_version(5)(folder)
+    journal = open_journal(folder)
+    assert journal.read("slowdowns").columns == [c.name for c in SCHEMA["slowdowns"]]
+    assert journal.read("slowdowns").is_empty()

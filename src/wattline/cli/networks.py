@@ -88,6 +88,40 @@ def draw(
     _write(wired, placed, wired.nodes, None, f"{what}, placed by {place}" if placed else what, about, out, terminal)
 
 
+@app.command()
+def check(
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Journal of a run in which the speed of jobs depends on the network.")],
+    instants: Annotated[int, typer.Option(min=1, max=1000, help="Instants of the run to look at, evenly spread.")] = 5,
+    routing: Annotated[str, typer.Option(help="Routing of packets: minimal, valiant, adaptive-local or ugal.")] = "minimal",
+    crossbar: Annotated[float, typer.Option(min=1, help="Speed of crossbars over that of links.")] = 4.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of task mappings and phases.")] = 1,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Hold the slowdowns of a run against the packet engine: all jobs of an instant, side by side.
+
+    For example:
+
+      wattline network check out/placed --instants 3
+    """
+    from wattline.model.network import Dragonfly
+    from wattline.model.network_text import from_entry
+    from wattline.report.neighbours_page import check_data, check_table, judge
+    from wattline.traces.journal import open_journal
+
+    terminal = Terminal(as_json, quiet)
+    say_cut(journal, terminal)
+    run = open_journal(journal)
+    network = from_entry(run.manifest["cluster"].get("network"))
+    if not isinstance(network, Dragonfly):
+        raise ScenarioError(f"{journal}: packets are simulated on dragonflies only, and its machine has none")
+    rows = judge(run, network, instants, routing=routing, crossbar=crossbar, seed=seed)
+    if terminal.for_people:
+        terminal.show(check_table(rows))
+    terminal.data(check_data(rows))
+
+
 def _network(text: str, links: list[str] | None) -> Network:
     from wattline.model.network_text import parse_network
 

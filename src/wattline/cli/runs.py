@@ -207,7 +207,8 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
     _say_assumptions(document, study, terminal)
     slots = [m for part in runs for m in part.study.policies.slots()]
-    terminal.warm_up(slots, nodes_change=study.cluster.nodes_change)
+    shared = any(sent.share > 0 for sent in study.options.communication)
+    terminal.warm_up(slots, nodes_change=study.cluster.nodes_change or shared)
     for part in left:
         if not simulate(part, since, terminal):
             break

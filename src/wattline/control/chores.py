@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, DUE, RARE, RECLAIM, SHEDDING, STOPS
+from wattline.control.codes import CAPS, DUE, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
 from wattline.model import codes, nodes
 from wattline.model.compiled import outlined, seldom
 from wattline.model.state import POLICY, State
+from wattline.physics import neighbours
 
 
 @outlined
@@ -49,6 +50,9 @@ def change_all(s: State) -> int:
 @seldom(POLICY)
 def chores(s: State, what: int, param: Any, memory: Any) -> int:
     """Do one chore; what it returns depends on which."""
+    if what == NEIGHBOURS:
+        neighbours.settle(s)
+        return 0
     if what == STOPS:
         guard.stop_and_resume(s)
         return 0

@@ -15,7 +15,7 @@ from wattline.model.state import (
     OPT_REQUEUE,
     State,
 )
-from wattline.physics import clocks, traffic
+from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
@@ -109,14 +109,38 @@ def drop_shape(s: State, j: int) -> None:
     s.nodes[j] = s.asked_nodes[j]
 
 
+@kernel
+def _shares_links(s: State, j: int) -> bool:
+    """Tell whether a job's speed depends on its neighbours: such jobs have a rate class each."""
+    return s.n_load.shape[0] > 0 and s.comm[j] > 0.0
+
+
 @outlined
 def _prepare_class(s: State, j: int) -> int:
-    """Return the rate class a job with a cap joins, with the cap applied."""
+    """Return the rate class a job with a cap, or with neighbours, joins, with the cap applied."""
     c = s.base_class[j]
-    if s.cap_w[j] < np.inf:
+    if s.cap_w[j] < np.inf or _shares_links(s, j):
         return clocks.open_solo(s, j, s.cap_w[j])
     clocks.apply_cap(s, c, class_cap_w(s, c))
     return c
+
+
+@outlined
+def _send(s: State, j: int) -> None:
+    """Let a job that begins to work load the network."""
+    traffic.change(s, j, 1)
+    if s.n_load.shape[0] > 0:
+        s.since_net_s[j] = s.now[0]
+        neighbours.load(s, j, 1)
+
+
+@outlined
+def _fall_silent(s: State, j: int) -> None:
+    """Let a job that stops working load the network no more."""
+    traffic.change(s, j, -1)
+    if s.n_load.shape[0] > 0:
+        neighbours.note_lost(s, j)
+        neighbours.load(s, j, -1)
 
 
 @kernel
@@ -125,12 +149,12 @@ def begin_work(s: State, j: int) -> None:
     if s.series_count[j] > 0:
         s.now_w[j] = clocks.series_value_w(s, j, s.work[j] - s.remaining[j])
     c = s.base_class[j]
-    if s.cap_w[j] < np.inf or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
+    if s.cap_w[j] < np.inf or _shares_links(s, j) or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
         c = _prepare_class(s, j)
     s.status[j] = codes.RUNNING
     clocks.join(s, j, c)
     if s.traffic_s[0] > 0.0:
-        traffic.change(s, j, 1)
+        _send(s, j)
     rate = s.c_rate[c]
     left = s.v_estimate[j] - clocks.virtual_now(s, c)
     s.estimated_end_s[j] = s.now[0] + (left if rate == 1.0 else left / rate)
@@ -248,7 +272,7 @@ def _leave_clock(s: State, j: int) -> None:
     """Let a job stop working: account its energy and keep its remaining work."""
     c = s.rate_class[j]
     if s.traffic_s[0] > 0.0:
-        traffic.change(s, j, -1)
+        _fall_silent(s, j)
     left = s.v_end[j] - clocks.virtual_now(s, c)
     s.remaining[j] = left if left > 0.0 else 0.0
     joules = clocks.leave(s, j)

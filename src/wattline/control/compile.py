@@ -34,11 +34,11 @@ def _nothing(s: Any, arg: int, param: Any, memory: Any) -> int:
     return 0
 
 
-def chores_needed(policies: Sequence[Mechanism], *, nodes_change: bool) -> str:
-    """Return which chores a run needs: ``daily``, or all ``chores`` where nodes come and go, or jobs are stopped or capped."""
+def chores_needed(policies: Sequence[Mechanism], *, nodes_change: bool, neighbours: bool = False) -> str:
+    """Return which chores a run needs: ``daily``, or all ``chores`` where nodes come and go, or jobs are stopped, capped or slowed by neighbours."""
     stops = any(m.slot == "select" and (m.preempts or not m.builtin) for m in policies)
     caps = any(m.slot == "cap" and m.wake for m in policies)
-    return "chores" if stops or caps or nodes_change else "daily"
+    return "chores" if stops or caps or nodes_change or neighbours else "daily"
 
 
 def check_signature(mechanism: Mechanism) -> None:

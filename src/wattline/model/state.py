@@ -61,6 +61,12 @@ class Sizes:
     FR: int = 0  # entries of the fronts that ``fr_*`` list
     V: int = 1  # levels of power profiles: a job's own, its group's, …
     NET: int = 1  # routers of the network
+    NB: int = 0  # routers whose links' loads decide how fast jobs are: all of them, or none where no job's speed depends on them
+    NG: int = 0  # groups of them
+    NN: int = 0  # nodes of them
+    NJ: int = 0  # jobs on them: all
+    NP: int = 0  # groups that are linked one to one: those of a dragonfly
+    NL: int = 0  # links of a router
     D: int = 65536  # rows a log holds before it is emptied
 
     def letter(self, name: str) -> int:
@@ -336,6 +342,36 @@ class State(Record):
     r_time_s: Annotated[_F, Field("NET", "s", "up to when that is counted")]
     r_stalls: Annotated[_F, Field("NET", "", "stalls of a router's ports, where somebody counts them")]
 
+    # -- the network: speeds that depend on neighbours
+    comm: Annotated[
+        _F,
+        Field(
+            "NJ", "", "part of its time that it communicates, nobody in the way (0: its speed is its own)", fixed=True
+        ),
+    ]
+    lost_net_s: Annotated[_F, Field("NJ", "s", "time at full speed lost to the network up to since_net_s")]
+    since_net_s: Annotated[_F, Field("NJ", "s", "when its present slowdown began")]
+    n_room: Annotated[
+        _F, Field("2", "B/s", "bandwidth of links inside and between groups (or up and down)", fixed=True)
+    ]
+    n_gate: Annotated[_I, Field("NP,NP", "", "router of a group (0 to a - 1) that leads to another group", fixed=True)]
+    n_far: Annotated[_I, Field("NP,NP", "", "its link there, as a column of n_load", fixed=True)]
+    n_load: Annotated[_I, Field("NB,NL", "B/s", "load of a router's links, in the order of link_loads")]
+    n_dirty: Annotated[_I, Field("1", "", "1: loads have changed since speeds were settled")]
+    n_changed: Annotated[_I, Field("NG", "", "1: in this group")]
+    n_owner: Annotated[_I, Field("NN", "", "job that sends from a node (-1: none)")]
+    n_head: Annotated[_I, Field("NJ", "", "first of its groups, as one of its nodes there (-1: it sends nothing)")]
+    n_next: Annotated[_I, Field("NN", "", "under such a node: the next of the job's groups")]
+    n_group: Annotated[_I, Field("NN", "", "under such a node: the group")]
+    n_in: Annotated[_I, Field("NN", "", "under such a node: nodes of the job in the group")]
+    n_full: Annotated[
+        _F, Field("NN", "", "under such a node: load of the fullest of its links there, itself at full rate")
+    ]
+    n_met: Annotated[_F, Field("NN", "B/s", "under such a node: its bytes times the loads by others that they meet")]
+    n_count: Annotated[_I, Field("NL", "", "scratch: nodes of a job on a group's routers")]
+    n_beyond: Annotated[_I, Field("NL", "", "scratch: its nodes in the groups that a router's links lead to")]
+    n_inside: Annotated[_I, Field("NG", "", "scratch: its nodes in a group")]
+
     # -- node classes: power
     idle_w: Annotated[_F, Field("P", "W", "idle power per node at the current level")]
     max_w: Annotated[_F, Field("P", "W", "greatest power per node", fixed=True)]
@@ -356,6 +392,7 @@ class State(Record):
     # -- rate classes: jobs whose speed moves together
     c_pool: Annotated[_I, Field("C", "", "node class of a rate class")]
     c_rate: Annotated[_F, Field("C", "", "progress per second")]
+    c_net: Annotated[_F, Field("C", "", "part of its rate that the network leaves (1: all)")]
     c_power: Annotated[_F, Field("C", "", "power over uncapped power at full speed")]
     c_cap_w: Annotated[_F, Field("C", "W", "cap per node in force (inf: none)")]
     c_t0: Annotated[_F, Field("C", "s", "time of the last change of rate")]
@@ -539,8 +576,8 @@ def allocate(sizes: Sizes) -> State:
         "bidding_s": np.inf, "bidding_until_s": np.inf, "next_bid_s": np.inf, "next_mean_w": np.nan, "want_mean_w": np.nan,
         "c_cap_w": np.inf, "c_next_s": np.inf, "cap_w": np.inf, "p_cap_w": np.inf, "reserved_s": np.inf, "request_s": np.inf,
         "started_s": np.nan, "start_profile_w": np.nan, "sample_s": np.inf, "series_step_s": 1.0, "end_s": np.nan, "eligible_s": np.nan, "resumed_s": np.nan, "ix_least_s": np.inf,
-        "after": -1, "app": -1, "shape": -1, "start_shape": -1, "p_shape": -1, "recap_shape": -1, "sh_up": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1,
-        "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_power": 1.0,
+        "after": -1, "app": -1, "shape": -1, "start_shape": -1, "p_shape": -1, "recap_shape": -1, "sh_up": -1, "child": -1, "sibling": -1, "slot": -1, "due_at": -1, "held": -1, "queue": -1, "active_at": -1, "n_owner": -1, "n_head": -1,
+        "user": -1, "group": -1, "kind": -1, "sleep_after_s": np.inf, "ix_leaf": -1, "c_rate": 1.0, "c_net": 1.0, "c_power": 1.0,
         "level_rate": 1.0, "level_busy": 1.0, "k_limit": np.inf, "c_kind": -1, "signal_step_s": 1.0,
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -593,7 +630,7 @@ def sizes_of(s: State) -> Sizes:
     """Return the sizes a state was allocated with."""
     return Sizes(
         J=s.submit_s.size, N=s.node_state.size, P=s.free.size, C=s.c_n.size, L=s.level_rate.shape[1], E=s.env_s.size,
-        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, SZ=s.fr_nodes.size, FR=s.fr_row.size, NET=s.r_rate.size, D=s.a_time_s.size,
+        K=s.change_s.size, Y=s.k_nodes.size, G=s.signal.size, M=s.bid_s.size, B=s.ix_used.size, S=s.series_w.size, V=s.profile.shape[1], Z=s.app_first.size, A=s.sh_nodes.size, F=s.node_factor.size, U=s.re_w.size, SZ=s.fr_nodes.size, FR=s.fr_row.size, NET=s.r_rate.size, NB=s.n_load.shape[0], NG=s.n_changed.size, NN=s.n_owner.size, NJ=s.comm.size, NP=s.n_gate.shape[0], NL=s.n_load.shape[1], D=s.a_time_s.size,
     )  # fmt: skip
 
 

@@ -226,7 +226,7 @@ def apply_cap(s: State, c: int, cap_w: float) -> bool:
     """Give a class a cap per node and the current level of its nodes; return whether its speed changed."""
     p = s.c_pool[c]
     level = s.level[p]
-    rate = s.level_rate[p, level]
+    rate = s.level_rate[p, level] * s.c_net[c]
     power = s.level_busy[p, level]
     if cap_w < np.inf:
         power *= capped_power(s.c_draw_w[c], s.c_floor_w[c], cap_w)
@@ -246,6 +246,7 @@ def open_solo(s: State, j: int, cap_w: float) -> int:
     s.n_solo[0] -= 1
     c = s.solo[s.n_solo[0]]
     s.c_pool[c] = s.pool[j]
+    s.c_net[c] = 1.0
     s.c_draw_w[c] = s.now_w[j]
     s.c_floor_w[c] = min(s.floor_w[j], s.now_w[j])
     s.c_stretch[c] = s.stretch[j]

@@ -7,6 +7,7 @@ other only while both communicate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model.compiled import library
+from wattline.model.network import Ints, Network
+from wattline.physics.link_loads import capacities, share_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,6 +41,14 @@ class Calibration:
 
 
 DEFAULT = Calibration()
+
+OVERLOAD, WAITING = 0.63, 0.7
+"""Parts of an overload, and of the loads by others that bytes meet, that show in the time jobs of a run communicate (``neighbours``).
+
+Fitted on 15 random workloads (164 jobs of 4 to 80 nodes, six patterns, five place policies, 10 to 70 % of the time in communication, 50
+to 800 MB/s a node meanwhile) on 272 nodes, minimal routing, crossbar 4. Run times are then 7 % off in the mean, on ten further
+workloads 12 %; as if nothing were in the way, 13 and 17 %.
+"""
 
 
 def max_min_rates(demand: Floats, room: Floats) -> Floats:
@@ -126,3 +137,22 @@ def finish_times(
         ends[there[over]] = now_s
         there = there[~over]
     return ends
+
+
+def neighbour_slowdowns(network: Network, placed: Sequence[Ints], bytes_per_s: Floats, share: Floats) -> Floats:
+    """Return run time over what it were with links that never fill, for jobs that communicate a part of their time.
+
+    Each of a job's nodes sends ``bytes_per_s``, all of it in a part ``share`` of the time. This is, in plain numpy and from scratch, what
+    ``neighbours`` keeps up to date in a run (there in whole bytes per second on every link).
+    """
+    sizes = np.array([nodes.size for nodes in placed], dtype=np.float64)
+    shares, room = share_table(network, placed), capacities(network).ravel()
+    if not room.size:
+        return np.ones(len(placed))
+    own = shares * (np.asarray(bytes_per_s) * sizes)[:, None]
+    others = own.sum(axis=0) - own
+    part = np.asarray(share, dtype=np.float64)
+    full = np.where(shares > 0, (others + own / part[:, None]) / room, 0.0).max(axis=1)
+    met = (shares * np.minimum(1.0, others / room)).sum(axis=1)
+    slower: Floats = 1.0 + part * (OVERLOAD * np.maximum(0.0, full - 1.0) + WAITING * met)
+    return slower

@@ -31,6 +31,14 @@ def build_communication(document: Document) -> tuple[Communication, ...]:
     if spec is None:
         return ()
     return tuple(
-        document.located(("network", "job", i), Communication, sender.kind, sender.traffic, sender.sensitive)
+        document.located(
+            ("network", "job", i),
+            Communication,
+            sender.kind,
+            sender.traffic,
+            sender.sensitive,
+            sender.share,
+            sender.pattern,
+        )
         for i, sender in enumerate(spec.job)
     )

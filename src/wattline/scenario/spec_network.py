@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from wattline.scenario.quantities import Bandwidth, DataRate, Name, Period, Words
+from wattline.scenario.quantities import Bandwidth, DataRate, Finite, Name, Period, Words
 from wattline.scenario.section import Section
 
 Topology = Annotated[
@@ -27,6 +27,13 @@ class SenderSpec(Section):
         False,  # noqa: FBT003
         description="whether they suffer from others' traffic: more than 5 % of the time in collectives, or mostly waiting in MPI",
     )
+    share: Finite = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="part of their time that they communicate, nobody in the way; above 0, their speed depends on where they and others run",
+    )
+    pattern: str = Field("all-to-all", description="how they communicate; `wattline network check` uses it")
 
 
 class NetworkSpec(Section):

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit
-from wattline.control.codes import DUE, RARE
+from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
@@ -297,5 +297,7 @@ def run(
                 s.counter[N_FRUITLESS] = 0
             elif mask & ~(codes.TICK | codes.TIMER | codes.SAMPLE) == 0 and fruitless(s):
                 return codes.STUCK
+        if s.n_dirty[0] == 1:  # rates count once time passes: settled once an instant
+            chores(s, NEIGHBOURS, param[0], memory[0])
         if max_events == PASS_ONLY:
             return codes.BUDGET

@@ -50,6 +50,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "classes": _classes(result, running_j),
         "profiles": _profiles(result, running_j),
         "shapes": shape_columns(result),
+        "slowdowns": _slowdowns(result),
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }
 
@@ -80,6 +81,28 @@ def _jobs(result: Result, running_j: Floats) -> Columns:
         "wait_s": s.started_s - s.eligible_s, "runtime_s": runtime_s,
         "energy_j": np.where(started, s.energy_j + running_j + waking_j, np.nan),
         "preemptions": s.preemptions, "restarts": s.restarts,
+    }  # fmt: skip
+
+
+def _slowdowns(result: Result) -> Columns:
+    """Return what the network took from the jobs whose speed depends on it."""
+    s = result.state
+    if not s.comm.size or not ((s.comm > 0) & ~np.isnan(s.started_s)).any():
+        return {}
+    who = np.flatnonzero((s.comm > 0) & ~np.isnan(s.started_s))
+    held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)
+    runtime_s = s.lost_s + s.ran_s + np.where(held, s.now[0] - s.resumed_s, 0.0)
+    since_s = np.where(s.status == codes.RUNNING, s.now[0] - s.since_net_s, 0.0)
+    lost_s = s.lost_net_s + since_s * (1.0 - s.c_net[s.rate_class])
+    spent_s = runtime_s - lost_s
+    patterns = {sent.kind: sent.pattern for sent in result.options.communication}
+    names = sorted(set(patterns.values()))
+    of_kind = [names.index(patterns[name]) if name in patterns else -1 for name in result.jobs.kinds]
+    pattern = np.array([*of_kind, -1])[np.where(result.jobs.kind >= 0, result.jobs.kind, len(of_kind))]
+    return {
+        "job_id": result.jobs.job_id[who], "share": s.comm[who], "traffic": s.traffic[who].astype(np.float64),
+        "pattern": Coded(pattern[who], names), "lost_s": lost_s[who],
+        "slowdown": np.divide(runtime_s, spent_s, out=np.ones_like(spent_s), where=lost_s > 0)[who],
     }  # fmt: skip
 
 

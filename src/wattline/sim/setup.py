@@ -43,7 +43,7 @@ from wattline.model.state import (
 from wattline.model.variability import Variability
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.fronts import fronts_of
-from wattline.sim.setup_network import check_network, fill_network
+from wattline.sim.setup_network import check_network, fill_network, neighbour_sizes
 from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.setup_regulation import (
     check_periods,
@@ -149,7 +149,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     check_network(cluster, policies, options)
     fronts = fronts_of(tuple(options.configurations))
     caps = any(m.caps for m in policies)
-    solo = any(m.solo_caps for m in policies)
+    links = neighbour_sizes(jobs, cluster, options)
+    solo = any(m.solo_caps for m in policies) or bool(links)
     pool = _pools(jobs, cluster)
     draw_w, floor_w, stretch = _profiles(jobs, cluster, pool)
     kind = kind_codes(jobs, options.kinds)
@@ -158,7 +159,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     sizes = Sizes(
         J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), NET=1 if cluster.network is None else cluster.network.routers, Z=max(1, len(options.configurations)),
+        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), NET=1 if cluster.network is None else cluster.network.routers, **links, Z=max(1, len(options.configurations)),
         A=sum(len(m.truth) for m in options.configurations), SZ=fronts.numbers, FR=fronts.entries,
         F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.errors import InputError
+from wattline.errors import InputError, did_you_mean
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.network import Dragonfly, FatTree, Flat, Network
 from wattline.model.state import State
+from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
     from wattline.sim.setup import Options
@@ -38,10 +40,51 @@ def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Opti
         raise InputError(f"jobs send, but over no network: give the cluster one ({GIVE_NETWORK})")
     if names and not 0 < options.traffic_s < np.inf:
         raise InputError(f"traffic is counted over a window above 0, got {options.traffic_s:g} s")
+    if network is not None:
+        _check_neighbours(network, policies, options)
     if network is not None and len(options.router_stalls) not in (0, network.routers):
         raise InputError(
             f"stalls of {len(options.router_stalls)} routers are given, the {network.kind} has {network.routers}"
         )
+
+
+def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[str, int]:
+    """Return the sizes of what is kept about links, where speeds depend on them."""
+    network = cluster.network
+    if network is None or isinstance(network, Flat) or not any(sent.share > 0 for sent in options.communication):
+        return {}
+    if not isinstance(network, Dragonfly):
+        return {"NB": network.routers, "NN": cluster.nodes, "NJ": len(jobs), "NG": network.groups, "NL": 2}
+    wide = network.routers_per_group + network.links_per_router
+    return {
+        "NB": network.routers,
+        "NN": cluster.nodes,
+        "NJ": len(jobs),
+        "NG": network.groups,
+        "NP": network.groups,
+        "NL": wide,
+    }
+
+
+def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
+    """Refuse rates that no link of a node carries, and policies that slow jobs down by caps beside the network."""
+    host_bps = getattr(network, "host_bps", np.inf)
+    for sent in options.communication:
+        if sent.pattern not in PATTERNS:
+            raise InputError(
+                f"jobs of kind {sent.kind!r} communicate in an unknown pattern {sent.pattern!r}{did_you_mean(sent.pattern, PATTERNS)}"
+            )
+        if sent.share > 0 and 8 * sent.bytes_per_s > sent.share * host_bps * (1 + 1e-9):
+            raise InputError(
+                f"a node of kind {sent.kind!r} sends {sent.bytes_per_s / 1e6:g} MB/s, all in {sent.share:g} of its time: more "
+                f"than its link's {host_bps / 8e6:g} MB/s; raise share or lower traffic"
+            )
+    for m in policies:
+        if (m.caps or m.solo_caps or m.recaps) and any(sent.share > 0 for sent in options.communication):
+            raise InputError(
+                f"{m.slot} policy {m.name!r} sets caps, and the speed of jobs depends on the network (share in "
+                "[[network.job]]): use one of the two"
+            )
 
 
 def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -> None:
@@ -63,3 +106,17 @@ def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     at = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
     s.traffic[:] = np.array([*sends, 0], dtype=np.int64)[at]
     s.sensitive[:] = np.array([*suffers, 0], dtype=np.int64)[at]
+    if s.n_load.shape[0] > 0:
+        shares = [known[name].share if name in known else 0.0 for name in jobs.kinds]
+        s.comm[:] = np.array([*shares, 0.0])[at]
+        _fill_links(s, network)
+
+
+def _fill_links(s: State, network: Network) -> None:
+    if isinstance(network, Dragonfly):
+        s.n_room[:] = network.local_bps / 8, network.global_bps / 8
+        h = network.links_per_router
+        s.n_gate[:] = network.group_port // max(1, h)  # of a group to itself: never asked for
+        s.n_far[:] = network.routers_per_group + network.group_port % max(1, h)
+    elif isinstance(network, FatTree):
+        s.n_room[:] = network.spines * network.spine_bps / 8

@@ -144,7 +144,11 @@ class Simulation:
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         self.functions = tuple(direct(callable_for(m), POLICY) for m in self.policies.in_loop())
-        self.chores = chores_needed(self.policies.slots(), nodes_change=self.cluster.nodes_change or self.options.shed)
+        self.chores = chores_needed(
+            self.policies.slots(),
+            nodes_change=self.cluster.nodes_change or self.options.shed,
+            neighbours=s.n_load.shape[0] > 0,
+        )
 
     def __enter__(self) -> Simulation:
         self._handles = []

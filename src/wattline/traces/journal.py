@@ -33,7 +33,7 @@ __all__ = [
     "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
-VERSION = 5
+VERSION = 6
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = journal_swap.MANIFEST
@@ -197,8 +197,14 @@ def _add_shapes(journal: Journal) -> Journal:
     return Journal(journal.folder, journal.manifest, journal.frames | {"shapes": empty})
 
 
+def _add_slowdowns(journal: Journal) -> Journal:
+    """Bring a journal of version 5 to version 6, which knows what neighbours on the network cost jobs."""
+    empty = to_frame("slowdowns", {}, SCHEMA["slowdowns"]).lazy()
+    return Journal(journal.folder, journal.manifest, journal.frames | {"slowdowns": empty})
+
+
 MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {
-    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes
+    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes, 5: _add_slowdowns
 }  # fmt: skip
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 

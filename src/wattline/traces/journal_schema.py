@@ -122,6 +122,14 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("asked_shape", "str", "", "the configuration with the nodes asked for, all cores and no cap (fewer nodes where the limit allows no more), in words"),
         Column("asked_told_s", "f64", "s", "run time that was told of it"),
     ),
+    "slowdowns": (
+        Column("job_id", "i64", "", "a job that has started and whose speed depends on the network"),
+        Column("share", "f64", "", "part of its time that it communicates, nobody in the way"),
+        Column("traffic", "f64", "B/s", "bytes that each of its nodes sends a second, nobody in the way"),
+        Column("pattern", "str", "", "how it communicates"),
+        Column("lost_s", "f64", "s", "run time that it lost to full links"),
+        Column("slowdown", "f64", "", "its run time over what it were without that"),
+    ),
     "hours": (
         Column("start_s", "f64", "s", "when the row begins: at a whole hour, or where the run or the billed time begins or ends"),
         Column("end_s", "f64", "s", "when it ends; a row shorter than an hour is a part of one"),
