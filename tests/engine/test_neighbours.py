@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.crowded import SENDS, crowded_run
 from engine.worlds import (
     accounted_energy_j,
     assert_no_double_booking,
@@ -31,8 +36,7 @@ from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation, simulate
 
 FLY = Dragonfly(2, 2, 5)
-SENDS = (Communication("a", 3e8, share=0.4), Communication("b", 2e8, share=0.25), Communication("c", 4e8))
-"""Kinds that suffer and send, and one that only sends."""
+TESTS = Path(__file__).parents[1]
 
 
 def jobs_of(*rows: tuple[float, float, int, int]) -> JobTable:
@@ -152,13 +156,22 @@ def test_nothing_is_lost(rows: list[tuple[int, int, int, int]], place: str, lost
     assert np.all(s.n_owner == -1)
 
 
-def test_the_same_run_gives_the_same_bytes() -> None:
-    """Two runs agree bit for bit."""
-    rng = np.random.default_rng(5)
-    rows = [(t, w, n, k) for t, w, n, k in zip(np.sort(rng.integers(0, 900, 80)), rng.integers(1, 90, 80), rng.integers(1, 15, 80), rng.integers(0, 4, 80), strict=True)]  # fmt: skip
-    once, again = (run(jobs_of(*rows), place="rdn") for _ in range(2))
-    assert digest(once) == digest(again)
-    assert once.state.lost_net_s.sum() > 0
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_same_run_gives_the_same_bytes(plain: bool) -> None:
+    """Two processes agree bit for bit, also where nothing is compiled in one of them."""
+    here = crowded_run()
+    assert here.state.lost_net_s.sum() > 100
+    environment = os.environ | ({"NUMBA_DISABLE_JIT": "1"} if plain else {})
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.crowded"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=TESTS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == digest(here)
 
 
 def test_without_a_share_nothing_is_kept() -> None:
