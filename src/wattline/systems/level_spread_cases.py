@@ -153,7 +153,7 @@ class Scale:
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
-        return cls(10, 5, 0, 0, 0, 1, 1, 1, (272,), (1.0,), patterns=("all-to-all", "halo3d"), mixes=())
+        return cls(8, 4, 0, 0, 0, 1, 1, 1, (272,), (1.0,), patterns=("all-to-all", "halo3d"), mixes=())
 
 
 def settings(scale: Scale) -> dict[Setting, int]:
