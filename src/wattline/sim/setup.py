@@ -179,7 +179,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
-    _fill_log_room(s)
+    _fill_log_room(s, raises=any(m.recaps for m in policies))
     _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed)
     _estimates(s, policies, notes)
     notes += sampling_notes(jobs, options)
@@ -349,11 +349,12 @@ def _fill_index(s: State) -> None:
     s.ix_width[:] = NO_WIDTH
 
 
-def _fill_log_room(s: State) -> None:
+def _fill_log_room(s: State, *, raises: bool) -> None:
     """Note how full each log may be before an instant that fills it the most could overflow it."""
     rows, running = s.a_time_s.size, s.running.size
     s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
-    s.log_room[1] = rows - (6 * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
+    events = 6 if raises else 4  # for each running job; caps that are raised may be taken back in the same instant
+    s.log_room[1] = rows - (events * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
 
