@@ -63,12 +63,17 @@ def wanted(s: State, j: int, mode: int, memory: Any) -> int:
 
 @kernel
 def needed_w(s: State, j: int, mode: int, want: int) -> float:
-    """Return the power that a job waits for: Naive and Adaptive ask for its whole share, whatever its configuration draws."""
+    """Return the power above idle that a job waits for: Naive and Adaptive ask for its whole share, whatever it will draw.
+
+    A share pays for the nodes of the job while they idle too, and is never more than an idle machine has to give.
+    """
     if s.app[j] < 0 or mode in (TRADITIONAL, SURPLUS):
         return increase_w(s, j, want)
     if s.limit_w[0] == np.inf:
         return 0.0
-    return max(increase_w(s, j, want), min(fair_w(s, j), s.limit_w[0]))
+    p = s.pool[j]
+    share_w = fair_w(s, j) - width(s, j, want) * s.idle_w[p]
+    return max(increase_w(s, j, want), min(share_w, s.limit_w[0] - s.pool_count[p] * s.idle_w[p]))
 
 
 @outlined
@@ -86,7 +91,7 @@ def startable(
     if s.sh_told_w[s.app_least[s.app[j]]] > watts:
         return WAIT
     if mode == ADAPTIVE:
-        if fair_w(s, j) <= watts:  # then as the naive policy does
+        if needed_w(s, j, mode, want) <= watts:  # then as the naive policy does
             return want if fits else WAIT
         row = best_row(s, s.app[j], watts, free)
     else:
