@@ -40,22 +40,24 @@ def take_by_free(free: Any, take: Any, most: int, n: float, step: int) -> None:
         count += step
 
 
+@outlined
+def _on_one_or_several(s: State, j: int, free: Any, take: Any, r: int) -> int:
+    """Place a job on router r, or (-1) on those with the fewest free nodes, one after another."""
+    if r >= 0:
+        clear(take)
+        take[r] = s.nodes[j]
+    else:
+        take_by_free(free, take, s.net[0], float(s.nodes[j]), 1)
+    return pick_counted(s, s.pool[j], take, s.nodes[j])
+
+
 @mechanism("place", "slurm", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.3.4")
 def slurm(s: State, j: int, param: Any, memory: Any) -> int:
     """The first router that holds the whole job; else the routers with the fewest free nodes, one after another."""
-    p = s.pool[j]
-    n = s.nodes[j]
     routers = routers_of(s)
     free = memory[:routers]
-    take = memory[routers : 2 * routers]
-    count_free(s, p, free)
-    r = _first_that_holds(free, n)
-    if r >= 0:
-        clear(take)
-        take[r] = n
-    else:
-        take_by_free(free, take, s.net[0], float(n), 1)
-    return pick_counted(s, p, take, s.nodes[j])
+    count_free(s, s.pool[j], free)
+    return _on_one_or_several(s, j, free, memory[routers : 2 * routers], _first_that_holds(free, s.nodes[j]))
 
 
 @mechanism(
@@ -63,19 +65,10 @@ def slurm(s: State, j: int, param: Any, memory: Any) -> int:
 )
 def slurm_best_fit(s: State, j: int, param: Any, memory: Any) -> int:
     """The router with the fewest free nodes that holds the whole job; else those with the fewest, one after another."""
-    p = s.pool[j]
-    n = s.nodes[j]
     routers = routers_of(s)
     free = memory[:routers]
-    take = memory[routers : 2 * routers]
-    count_free(s, p, free)
-    r = _tightest_that_holds(free, n)
-    if r >= 0:
-        clear(take)
-        take[r] = n
-    else:
-        take_by_free(free, take, s.net[0], float(n), 1)
-    return pick_counted(s, p, take, s.nodes[j])
+    count_free(s, s.pool[j], free)
+    return _on_one_or_several(s, j, free, memory[routers : 2 * routers], _tightest_that_holds(free, s.nodes[j]))
 
 
 @mechanism("place", "fewer-router", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.8.1")
