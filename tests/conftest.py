@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line has it; read when numpy is imported
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -25,6 +26,19 @@ def test_help_imports_no_heavy_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_algebra_is_done_by_one_thread() -> None:
+    """The command line asks for one thread, unless the user asks for more, before numpy can be imported."""
+    code = (
+        "import os, sys; from wattline.cli import main; sys.argv = ['wattline', '--version']\n"
+        "try: main()\n"
+        "except SystemExit: print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    for environment, threads in ((plain, "1"), (plain | {"OPENBLAS_NUM_THREADS": "3"}, "3")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        assert done.stdout.splitlines()[-1] == f"{threads} False"
 
 
 def test_help_takes_half_a_second_at_most() -> None:
