@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from test_docs_commands import ROOT, follow
+from programs import command
+from test_docs_commands import ROOT, follow, works
 
 PAGE = ROOT / "docs/telemetry.md"
 
 
 def test_the_page_on_telemetry_works(tmp_path: Path) -> None:
     """Every file and command of the page; the jobs that come out have the energy of the run, but for noise and faults."""
-    assert follow("telemetry.md", tmp_path) == 8
+    assert len(follow("telemetry.md", tmp_path)) == 8
     run = pl.read_parquet(tmp_path / "out/run/jobs.parquet")
     jobs = pl.read_parquet(tmp_path / "jobs.parquet").join(run.select("job_id", "energy_j", "runtime_s"), on="job_id")
     long = jobs.filter((pl.col("runtime_s") > 3600) & pl.col("draw_w").is_not_null())
     assert long.height > 50
     ratio = (long["draw_w"] * long["nodes"] * long["runtime_s"] / long["energy_j"]).to_list()
     assert sum(ratio) / len(ratio) == pytest.approx(1.0, abs=0.03)
-    found = subprocess.run(
-        [sys.executable, "-m", "wattline", "telemetry", "check", "power.parquet", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    faults = json.loads(found.stdout)["faults"]
+    found = works(command(["wattline", "telemetry", "check", "power.parquet", "--json"], tmp_path))
+    faults = json.loads(found.out)["faults"]
     assert all(
         faults[name] > 0
         for name in ("ahead", "clock", "too-late", "duplicate", "late", "nan", "negative", "stuck", "missing")
