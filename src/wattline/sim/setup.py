@@ -246,9 +246,15 @@ def _rate_classes(
     if not by_profile:
         rows = np.column_stack([np.arange(pools, dtype=float), np.full(pools, -1.0), np.full((pools, 3), np.nan)])
         return rows, pool.astype(np.int64)
-    table = np.column_stack([pool.astype(float), kind.astype(float), draw_w, floor_w, stretch])
-    rows, inverse = np.unique(table, axis=0, return_inverse=True)
-    return rows, inverse.reshape(-1).astype(np.int64)
+    columns = (pool, kind, draw_w, floor_w, stretch)
+    base_class = np.zeros(pool.size, dtype=np.int64)
+    # one column after the other, each of few values as a rule: to sort the rows as rows would take half of a short run
+    for column in columns:
+        if not np.all(column == column[:1]):
+            values, code = np.unique(column, return_inverse=True)
+            _, base_class = np.unique(base_class * values.size + code, return_inverse=True)
+    _, first = np.unique(base_class, return_index=True)
+    return np.column_stack([column[first].astype(float) for column in columns]), base_class.astype(np.int64)
 
 
 def _fill_jobs(
