@@ -152,10 +152,10 @@ def ensemble(customers: Customers, seeds: int, thresholds: Floats = THRESHOLDS) 
 
 
 def _interval(rows: Floats) -> tuple[Floats, Floats]:
-    from scipy.stats import t
+    from scipy.special import stdtrit  # scipy.stats would take a second to import
 
     n = rows.shape[0]
-    half: Floats = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n)
+    half: Floats = stdtrit(n - 1, 0.975) * rows.std(axis=0, ddof=1) / np.sqrt(n)
     return rows.mean(axis=0), half
 
 
