@@ -13,7 +13,7 @@ from wattline.sim.simulate import Simulation
 LEARNERS = ("t-test", "quantile", "pooled", "oracle", "maximum")
 
 
-def jobs(seed: int = 0, count: int = 150) -> JobTable:
+def jobs(seed: int = 0, count: int = 60) -> JobTable:
     """Return jobs of four projects whose power changes, some of them suddenly."""
     rng = np.random.default_rng(seed)
     work = rng.uniform(50.0, 900.0, count)
@@ -30,7 +30,7 @@ def jobs(seed: int = 0, count: int = 150) -> JobTable:
 
 
 OPTIONS = Options(
-    limit_w=[(0, 2600.0), (2000.0, 1500.0), (4000.0, 3000.0)],
+    limit_w=[(0, 2600.0), (800.0, 1350.0), (1600.0, 3000.0)],
     tick_s=7.0,
     quantum=True,
     exceed=True,

@@ -51,6 +51,16 @@ def test_without_compilation() -> None:
     assert done.stdout.strip() == everything.fingerprint()
 
 
+def test_the_run_of_learners_has_everything_on() -> None:
+    """Under a limit that falls and rises, learners meet jobs that they know and others; jobs are stopped and go on, and are capped."""
+    for learner in ("t-test", "quantile", "pooled"):
+        result = capped.simulation(learner).run()
+        kinds = [codes.EVENT_NAMES[k] for k in result.logs["ev_kind"]]
+        assert [kinds.count(kind) > 0 for kind in ("limit", "preempt", "resume")] == [True] * 3
+        assert {0, 1, 2} <= set(result.state.profile_from.tolist())
+        assert np.isfinite(result.state.cap_w).any()
+
+
 def test_learners_without_compilation() -> None:
     """Under a limit too, with learners, windows, caps and stops, plain Python gives the bytes of compiled code."""
     place = {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
