@@ -24,10 +24,17 @@ SERVER.set_forkserver_preload(
         "wattline.cli.app",
         "wattline.report.compare",
         "wattline.report.html",
-        "wattline.scenario",
+        "wattline.scenario.resume",
+        "wattline.sim.engine",
         "wattline.sim.simulate",
+        "wattline.traces.export",
+        "wattline.traces.generate_lublin",
+        "wattline.traces.generate_mira",
     ]
 )
+"""Modules that start no thread of their own but for the keeping of memory: threads do not live on in a copy."""
+
+PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -56,8 +63,11 @@ def _run(body: Callable[[list[str]], None], words: list[str], folder: Path) -> D
         out, err = Path(said, "out"), Path(said, "err")
         process = SERVER.Process(target=_begin, args=(body, words, folder, (out, err)))
         process.start()
-        process.join()
-        assert process.exitcode is not None
+        process.join(PATIENCE_S)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise AssertionError(f"no end within {PATIENCE_S:g} s: {' '.join(words)}")
         return Done(words, process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
 
 
