@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,8 @@ def workload(count: int = 300, machine: int = 144, seed: int = 3) -> JobTable:
 
 def run(place: str, cluster: Cluster, jobs: JobTable | None = None, **options: object) -> Result:
     """Run a workload under a place policy."""
+    if catalog()["place"][place].links:
+        options = {"communication": [replace(sent, share=0.25) for sent in SENDS]} | options
     return simulate(workload() if jobs is None else jobs, cluster, policies(place=place), Options(**(KNOWN | options)))  # type: ignore[arg-type]
 
 
@@ -70,7 +74,9 @@ def test_each_class_of_nodes_is_placed_by_itself(place: str) -> None:
     assert np.array_equal(first >= 50, job % 2 == 1)
 
 
-@pytest.mark.parametrize("place", [name for name in PLACES if not catalog()["place"][name].traffic])
+@pytest.mark.parametrize(
+    "place", [name for name in PLACES if not (catalog()["place"][name].traffic or catalog()["place"][name].links)]
+)
 def test_the_scheduler_places_as_the_library_does(place: str) -> None:
     """Jobs that start one after another get the nodes that ``allocate`` gives them, seed and all."""
     nodes = [30, 7, 50, 3, 16]

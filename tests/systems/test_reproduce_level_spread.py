@@ -11,7 +11,7 @@ import pytest
 from wattline.systems import REPRODUCTIONS
 from wattline.systems.level_spread_cases import (
     LARGE,
-    OURS,
+    LEVEL_SPREAD,
     PATTERNS,
     POLICIES,
     SMALL,
@@ -121,11 +121,11 @@ def test_policies_meet_the_same_workload() -> None:
     setting = Setting("3x16+3x64", pattern="halo3d")
     jobs = jobs_of(setting, 0)
     network = setting.network()
-    placed = place("lowest", network, jobs, 7)
+    placed = place("Simple", network, jobs, 7)
     again = communicate(setting, jobs, placed, 7).communication_s
     np.testing.assert_array_equal(communicate(setting, jobs, placed, 7).communication_s, again)
     made = carry_out(Task(setting, range(1)))
-    one = communicate(setting, jobs, place("lowest", network, jobs, 0), 0).communication_s
+    one = communicate(setting, jobs, place("Simple", network, jobs, 0), 0).communication_s
     assert made.of("Simple", SMALL)[0] == one[:3].mean()
     assert made.of("Simple", LARGE)[0] == one[3:].mean()
 
@@ -133,7 +133,7 @@ def test_policies_meet_the_same_workload() -> None:
 def test_level_spread_groups_small_and_spreads_large_jobs() -> None:
     """16-node jobs get a group each, 64-node jobs nodes of every group that has some left."""
     setting = Setting("16+64")
-    placed = place(POLICIES[OURS], setting.network(), jobs_of(setting, 0), 0)
+    placed = place(LEVEL_SPREAD, setting.network(), jobs_of(setting, 0), 0)
     groups = [np.unique(setting.network().group_of(nodes)).size for nodes in placed]
     assert groups[:3] == [1, 1, 1]
     assert min(groups[3:]) == 14

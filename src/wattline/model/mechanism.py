@@ -74,7 +74,7 @@ class Mechanism:
     gives running jobs that chose their configuration higher caps, which the engine takes back before those who wait are looked at; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
     a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
     be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates; ``network``
-    that the cluster have a network, ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers. ``ordered`` names pairs of parameters of which
+    that the cluster have a network, ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers, ``links`` that the loads of its links be kept up to date. ``ordered`` names pairs of parameters of which
     the first must not exceed the second.
     """
 
@@ -103,6 +103,7 @@ class Mechanism:
     network: bool = False
     traffic: bool = False
     stalls: bool = False
+    links: bool = False
     ordered: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
 

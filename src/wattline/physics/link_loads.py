@@ -21,6 +21,7 @@ import numpy.typing as npt
 from wattline.errors import InputError
 from wattline.model.compiled import library
 from wattline.model.network import Dragonfly, FatTree, Ints, Network
+from wattline.model.state import State
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +50,23 @@ def capacities(network: Network) -> Floats:
     room[:, a:] = network.global_bps / 8
     room[np.arange(network.routers), np.arange(network.routers) % a] = np.inf
     return room
+
+
+def link_sizes(network: Network, nodes: int, jobs: int) -> dict[str, int]:
+    """Return the sizes of what a state keeps about the links of a network that has any (``state.Sizes``)."""
+    sizes = {"NB": network.routers, "NN": nodes, "NJ": jobs, "NG": network.groups, "NL": capacities(network).shape[1]}
+    return sizes | {"NP": network.groups} if isinstance(network, Dragonfly) else sizes
+
+
+def lay_out_links(s: State, network: Network) -> None:
+    """Write the links of a network into a state, in the order of ``LinkShares``."""
+    if isinstance(network, Dragonfly):
+        h = max(1, network.links_per_router)
+        s.n_room[:] = network.local_bps / 8, network.global_bps / 8
+        s.n_gate[:] = network.group_port // h  # of a group to itself: never asked for
+        s.n_far[:] = network.routers_per_group + network.group_port % h
+    elif isinstance(network, FatTree):
+        s.n_room[:] = network.spines * network.spine_bps / 8
 
 
 def link_shares(network: Network, nodes: Ints) -> LinkShares:

@@ -8,8 +8,8 @@ select            in-order, first-fit, easy, backfill-by-end, conservative, rese
                   gps, tracking-only, energyqare, slackline, qoscap, window,
                   rmap-traditional, rmap-naive, rmap-adaptive, surplus
 place             lowest, frugal, slurm, slurm-best-fit, rdn, rdr, rdg, rrn, rrr, jokanovic,
-                  jokanovic-released, level-spread, fewer-router, nedd, low-traffic,
-                  high-traffic, low-stall
+                  jokanovic-released, level-spread, least-contention, fewer-router, nedd,
+                  low-traffic, high-traffic, low-stall
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
                   under-limit, leftover
 bid               given, fixed-heuristic, adaptive, quantile
@@ -46,6 +46,7 @@ def builtin() -> list[Mechanism]:
         by_counters,
         frugal,
         jokanovic,
+        least_contention,
         level_spread,
         lowest,
         round_robin,
@@ -72,8 +73,8 @@ def builtin() -> list[Mechanism]:
         slackline.slackline, qoscap.qoscap, window.window,
         rmap.traditional, rmap.naive, rmap.adaptive, rmap.surplus,
         lowest.lowest, frugal.frugal, slurm.slurm, slurm.slurm_best_fit, at_random.rdn, at_random.rdr, at_random.rdg, round_robin.rrn,
-        round_robin.rrr, jokanovic.jokanovic, jokanovic.jokanovic_released, level_spread.level_spread, slurm.fewer_router,
-        by_counters.nedd, by_counters.low_traffic, by_counters.high_traffic, by_counters.low_stall,
+        round_robin.rrr, jokanovic.jokanovic, jokanovic.jokanovic_released, level_spread.level_spread,
+        least_contention.least_contention, slurm.fewer_router, by_counters.nedd, by_counters.low_traffic, by_counters.high_traffic, by_counters.low_stall,
         none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
         match_target.match_target, under_limit.under_limit, leftover.leftover,
         given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive, quantile.quantile,

@@ -11,8 +11,9 @@ from wattline.errors import InputError, did_you_mean
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.network import Dragonfly, FatTree, Flat, Network
+from wattline.model.network import Flat, Network
 from wattline.model.state import State
+from wattline.physics.link_loads import lay_out_links, link_sizes
 from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
@@ -32,6 +33,13 @@ def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Opti
             raise InputError(f"{who} goes by the traffic of routers: say what kinds of job send ([[network.job]])")
         if m.stalls and not len(options.router_stalls):
             raise InputError(f"{who} goes by the stalls of routers, and nobody counts them in a simulated run")
+        if m.links and isinstance(network, Flat):
+            raise InputError(f"{who} goes by the loads of links, and a flat network has none")
+        if m.links and not any(sent.share > 0 for sent in options.communication):
+            raise InputError(
+                f"{who} goes by the loads of links: say what kinds of job send, and in which share of their time "
+                "([[network.job]])"
+            )
     names = [sent.kind for sent in options.communication]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -53,17 +61,7 @@ def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[
     network = cluster.network
     if network is None or isinstance(network, Flat) or not any(sent.share > 0 for sent in options.communication):
         return {}
-    if not isinstance(network, Dragonfly):
-        return {"NB": network.routers, "NN": cluster.nodes, "NJ": len(jobs), "NG": network.groups, "NL": 2}
-    wide = network.routers_per_group + network.links_per_router
-    return {
-        "NB": network.routers,
-        "NN": cluster.nodes,
-        "NJ": len(jobs),
-        "NG": network.groups,
-        "NP": network.groups,
-        "NL": wide,
-    }
+    return link_sizes(network, cluster.nodes, len(jobs))
 
 
 def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
@@ -109,14 +107,4 @@ def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     if s.n_load.shape[0] > 0:
         shares = [known[name].share if name in known else 0.0 for name in jobs.kinds]
         s.comm[:] = np.array([*shares, 0.0])[at]
-        _fill_links(s, network)
-
-
-def _fill_links(s: State, network: Network) -> None:
-    if isinstance(network, Dragonfly):
-        s.n_room[:] = network.local_bps / 8, network.global_bps / 8
-        h = network.links_per_router
-        s.n_gate[:] = network.group_port // max(1, h)  # of a group to itself: never asked for
-        s.n_far[:] = network.routers_per_group + network.group_port % max(1, h)
-    elif isinstance(network, FatTree):
-        s.n_room[:] = network.spines * network.spine_bps / 8
+        lay_out_links(s, network)

@@ -13,7 +13,20 @@ from wattline.model.network import Dragonfly
 from wattline.report.figures_network import Placed, draw_network
 from wattline.report.page import Page, table
 from wattline.report.style import Drawn
-from wattline.systems.level_spread_cases import BASELINES, JOKANOVIC, LARGE, OURS, POLICIES, SMALL, Job, Scale, Setting
+from wattline.systems.level_spread_cases import (
+    BASELINES,
+    BEYOND,
+    BLIND,
+    HASTY,
+    JOKANOVIC,
+    LARGE,
+    LEVEL_SPREAD,
+    POLICIES,
+    SMALL,
+    Job,
+    Scale,
+    Setting,
+)
 from wattline.systems.level_spread_claims import claims
 from wattline.systems.level_spread_figures import figures
 from wattline.systems.level_spread_points import Estimate, standing
@@ -55,8 +68,9 @@ def numbers(study: Study) -> dict[str, Any]:
             "time_us": {policy: _microseconds(what, policy) for policy in POLICIES},
         }
         if setting.workload == "random":
-            groups = {"baselines": BASELINES} | {name: (name,) for name in POLICIES if name != OURS}
+            groups = {"baselines": BASELINES} | {name: (name,) for name in setting.policies() if name != LEVEL_SPREAD}
             entry["standing"] = {name: standing(what, policies).to_dict() for name, policies in groups.items()}
+            entry["beyond"] = {name: standing(what, policies, BEYOND).to_dict() for name, policies in RIVALS.items()}
         found[str(setting)] = entry
     return found
 
@@ -78,7 +92,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         for large_first in (False, True):
             setting = Setting(crossbar=crossbar, large_first=large_first)
             if setting in study.found:
-                page.add(standings_table(study, setting))
+                page.add(standings_table(study, setting), beyond_table(study, setting))
     for setting in study.found:
         if setting.workload == "random" and (setting.ratio != 1 or setting.repeats > 1):
             page.add(standings_table(study, setting))
@@ -98,6 +112,31 @@ def standings(study: Study, setting: Setting) -> list[tuple[str, ...]]:
             (name, s.better.percent(), s.worse.percent(), *(_signed(e) for e in (s.of_small, s.of_large, s.reduction)))
         )
     return rows
+
+
+RIVALS: dict[str, tuple[str, ...]] = {p: (p,) for p in (LEVEL_SPREAD, "RDG", "RDN", *JOKANOVIC)}
+"""Whom our own policy is held against: Level-Spread, the best of each kind, Jokanovic's."""
+
+
+def beyond(study: Study, setting: Setting) -> list[tuple[str, ...]]:
+    """Return rows of how our own policy stands, and how it would without what it knows, against Level-Spread."""
+    found = study.found[setting]
+    told = [(name, standing(found, policies, BEYOND)) for name, policies in RIVALS.items()]
+    if BLIND in setting.policies():
+        without = {BLIND: "Level-Spread, bytes unknown", HASTY: "Level-Spread, queue unknown"}
+        told += [(name, standing(found, (LEVEL_SPREAD,), policy)) for policy, name in without.items()]
+    return [
+        (name, s.better.percent(), s.worse.percent(), *(_signed(e) for e in (s.of_small, s.of_large, s.reduction)))
+        for name, s in told
+    ]
+
+
+def beyond_table(study: Study, setting: Setting) -> str:
+    """Return them as HTML."""
+    count = study.found[setting].time_s.shape[1]
+    return table(
+        ("Least-Contention against", *HEADER[1:]), beyond(study, setting), caption=f"ours, {count} workloads: {setting}"
+    )
 
 
 HEADER = (
@@ -124,7 +163,7 @@ def _example() -> Drawn:
     """Draw three jobs as Level-Spread places them."""
     network, sizes = EXAMPLE
     jobs = [Job(nodes, "halo3d", 1, SMALL) for nodes in sizes]
-    placed = place(POLICIES[OURS], network, jobs, 0)
+    placed = place(LEVEL_SPREAD, network, jobs, 0)
     drawn = draw_network(network, [Placed(f"job {i}", nodes) for i, nodes in enumerate(placed, 1)], network.nodes)
     return drawn._replace(title="Three jobs as Level-Spread places them: a router, a group, the machine (Fig. 3.3)")
 
@@ -136,4 +175,6 @@ mapping, adaptive routing. Time is what a job needs from start to end, averaged 
 <li><i>Crossbar</i>: speed of the routers' crossbars over that of local links. At 1 no output queue grows unless buffers are full, and adaptive
 routing with 1 KB messages is minimal routing.</li>
 <li>What policies place alike is simulated once.</li>
+<li><i>Least-Contention</i> is ours. It is told what a node of a job sends a second with nothing in the way, and the sizes of the jobs that are
+placed after it; the tables say what it does without.</li>
 </ul>"""

@@ -22,10 +22,16 @@ PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
 POLICIES = {
     "Level-Spread": "level-spread", "Simple": "lowest", "Slurm": "slurm", "RDG": "rdg", "RDR": "rdr", "RRR": "rrr", "RDN": "rdn",
     "RRN": "rrn", "Jokanovic": "jokanovic", "Slurm, best fit": "slurm-best-fit", "Jokanovic, released": "jokanovic-released",
+    "Least-Contention": "least-contention", "Least-Contention, bytes unknown": "least-contention", "Least-Contention, queue unknown": "least-contention",
 }  # fmt: skip
 """The thesis's names, and ours."""
 
-OURS = "Level-Spread"
+BEYOND = "Least-Contention"
+"""A policy of our own that goes by loads of links."""
+BLIND, HASTY = "Least-Contention, bytes unknown", "Least-Contention, queue unknown"
+"""The same without knowing what jobs send, and which jobs are placed next. They run on the 1000 workloads only."""
+
+LEVEL_SPREAD = "Level-Spread"
 GROUPING, SPREADING = ("Simple", "Slurm", "RDG"), ("RDR", "RRR", "RDN", "RRN")
 BASELINES = (*GROUPING, *SPREADING)
 JOKANOVIC = ("Jokanovic", "Jokanovic, released")
@@ -67,6 +73,11 @@ class Setting:
     def network(self) -> Dragonfly:
         """Return the machine."""
         return Dragonfly(*MACHINES[self.machine], global_bps=8e9 * self.ratio)
+
+    def policies(self) -> list[str]:
+        """Return the policies that are held against each other here."""
+        left_out = () if self == Setting(crossbar=self.crossbar, large_first=self.large_first) else (BLIND, HASTY)
+        return [name for name in POLICIES if name not in left_out]
 
     def __str__(self) -> str:
         plain = Setting()

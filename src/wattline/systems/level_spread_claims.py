@@ -9,9 +9,13 @@ import numpy as np
 
 from wattline.systems.level_spread_cases import (
     BASELINES,
+    BEYOND,
+    BLIND,
     GROUPING,
+    HASTY,
     JOKANOVIC,
     LARGE,
+    LEVEL_SPREAD,
     POLICIES,
     SMALL,
     SPREADING,
@@ -42,6 +46,7 @@ def claims(study: Study) -> Iterator[Claim]:
         if base in study.found and late in study.found:
             yield from _adverse(study.found[base], study.found[late], where)
         yield from _jokanovic(study, base, where)
+        yield from _beyond(study, base, where)
     yield from _variants(study)
 
 
@@ -159,6 +164,27 @@ def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
             f"Fig. {figure}: against Jokanovic's policy, {order}, Level-Spread is strictly better in {published}", told, holds=bool(holds),
             because="" if holds else SQUEEZED if large_first else "small jobs get whole groups from both policies; the gain is in the large ones",
         )  # fmt: skip
+
+
+def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
+    """Yield how our own policy does."""
+    for large_first in (False, True):
+        found = study.found.get(replace(base, large_first=large_first))
+        if found is None:
+            continue
+        order = "large jobs first" if large_first else "small jobs first"
+        by = {name: standing(found, (LEVEL_SPREAD,), name) for name in (BEYOND, BLIND, HASTY)}
+        s = by[BEYOND]
+        told = f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}"
+        told += f"; not knowing what jobs send {_less(by[BLIND].reduction)}, nor who waits {_less(by[HASTY].reduction)}, instead of {_less(s.reduction)}, on average"
+        yield Claim(
+            where, f"Least-Contention, {order}", f"ours: Least-Contention, {order}, takes less time than Level-Spread", told,
+            holds=s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean,
+        )  # fmt: skip
+
+
+def _less(estimate: Estimate) -> str:
+    return f"{-100 * estimate.mean:+.1f} ± {100 * estimate.wide:.1f} %".replace("-", "−")
 
 
 def _variants(study: Study) -> Iterator[Claim]:

@@ -11,10 +11,11 @@ import numpy as np
 from wattline.report.style import AMBER, BLUE, GREEN, GREY, PINK, RED, TEAL, VIOLET, Drawn, new_figure, split_figure
 from wattline.systems.level_spread_cases import (
     BASELINES,
+    BEYOND,
     GROUPING,
     JOKANOVIC,
     LARGE,
-    OURS,
+    LEVEL_SPREAD,
     POLICIES,
     SMALL,
     SPREADING,
@@ -26,10 +27,14 @@ from wattline.systems.level_spread_points import level_of, points
 from wattline.systems.level_spread_study import PORTS, Found, Study
 
 COLOURS = {
-    OURS: GREEN, "Simple": AMBER, "Slurm": RED, "RDG": PINK, "RDR": BLUE, "RRR": TEAL, "RDN": VIOLET, "RRN": GREY, "Jokanovic": AMBER,
-    "Jokanovic, released": RED,
+    LEVEL_SPREAD: GREEN, "Simple": AMBER, "Slurm": RED, "RDG": PINK, "RDR": BLUE, "RRR": TEAL, "RDN": VIOLET, "RRN": GREY, "Jokanovic": AMBER,
+    "Jokanovic, released": RED, BEYOND: BLUE,
 }  # fmt: skip
-SYMBOLS = {OURS: "star"} | dict.fromkeys((*GROUPING, *JOKANOVIC), "diamond") | dict.fromkeys(SPREADING, "circle")
+SYMBOLS = (
+    {LEVEL_SPREAD: "star", BEYOND: "star"}
+    | dict.fromkeys((*GROUPING, *JOKANOVIC), "diamond")
+    | dict.fromkeys(SPREADING, "circle")
+)
 ABOVE: dict[str, Any] = {
     "showlegend": True,
     "legend": {"yref": "container", "y": 1, "yanchor": "top"},
@@ -61,7 +66,11 @@ def figures(study: Study) -> Iterator[Drawn]:
         yield from _scatters(study, mixes, "3.8")
         if crossbar == study.scale.crossbars[0] and base in study.found:
             yield _sizes(study.found[base].time_s.shape[1])
-        for policies, names in ((BASELINES, ("3.10", "3.11")), (JOKANOVIC, ("3.12", "3.13"))):
+        for policies, names in (
+            (BASELINES, ("Fig. 3.10", "Fig. 3.11")),
+            (JOKANOVIC, ("Fig. 3.12", "Fig. 3.13")),
+            ((BEYOND,), ("ours", "ours")),
+        ):
             for name, large_first in zip(names, (False, True), strict=True):
                 found = study.found.get(replace(base, large_first=large_first))
                 if found is not None:
@@ -96,7 +105,7 @@ def _homogeneous(study: Study, base: Setting, size: int, name: str) -> Iterator[
         return
     figure = split_figure(200 * len(rows) + 60, len(rows), vertical_spacing=0.1)
     for row, (ratio, by) in enumerate(rows, 1):
-        for policy in (OURS, *BASELINES, "Jokanovic"):
+        for policy in (LEVEL_SPREAD, *BASELINES, "Jokanovic"):
             levels = [level_of(found, policy, size) for found in by.values()]
             figure.add_bar(
                 x=list(by), y=[e.mean for e in levels], name=policy, marker_color="#9c6b4a" if policy == "Jokanovic" else COLOURS[policy],
@@ -112,7 +121,7 @@ def _links(found: Found, setting: Setting, name: str) -> Drawn:
     """Draw packets and stalls of links: median, quartiles, least and most."""
     figure = split_figure(480, 2, 3, horizontal_spacing=0.07, vertical_spacing=0.14)
     order = list(POLICIES)
-    shown = (OURS, *BASELINES)
+    shown = (LEVEL_SPREAD, *BASELINES)
     for row, (what, array, unit) in enumerate(
         (("packets", found.packets, 1.0), ("wait at the crossbar [µs]", found.held_s, 1e6)), 1
     ):
@@ -145,10 +154,10 @@ def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Itera
     )
     for row, (title, by) in enumerate(found, 1):
         for column, pattern in enumerate(patterns, 1):
-            for policy in (OURS, *BASELINES):
+            for policy in (LEVEL_SPREAD, *BASELINES):
                 figure.add_scatter(
                     x=[by[pattern].mean_over(policy, SMALL, "Simple")], y=[by[pattern].mean_over(policy, LARGE, "Simple")], name=policy, mode="markers",
-                    marker={"color": COLOURS[policy], "symbol": SYMBOLS[policy], "size": 12 if policy == OURS else 8}, showlegend=row == column == 1,
+                    marker={"color": COLOURS[policy], "symbol": SYMBOLS[policy], "size": 12 if policy == LEVEL_SPREAD else 8}, showlegend=row == column == 1,
                     row=row, col=column,
                 )  # fmt: skip
             figure.add_heading(f"{pattern}, {title}" if column == 1 else pattern, row=row, col=column)
@@ -188,6 +197,6 @@ def _cloud(found: Found, policies: tuple[str, ...], name: str, crossbar: float, 
     figure.update_layout(showlegend=True)
     order = "large" if large_first else "small"
     return Drawn(
-        figure, f"{small.shape[1]} random workloads, {order} jobs first, crossbar {crossbar:g} (Fig. {name})",
+        figure, f"{small.shape[1]} random workloads, {order} jobs first, crossbar {crossbar:g} ({name})",
         ", ".join(f"{where} {share.mean():.1%}" for where, share in parts.items()) + f"; upper right: Level-Spread is better for both. Beyond {FAR:g}: at the edge.",
     )  # fmt: skip

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from wattline.systems.level_spread_cases import GROUPING, LARGE, OURS, POLICIES, SMALL, SPREADING, Setting
+from wattline.systems.level_spread_cases import GROUPING, LARGE, LEVEL_SPREAD, POLICIES, SMALL, SPREADING, Setting
 from wattline.systems.level_spread_study import Found, Study
 from wattline.systems.reproduction import Claim
 
-EIGHT = (OURS, *GROUPING, *SPREADING)
+EIGHT = (LEVEL_SPREAD, *GROUPING, *SPREADING)
 NEAR = 0.1
 """Level-Spread *coincides* with another strategy if it is at most so much slower."""
 
@@ -90,7 +90,7 @@ def _sixteen(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     less = {
         (key, g, s): found.mean_over(g, SMALL, s) - 1
         for key, found in by.items()
-        for g in (OURS, *GROUPING)
+        for g in (LEVEL_SPREAD, *GROUPING)
         for s in SPREADING
     }
     against = [key for key, value in less.items() if value >= 0]
@@ -117,7 +117,9 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     if not by:
         return
     level = {
-        pattern: found.mean_over(OURS, LARGE, "Simple") - 1 for (pattern, ratio), found in by.items() if ratio == 1
+        pattern: found.mean_over(LEVEL_SPREAD, LARGE, "Simple") - 1
+        for (pattern, ratio), found in by.items()
+        if ratio == 1
     }
     yield Claim(
         where, "64-node jobs: −22 to −54 % vs Simple", "Fig. 3.4(b): at ratio 1 Level-Spread takes 22 to 54 % less than Simple for 64-node jobs",
@@ -127,7 +129,7 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     less = {
         (key, s, g): found.mean_over(s, LARGE, g) - 1
         for key, found in by.items()
-        for s in (OURS, *SPREADING)
+        for s in (LEVEL_SPREAD, *SPREADING)
         for g in GROUPING
     }
     against = [key for key, value in less.items() if value >= 0]
@@ -176,9 +178,9 @@ def _mixed(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     by = by_ratio(study, replace(base, workload="16+64"))
     if not by:
         return
-    small = {key: found.mean_over(OURS, SMALL, "Simple") - 1 for key, found in by.items()}
+    small = {key: found.mean_over(LEVEL_SPREAD, SMALL, "Simple") - 1 for key, found in by.items()}
     large = {
-        key: float(found.of(OURS, LARGE).mean() / np.mean([found.of(s, LARGE).mean() for s in SPREADING]) - 1)
+        key: float(found.of(LEVEL_SPREAD, LARGE).mean() / np.mean([found.of(s, LARGE).mean() for s in SPREADING]) - 1)
         for key, found in by.items()
     }
     yield Claim(
@@ -202,7 +204,7 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     if not big:
         return
     less = {
-        p: float(f.of(OURS, SMALL).mean() / np.mean([f.of(s, SMALL).mean() for s in SPREADING]) - 1)
+        p: float(f.of(LEVEL_SPREAD, SMALL).mean() / np.mean([f.of(s, SMALL).mean() for s in SPREADING]) - 1)
         for p, f in big.items()
     }
     yield Claim(
@@ -239,16 +241,16 @@ def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         rows = array[[order.index(p) for p in policies]]
         return [float(x) for x in rows.mean(axis=(0, 1))[:, what]]
 
-    grouped, spread = (mean(small.packets, p, 0)[1:] for p in ((OURS, *GROUPING), SPREADING))
-    held_g, held_s = (sum(mean(small.held_s, p, 0)) for p in ((OURS, *GROUPING), SPREADING))
+    grouped, spread = (mean(small.packets, p, 0)[1:] for p in ((LEVEL_SPREAD, *GROUPING), SPREADING))
+    held_g, held_s = (sum(mean(small.held_s, p, 0)) for p in ((LEVEL_SPREAD, *GROUPING), SPREADING))
     yield Claim(
         where, "16-node jobs: groupers stress links less", "Fig. 3.5: with 16-node jobs, Level-Spread and the grouping policies send fewer packets over links and stall less",
         f"packets a local link {grouped[0]:.0f} against {spread[0]:.0f}, a global link {grouped[1]:.0f} against {spread[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} µs against {1e6 * held_s:.1f} µs; {_credits(small)}",
         holds=grouped[0] < spread[0] and grouped[1] < spread[1] and held_g < held_s,
     )  # fmt: skip
-    median_g, median_s = (mean(large.packets, p, 3)[1:] for p in (GROUPING, (OURS, *SPREADING)))
-    most_g, most_s = (mean(large.packets, p, 5)[1:] for p in (GROUPING, (OURS, *SPREADING)))
-    held_g, held_s = (sum(mean(large.held_s, p, 0)) for p in (GROUPING, (OURS, *SPREADING)))
+    median_g, median_s = (mean(large.packets, p, 3)[1:] for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
+    most_g, most_s = (mean(large.packets, p, 5)[1:] for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
+    held_g, held_s = (sum(mean(large.held_s, p, 0)) for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
     more, even, fewer = (
         all(s > g for g, s in zip(median_g, median_s, strict=True)),
         all(s < g for g, s in zip(most_g, most_s, strict=True)),
@@ -270,7 +272,7 @@ def _credits(found: Found) -> str:
 def _quarter(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     """Yield the quarter-machine jobs."""
     level = {
-        m: [f.mean_over(OURS, LARGE, "Simple") - 1 for f in found.values()]
+        m: [f.mean_over(LEVEL_SPREAD, LARGE, "Simple") - 1 for f in found.values()]
         for m in study.scale.machines
         if (found := by_pattern(study, replace(base, workload="quarter", machine=m)))
     }
@@ -316,7 +318,11 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         return
     plain, heavy = by[1, 1], by[100, 100]
     shared = [p for p in plain if p in heavy]
-    times = [heavy[p].of(OURS, s).mean() / plain[p].of(OURS, s).mean() for p in shared for s in (SMALL, LARGE)]
+    times = [
+        heavy[p].of(LEVEL_SPREAD, s).mean() / plain[p].of(LEVEL_SPREAD, s).mean()
+        for p in shared
+        for s in (SMALL, LARGE)
+    ]
     off = [
         heavy[p].mean_over(q, s) / plain[p].mean_over(q, s) - 1
         for p in shared
@@ -333,7 +339,7 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     for size, mix, name in ((SMALL, (1, 100), "small"), (LARGE, (100, 1), "large")):
         spread, group = (
             float(np.exp(np.mean([np.log(by[mix][p].of(q, size).mean() / plain[p].of(q, size).mean()) for p in by[mix] for q in policies])))
-            for policies in (SPREADING, (OURS, *GROUPING))
+            for policies in (SPREADING, (LEVEL_SPREAD, *GROUPING))
         )  # fmt: skip
         other = "large" if size == SMALL else "small"
         yield Claim(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.model.jobs import Floats
-from wattline.systems.level_spread_cases import BASELINES, LARGE, SMALL
+from wattline.systems.level_spread_cases import BASELINES, LARGE, LEVEL_SPREAD, SMALL
 from wattline.systems.level_spread_study import Found
 
 
@@ -37,15 +37,15 @@ class Estimate:
         return [self.mean, self.mean - self.wide, self.mean + self.wide]
 
 
-def points(found: Found, policies: tuple[str, ...] = BASELINES) -> tuple[Floats, Floats]:
-    """Return times of small and of large jobs over Level-Spread's, a row a policy, a column a workload."""
-    small, large = (np.array([found.over(policy, size) for policy in policies]) for size in (SMALL, LARGE))
+def points(found: Found, policies: tuple[str, ...] = BASELINES, of: str = LEVEL_SPREAD) -> tuple[Floats, Floats]:
+    """Return times of small and of large jobs over those with a policy (Level-Spread), a row a policy, a column a workload."""
+    small, large = (np.array([found.over(policy, size, of) for policy in policies]) for size in (SMALL, LARGE))
     return small, large
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How Level-Spread stands against policies on random workloads; a workload's policies count together, workloads are independent."""
+    """How a policy stands against others on random workloads; a workload's policies count together, workloads are independent."""
 
     better: Estimate
     """Share of (policy, workload) in which it is better for small and for large jobs."""
@@ -68,9 +68,9 @@ class Standing:
         return {name: value.to_list() if isinstance(value, Estimate) else value for name, value in vars(self).items()}
 
 
-def standing(found: Found, policies: tuple[str, ...] = BASELINES) -> Standing:
-    """Return how Level-Spread stands against policies."""
-    small, large = points(found, policies)
+def standing(found: Found, policies: tuple[str, ...] = BASELINES, of: str = LEVEL_SPREAD) -> Standing:
+    """Return how a policy (Level-Spread) stands against others."""
+    small, large = points(found, policies, of)
     less_small, less_large = 1 - 1 / small, 1 - 1 / large
     both = 0.5 * (less_small + less_large)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,20 @@ import numpy as np
 from wattline.model.jobs import Floats
 from wattline.model.network import Dragonfly
 from wattline.sim.ensemble import in_processes
-from wattline.systems.level_spread_cases import LARGE, OURS, POLICIES, SMALL, Job, Scale, Setting, jobs_of, settings
+from wattline.systems.level_spread_cases import (
+    BEYOND,
+    BLIND,
+    HASTY,
+    LARGE,
+    LEVEL_SPREAD,
+    POLICIES,
+    SMALL,
+    Job,
+    Scale,
+    Setting,
+    jobs_of,
+    settings,
+)
 
 if TYPE_CHECKING:
     from wattline.physics.packets.jobs import Ints
@@ -72,11 +85,11 @@ class Found:
         """Return the communication times with a policy, a number a seed."""
         return self.time_s[list(POLICIES).index(policy), :, size]
 
-    def over(self, policy: str, size: int, base: str = OURS) -> Floats:
+    def over(self, policy: str, size: int, base: str = LEVEL_SPREAD) -> Floats:
         """Return the communication times with a policy over those with another, a number a seed."""
         return self.of(policy, size) / self.of(base, size)
 
-    def mean_over(self, policy: str, size: int, base: str = OURS) -> float:
+    def mean_over(self, policy: str, size: int, base: str = LEVEL_SPREAD) -> float:
         """Return mean time over mean time, as figures of repeated workloads have it."""
         return float(self.of(policy, size).mean() / self.of(base, size).mean())
 
@@ -97,14 +110,36 @@ def simulator_of(network: Dragonfly, crossbar: float) -> Simulator:
     return Simulator(network, routing=ROUTING, crossbar=crossbar)
 
 
+@functools.lru_cache(maxsize=4096)
+def bytes_per_s(network: Dragonfly, nodes: int, pattern: str) -> float:
+    """Return what a node of a job sends a second with nobody and no link in the way, as somebody who measured it would know."""
+    from wattline.physics.packets.jobs import PacketJob
+
+    ideal = replace(network, local_bps=1000 * network.local_bps, global_bps=1000 * network.local_bps)
+    alone = simulator_of(ideal, 1.0).run([PacketJob(np.arange(nodes), pattern)])
+    return float(alone.jobs[0].bytes / nodes / alone.communication_s[0])
+
+
+ALIKE = 0.6
+"""Part of its link that every node fills, where nobody knows."""
+
+
 def place(policy: str, network: Dragonfly, jobs: Sequence[Job], seed: int) -> list[Ints]:
-    """Place jobs one after another on an empty machine; return the nodes of each."""
-    from wattline.policy.place.allocate import allocate
+    """Place jobs one after another on an empty machine by a policy of the study; return the nodes of each."""
+    from wattline.physics.link_loads import capacities, link_shares
+    from wattline.policy.place.allocate import OnLinks, allocate
 
     free = np.ones(network.nodes, dtype=bool)
+    loads = np.zeros(capacities(network).shape)
     placed = []
     for i, job in enumerate(jobs):
-        nodes = allocate(policy, network, free, job.nodes, seed, job=i)
+        links = None
+        if policy in (BEYOND, BLIND, HASTY):
+            sent = ALIKE * network.host_bps / 8 if policy == BLIND else bytes_per_s(network, job.nodes, job.pattern)
+            links = OnLinks(loads, sent, waiting=[] if policy == HASTY else [job.nodes for job in jobs[i + 1 :]])
+        nodes = allocate(POLICIES[policy], network, free, job.nodes, seed, job=i, links=links)
+        if links is not None:
+            loads = loads + link_shares(network, nodes).minimal * (job.nodes * links.bytes_per_s)
         free[nodes] = False
         placed.append(nodes)
     return placed
@@ -125,7 +160,9 @@ def carry_out(task: Task) -> Found:
     """Run every policy on every seed; what policies place alike is run once."""
     began, setting = time.process_time(), task.setting
     shape = (len(POLICIES), len(task.seeds))
+    ran = setting.policies()
     time_s = np.zeros((*shape, 2))
+    time_s[[p for p, policy in enumerate(POLICIES) if policy not in ran]] = np.nan
     packets, stall_s, held_s = np.zeros((3, *shape, len(PORTS), 1 + len(QUANTILES)))
     runs = hops = 0
     for k, workload in enumerate(task.seeds):
@@ -133,7 +170,8 @@ def carry_out(task: Task) -> Found:
         for repeat in range(setting.repeats):
             seed = 100 * workload + repeat
             known: dict[bytes, list[Floats]] = {}
-            for p, policy in enumerate(POLICIES.values()):
+            for policy in ran:
+                p = list(POLICIES).index(policy)
                 placed = place(policy, setting.network(), jobs, seed)
                 key = np.concatenate(placed).tobytes()
                 if key not in known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 
 from wattline.errors import InputError, did_you_mean
 from wattline.model.mechanism import Mechanism, compile_builtin
-from wattline.model.network import Network
+from wattline.model.network import MOST_BYTES_PER_S, Network
 from wattline.model.state import N_STARTS, Sizes, State
 from wattline.model.state import allocate as make_state
+from wattline.physics.link_loads import lay_out_links, link_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,14 +35,28 @@ _mine = threading.local()
 """Rooms to place in, a thread's own: policies write into them."""
 
 
+@dataclass(frozen=True)
+class OnLinks:
+    """What policies are told that go by the loads of links."""
+
+    loads: npt.NDArray[np.float64]
+    """Bytes per second on every link, in the order of ``physics.link_loads.capacities``."""
+    bytes_per_s: float
+    """What each node of the job sends."""
+    share: float = 1.0
+    """Part of its time in which the job sends all that."""
+    waiting: Sequence[int] = ()
+    """Nodes of the jobs that are placed next."""
+
+
 def allocate(
     name: str, network: Network, free: npt.ArrayLike, n: int, seed: int = 0, traffic: Sequence[float] | None = None,
-    stalls: Sequence[float] | None = None, *, job: int = 0, sensitive: bool = True,
+    stalls: Sequence[float] | None = None, *, job: int = 0, sensitive: bool = True, links: OnLinks | None = None,
 ) -> Ints:  # fmt: skip
     """Return the nodes that a place policy picks for a job of n nodes, in rising order.
 
     ``free`` says of every node whether it is free (booleans), or lists the free ones (numbers). ``traffic`` (bytes per second)
-    and ``stalls`` are per router, for policies that go by them. Policies that draw at random take the same nodes for the same
+    and ``stalls`` are per router, for policies that go by them, as is what is known of ``links``. Policies that draw at random take the same nodes for the same
     ``seed`` and ``job``, whatever was placed before; jobs that are placed one after another are numbered by ``job``.
 
     >>> from wattline.model.network import Dragonfly
@@ -60,6 +76,8 @@ def allocate(
     room.fill(extents, n, job, sensitive=sensitive)
     room.tell("traffic", policy.traffic, room.state.r_past, traffic)
     room.tell("stalls", policy.stalls, room.state.r_stalls, stalls)
+    if policy.links:
+        room.tell_links(network, links)
     return room.place(seed)
 
 
@@ -76,7 +94,7 @@ class Room:
 
     def __init__(self, policy: Mechanism, network: Network) -> None:
         self.policy, self.function = policy, compile_builtin(policy.function)
-        self.state = s = _empty_state(network)
+        self.state = s = _empty_state(network, links=policy.links)
         floats = policy.memory.size(
             jobs=1, running=2, users=1, kinds=1, classes=1, nodes=network.nodes, routers=network.routers,
             groups=network.groups,
@@ -104,6 +122,29 @@ class Room:
             raise InputError(f"{what}: expected a finite number for each of {where.size} routers, got {values.size}")
         where[:] = values
 
+    def tell_links(self, network: Network, links: OnLinks | None) -> None:
+        """Write what the job and others send over links, and who waits."""
+        s = self.state
+        if not s.n_load.size:
+            raise InputError(
+                f"place policy {self.policy.name!r} goes by the loads of links, and a {network.kind} network has none"
+            )
+        if links is None:
+            raise InputError(f"place policy {self.policy.name!r} goes by the loads of links: give them")
+        loads = np.asarray(links.loads, dtype=np.float64)
+        if loads.shape != s.n_load.shape or not (np.isfinite(loads).all() and (loads >= 0).all()):
+            raise InputError(f"loads: expected a finite number for each of {s.n_load.shape} links, got {loads.shape}")
+        if not (0 <= links.bytes_per_s < MOST_BYTES_PER_S and 0 < links.share <= 1):
+            raise InputError(
+                f"a job sends 0 bytes per second or more in a share of its time above 0, 1 at most, got {links}"
+            )
+        s.n_load[:] = loads.round()
+        s.traffic[0], s.comm[0] = round(links.bytes_per_s), links.share
+        wait = list(links.waiting)[: s.nodes.size - 1]
+        s.nodes[1 : 1 + len(wait)] = wait
+        s.queue[: len(wait)] = range(1, 1 + len(wait))
+        s.q_tail[0] = len(wait)
+
     def place(self, seed: int) -> Ints:
         """Ask the policy and return its nodes."""
         s = self.state
@@ -114,14 +155,23 @@ class Room:
         return nodes
 
 
-def _empty_state(network: Network) -> State:
-    return make_state(Sizes(J=1, N=network.nodes, P=1, C=1, L=1, E=0, K=0, NET=network.routers, D=1))
+def _empty_state(network: Network, *, links: bool) -> State:
+    jobs = 1 + MOST_WAITING if links else 1
+    kept = link_sizes(network, network.nodes, jobs) if links else {}
+    s = make_state(Sizes(J=jobs, N=network.nodes, P=1, C=1, L=1, E=0, K=0, NET=network.routers, D=1, **kept))
+    if links:
+        lay_out_links(s, network)
+    return s
 
 
 def room_for(policy: Mechanism, network: Network) -> Room:
     """Return this thread's room in which a policy places on a network."""
     rooms: dict[Any, Room] = vars(_mine).setdefault("rooms", {})
-    key = (policy.name, network.nodes_per_router, network.routers_per_group, network.groups)
+    key = (
+        (policy.name, network)
+        if policy.links
+        else (policy.name, network.nodes_per_router, network.routers_per_group, network.groups)
+    )
     if key not in rooms:
         if len(rooms) >= MOST_ROOMS:
             rooms.clear()
@@ -129,6 +179,8 @@ def room_for(policy: Mechanism, network: Network) -> Room:
     return rooms[key]
 
 
+MOST_WAITING = 256
+"""Waiting jobs that a policy can be told of."""
 MOST_ROOMS = 64
 """Rooms that a thread keeps."""
 
