@@ -23,8 +23,8 @@ COST, CHOSEN, GROUPS, PACKED = range(4)
 """The best choice up to now: what it costs, the group or the order of groups, how many of them, whether on few routers."""
 
 
-STEPS = 10_000_000
-"""Links that may be looked at in trying nodes elsewhere: bounds the time on large networks to some 10 ms."""
+STEPS = 2_000_000
+"""Links that may be looked at in trying nodes elsewhere: bounds the time on large networks to a few ms."""
 
 
 class Desk(NamedTuple):
@@ -249,7 +249,7 @@ def _improve(s: State, j: int, param: Any, d: Desk) -> None:
     least = d.best[COST]
     sources = 0
     targets = 0
-    for number in range(min(int(param[TRIES]), STEPS // (k * (k + a * a)))):
+    for number in range(min(int(param[TRIES]) * s.nodes[j], STEPS // (k * (k + a * a)))):
         if sources == 0:  # at first, and after every move
             targets = 0
             for r in range(d.free.shape[0]):
@@ -302,7 +302,7 @@ def _choose(s: State, j: int, param: Any, d: Desk) -> None:
         "intact": Param(0.2, "worth of a free node beside free nodes of its router, in links", 0.0, 1e6),
         "room": Param(2.0, "cost of each node of a waiting job that would find no router, or no group, to hold it, in links", 0.0, 1e6),
         "ahead": Param(64.0, "waiting jobs that it leaves room for", 0.0, 1e6),
-        "tries": Param(1000.0, "single nodes that it tries elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6),
+        "tries": Param(10.0, "times that it tries each node elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6),
     },
     source="own",
 )  # fmt: skip
