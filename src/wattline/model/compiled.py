@@ -253,6 +253,7 @@ class RecordType(types.Type):
     def __init__(self, label: str, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.offsets: dict[str, int] = {}
+        self.dtypes = {name: np.dtype(str(array.dtype)) for name, array in fields.items()}
         at = 1
         for name, array in fields.items():
             self.offsets[name] = at
@@ -391,19 +392,18 @@ class Record:
         missing = set(self.record_type.fields) ^ set(arrays)
         if missing:
             raise TypeError(f"record needs exactly its fields; differs in {', '.join(sorted(missing))}")
-        buffer = np.zeros(self.record_type.words, dtype=np.int64)
-        buffer[0] = id(self)
+        fields, dtypes, offsets = self.record_type.fields, self.record_type.dtypes, self.record_type.offsets
+        words = [0] * self.record_type.words  # hundreds of writes into an array would take longer
+        words[0] = id(self)
         for name, array in arrays.items():
-            expected = self.record_type.fields[name]
-            steps_ok = array.size == 0 or array.strides[-1] == expected.step
-            if array.dtype != np.dtype(str(expected.dtype)) or array.ndim != expected.ndim or not steps_ok:
-                raise TypeError(f"field {name!r} must be {expected}, got {array.dtype} {array.ndim}-d {array.strides}")
-            at = self.record_type.offsets[name]
-            buffer[at + 2 : at + 5] = (array.size, array.itemsize, array.ctypes.data)
-            buffer[at + 5 : at + 5 + array.ndim] = array.shape
-            buffer[at + 5 + array.ndim : at + 5 + 2 * array.ndim] = array.strides
-            setattr(self, name, array)
-        self._buffer = buffer
+            expected, size, ndim, strides = fields[name], array.size, array.ndim, array.strides
+            if array.dtype != dtypes[name] or ndim != expected.ndim or not (size == 0 or strides[-1] == expected.step):
+                raise TypeError(f"field {name!r} must be {expected}, got {array.dtype} {ndim}-d {strides}")
+            at = offsets[name] + 2
+            described = (size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *strides)
+            words[at : at + 3 + 2 * ndim] = described
+        self.__dict__.update(arrays)
+        self._buffer = np.array(words, dtype=np.int64)
 
     @property
     def address(self) -> int:

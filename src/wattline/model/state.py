@@ -69,11 +69,10 @@ class Sizes:
     NL: int = 0  # links of a router
     D: int = 65536  # rows a log holds before it is emptied
 
-    def letter(self, name: str) -> int:
-        """Return the extent that a letter stands for."""
-        if name.isdigit():
-            return int(name)
-        derived = {
+    def extents(self) -> dict[str, int]:
+        """Return the extent that every letter stands for."""
+        return {
+            **vars(self),
             "R": min(self.J, self.N) + 1,  # jobs that can run at once
             "Q": 2 * self.J + 64,  # slots of the queue
             "H": self.J + self.C,  # room for the heaps of all rate classes
@@ -82,7 +81,6 @@ class Sizes:
             "I": 2 * self.J + 2 * self.B,  # leaves of the backfill index
             "T": TL_COLUMNS,
         }
-        return derived[name] if name in derived else int(getattr(self, name))
 
 
 def _power_of_two(n: int) -> int:
@@ -600,6 +598,17 @@ _GROUPS = sorted(
 )
 """Fields as they lie in memory: first what a run changes, then what stays, then the logs."""
 
+_SHAPES = [
+    (
+        names,
+        [int(letter) if letter.isdigit() else letter for letter in FIELDS[names[0]][1].shape.split(",")]
+        + ([len(names)] if len(names) > 1 else []),
+        FIELDS[names[0]][1].shape[0] != "D" and not all(FIELDS[name][1].fixed for name in names),
+    )
+    for names in _GROUPS
+]
+"""For each group its shape, in letters and numbers, and whether a run changes it."""
+
 _LINE = 8
 """Numbers in a cache line; every array begins at one."""
 
@@ -612,15 +621,13 @@ def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[in
     """
     places: dict[tuple[str, ...], tuple[tuple[int, ...], int, int]] = {}
     at = changing = 0
-    for names in _GROUPS:
-        declared = FIELDS[names[0]][1]
-        shape = tuple(sizes.letter(letter) for letter in declared.shape.split(","))
-        if len(names) > 1:
-            shape = (*shape, len(names))
+    extents = sizes.extents()
+    for names, letters, changes in _SHAPES:
+        shape = tuple(extents[letter] if isinstance(letter, str) else letter for letter in letters)
         count = math.prod(shape)
         places[names] = (shape, at, count)
         at += -(-count // _LINE) * _LINE
-        if declared.shape[0] != "D" and not all(FIELDS[name][1].fixed for name in names):
+        if changes:
             changing = at
     what = f"a run of {sizes.J:,} jobs on {sizes.N:,} nodes"
     return np.frombuffer(map_bytes(max(1, at) * 8, what), dtype=np.float64), places, changing
