@@ -157,6 +157,8 @@ class Scale:
     machines: tuple[int, ...] = tuple(MACHINES)
     ratios: tuple[float, ...] = RATIOS
     crossbars: tuple[float, ...] = CROSSBARS
+    adverse_crossbars: tuple[float, ...] = CROSSBARS
+    """At which large jobs are placed first."""
     patterns: tuple[str, ...] = PATTERNS
     mixes: tuple[tuple[int, int], ...] = ((1, 100), (1, 1), (100, 100), (100, 1))
     """KB of small and large jobs."""
@@ -164,7 +166,21 @@ class Scale:
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
-        return cls(8, 4, 0, 0, 0, 1, 1, 1, (272,), (1.0,), patterns=("all-to-all", "halo3d"), mixes=())
+        return cls(
+            8,
+            3,
+            0,
+            0,
+            0,
+            1,
+            1,
+            1,
+            (272,),
+            (1.0,),
+            adverse_crossbars=CROSSBARS[:1],
+            patterns=("all-to-all", "halo3d"),
+            mixes=(),
+        )
 
 
 def settings(scale: Scale) -> dict[Setting, int]:
@@ -172,7 +188,8 @@ def settings(scale: Scale) -> dict[Setting, int]:
     todo: dict[Setting, int] = {}
     for crossbar in scale.crossbars:
         todo[Setting(crossbar=crossbar)] = scale.random
-        todo[Setting(crossbar=crossbar, large_first=True)] = scale.adverse
+        if crossbar in scale.adverse_crossbars:
+            todo[Setting(crossbar=crossbar, large_first=True)] = scale.adverse
     for crossbar in scale.crossbars:
         base = Setting(crossbar=crossbar)
         for pattern in scale.patterns:

@@ -176,7 +176,7 @@ def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         by = {name: standing(found, (LEVEL_SPREAD,), name) for name in (BEYOND, BLIND, HASTY)}
         s = by[BEYOND]
         told = f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}"
-        told += f"; not knowing what jobs send {_less(by[BLIND].reduction)}, nor who waits {_less(by[HASTY].reduction)}, instead of {_less(s.reduction)}, on average"
+        told += f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, without knowing who is placed next {_less(by[HASTY].reduction)}"
         yield Claim(
             where, f"Least-Contention, {order}", f"ours: Least-Contention, {order}, takes less time than Level-Spread", told,
             holds=s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean,

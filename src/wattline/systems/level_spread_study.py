@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from wattline.physics.packets.simulator import Simulator
 
 ROUTING = "adaptive-local"
-AT_ONCE, FEW = 25, 130
+AT_ONCE, FEW = 25, 20
 """Seeds that a process takes at once; so few tasks are not worth a second process."""
 
 PORTS = ("host", "local", "global")

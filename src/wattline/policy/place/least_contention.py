@@ -23,6 +23,8 @@ COST, CHOSEN, GROUPS, PACKED = range(4)
 """The best choice up to now: what it costs, the group or the order of groups, how many of them, whether on few routers."""
 
 
+FINE = 50_000
+"""Links up to which a job that no group holds is tried on nearly every number of groups; beyond, on twice as many each time."""
 STEPS = 2_000_000
 """Links that may be looked at in trying nodes elsewhere: bounds the time on large networks to a few ms."""
 
@@ -197,10 +199,17 @@ def _arrange(s: State, order: int, d: Desk, seed: int) -> int:
     return some
 
 
+@kernel
+def _links(s: State, k: int) -> int:
+    """Return how many links are looked at to weigh a choice of k groups."""
+    return k * (k + s.net[1] * s.net[1])
+
+
 @outlined
 def _try_groups(s: State, j: int, param: Any, d: Desk, n: float) -> None:
     """Weigh growing numbers of groups in every order, from as few as hold the job to all."""
     _measure_loads(s, d)
+    fine = _links(s, s.net[2]) <= FINE
     for order in range(ORDERS):
         some = _arrange(s, order, d, int(param[SEED]))
         k = 0
@@ -213,7 +222,7 @@ def _try_groups(s: State, j: int, param: Any, d: Desk, n: float) -> None:
             _try(s, j, param, d, order, k)
             if k == some:
                 break
-            k = min(some, k + max(1, k // 8))
+            k = min(some, k + (max(1, k // 8) if fine else k))
     _arrange(s, int(d.best[CHOSEN]), d, int(param[SEED]))
     deal(d.group_free, d.picked, d.inside, d.key, int(d.best[GROUPS]), n)
 
@@ -249,7 +258,7 @@ def _improve(s: State, j: int, param: Any, d: Desk) -> None:
     least = d.best[COST]
     sources = 0
     targets = 0
-    for number in range(min(int(param[TRIES]) * s.nodes[j], STEPS // (k * (k + a * a)))):
+    for number in range(min(int(param[TRIES]) * s.nodes[j], STEPS // _links(s, k))):
         if sources == 0:  # at first, and after every move
             targets = 0
             for r in range(d.free.shape[0]):
