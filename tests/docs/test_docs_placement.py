@@ -19,6 +19,15 @@ def test_the_page_works_from_top_to_bottom(tmp_path: Path) -> None:
     assert (tmp_path / "out/again/manifest.json").exists()
 
 
+def test_the_page_of_our_own_policy_works(tmp_path: Path) -> None:
+    """Its program runs, and its table names the parameters with their defaults."""
+    follow("least-contention.md", tmp_path)
+    page = (ROOT / "docs/least-contention.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page, re.MULTILINE))
+    declared = place_policies()["least-contention"].params
+    assert {name: float(value) for name, value in told.items()} == {name: p.default for name, p in declared.items()}
+
+
 def test_every_policy_is_explained() -> None:
     """The table of policies names all of them, and no other."""
     table = PAGE.partition("## The policies")[2]

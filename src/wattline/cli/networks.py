@@ -136,9 +136,7 @@ def _network(text: str, links: list[str] | None) -> Network:
 
 def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[Placed]:
     """Place jobs one after another."""
-    import numpy as np
-
-    from wattline.policy.place.allocate import allocate
+    from wattline.policy.place.allocate import allocate_all
     from wattline.report.figures_network import Placed
 
     sizes: list[int] = []
@@ -149,13 +147,7 @@ def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[P
         sizes += [int(match[2])] * min(int(match[1] or 1), MOST_JOBS)
         if len(sizes) > MOST_JOBS:
             raise ScenarioError(f"--job {text}: at most {MOST_JOBS:,} jobs are drawn")
-    free = np.ones(network.nodes, dtype=bool)
-    placed = []
-    for number, n in enumerate(sizes):
-        nodes = allocate(policy, network, free, n, seed, job=number)
-        free[nodes] = False
-        placed.append(Placed(f"job {number}", nodes))
-    return placed
+    return [Placed(f"job {number}", nodes) for number, nodes in enumerate(allocate_all(policy, network, sizes, seed))]
 
 
 def _draw_journal(

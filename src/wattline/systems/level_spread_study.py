@@ -15,7 +15,6 @@ from wattline.model.network import Dragonfly
 from wattline.sim.ensemble import in_processes
 from wattline.systems.level_spread_cases import (
     BEYOND,
-    BLIND,
     HASTY,
     LARGE,
     LEVEL_SPREAD,
@@ -120,29 +119,13 @@ def bytes_per_s(network: Dragonfly, nodes: int, pattern: str) -> float:
     return float(alone.jobs[0].bytes / nodes / alone.communication_s[0])
 
 
-ALIKE = 0.6
-"""Part of its link that every node fills, where nobody knows."""
-
-
 def place(policy: str, network: Dragonfly, jobs: Sequence[Job], seed: int) -> list[Ints]:
     """Place jobs one after another on an empty machine by a policy of the study; return the nodes of each."""
-    from wattline.physics.link_loads import capacities, link_shares
-    from wattline.policy.place.allocate import OnLinks, allocate
+    from wattline.policy.place.allocate import allocate_all
 
-    free = np.ones(network.nodes, dtype=bool)
-    loads = np.zeros(capacities(network).shape)
-    placed = []
-    for i, job in enumerate(jobs):
-        links = None
-        if policy in (BEYOND, BLIND, HASTY):
-            sent = ALIKE * network.host_bps / 8 if policy == BLIND else bytes_per_s(network, job.nodes, job.pattern)
-            links = OnLinks(loads, sent, waiting=[] if policy == HASTY else [job.nodes for job in jobs[i + 1 :]])
-        nodes = allocate(POLICIES[policy], network, free, job.nodes, seed, job=i, links=links)
-        if links is not None:
-            loads = loads + link_shares(network, nodes).minimal * (job.nodes * links.bytes_per_s)
-        free[nodes] = False
-        placed.append(nodes)
-    return placed
+    sent = [bytes_per_s(network, job.nodes, job.pattern) for job in jobs] if policy in (BEYOND, HASTY) else None
+    sizes = [job.nodes for job in jobs]
+    return allocate_all(POLICIES[policy], network, sizes, seed, bytes_per_s=sent, ahead=policy != HASTY)
 
 
 def communicate(setting: Setting, jobs: Sequence[Job], placed: Sequence[Ints], seed: int) -> PacketResult:

@@ -16,7 +16,7 @@ from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.network import MOST_BYTES_PER_S, Network
 from wattline.model.state import N_STARTS, Sizes, State
 from wattline.model.state import allocate as make_state
-from wattline.physics.link_loads import lay_out_links, link_sizes
+from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -79,6 +79,38 @@ def allocate(
     if policy.links:
         room.tell_links(network, links)
     return room.place(seed)
+
+
+ALIKE = 0.6
+"""Part of its link that a node fills where nobody says what it sends."""
+
+
+def allocate_all(
+    name: str, network: Network, sizes: Sequence[int], seed: int = 0, *, bytes_per_s: Sequence[float] | None = None, ahead: bool = True,
+) -> list[Ints]:  # fmt: skip
+    """Place jobs one after another on an empty machine; return the nodes of each.
+
+    Policies that go by the loads of links are told what each node of a job sends (all the same, unless given), and with ``ahead``
+    which jobs come next.
+
+    >>> from wattline.model.network import Dragonfly
+    >>> [nodes.tolist() for nodes in allocate_all("least-contention", Dragonfly(2, 2, 3), [2, 4])]
+    [[0, 1], [4, 5, 6, 7]]
+    """
+    free = np.ones(network.nodes, dtype=np.bool_)
+    loads, links = np.zeros(capacities(network).shape), None
+    policy = place_policies().get(ALIASES.get(name, name))
+    placed: list[Ints] = []
+    for i, n in enumerate(sizes):
+        if policy is not None and policy.links:
+            sent = ALIKE * getattr(network, "host_bps", 0.0) / 8 if bytes_per_s is None else bytes_per_s[i]
+            links = OnLinks(loads, sent, waiting=sizes[i + 1 :] if ahead else ())
+        nodes = allocate(name, network, free, n, seed, job=i, links=links)
+        if links is not None:
+            loads = loads + link_shares(network, nodes).minimal * (n * links.bytes_per_s)
+        free[nodes] = False
+        placed.append(nodes)
+    return placed
 
 
 @functools.cache

@@ -313,7 +313,7 @@ def _choose(s: State, j: int, param: Any, d: Desk) -> None:
         "ahead": Param(64.0, "waiting jobs that it leaves room for", 0.0, 1e6),
         "tries": Param(10.0, "times that it tries each node elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6),
     },
-    source="own",
+    source="Wattline",
 )  # fmt: skip
 def least_contention(s: State, j: int, param: Any, memory: Any) -> int:
     """The tightest router that holds the job; else the group, else the groups, where all jobs wait least for links."""
