@@ -11,7 +11,7 @@ from wattline.model.network import Dragonfly
 from wattline.physics.link_loads import capacities
 from wattline.policy.place.allocate import OnLinks, free_extents, place_policies, room_for
 
-GOAL_S, WEIGHED_GOAL_S = 1e-3, 0.1
+GOAL_S, WEIGHED_GOAL_S = 1e-3, 0.2
 """For policies that count nodes, and for those that weigh choices link by link."""
 MACHINE = Dragonfly(nodes_per_router=4, routers_per_group=72, groups=361)
 """103,968 nodes on 25,992 routers."""
