@@ -21,7 +21,7 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Network
 from wattline.physics.link_loads import capacities, link_shares
-from wattline.policy.place.allocate import OnLinks, allocate
+from wattline.policy.place.allocate import OnLinks, allocate, allocate_all
 from wattline.policy.place.weighing import OVERLOAD
 from wattline.sim.setup import Options
 from wattline.sim.simulate import simulate
@@ -105,7 +105,7 @@ def cases(draw: st.DrawFn) -> tuple[Network, list[int], int, OnLinks]:
     """Draw a machine, its free nodes, a job that fits on them, loads of links and who waits."""
     p, a = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     network: Network = Dragonfly(
-        p, a, a * draw(st.integers(1, 2)) + 1, global_bps=draw(st.sampled_from((2e9, 8e9, 32e9)))
+        p, a, a * draw(st.integers(0, 2)) + 1, global_bps=draw(st.sampled_from((2e9, 8e9, 32e9)))
     )
     if draw(st.booleans()):
         network = FatTree(p, a * draw(st.integers(1, 4)), 2)
@@ -170,6 +170,14 @@ def test_no_choice_of_groups_is_cheaper() -> None:
         over.append(got / min(cost(network, free, way, links) for way in ways))
     assert np.quantile(over, 0.7) <= 1 + 1e-9
     assert max(over) < 1.6
+
+
+def test_a_single_group_has_links_too() -> None:
+    """On one group of many routers, as large as a cabinet, jobs are shared out among them and nothing else is touched."""
+    network = Dragonfly(4, 96, 1)
+    placed = allocate_all("least-contention", network, [30, 64, 5, 200])
+    assert sorted(np.concatenate(placed).tolist()) == sorted(set(np.concatenate(placed).tolist()))
+    assert [nodes.size for nodes in placed] == [30, 64, 5, 200]
 
 
 def test_it_keeps_away_from_loaded_links() -> None:

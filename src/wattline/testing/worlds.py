@@ -123,9 +123,9 @@ def of_kinds(table: JobTable) -> JobTable:
     return table.with_columns(kind=np.arange(len(table)) % len(KINDS), kinds=tuple(kind.name for kind in KINDS))
 
 
-def networked(world: World) -> World:
-    """Return a world whose nodes hang on a small dragonfly, on which some kinds of job send."""
-    sends = (Communication("narrow", 1e6, sensitive=True), Communication("wide", 5e6))
+def networked(world: World, share: float = 0.0) -> World:
+    """Return a world whose nodes hang on a small dragonfly, on which some kinds of job send (in a share of their time, which slows them)."""
+    sends = (Communication("narrow", 1e6, sensitive=True, share=share), Communication("wide", 2e8, share=share))
     network = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)
     options = replace(world.options, communication=sends, traffic_s=7.0, router_stalls=[3.0, 1.0, 2.0, 0.0, 5.0, 4.0])
     return World(of_kinds(world.jobs), replace(world.cluster, network=network), options)
@@ -148,7 +148,7 @@ def molded(world: World) -> World:
 def suited(world: World, mechanism: Mechanism) -> World:
     """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network, configurations."""
     if mechanism.network:
-        world = networked(world)
+        world = networked(world, 0.25 if mechanism.links else 0.0)
     if mechanism.shapes or mechanism.recaps:
         world = molded(world)
     if not (mechanism.kinds or mechanism.target or mechanism.slot == "bid"):

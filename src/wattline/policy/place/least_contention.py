@@ -37,7 +37,8 @@ class Desk(NamedTuple):
     free: Any
     take: Any
     beyond: Any
-    spare: Any
+    sources: Any
+    targets: Any
     group_free: Any
     inside: Any
     picked: Any
@@ -50,9 +51,9 @@ def _desk(s: State, memory: Any) -> Desk:
     r = routers_of(s)
     g = s.net[2]
     m = memory[10:]
-    f = m[4 * r :]
+    f = m[5 * r :]
     return Desk(
-        memory[:6], memory[6:10], m[:r], m[r : 2 * r], m[2 * r : 3 * r], m[3 * r : 4 * r],
+        memory[:6], memory[6:10], m[:r], m[r : 2 * r], m[2 * r : 3 * r], m[3 * r : 4 * r], m[4 * r : 5 * r],
         f[:g], f[g : 2 * g], f[2 * g : 3 * g], f[3 * g : 4 * g], f[4 * g : 5 * g],
     )  # fmt: skip
 
@@ -265,20 +266,20 @@ def _improve(s: State, j: int, param: Any, d: Desk) -> None:
             targets = 0
             for r in range(d.free.shape[0]):
                 if d.take[r] > 0.0:
-                    d.beyond[sources] = r
+                    d.sources[sources] = r
                     sources += 1
                 if d.take[r] < d.free[r]:
-                    d.spare[targets] = r
+                    d.targets[targets] = r
                     targets += 1
         if targets == 0:
             return
         four = words(int(param[SEED]), PLACES, s.counter[N_STARTS], d.group_free.shape[0] + number)
-        r = int(d.beyond[below(four[0], sources)])
-        t = int(d.spare[below(four[1], targets)])
+        r = int(d.sources[below(four[0], sources)])
+        t = int(d.targets[below(four[1], targets)])
         if r == t:
             continue
         _move(d, a, r, t)
-        cost = cost_on_links(s, j, d.take, d.picked, d.inside, d.load, k) + _cost_later(s, param, d, k)
+        cost = cost_on_links(s, j, d.take, d.picked, d.inside, d.beyond, k) + _cost_later(s, param, d, k)
         if cost < least * (1.0 - 1e-9):
             least = cost
             sources = 0
@@ -308,7 +309,7 @@ def _choose(s: State, j: int, param: Any, d: Desk) -> None:
 
 
 @mechanism(
-    "place", "least-contention", wake=0, network=True, links=True, memory=Memory(fixed=10, per_router=4, per_group=5),
+    "place", "least-contention", wake=0, network=True, links=True, memory=Memory(fixed=10, per_router=5, per_group=5),
     params={
         "intact": Param(0.2, "worth of a free node beside free nodes of its router, in links", 0.0, 1e6),
         "room": Param(2.0, "cost of each node of a waiting job that would find no router, or no group, to hold it, in links", 0.0, 1e6),
@@ -324,8 +325,8 @@ def least_contention(s: State, j: int, param: Any, memory: Any) -> int:
     count_free(s, p, d.free)
     if not sends(s, j):
         for r in range(d.free.shape[0]):
-            d.beyond[r] = d.free[r]
-        take_by_key(d.free, d.take, d.beyond, d.spare, float(s.nodes[j]))
+            d.sources[r] = d.free[r]
+        take_by_key(d.free, d.take, d.sources, d.targets, float(s.nodes[j]))
         return pick_counted(s, p, d.take, s.nodes[j])
     r = tightest(d.free, s.nodes[j])
     if r >= 0:
