@@ -8,9 +8,9 @@ from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_STARTS, State
 from wattline.physics.random import PLACES, below, words
-from wattline.policy.place.by_counters import take_by_key
 from wattline.policy.place.counting import add_up, clear, count_free, pick_counted, routers_of
 from wattline.policy.place.sharing import balance, deal, pack, tightest
+from wattline.policy.place.slurm import take_by_free
 from wattline.policy.place.weighing import cost_on_links, sends
 
 INTACT, ROOM, AHEAD, TRIES, SEED = range(5)
@@ -324,9 +324,7 @@ def least_contention(s: State, j: int, param: Any, memory: Any) -> int:
     d = _desk(s, memory)
     count_free(s, p, d.free)
     if not sends(s, j):
-        for r in range(d.free.shape[0]):
-            d.sources[r] = d.free[r]
-        take_by_key(d.free, d.take, d.sources, d.targets, float(s.nodes[j]))
+        take_by_free(d.free, d.take, s.net[0], float(s.nodes[j]), 1)
         return pick_counted(s, p, d.take, s.nodes[j])
     r = tightest(d.free, s.nodes[j])
     if r >= 0:

@@ -8,6 +8,7 @@ from wattline.model.compiled import outlined
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
 from wattline.policy.place.counting import clear, count_free, pick_counted, routers_of
+from wattline.policy.place.sharing import tightest
 
 
 @outlined
@@ -16,15 +17,6 @@ def _first_that_holds(free: Any, n: int) -> int:
         if free[r] >= n:
             return r
     return -1
-
-
-@outlined
-def _tightest_that_holds(free: Any, n: int) -> int:
-    best = -1
-    for r in range(free.shape[0]):
-        if free[r] >= n and (best < 0 or free[r] < free[best]):
-            best = r
-    return best
 
 
 @outlined
@@ -68,7 +60,7 @@ def slurm_best_fit(s: State, j: int, param: Any, memory: Any) -> int:
     routers = routers_of(s)
     free = memory[:routers]
     count_free(s, s.pool[j], free)
-    return _on_one_or_several(s, j, free, memory[routers : 2 * routers], _tightest_that_holds(free, s.nodes[j]))
+    return _on_one_or_several(s, j, free, memory[routers : 2 * routers], tightest(free, s.nodes[j]))
 
 
 @mechanism("place", "fewer-router", wake=0, network=True, memory=Memory(per_router=2), source="thesis-DR §3.8.1")
