@@ -13,7 +13,7 @@ from benchmarks.rows import Rows, row
 from wattline.model.network import Dragonfly
 from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.simulator import Simulator
-from wattline.policy.place.allocate import allocate
+from wattline.policy.place.allocate import allocate_all
 
 GOAL, LEAST = 5e6, 3.8e6
 """Packet-hops per CPU-second to aim at, and not to fall below; SST did 43 thousand on the first case."""
@@ -55,13 +55,11 @@ def _workload(rng: np.random.Generator) -> list[tuple[int, str]]:
 
 
 def _placed(network: Dragonfly, workload: list[tuple[int, str]], policy: str, seed: int) -> list[PacketJob]:
-    free = np.ones(network.nodes, dtype=bool)
-    jobs = []
-    for number, (size, pattern) in enumerate(workload):
-        nodes = allocate(policy, network, free, size, seed, job=number)
-        free[nodes] = False
-        jobs.append(PacketJob(nodes, pattern, seed=seed + number))
-    return jobs
+    placed = allocate_all(policy, network, [size for size, _ in workload], seed)
+    return [
+        PacketJob(nodes, pattern, seed=seed + i)
+        for i, (nodes, (_, pattern)) in enumerate(zip(placed, workload, strict=True))
+    ]
 
 
 def random_workloads(quick: bool) -> Rows:

@@ -168,7 +168,7 @@ class Room:
             raise InputError(f"loads: expected a finite number for each of {s.n_load.shape} links, got {loads.shape}")
         if not (0 <= links.bytes_per_s < MOST_BYTES_PER_S and 0 < links.share <= 1):
             raise InputError(
-                f"a job sends 0 bytes per second or more in a share of its time above 0, 1 at most, got {links}"
+                f"a job sends 0 bytes per second or more in a share of its time above 0, 1 at most, got {links.bytes_per_s:g} in {links.share:g}"
             )
         s.n_load[:] = loads.round()
         s.traffic[0], s.comm[0] = round(links.bytes_per_s), links.share
