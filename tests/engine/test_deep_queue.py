@@ -67,3 +67,31 @@ def test_deep_queue_against_reference() -> None:
     slow = Scheduler(reference_jobs(same), Setup(classes=[(NODES, 100.0)]))
     slow.run()
     np.testing.assert_array_equal(result.state.started_s, [j.started for j in slow.jobs])
+
+
+def bursts(seed: int, count: int = 3) -> Work:
+    """Return bursts of jobs, deep enough for the index, with gaps in which the queue empties."""
+    rng = np.random.default_rng(seed)
+    submit: list[float] = []
+    for _ in range(count):
+        begin = (submit[-1] + rng.integers(300, 3000)) if submit else 0.0
+        submit += sorted(begin + rng.integers(0, 5, rng.integers(20, 260)).astype(float))
+    n = len(submit)
+    work = rng.integers(0, 30, n).astype(float)
+    nodes = np.minimum(16, 1 + rng.geometric(0.25, n))
+    request = work + rng.choice([0, 5, 40], n)
+    return Work(
+        submit, work.tolist(), nodes.tolist(), request.tolist(), [300.0] * n, [0] * n, [-1] * n, [0.0] * n, [0.0] * n
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_deep_queue_that_empties_leaves_nothing_behind(seed: int) -> None:
+    """After a burst has been served, the index of its queue hides no job of the next burst."""
+    if seed > 1 and not JIT:
+        pytest.skip("two seeds are enough where nothing is compiled")
+    work = bursts(seed)
+    result = run(work.table(["node"]), cluster(16))
+    slow = Scheduler(reference_jobs(work), Setup(classes=[(16, 100.0)]))
+    slow.run()
+    np.testing.assert_array_equal(result.state.started_s, [j.started for j in slow.jobs])

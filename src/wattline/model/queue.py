@@ -59,6 +59,7 @@ def remove(s: State, j: int) -> None:
         s.q_head[0] = 0
         s.q_tail[0] = 0
         s.q_new[0] = 0
+        s.ix_on[0] = 0  # slots start again at 0: leaves of jobs that left would hide the next ones from the index
     elif at == s.q_head[0]:
         head = at + 1
         while s.queue[head] < 0:
