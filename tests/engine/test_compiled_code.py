@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 
 import wattline
 from engine.worlds import cluster, run, table
+from wattline.learn.student import differs, two_sided_p
 from wattline.model.compiled import JIT, KERNEL_ROOMS, cache_dir
 from wattline.sim.simulate import Simulation
+from wattline.testing.plain import plain
 
 PACKAGE = Path(wattline.__file__).parent
 DECORATORS = {"kernel", "outlined", "entry", "library", "plugin"}
@@ -69,6 +72,30 @@ def test_no_reference_counts_in_the_loop() -> None:
             code = file.read_bytes()
             assert b"NRT_incref" not in code, file
             assert b"NRT_MemInfo_call_dtor" not in code, file
+
+
+@needs_jit
+def test_a_kernel_called_from_python_says_what_to_do() -> None:
+    """A kernel that Python calls, whatever its arguments, raises an error that names it and its callable twin; it returned None."""
+    for call in (lambda: differs(20.0, 1.0, 1.0, 20.0, 3.0, 1.0), lambda: two_sided_p(2.0, 38.0), lambda: differs(1)):
+        with pytest.raises(TypeError, match=r"learn\.student\..* is a kernel: only compiled code can call it.*plain"):
+            call()
+    assert plain(differs)(20.0, 1.0, 1.0, 20.0, 3.0, 1.0) is True
+
+
+@needs_jit
+def test_every_kernel_refuses_python() -> None:
+    """There is no helper without a wrapper for Python that Python can call."""
+    found = 0
+    for room in KERNEL_ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            module = importlib.import_module(".".join(("wattline", *path.relative_to(PACKAGE).with_suffix("").parts)))
+            for value in vars(module).values():
+                if getattr(value, "targetoptions", {}).get("no_cpython_wrapper"):
+                    found += 1
+                    with pytest.raises(TypeError, match="is a kernel"):
+                        value()
+    assert found > 300
 
 
 @needs_jit

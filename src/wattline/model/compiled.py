@@ -32,6 +32,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.caching import _CacheLocator
 from numba.core.cpu import CPUContext
+from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AttributeTemplate
 from numba.experimental.function_type import FunctionModel
 from numba.extending import (
@@ -206,14 +207,32 @@ def _lightly(dispatcher: F) -> F:
     return dispatcher
 
 
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A helper of compiled code: numba knows it as any other function, Python cannot call it."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        raise TypeError(
+            f"{name} is a kernel: only compiled code can call it. From Python take a helper of wattline.policy.helpers, or "
+            f"its plain twin, wattline.testing.plain.plain({self.py_func.__name__})"
+        )
+
+
+def _for_compiled_code(dispatcher: F) -> F:
+    """Refuse calls from Python: a kernel has no wrapper for them, and would return nothing without a word."""
+    if JIT:
+        dispatcher.__class__ = _Inner
+    return dispatcher
+
+
 def kernel(function: F) -> F:
     """Compile a helper that is inlined into its callers; it may not allocate."""
-    return _lightly(_njit(function, _nrt=False, forceinline=True, **_INNER))
+    return _for_compiled_code(_lightly(_njit(function, _nrt=False, forceinline=True, **_INNER)))
 
 
 def outlined(function: F) -> F:
     """Compile a helper that stays a call of its own: for rare, large branches of hot loops."""
-    return _lightly(_njit(function, _nrt=False, **_INNER))
+    return _for_compiled_code(_lightly(_njit(function, _nrt=False, **_INNER)))
 
 
 def entry(*signature: Any, level: int = 2) -> Callable[[F], F]:
