@@ -39,16 +39,16 @@ _SLOTS = ("select", "cap", "stop", "bid")
 def frames(result: Result) -> dict[str, Columns]:
     """Return the tables of a run as ``traces.journal.write_journal`` takes them; jobs still running are counted up to now."""
     s = result.state
-    running_j = running_energy_j(s)
+    running_j, waking_j = running_energy_j(s), waking_energy_j(s)
     placements = _placements(result)
     return {
-        "jobs": _jobs(result, running_j),
+        "jobs": _jobs(result, running_j + waking_j),
         "placements": {**placements, "job_id": result.jobs.job_id[placements["job_id"]]},
         "events": _events(result),
         "timeline": _timeline(result),
         "decisions": _decisions(result),
         "classes": _classes(result, running_j),
-        "profiles": _profiles(result, running_j),
+        "profiles": _profiles(result, running_j + waking_j),
         "shapes": shape_columns(result),
         "slowdowns": _slowdowns(result),
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
@@ -56,18 +56,23 @@ def frames(result: Result) -> dict[str, Columns]:
 
 
 def running_energy_j(s: State) -> Floats:
-    """Return what every job that works now has drawn in its current segment; waking nodes are accounted elsewhere."""
+    """Return what every job that works now has drawn in its current segment."""
     c = s.rate_class
     clock = s.c_e0[c] + s.c_power[c] * (s.now[0] - s.c_t0[c])
     joules: Floats = np.where(s.status == codes.RUNNING, s.nodes * s.now_w * (clock - s.e_start), 0.0)
     return joules
 
 
-def _jobs(result: Result, running_j: Floats) -> Columns:
+def waking_energy_j(s: State) -> Floats:
+    """Return what every job whose nodes wake has been charged since it got them; node classes have it in ``node_j`` already."""
+    waking_s = np.where(s.status == codes.WAKING, s.now[0] - s.resumed_s, 0.0)
+    return np.asarray(s.nodes * s.wake_w * waking_s, dtype=np.float64)
+
+
+def _jobs(result: Result, open_j: Floats) -> Columns:
     s, jobs = result.state, result.jobs
     held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)  # a pause is no time run
     segment_s = np.where(held, s.now[0] - s.resumed_s, 0.0)
-    waking_j = np.where(s.status == codes.WAKING, s.nodes * s.max_w[s.pool] * segment_s, 0.0)
     started = ~np.isnan(s.started_s)
     runtime_s = np.where(started, s.lost_s + s.ran_s + segment_s, np.nan)
     texts = {
@@ -79,7 +84,7 @@ def _jobs(result: Result, running_j: Floats) -> Columns:
         "end_s": s.end_s, "nodes": jobs.nodes, "request_s": jobs.request_s, "estimate_s": s.estimate_s,
         "work_s": jobs.work_s, **texts, "status": Coded(_STATUS[s.status], STATUSES),
         "wait_s": s.started_s - s.eligible_s, "runtime_s": runtime_s,
-        "energy_j": np.where(started, s.energy_j + running_j + waking_j, np.nan),
+        "energy_j": np.where(started, s.energy_j + open_j, np.nan),
         "preemptions": s.preemptions, "restarts": s.restarts,
     }  # fmt: skip
 
@@ -229,7 +234,7 @@ def _decisions(result: Result) -> Columns:
     }
 
 
-def _profiles(result: Result, running_j: Floats) -> Columns:
+def _profiles(result: Result, open_j: Floats) -> Columns:
     """Return what was believed of the power of jobs and what came of it, where that was not known before."""
     s = result.state
     if not result.policies.profile.wake:
@@ -238,7 +243,7 @@ def _profiles(result: Result, running_j: Floats) -> Columns:
     held = (s.status == codes.RUNNING) | (s.status == codes.WAKING)
     ran_s = (s.lost_s + s.ran_s + np.where(held, s.now[0] - s.resumed_s, 0.0))[started]
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean_w = np.where(ran_s > 0, (s.energy_j + running_j)[started] / (ran_s * s.nodes[started]), np.nan)
+        mean_w = np.where(ran_s > 0, (s.energy_j + open_j)[started] / (ran_s * s.nodes[started]), np.nan)
     return {
         "job_id": result.jobs.job_id[started], "submit_level": s.submit_profile_from[started],
         "start_level": s.start_profile_from[started],
