@@ -16,7 +16,7 @@ from wattline.model.state import (
     State,
 )
 from wattline.physics import clocks, neighbours, traffic
-from wattline.physics.power import class_cap_w, headroom_w, waking_node_w
+from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
 
@@ -147,7 +147,7 @@ def _fall_silent(s: State, j: int) -> None:
 def begin_work(s: State, j: int) -> None:
     """Let a job whose nodes are awake begin to work."""
     if s.series_count[j] > 0:
-        s.now_w[j] = clocks.series_value_w(s, j, s.work[j] - s.remaining[j])
+        s.now_w[j] = series_value_w(s, j, s.work[j] - s.remaining[j])
     c = s.base_class[j]
     if s.cap_w[j] < np.inf or _shares_links(s, j) or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
         c = _prepare_class(s, j)

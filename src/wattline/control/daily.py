@@ -15,7 +15,7 @@ from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
-from wattline.physics import clocks
+from wattline.physics import clocks, power
 
 
 @outlined
@@ -70,7 +70,7 @@ def sample_power(s: State) -> None:
         c = s.rate_class[j]
         if s.series_count[j] > 0:
             left = s.v_end[j] - clocks.virtual_now(s, c)
-            clocks.redraw(s, j, clocks.series_value_w(s, j, s.work[j] - left))
+            clocks.redraw(s, j, power.series_value_w(s, j, s.work[j] - left))
         s.seen_w[j] = max(s.seen_w[j], s.now_w[j] * s.c_power[c])
 
 

@@ -267,16 +267,6 @@ def close_solo(s: State, c: int) -> None:
 # ------------------------------------------------------------------ power that changes over time
 
 
-@kernel
-def series_value_w(s: State, j: int, done_s: float) -> float:
-    """Return the power per node, uncapped, of a job that has done so much of its work."""
-    count = s.series_count[j]
-    if count == 0:
-        return s.draw_w[j]
-    at = min(count - 1, max(0, int(done_s / s.series_step_s[0])))
-    return s.series_w[s.series_first[j] + at]
-
-
 @outlined
 def redraw(s: State, j: int, watts: float) -> None:
     """Let a running job draw another power per node from now on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.codes import RUNNING, WAKING
+from wattline.model.codes import PAUSED, RUNNING, WAKING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import OPT_BELIEF, OPT_CAPPED, OPT_SHED, State
 
@@ -77,14 +77,29 @@ def headroom_w(s: State) -> float:
 
 
 @kernel
+def series_value_w(s: State, j: int, done_s: float) -> float:
+    """Return the power per node, uncapped, of a job that has done so much of its work."""
+    count = s.series_count[j]
+    if count == 0:
+        return s.draw_w[j]
+    at = min(count - 1, max(0, int(done_s / s.series_step_s[0])))
+    return s.series_w[s.series_first[j] + at]
+
+
+@kernel
 def node_w(s: State, j: int, cap_w: float) -> float:
-    """Return what a node of a job would draw if it started now, at a cap of its own or (inf) at its class's."""
+    """Return what admission counts for a node of a job that would start now, at a cap of its own or (inf) at its class's.
+
+    Where power changes over time and is known, that is its mean, or what the job draws at once if that is more.
+    """
     p = s.pool[j]
     if cap_w < np.inf:
         cap = max(cap_w, least_cap_w(s, j))
     else:
         cap = class_cap_w(s, s.base_class[j])
     draw_w = s.profile_w[j] if s.option[OPT_BELIEF] == 1 else s.draw_w[j]
+    if s.series_count[j] > 0 and s.option[OPT_BELIEF] == 0:
+        draw_w = max(draw_w, series_value_w(s, j, s.work[j] - s.remaining[j]))
     if s.option[OPT_SHED] == 1 and s.preemptions[j] > 0:
         draw_w = max(draw_w, s.now_w[j])  # what it drew when it was stopped: it will draw that again
     return draw_w * capped_power(draw_w, min(s.floor_w[j], draw_w), cap) * s.level_busy[p, s.level[p]]
@@ -92,16 +107,28 @@ def node_w(s: State, j: int, cap_w: float) -> float:
 
 @kernel
 def end_decrease_w(s: State, j: int) -> float:
-    """Return by how much the system's power falls when a job ends and its nodes idle: one that runs, or would start now."""
-    if s.status[j] == RUNNING and s.option[OPT_BELIEF] == 1:
+    """Return by how much the power that admission counts falls when a job ends and its nodes idle: one that runs, or would start now.
+
+    What it counts of running jobs is what they draw now, or what is believed of them and their part of the margin: the
+    decreases of all of them leave the power of idle nodes, so that a plan in which all have ended has room for any job.
+    """
+    margin_w = 0.0
+    if s.status[j] == RUNNING and counts_belief(s):
         busy_w = believed_node_w(s, j)
+        if s.spread_w[j] > 0.0 and s.believed_var[0] > 0.0:
+            deviation = s.nodes[j] * s.spread_w[j]
+            margin_w = s.margin[0] * deviation * deviation / np.sqrt(s.believed_var[0])
     elif s.status[j] == RUNNING:
-        busy_w = s.draw_w[j] * s.c_power[s.rate_class[j]]
+        busy_w = s.now_w[j] * s.c_power[s.rate_class[j]]
     elif s.status[j] == WAKING:
         busy_w = s.wake_w[j]
+    elif s.status[j] == PAUSED:
+        busy_w = s.idle_w[s.pool[j]]
     else:
-        busy_w = node_w(s, j, s.cap_w[j])
-    return s.nodes[j] * (busy_w - s.idle_w[s.pool[j]])
+        busy_w = counted_node_w(s, j, s.cap_w[j])
+        if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
+            margin_w = margin_increase_w(s, j)
+    return s.nodes[j] * (busy_w - s.idle_w[s.pool[j]]) + margin_w
 
 
 @kernel
@@ -114,6 +141,14 @@ def waking_node_w(s: State, j: int, cap_w: float) -> float:
 
 
 @kernel
+def counted_node_w(s: State, j: int, cap_w: float) -> float:
+    """Return what counts for a node of a job that starts now, some of whose nodes may have to wake."""
+    p = s.pool[j]
+    wakes = s.asleep[p] > 0 and s.nodes[j] > 0 and s.sleep_exit_s[p] > 0.0
+    return waking_node_w(s, j, cap_w) if wakes else node_w(s, j, cap_w)
+
+
+@kernel
 def start_increase_w(s: State, j: int, cap_w: float) -> float:
     """Return by how much the system's power may rise if a job starts now, at a cap of its own or not.
 
@@ -121,9 +156,7 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
     """
     p = s.pool[j]
     asleep = min(s.nodes[j], s.asleep[p])
-    wakes = asleep > 0 and s.sleep_exit_s[p] > 0.0
-    busy_w = waking_node_w(s, j, cap_w) if wakes else node_w(s, j, cap_w)
-    increase_w = s.nodes[j] * busy_w - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
+    increase_w = s.nodes[j] * counted_node_w(s, j, cap_w) - (s.nodes[j] - asleep) * s.idle_w[p] - asleep * s.sleep_w[p]
     if s.option[OPT_BELIEF] == 1 and s.spread_w[j] > 0.0:
         increase_w += margin_increase_w(s, j)
     return increase_w
@@ -187,12 +220,28 @@ def refresh_belief(s: State) -> None:
 
 
 @kernel
+def believed_busy_w(s: State) -> float:
+    """Return the power of running jobs by their profiles, margin included."""
+    return s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0])
+
+
+@kernel
+def counts_belief(s: State) -> bool:
+    """Tell whether admission counts with what is believed of running jobs, and not with what they draw.
+
+    Where jobs may be stopped it counts with what is drawn if that is more, or they would start and stop in turn.
+    """
+    if s.option[OPT_BELIEF] == 0:
+        return False
+    return s.option[OPT_SHED] == 0 or believed_busy_w(s) >= s.busy_w[0] + s.busy_w[1]
+
+
+@kernel
 def believed_system_w(s: State) -> float:
     """Return the power to count with by profiles, margin included; where jobs may be stopped, at least what is drawn."""
-    total = s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0]) + idle_system_w(s)
-    if s.option[OPT_SHED] == 1:
-        return max(total, system_w(s))
-    return total
+    if counts_belief(s):
+        return believed_busy_w(s) + idle_system_w(s)
+    return system_w(s)
 
 
 @kernel

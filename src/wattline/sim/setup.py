@@ -180,7 +180,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
     _fill_log_room(s, raises=any(m.recaps for m in policies))
-    _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed)
+    capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
+    _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed, capped=capped)
     _estimates(s, policies, notes)
     notes += sampling_notes(jobs, options)
     switches = {
@@ -190,7 +191,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
         OPT_QUANTUM: options.quantum, OPT_EXCEED: options.exceed, OPT_SHED: options.shed,
         OPT_RECLAIM: any(m.recaps for m in policies),
-        OPT_CAPPED: any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies),
+        OPT_CAPPED: capped,
     }  # fmt: skip
     if options.ties not in ("instant", "event"):
         raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
@@ -366,14 +367,22 @@ def _fill_log_room(s: State, *, raises: bool) -> None:
 
 
 def _reject(
-    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *, unknown: bool
+    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *, unknown: bool, capped: bool
 ) -> None:
-    """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``."""
+    """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
+
+    Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
+    """
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
     limit = (
         np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
     )
-    busy_w = s.draw_w * s.level_busy[:, 0][s.pool]
+    busy_w = s.draw_w.copy()
+    for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():
+        first = int(s.series_first[j])
+        watts = s.series_w[first : first + (1 if capped else int(s.series_count[j]))]
+        busy_w[j] = max(busy_w[j], watts.max())
+    busy_w *= s.level_busy[:, 0][s.pool]
     busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
     increase = s.nodes * (busy_w - s.idle_w[s.pool])
     checks = (
