@@ -1,18 +1,30 @@
 """A slow scheduler in plain Python that shares nothing with the engine: sets of nodes, lists, no index, no clocks.
 
-It is written from the definitions. Within an instant: ends and kills, node changes, envelope, arrivals (and jobs that
-waited for another one), one pass. EASY computes the head's reservation from scratch at every pass by letting the running
-jobs leave at their estimated ends.
+It is written from the definitions. Within an instant: ends and kills, node changes, nodes that fall asleep, envelope,
+arrivals (and jobs that waited for another one), one pass. What a select policy starts is in ``selects``: one file a rule.
+
+Readings where the documentation says no more:
+
+* Jobs that end at one instant leave in the order of their node classes, then of their numbers; those that are killed follow.
+* With ``ties = "event"`` changes of nodes and of the limit make no pass of their own where a job is submitted at the same
+  instant: they share the pass of the first one.
+* A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not those
+  that fail.
+* A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
+END, NODE, ENVELOPE, ARRIVAL = "end", "node", "envelope", "arrival"
+
+LIMIT_SLACK = 1e-9
+"""A power limit is kept to within a billionth of it."""
 
 
 @dataclass(eq=False)  # two jobs that look alike are still two
@@ -29,7 +41,9 @@ class Job:
     priority: float = 0.0
     after: int = -1
     think: float = 0.0
+    user: int = -1
     # what happens to it
+    number: int = -1
     status: str = "future"
     seq: int = -1
     key: float = 0.0
@@ -42,6 +56,7 @@ class Job:
     since: float = 0.0
     expected: float = 0.0
     restarts: int = 0
+    preemptions: int = 0
     held: tuple[int, ...] = ()
     places: list[tuple[float, float, tuple[int, ...]]] = field(default_factory=list)
     reserved: float = math.inf
@@ -51,8 +66,8 @@ class Job:
         return max(0.0, self.estimate - (self.work - self.left))
 
 
-Booked = list[tuple[float, float, float, Job]]
-"""Watts that were promised: from, until, how many, to whom."""
+Place = Callable[[list[int], int], list[int]]
+"""Free nodes in order, how many are wanted → which."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +76,17 @@ class Setup:
 
     classes: Sequence[tuple[int, float]]
     select: str = "easy"
+    params: Mapping[str, float] = field(default_factory=dict)
     order: Callable[[Job, float], float] | None = None
     dynamic_order: bool = False
+    place: Place | None = None
+    learn: str = "request"
     limit: Sequence[tuple[float, float]] = ()
     outages: Sequence[tuple[float, float, int, int, bool]] = ()
     kill: bool = False
     requeue: bool = True
     keep_progress: bool = False
+    exceed: bool = False
     ties: str = "instant"
 
 
@@ -75,7 +94,10 @@ class Scheduler:
     """Runs the jobs to the end; afterwards they carry their starts, ends, energies and places."""
 
     def __init__(self, jobs: Sequence[Job], setup: Setup) -> None:
+        from reference.selects import SELECTS
+
         self.jobs, self.setup = list(jobs), setup
+        self.select = SELECTS[setup.select]
         self.now = self.jobs[0].submit if jobs else 0.0
         self.free: list[set[int]] = []
         self.pool_of: dict[int, int] = {}
@@ -89,14 +111,33 @@ class Scheduler:
         self.limit_w = math.inf
         self.queue: list[Job] = []
         self.running: list[Job] = []
+        self.children: dict[int, list[Job]] = {}
         self.idle_energy = 0.0
         self.stamp = 0
-        self.heads: dict[int, tuple[Job, float, float]] = {}
-        self.future = [j for j in self.jobs if j.status != "rejected"]
+        self.memory: dict[str, object] = {}
+        self.seen: dict[int, list[float]] = {}
         self.due: list[tuple[float, int, Job]] = []
         leave = [(o[0], 0, i, o) for i, o in enumerate(setup.outages)]
         self.changes = sorted(leave + [(o[1], 1, i, o) for i, o in enumerate(setup.outages)], key=lambda c: c[:3])
         self.steps = sorted(setup.limit)
+        while self.steps and self.steps[0][0] <= self.now:
+            self.limit_w = self.steps.pop(0)[1]
+        for number, job in enumerate(self.jobs):
+            job.number = number
+            if job.after >= 0:
+                self.children.setdefault(job.after, []).append(job)
+        self.reject()
+        self.future = [j for j in self.jobs if j.status != "rejected"]
+
+    def reject(self) -> None:
+        """Turn away who can never run, and who waits for one of those."""
+        idle_w = sum(count * w for count, w in self.setup.classes)
+        most_w = max([self.limit_w, *(w for _, w in self.steps)]) if not self.setup.exceed else math.inf
+        for job in self.jobs:
+            wide = job.nodes > self.setup.classes[job.pool][0]
+            thirsty = idle_w + self.increase(job) > most_w * (1 + LIMIT_SLACK)
+            if wide or thirsty or (job.after >= 0 and self.jobs[job.after].status == "rejected"):
+                job.status = "rejected"
 
     # -- time
 
@@ -125,39 +166,51 @@ class Scheduler:
 
     def instant(self) -> None:
         """Let everything of this instant happen, with a pass after it (or after each single event)."""
-        happened = False
-        for _ in self.events():
-            happened = True
+        happened: set[str] = set()
+        for what in self.events():
+            happened |= what
             if self.setup.ties == "event":
                 break
         if happened:
-            self.do_pass()
+            self.do_pass(happened)
 
-    def events(self) -> Iterator[None]:
+    def events(self) -> Iterator[set[str]]:
         """Let the events of this instant happen, one by one; a job that is submitted but held back is none."""
-        for job in sorted(self.running, key=lambda j: (self.end_of(j), self.jobs.index(j))):
-            if self.end_of(job) <= self.now:
-                killed = job.since + job.left > self.now
-                yield self.leave(job, KILLED if killed else ENDED)
-        rare = bool(self.changes and self.changes[0][0] <= self.now) or bool(
-            self.steps and self.steps[0][0] <= self.now
-        )
+        due = [j for j in self.running if self.end_of(j) <= self.now]
+        if due:
+            late = {j.number: j.since + j.left > self.now for j in due}
+            for job in sorted(due, key=lambda j: (late[j.number], 0 if late[j.number] else j.pool, j.number)):
+                self.learn(job)
+                self.leave(job, KILLED if late[job.number] else ENDED)
+                yield {END}
+        happened = set()
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
+            happened.add(NODE)
         while self.steps and self.steps[0][0] <= self.now:
             self.limit_w = self.steps.pop(0)[1]
-        if rare:
-            yield
+            happened.add(ENVELOPE)
         while self.future and self.future[0].submit <= self.now:
             if self.arrive(self.future.pop(0)):
-                yield
+                happened.add(ARRIVAL)
+            if happened:
+                yield happened
+                happened = set()
         while self.due and self.due[0][0] <= self.now:
-            yield self.enter(heapq.heappop(self.due)[2])
+            self.enter(heapq.heappop(self.due)[2])
+            yield happened | {ARRIVAL}
+            happened = set()
+        if happened:
+            yield happened
 
     # -- jobs come and go
 
     def arrive(self, job: Job) -> bool:
         """Take a submitted job in, or hold it back until the job it depends on has left; tell which."""
+        last = self.seen.get(job.user, [])
+        if self.setup.learn == "recent" and job.user >= 0 and len(last) > 1:
+            asked = job.request if job.request < math.inf else job.work
+            job.estimate = min((last[-2] + last[-1]) / 2, asked)
         if job.after >= 0:
             first = self.jobs[job.after]
             if math.isnan(first.ended):
@@ -172,7 +225,7 @@ class Scheduler:
     def hold(self, job: Job, until: float) -> None:
         """Let a job enter the queue later."""
         job.status = "held"
-        heapq.heappush(self.due, (until, self.jobs.index(job), job))
+        heapq.heappush(self.due, (until, job.number, job))
 
     def enter(self, job: Job) -> None:
         """Put a job in the queue."""
@@ -183,12 +236,16 @@ class Scheduler:
         job.key = self.setup.order(job, self.now) if self.setup.order else 0.0
         self.queue.append(job)
 
+    def learn(self, job: Job) -> None:
+        """Remember how long a job ran that leaves."""
+        self.seen.setdefault(job.user, []).append(job.ran + (self.now - job.since))
+
     def leave(self, job: Job, status: str) -> None:
         """End a job for good."""
         self.stop(job)
         job.status, job.ended = status, self.now
-        for other in self.jobs:
-            if other.after >= 0 and self.jobs[other.after] is job and other.status == "held":
+        for other in self.children.get(job.number, ()):
+            if other.status == "held":
                 self.hold(other, self.now + other.think)
 
     def stop(self, job: Job) -> None:
@@ -202,6 +259,12 @@ class Scheduler:
         for node in job.held:
             (self.down if self.outages_of[node] else self.free[job.pool]).add(node)
         job.held = ()
+
+    def preempt(self, job: Job) -> None:
+        """Stop a job, which keeps its progress and waits again."""
+        self.stop(job)
+        job.preemptions += 1
+        self.enter(job)
 
     def change(self, up: int, _number: int, outage: tuple[float, float, int, int, bool]) -> None:
         """Nodes leave (their jobs lose them unless they drain) or return."""
@@ -247,38 +310,45 @@ class Scheduler:
         idle = sum(len(self.free[p]) * w for p, (_, w) in enumerate(self.setup.classes))
         return idle + sum(j.nodes * j.draw for j in self.running)
 
+    def headroom(self) -> float:
+        """Watts that starts may add."""
+        return math.inf if self.limit_w == math.inf else self.limit_w * (1 + LIMIT_SLACK) - self.power()
+
     def increase(self, job: Job) -> float:
         """Watts that a start adds."""
         return job.nodes * (job.draw - self.setup.classes[job.pool][1])
 
     def fits(self, job: Job) -> bool:
         """Whether a job may start now."""
-        return job.nodes <= len(self.free[job.pool]) and self.power() + self.increase(job) <= self.limit_w
+        return job.nodes <= len(self.free[job.pool]) and self.increase(job) <= self.headroom()
 
-    def do_pass(self) -> None:
-        """Sort the queue and start what the rule allows."""
+    def do_pass(self, happened: set[str]) -> None:
+        """Sort the queue and start what the rule allows; nothing running, nothing started: one may exceed the limit."""
+        if not self.queue:
+            return
         if self.setup.dynamic_order and self.setup.order:
             for job in self.queue:
                 job.key = self.setup.order(job, self.now)
         self.queue.sort(key=lambda j: (j.key, j.seq))
-        if self.queue:
-            self.expect_anew()
-        if self.setup.select == "easy" and len(self.setup.classes) > 1 and self.limit_w < math.inf:
-            self.pass_of_classes_that_share_watts()
-            return
-        for p in range(len(self.setup.classes)):
-            line = [j for j in self.queue if j.pool == p]
-            while line and (self.fits(line[0]) or self.setup.select == "first-fit"):
-                job = line.pop(0)
-                if self.fits(job):
-                    self.start(job)
-            if line and self.setup.select == "easy":
-                self.backfill(line[0], line[1:])
+        self.expect_anew()
+        waiting = len(self.queue)
+        self.select(self, happened)
+        if self.setup.exceed and not self.running and len(self.queue) == waiting:
+            job = next((j for j in self.queue if j.nodes <= len(self.free[j.pool])), None)
+            if job is not None and not self.fits(job):
+                self.start(job)
+
+    def lines(self) -> list[list[Job]]:
+        """Return the waiting jobs of each node class, in order."""
+        if len(self.setup.classes) == 1:
+            return [list(self.queue)]
+        return [[j for j in self.queue if j.pool == p] for p in range(len(self.setup.classes))]
 
     def start(self, job: Job) -> None:
-        """Put a job on the lowest free nodes."""
+        """Put a job on free nodes: the lowest, or those that the place policy picks."""
         self.queue.remove(job)
-        job.held = tuple(sorted(self.free[job.pool])[: job.nodes])
+        free = sorted(self.free[job.pool])
+        job.held = tuple(self.setup.place(free, job.nodes) if self.setup.place else free[: job.nodes])
         self.free[job.pool] -= set(job.held)
         job.since = self.now
         job.expected = self.now + job.estimate_left()
@@ -286,87 +356,3 @@ class Scheduler:
             job.started = self.now
         job.status = "running"
         self.running.append(job)
-
-    def reservation(self, head: Job) -> tuple[float, float, float]:
-        """When the head can start by the estimates, and the nodes and watts left over then."""
-        nodes, watts = len(self.free[head.pool]), self.limit_w - self.power()
-        for t in sorted({j.expected for j in self.running} | {self.now}):
-            gone = [j for j in self.running if j.expected <= t]
-            n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
-            w = watts + sum(self.increase(j) for j in gone)
-            if n >= head.nodes and w >= self.increase(head):
-                return t, n - head.nodes, w - self.increase(head)
-        return math.inf, math.inf, math.inf
-
-    def backfill(self, head: Job, others: list[Job]) -> None:
-        """Start who does not delay the head: done by its reservation, or content with what is left over."""
-        at, extra, extra_w = self.reservation(head)
-        head.reserved = min(head.reserved, at)
-        for job in others:
-            if not self.fits(job):
-                continue
-            if self.now + job.estimate_left() > at:
-                if job.nodes > extra or self.increase(job) > extra_w:
-                    continue
-                extra -= job.nodes
-                extra_w -= self.increase(job)
-            self.start(job)
-
-    # -- EASY where classes share a limit: one walk over the line, one reservation a class, of nodes and watts
-
-    def pass_of_classes_that_share_watts(self) -> None:
-        """Start, in the order of the line, who leaves all who were promised something, of any class, what they need."""
-        booked: Booked = []
-        first = {job.pool: job for job in reversed(self.queue)}
-        before = sorted((at, p) for p, (job, at, _) in self.heads.items() if first.get(p) is job)
-        self.heads = {p: self.promise(first[p], booked) for _, p in before}
-        met: set[int] = set()
-        for job in list(self.queue):
-            mine = job.pool in self.heads and self.heads[job.pool][0] is job
-            if mine:
-                may = self.heads[job.pool][1] == self.now
-            else:
-                may = self.has_watts(job, self.now, booked)
-            may = may and job.nodes <= len(self.free[job.pool])
-            if job.pool not in met:
-                if may:
-                    booked = [b for b in booked if b[3] is not job]  # it runs, and counts as running from here on
-                    self.start(job)
-                    continue
-                met.add(job.pool)
-                if not mine:
-                    self.heads[job.pool] = self.promise(job, booked)
-                continue
-            head, at, extra = self.heads[job.pool]
-            late = self.now + job.estimate_left() > at
-            if may and (not late or job.nodes <= extra):
-                self.heads[job.pool] = (head, at, extra - job.nodes if late else extra)
-                self.start(job)
-
-    def gone_at(self, job: Job) -> float:
-        """When a running job is expected to be gone: after now."""
-        return max(job.expected, math.nextafter(self.now, math.inf))
-
-    def has_watts(self, job: Job, at: float, booked: Booked) -> bool:
-        """Whether the limit holds from a time on for as long as a job runs, with all that was promised before."""
-        until = max(at + job.estimate_left(), math.nextafter(at, math.inf))
-        times = {at} | {t for b in booked for t in b[:2]} | {self.gone_at(j) for j in self.running}
-        for t in times:
-            if at <= t < until:
-                gone = sum(self.increase(j) for j in self.running if self.gone_at(j) <= t)
-                promised = sum(w for a, b, w, _ in booked if a <= t < b)
-                if self.power() - gone + promised + self.increase(job) > self.limit_w:
-                    return False
-        return True
-
-    def promise(self, head: Job, booked: Booked) -> tuple[Job, float, float]:
-        """Book nodes and watts for a job at the first time it can have both; return it and the nodes left over then."""
-        for t in sorted({self.gone_at(j) for j in self.running} | {until for _, until, _, _ in booked} | {self.now}):
-            back = [j.nodes for j in self.running if j.pool == head.pool and self.gone_at(j) <= t]
-            extra = len(self.free[head.pool]) + sum(back) - head.nodes
-            if extra >= 0 and self.has_watts(head, t, booked):
-                head.reserved = min(head.reserved, t)
-                until = max(t + head.estimate_left(), math.nextafter(t, math.inf))
-                booked.append((t, until, self.increase(head), head))
-                return head, t, extra
-        return head, math.inf, math.inf

@@ -1,0 +1,143 @@
+"""EASY and backfilling by end: the first job that does not fit gets a reservation, computed from scratch at every pass.
+
+Readings: a job passes the head of its class if its estimated work is at most the time up to the reservation (EASY) or less
+than it (by end); rounding is that of this one comparison. ``depth`` counts the jobs of a class behind its head, whether
+they fit or not. Where classes share a limit, the line is walked once, with one reservation of nodes and watts a class.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference.scheduler import Job, Scheduler
+
+Booked = list[tuple[float, float, float, "Job"]]
+"""Watts that were promised: from, until, how many, to whom."""
+
+
+def easy(m: Scheduler, _happened: set[str]) -> None:
+    """Others pass the head if they are gone by its reservation, or content with the nodes and watts left over then."""
+    _backfill(m, strict=False)
+
+
+def by_end(m: Scheduler, _happened: set[str]) -> None:
+    """Others pass the head only if they are gone before its reservation; there is nothing left over."""
+    _backfill(m, strict=True)
+
+
+def _backfill(m: Scheduler, *, strict: bool) -> None:
+    if len(m.setup.classes) > 1 and m.limit_w < math.inf:
+        _classes_that_share_watts(m, strict=strict)
+        return
+    for line in m.lines():
+        while line and m.fits(line[0]):
+            m.start(line.pop(0))
+        if line and m.free[line[0].pool]:
+            _behind(m, line[0], line[1:], strict=strict)
+
+
+def reservation(m: Scheduler, head: Job) -> tuple[float, float, float]:
+    """When the head can start by the estimates, and the nodes and watts left over then."""
+    nodes, watts = len(m.free[head.pool]), m.headroom()
+    for t in sorted({j.expected for j in m.running} | {m.now}):
+        gone = [j for j in m.running if j.expected <= t]
+        n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
+        w = watts + sum(m.increase(j) for j in gone)
+        if n >= head.nodes and w >= m.increase(head):
+            return t, n - head.nodes, w - m.increase(head)
+    return math.inf, math.inf, math.inf
+
+
+def _behind(m: Scheduler, head: Job, others: list[Job], *, strict: bool) -> None:
+    """Start who does not delay the head."""
+    at, extra, extra_w = reservation(m, head)
+    head.reserved = min(head.reserved, at)
+    depth = int(m.setup.params.get("depth", 0))
+    for job in others[:depth] if depth else others:
+        if not m.free[job.pool]:
+            break
+        if not m.fits(job):
+            continue
+        if not _is_gone(m, job, at, strict=strict):
+            if strict or job.nodes > extra or m.increase(job) > extra_w:
+                continue
+            extra -= job.nodes
+            extra_w -= m.increase(job)
+        m.start(job)
+
+
+def _is_gone(m: Scheduler, job: Job, at: float, *, strict: bool) -> bool:
+    return job.estimate_left() < at - m.now if strict else job.estimate_left() <= at - m.now
+
+
+# -- where classes share a limit
+
+
+def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
+    """Start, in the order of the line, who leaves all who were promised something, of any class, what they need."""
+    booked: Booked = []
+    first = {job.pool: job for job in reversed(m.queue)}
+    heads: dict[int, tuple[Job, float, float]] = m.memory.setdefault("heads", {})  # type: ignore[assignment]
+    before = sorted((at, p) for p, (job, at, _) in heads.items() if first.get(p) is job)
+    kept = {p: _promise(m, first[p], booked) for _, p in before}
+    heads.clear()
+    heads.update(kept)
+    depth = int(m.setup.params.get("depth", 0))
+    looked: dict[int, int] = {}
+    met: set[int] = set()
+    for job in list(m.queue):
+        p = job.pool
+        mine = p in heads and heads[p][0] is job
+        may = heads[p][1] == m.now if mine else _has_watts(m, job, m.now, booked)
+        may = may and job.nodes <= len(m.free[p])
+        if p not in met:
+            if may:
+                booked[:] = [b for b in booked if b[3] is not job]  # it runs, and counts as running from here on
+                m.start(job)
+                continue
+            met.add(p)
+            if not mine:
+                heads[p] = _promise(m, job, booked)
+            continue
+        looked[p] = looked.get(p, 0) + 1
+        head, at, extra = heads[p]
+        gone = _is_gone(m, job, at, strict=strict)
+        if may and (not depth or looked[p] <= depth) and (gone or (not strict and job.nodes <= extra)):
+            heads[p] = (head, at, extra if gone else extra - job.nodes)
+            m.start(job)
+
+
+def gone_at(m: Scheduler, job: Job) -> float:
+    """When a running job is expected to be gone: after now."""
+    return max(job.expected, math.nextafter(m.now, math.inf))
+
+
+def _until(job: Job, at: float) -> float:
+    return max(at + job.estimate_left(), math.nextafter(at, math.inf))
+
+
+def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
+    """Whether the limit holds from a time on for as long as a job runs, with all that was promised before."""
+    until = _until(job, at)
+    times = {at} | {t for b in booked for t in b[:2]} | {gone_at(m, j) for j in m.running}
+    for t in times:
+        if at <= t < until:
+            gone = sum(m.increase(j) for j in m.running if gone_at(m, j) <= t)
+            promised = sum(w for a, b, w, _ in booked if a <= t < b)
+            if m.increase(job) > m.headroom() + gone - promised:
+                return False
+    return True
+
+
+def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, float, float]:
+    """Book nodes and watts for a job at the first time it can have both; return it and the nodes left over then."""
+    for t in sorted({gone_at(m, j) for j in m.running} | {until for _, until, _, _ in booked} | {m.now}):
+        back = [j.nodes for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
+        extra = len(m.free[head.pool]) + sum(back) - head.nodes
+        if extra >= 0 and _has_watts(m, head, t, booked):
+            head.reserved = min(head.reserved, t)
+            booked.append((t, _until(head, t), m.increase(head), head))
+            return head, t, extra
+    return head, math.inf, math.inf

@@ -1,0 +1,125 @@
+"""Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
+
+Readings: a running job is expected to be gone at its estimated end, after now. A reservation of no length takes nothing from
+others, but there must be room for it when it begins. The plan is repaired in its own order, by reserved start and then by
+the line at the pass before; a job whose nodes or watts no reservation can give yet has none and tries again at every pass.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING
+
+from reference.select_backfill import gone_at
+
+if TYPE_CHECKING:
+    from reference.scheduler import Job, Scheduler
+
+
+class Steps:
+    """What is free from now on, as a step function: ``amount[i]`` from ``time[i]`` on."""
+
+    def __init__(self, now: float, amount: float) -> None:
+        self.time, self.amount = [now], [amount]
+
+    def add(self, start: float, until: float, amount: float) -> None:
+        """Free an amount between two times (a negative one is taken)."""
+        if until <= start:
+            return
+        first, last = self.cut(start), self.cut(until)
+        for i in range(first, last):
+            self.amount[i] += amount
+
+    def cut(self, t: float) -> int:
+        """Let a step begin at a time; return its number."""
+        if t == math.inf:
+            return len(self.time)
+        i = bisect.bisect_left(self.time, t)
+        if i == len(self.time) or self.time[i] != t:
+            self.time.insert(i, t)
+            self.amount.insert(i, self.amount[i - 1])
+        return i
+
+    def holds(self, need: float, start: float, length: float) -> bool:
+        """Whether so much is free at a time, and until the end of a span that begins then."""
+        i = bisect.bisect_right(self.time, start) - 1
+        if self.amount[i] < need:
+            return False
+        end = start + length
+        for k in range(i + 1, len(self.time)):
+            if self.time[k] >= end:
+                break
+            if self.amount[k] < need:
+                return False
+        return True
+
+
+class Plan:
+    """The nodes of each class and the watts that are free, and the reservations cut out of them."""
+
+    def __init__(self, m: Scheduler) -> None:
+        self.m = m
+        self.nodes = [Steps(m.now, len(free)) for free in m.free]
+        self.watts = Steps(m.now, m.headroom()) if m.limit_w < math.inf else None
+        for job in m.running:
+            self.nodes[job.pool].add(gone_at(m, job), math.inf, job.nodes)
+            if self.watts:
+                self.watts.add(gone_at(m, job), math.inf, m.increase(job))
+
+    def holds(self, job: Job, at: float) -> bool:
+        """Whether a job may begin at a time and run as long as it is estimated to."""
+        left = job.estimate_left()
+        if not self.nodes[job.pool].holds(job.nodes, at, left):
+            return False
+        return self.watts is None or self.watts.holds(self.m.increase(job), at, left)
+
+    def hole(self, job: Job) -> float:
+        """The first time at which a job may begin (infinite: none)."""
+        times = self.nodes[job.pool].time
+        if self.watts:
+            times = sorted({*times, *self.watts.time})
+        return next((t for t in times if self.holds(job, t)), math.inf)
+
+    def book(self, job: Job, at: float, sign: int = -1) -> None:
+        """Take (or give back) what a job needs that begins at a time."""
+        if at < math.inf:
+            until = at + job.estimate_left()
+            self.nodes[job.pool].add(at, until, sign * job.nodes)
+            if self.watts:
+                self.watts.add(at, until, sign * self.m.increase(job))
+
+
+def conservative(m: Scheduler, happened: set[str]) -> None:
+    """Keep the promises, let jobs move forward where something changed, promise newcomers the first hole, start who is due."""
+    starts: dict[Job, float] = m.memory.setdefault("starts", {})  # type: ignore[assignment]
+    for job in [j for j in starts if j.status != "waiting"]:
+        del starts[job]
+    plan = Plan(m)
+    for job, at in starts.items():  # in the order of the plan
+        starts[job] = max(at, m.now)
+        if starts[job] == math.inf or not plan.holds(job, starts[job]):
+            starts[job] = plan.hole(job)
+        plan.book(job, starts[job])
+    if happened & {"end", "node", "envelope"}:
+        for job in m.queue:
+            if job in starts and m.now < starts[job] < math.inf:
+                plan.book(job, starts[job], 1)
+                starts[job] = min(starts[job], plan.hole(job))
+                plan.book(job, starts[job])
+    depth = int(m.setup.params.get("depth", 0))
+    for job in m.queue:
+        planned = sum(j.pool == job.pool for j in starts) if depth else 0
+        if job not in starts and (not depth or planned < depth):
+            starts[job] = plan.hole(job)
+            plan.book(job, starts[job])
+    in_plan = sorted(starts, key=lambda j: (starts[j], j.key, j.seq))
+    again = {job: starts[job] for job in in_plan}
+    starts.clear()
+    starts.update(again)
+    for job in in_plan:
+        job.reserved = min(job.reserved, starts[job])
+    for p in range(len(m.setup.classes)):
+        for job in in_plan:
+            if job.pool == p and starts[job] <= m.now and m.fits(job):
+                m.start(job)

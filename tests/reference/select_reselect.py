@@ -1,0 +1,70 @@
+"""Re-selection: the longest prefix, in the order of the line, of all jobs present, or of the waiting, is served.
+
+Readings: a running job stands in the line with the key that it left with, moved by ``drift`` a unit of work done since.
+Nodes that drain count for nobody but the job on them. A job that could not run if all others of its class left keeps those
+behind it from starting, but stops nobody. Node classes are served in turn; watts of jobs that are stopped are their own
+class's in that pass.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference.scheduler import Job, Scheduler
+
+
+def reselect(m: Scheduler, happened: set[str]) -> None:
+    """Choose anew, or (an arrival that changes nothing) start newcomers beside those in service."""
+    params = {"preempt": 1, "at_arrivals": 1, "drift": 0, **m.setup.params}
+    first_new = int(m.memory.get("first new", 0))  # type: ignore[call-overload]
+    m.memory["first new"] = m.stamp
+    choose = params["at_arrivals"] or happened & {"end", "node", "envelope"}
+    if choose and params["preempt"]:
+        stops, starts, headroom = [], [], m.headroom()
+        for p in range(len(m.setup.classes)):
+            out, come, headroom = _prefix(m, p, params["drift"], headroom)
+            stops += out
+            starts += come
+        for job in stops:
+            m.preempt(job)
+        for job in starts:
+            m.start(job)
+        return
+    for line in m.lines():
+        coming = line if choose else sorted(line, key=lambda j: j.seq)
+        for job in coming:
+            if not m.fits(job) or not (choose or job.seq >= first_new):
+                break
+            m.start(job)
+
+
+def _prefix(m: Scheduler, p: int, drift: float, headroom: float) -> tuple[list[Job], list[Job], float]:
+    """Return who of a class is stopped, who starts, and the watts that are left for the next class."""
+    serving = [j for j in m.running if j.pool == p]
+    back = {j: sum(not m.outages_of[node] for node in j.held) for j in serving}
+    key = {j: j.key + drift * (j.left - (j.since + j.left - m.now)) if drift else j.key for j in serving}
+    line = [(key[j], j.seq, j) for j in serving] + [(j.key, j.seq, j) for j in m.queue if j.pool == p]
+    line.sort(key=lambda entry: entry[:2])
+    nodes = all_nodes = len(m.free[p]) + sum(back.values())
+    watts = all_watts = headroom + sum(m.increase(j) for j in serving)
+    starts: list[Job] = []
+    stays: list[Job] = []
+    blocked = False
+    for _, _, job in line:
+        runs = job in back
+        need = back[job] if runs else job.nodes
+        if not runs and blocked:
+            continue
+        if need > nodes or m.increase(job) > watts:
+            possible = runs or (job.nodes <= all_nodes and m.increase(job) <= all_watts)
+            if possible:
+                break
+            blocked = True
+            continue
+        nodes -= need
+        watts -= m.increase(job)
+        (stays if runs else starts).append(job)
+    stops = [j for _, _, j in line if j in back and j not in stays and (back[j] or m.limit_w < math.inf)]
+    return stops, starts, headroom - sum(m.increase(j) for j in starts)
