@@ -86,9 +86,12 @@ class Terminal:
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
         """Compile what a run needs if this machine never did, after saying so."""
         _skip_blas()
+        from wattline.control.proven import on_probation
         from wattline.sim.warm import warm_up
 
         warm_up(policies, self.say, nodes_change=nodes_change)
+        for line in on_probation(policies):
+            self.say(line)
 
     @contextmanager
     def progress(self, what: str, keeping: str = ", and keeping what is done") -> Iterator[Callable[[int, int], None]]:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wattline.control.compile import callable_for
+from wattline.control.compile import callable_from_python
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, State, read_only
+from wattline.model.spare import CALLS, WHO
+from wattline.model.state import N_REFUSED, State
 
 
 def is_due(s: State) -> bool:
@@ -39,10 +40,11 @@ def make(s: State, policy: Mechanism, param: Any, memory: Any) -> None:
 def _ask(s: State, hour: int, policy: Mechanism, param: Any, memory: Any) -> bool:
     """Let the policy write the bid it wants; tell whether there is one that can be kept."""
     s.want_mean_w[0], s.want_reserve_w[0] = np.nan, 0.0
-    if policy.builtin or policy.compiled:
-        wants = callable_for(policy)(s, hour, param, memory)
-    else:
-        wants = policy.function(read_only(s), hour, param, memory)
+    policy_call = callable_from_python(policy)
+    s.words[CALLS] += 1
+    s.words[WHO] = 0 if policy.builtin else 1 + codes.BID
+    wants = policy_call(s, hour, param, memory)
+    s.words[WHO] = 0
     if int(wants) == 0:
         return False
     verdict = judge(s)

@@ -1,4 +1,4 @@
-"""The door for plain-Python policies: one compiled function that calls back by handle, and the register behind it.
+"""The door for plain-Python policies: a register of what is called by handle from compiled code.
 
 Only two numbers cross the border (the handle, which is the last parameter, and the argument); the state, parameters and
 memory wait on the Python side. A call costs about two microseconds.
@@ -10,28 +10,30 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from wattline.control.complaints import failed_call
 from wattline.errors import PolicyError, WattlineError
-from wattline.model.compiled import JIT, plugin
-from wattline.model.state import POLICY, State
+from wattline.model.codes import SLOT_NAMES
+from wattline.model.compiled import kernel
+from wattline.model.state import State, read_only
 
 Floats = npt.NDArray[np.float64]
 
 _register: dict[int, tuple[Callable[..., Any], State, Floats, Floats, str]] = {}
 _handles = itertools.count(1)
 _WORD = 2**63
+_SLOTS = 8
+"""A handle is a number times this, plus the slot."""
 
 
-def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str) -> int:
+def connect(function: Callable[..., Any], state: State, param: Floats, memory: Floats, name: str, slot: int) -> int:
     """Make a Python policy callable from compiled code; return its handle. ``disconnect`` it after the run."""
-    handle = next(_handles)
+    handle = _SLOTS * next(_handles) + slot
     values = param.copy()  # as compiled policies see it: declared parameters, then the seed
     values.flags.writeable = False
-    _register[handle] = (function, state, values, memory, name)
+    _register[handle] = (function, read_only(state, SLOT_NAMES[slot]), values, memory, name)
     return handle
 
 
@@ -40,14 +42,29 @@ def disconnect(handle: int) -> None:
     _register.pop(handle, None)
 
 
+@kernel
+def slot_of(handle: float) -> int:
+    """Return the slot that a handle was made for."""
+    return int(handle) % _SLOTS
+
+
 def call(handle: float, arg: int) -> int:
     """Call the policy behind a handle."""
     function, state, param, memory, name = _register[int(handle)]
+    return ask(function, name, state, int(arg), param, memory)
+
+
+def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: Floats, memory: Floats) -> int:
+    """Call a plain-Python policy; whatever it raises or returns in place of a number is an error with its name.
+
+    Policies are called in a thread of their own (``sim.watched``), where nobody else raises KeyboardInterrupt: one that comes from here is
+    the policy's own and no Ctrl-C.
+    """
     try:
-        got = function(state, int(arg), param, memory)
+        got = function(state, arg, param, memory)
     except WattlineError:
         raise
-    except (Exception, SystemExit, GeneratorExit) as problem:  # not KeyboardInterrupt: that is the user at the keyboard
+    except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as problem:
         raise failed_call(function, name, problem) from problem
     code = function.__code__
     if not isinstance(got, (int, np.integer)):  # bool is an int
@@ -57,22 +74,6 @@ def call(handle: float, arg: int) -> int:
         )
     if not -_WORD <= got < _WORD:
         raise PolicyError(
-            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int of 64 bits, got {float(got):.3g}"
+            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int of 64 bits, got one of {int(got).bit_length()}"
         )
     return int(got)
-
-
-def _bridge(s: Any, arg: int, param: Any, memory: Any) -> int:  # the one policy signature
-    handle = param[param.shape[0] - 1]
-    with numba.objmode(got="int64"):
-        got = call(handle, arg)
-    return got  # noqa: RET504  # numba needs the name that objmode gives
-
-
-def _plain(s: Any, arg: int, param: Any, memory: Any) -> int:
-    return call(param[-1], arg)
-
-
-def bridge() -> Any:
-    """Return the bridge, compiled or loaded from the cache."""
-    return plugin(_bridge, POLICY, cache=True) if JIT else _plain

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba import types
 
-from wattline.control.bridge import bridge
+from wattline.control.bridge import ask
 from wattline.control.complaints import failed_compile, where
+from wattline.control.doors import back_door
+from wattline.control.edge import edge
+from wattline.control.proven import is_proven
 from wattline.errors import PolicyError
-from wattline.model.compiled import JIT, plugin
+from wattline.model.codes import SLOT_NAMES
+from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
 from wattline.model.mechanism import Mechanism, compile_builtin
-from wattline.model.state import POLICY
+from wattline.model.state import POLICY, State, read_only, user_signature
 
 ARITY = 4
 
@@ -25,9 +30,21 @@ def callable_for(mechanism: Mechanism) -> Any:
         # what nothing wakes is never called (place is called without being woken): one function stands in for all
         idle = mechanism.wake == 0 and mechanism.slot != "place"
         return compile_builtin(_nothing if idle else mechanism.function)
-    if mechanism.compiled:
-        return compile_user(mechanism)
-    return bridge()
+    return edge(SLOT_NAMES.index(mechanism.slot), compiled=mechanism.compiled)
+
+
+def callable_from_python(mechanism: Mechanism) -> Callable[[State, int, Any, Any], int]:
+    """Return a mechanism as a function that Python calls, in whichever way its own policy is called."""
+    check_signature(mechanism)
+    if mechanism.builtin:
+        return callable_for(mechanism)  # type: ignore[no-any-return]
+    if mechanism.compiled and JIT:
+        return compile_user(mechanism)  # type: ignore[no-any-return]
+
+    def call(s: State, arg: int, param: Any, memory: Any) -> int:
+        return ask(mechanism.function, mechanism.name, read_only(s, mechanism.slot), arg, param, memory)
+
+    return call
 
 
 def _nothing(s: Any, arg: int, param: Any, memory: Any) -> int:
@@ -52,16 +69,55 @@ def check_signature(mechanism: Mechanism) -> None:
         )
 
 
-def compile_user(mechanism: Mechanism, *, boundscheck: bool = False) -> Any:
-    """Compile a user's policy; what numba says against it is cut to one line."""
-    if not JIT:
-        return mechanism.function
-    options: dict[str, Any] = {"cache": not boundscheck, "boundscheck": boundscheck}
+class UserCode(Direct):
+    """A user's compiled policy, which Python can call too."""
+
+    def __call__(self, s: State, arg: int, param: Any, memory: Any) -> int:
+        """Call the policy."""
+        return int(_invoker()(self, s, arg, param, memory))
+
+
+def _invoke(policy: Any, s: Any, arg: int, param: Any, memory: Any) -> int:
+    return policy(s, arg, param, memory)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _invoker() -> Any:
+    return entry(types.int64(SlotType(POLICY), *POLICY.args))(_invoke)
+
+
+def compile_user(mechanism: Mechanism, *, checked: bool | None = None) -> Any:
+    """Compile a user's policy against a state whose other fields are read-only; what numba says against it is cut to one line.
+
+    ``checked`` code checks every index; by default that is all code which ``check-policy`` has not passed yet.
+    """
+    if checked is None:
+        checked = not is_proven(mechanism)
+    return _compiled(mechanism.function, mechanism, checked)
+
+
+_made: dict[tuple[Any, str, bool], Any] = {}
+"""What was compiled or loaded in this process: (function, slot, checked) → code."""
+
+
+def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool) -> Any:  # noqa: FBT001
+    key = (function, mechanism.slot, checked)
+    if key not in _made:
+        found = back_door(function)
+        if found:
+            raise PolicyError(f"{where(mechanism)} cannot be compiled: {found}")
+        signature = user_signature(mechanism.slot, checked=checked)
+        _made[key] = UserCode(_translated(mechanism, signature, checked), POLICY, signature)
+    return _made[key]
+
+
+def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:  # noqa: FBT001
+    options: dict[str, Any] = {"cache": True, "boundscheck": checked}
     try:
-        compiled: Any = plugin(mechanism.function, POLICY.args, **options)
-        returns = compiled.overloads[POLICY.args].signature.return_type
+        compiled: Any = plugin(mechanism.function, signature.args, **options)
+        returns = compiled.overloads[signature.args].signature.return_type
         if isinstance(returns, (types.Integer, types.Boolean)) and returns != types.int64:
-            return plugin(mechanism.function, POLICY, **options)
+            return plugin(mechanism.function, signature, **options)
     except Exception as problem:  # numba raises errors of all kinds
         raise failed_compile(mechanism, problem) from None
     if isinstance(returns, (types.NoneType, types.Optional)):

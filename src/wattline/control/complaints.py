@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from wattline.errors import PolicyError, did_you_mean
+from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.spare import FAULT, WHAT, WHO
+from wattline.model.state import State
 
 READ_ONLY = "only the engine writes that; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
 
@@ -26,17 +29,38 @@ def failed_call(function: Callable[..., Any], name: str, problem: BaseException)
     return PolicyError(f"{_place(problem.__traceback__, function)}: policy {name!r}: {_meaning(problem)}")
 
 
-def failed_run(problem: Exception, mechanisms: Iterable[Mechanism]) -> PolicyError | None:
-    """Return the error for an exception out of the compiled loop if a user's compiled policy raised it, else None."""
-    users = [m for m in mechanisms if not m.builtin and m.compiled]
-    for m in users:
-        if _line(problem.__traceback__, m.function):
-            return failed_call(m.function, m.name, problem)
-    if not users:
+def failed_run(problem: Exception, s: State, slots: Sequence[Mechanism], jobs: JobTable) -> PolicyError | None:
+    """Return the error for an exception out of the compiled loop if a user's policy was being called, else None."""
+    who = int(s.words[WHO])
+    if who == 0:
         return None
-    # some exceptions of compiled code (a division by zero) carry no line
-    names = " or ".join(where(m) for m in users)
-    return PolicyError(f"{names}: {_meaning(problem)}")
+    policy = slots[who - 1]
+    if s.words[FAULT] != 0:
+        return PolicyError(f"{where(policy)} {_fault(s, jobs, int(s.words[FAULT]), int(s.words[WHAT]))}")
+    return failed_call(policy.function, policy.name, problem)
+
+
+def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
+    """Return what a policy wrote or returned that nobody can use."""
+    from wattline.control import edge
+
+    counts = {
+        edge.STARTS: ("returned {} proposals", s.p_job.size), edge.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
+        edge.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size), edge.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
+    }  # fmt: skip
+    if fault in counts:
+        text, room = counts[fault]
+        return f"{text.format(what)}; there is room for 0 … {room}"
+    if fault == edge.REASON:
+        return f"gave {what} as reason for a start (p_why); codes.CHOSEN is right for most"
+    if fault == edge.MARGIN:
+        return f"set s.margin[0] to {s.margin[0]:g}; a number from 0 on is needed"
+    name, array = {
+        edge.ESTIMATE: ("estimate_s", s.estimate_s), edge.PROFILE: ("profile_w", s.profile_w),
+        edge.SPREAD: ("spread_w", s.spread_w), edge.LEVEL: ("profile_from", s.profile_from),
+    }[fault]  # fmt: skip
+    least = f"0 to {s.profile.shape[1] + 1}" if fault == edge.LEVEL else "0 on"
+    return f"gave job {jobs.job_id[what]} s.{name} = {array[what]:g}; a number from {least} is needed"
 
 
 def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
@@ -76,7 +100,12 @@ def _spot(file: str, line: int) -> str:
 
 
 def _meaning(problem: BaseException) -> str:
-    text = str(problem)
+    try:
+        text = str(problem)
+    except Exception:  # a class of the user's
+        text = ""
+    if type(problem).__module__.startswith("numba."):  # a helper that was given what no helper takes
+        return _gist(text)
     if isinstance(problem, ValueError) and "read-only" in text:
         return READ_ONLY
     if isinstance(problem, AttributeError) and "'State'" in text and isinstance(problem.name, str):
@@ -99,8 +128,9 @@ def _gist(text: str) -> str:
     typo = re.search(r"Unknown attribute '(\w+)' of type State", text)
     if typo:
         return _no_field(typo.group(1))
-    if "setitem" in text and re.search(r"field\([^)]*True\)", text):
-        return READ_ONLY
+    field = re.search(r"field\((?:(s\.\w+)[\w ]*: )?[^)]*True\)", text)
+    if field and ("setitem" in text or "readonly" in text):
+        return f"{field[1]}: {READ_ONLY}" if field[1] else READ_ONLY
     if "No definition for lowering State" in text:
         return "fields are arrays: write s.field[0] = …, not s.field = …"
     if "from none to int64" in text or "return type: none" in text:

@@ -97,9 +97,10 @@ EVENT_NAMES = (
 )  # fmt: skip
 
 # -- why a compiled run came back
-DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE = range(8)
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE = range(9)
 STOP_NAMES = (
     "done", "until", "budget", "stuck", "log full", "timer in the past", "key that is not a number", "bid due",
+    "estimate that is not a number",
 )  # fmt: skip
 
 # -- columns of the timeline log

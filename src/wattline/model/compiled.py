@@ -33,6 +33,7 @@ from numba.core import cgutils
 from numba.core.caching import _CacheLocator
 from numba.core.cpu import CPUContext
 from numba.core.registry import CPUDispatcher
+from numba.core.lowering import BaseLower
 from numba.core.typing.templates import AttributeTemplate
 from numba.experimental.function_type import FunctionModel
 from numba.extending import (
@@ -266,14 +267,18 @@ def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = Fals
 # ------------------------------------------------------------------ the record type
 
 
+SPARE_WORDS = 15
+"""Words of a record's table that belong to no field: compiled code notes there who is called and what went wrong."""
+
+
 class RecordType(types.Type):
-    """A numba type whose value is one pointer to ``[PyObject*][array descriptor]*``."""
+    """A numba type whose value is one pointer to ``[PyObject*][spare word]*[array descriptor]*``."""
 
     def __init__(self, label: str, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.offsets: dict[str, int] = {}
         self.dtypes = {name: np.dtype(str(array.dtype)) for name, array in fields.items()}
-        at = 1
+        at = 1 + SPARE_WORDS
         for name, array in fields.items():
             self.offsets[name] = at
             at += 5 + 2 * array.ndim
@@ -334,24 +339,54 @@ class FieldArray(types.Array):
 
     Half of a kernel's instructions would otherwise be that check. ``boundscheck=True`` restores numba's own access.
     ``step`` is the distance between elements in bytes: fields of one block are interleaved, so that all that is known of
-    a job lies in a few cache lines.
+    a job lies in a few cache lines. A field with a ``label`` is one that code of users reaches: every index is checked, and
+    an error has that name and the line; ``wraps`` lets negative indices count from the end there.
     """
 
-    def __init__(self, dtype: Any, ndim: int, *, step: int = 8, readonly: bool = False) -> None:
-        self.step = step
-        name = f"field({dtype}, {ndim}d, {step}, {readonly})"
+    def __init__(
+        self, dtype: Any, ndim: int, *, step: int = 8, readonly: bool = False, label: str = "", wraps: bool = False
+    ) -> None:
+        self.step, self.label, self.wraps = step, label, wraps
+        called = f"{label}{' from either end' if wraps else ''}: " if label else ""
+        name = f"field({called}{dtype}, {ndim}d, {step}, {readonly})"
         super().__init__(dtype, ndim, "C" if step == 8 else "A", readonly=readonly, name=name)
 
     @property
     def key(self) -> Any:
-        """Tell fields of different steps apart: numba keeps one instance a key."""
-        return (*super().key, self.step)
+        """Tell fields of different steps and labels apart: numba keeps one instance a key."""
+        return (*super().key, self.step, self.label, self.wraps)
 
 
 register_model(FieldArray)(models.ArrayModel)
 
 
-def _element(builder: Any, array: Any, value: Any, index: Any) -> Any:
+def _within(context: Any, builder: Any, array: Any, value: Any, axis: int, index: Any, kind: Any) -> Any:
+    """Return an index of a labelled field as a whole number of 64 bits; raise IndexError where the field has no such element."""
+    number = context.cast(builder, index, kind, types.intp)
+    extent = builder.extract_value(value, [5, axis])
+    if array.wraps:
+        negative = builder.icmp_signed("<", number, number.type(0))
+        number = builder.select(negative, builder.add(number, extent), number)
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", number, extent)):  # a negative one is a huge one
+        said = f"{array.label} has no such element: the index is {'' if array.wraps else 'negative or '}out of bounds"
+        context.call_conv.return_user_exc(builder, IndexError, (said,), loc=_line_being_lowered())
+    return number
+
+
+def _line_being_lowered() -> Any:
+    """Return which line of source numba is translating at the moment; it does not tell those who translate an operation."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        lowering = frame.f_locals.get("self")
+        if isinstance(lowering, BaseLower):
+            return lowering.loc
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _element(context: Any, builder: Any, array: Any, value: Any, index: Any, kind: Any) -> Any:
+    if array.label:
+        index = _within(context, builder, array, value, 0, index, kind)
     data = builder.extract_value(value, 4)
     if array.step != 8:
         index = builder.mul(index, ir.Constant(index.type, array.step // 8), flags=("nsw",))
@@ -360,44 +395,54 @@ def _element(builder: Any, array: Any, value: Any, index: Any) -> Any:
 
 @lower_builtin(operator.getitem, FieldArray, types.Integer)
 def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    array, _index = sig.args
-    if array.ndim != 1 or context.enable_boundscheck:
+    array, kind = sig.args
+    if array.ndim != 1 or (context.enable_boundscheck and not array.label):
         return getitem_arraynd_intp(context, builder, sig, args)
-    return builder.load(_element(builder, array, *args))
+    return builder.load(_element(context, builder, array, *args, kind))
 
 
-def _cell(builder: Any, value: Any, index: Any) -> Any:
+def _cell(context: Any, builder: Any, array: Any, value: Any, index: Any, kind: Any) -> Any:
     """Address an element of a two-dimensional field: row · columns + column."""
     row = builder.extract_value(index, 0)
     column = builder.extract_value(index, 1)
+    if array.label:
+        row = _within(context, builder, array, value, 0, row, kind)
+        column = _within(context, builder, array, value, 1, column, kind)
     columns = builder.extract_value(value, [5, 1])
     return builder.gep(builder.extract_value(value, 4), [builder.add(builder.mul(row, columns), column)], inbounds=True)
 
 
+def _is_cell(context: Any, array: Any, index: Any) -> bool:
+    """Tell whether an index of two whole numbers is ours to translate."""
+    ours = array.ndim == index.count == 2 and isinstance(index.dtype, types.Integer)
+    return ours and (bool(array.label) or not context.enable_boundscheck)
+
+
 @lower_builtin(operator.getitem, FieldArray, types.UniTuple)
 def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    _array, index = sig.args
-    if index.count != 2 or not isinstance(index.dtype, types.Integer) or context.enable_boundscheck:
+    array, index = sig.args
+    if not _is_cell(context, array, index):
         return getitem_array_tuple(context, builder, sig, args)
-    return builder.load(_cell(builder, *args))
+    return builder.load(_cell(context, builder, array, *args, index.dtype))
 
 
 @lower_builtin(operator.setitem, FieldArray, types.UniTuple, types.Any)
 def _set_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, index, given = sig.args
-    if index.count != 2 or not isinstance(index.dtype, types.Integer) or context.enable_boundscheck:
+    if not _is_cell(context, array, index):
         return setitem_array(context, builder, sig, args)
-    builder.store(context.cast(builder, args[2], given, array.dtype), _cell(builder, args[0], args[1]))
+    value = context.cast(builder, args[2], given, array.dtype)
+    builder.store(value, _cell(context, builder, array, args[0], args[1], index.dtype))
     return context.get_dummy_value()
 
 
 @lower_builtin(operator.setitem, FieldArray, types.Integer, types.Any)
 def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    array, _index, given = sig.args
-    if array.ndim != 1 or context.enable_boundscheck:
+    array, kind, given = sig.args
+    if array.ndim != 1 or (context.enable_boundscheck and not array.label):
         return setitem_array(context, builder, sig, args)
     value = context.cast(builder, args[2], given, array.dtype)
-    builder.store(value, _element(builder, array, args[0], args[1]))
+    builder.store(value, _element(context, builder, array, args[0], args[1], kind))
     return context.get_dummy_value()
 
 
@@ -405,7 +450,7 @@ class Record:
     """Python side of a record: attributes are the arrays, which it keeps alive; pickles by arrays."""
 
     record_type: RecordType
-    _buffer: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
 
     def __init__(self, **arrays: npt.NDArray[Any]) -> None:
         missing = set(self.record_type.fields) ^ set(arrays)
@@ -422,12 +467,12 @@ class Record:
             described = (size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *strides)
             words[at : at + 3 + 2 * ndim] = described
         self.__dict__.update(arrays)
-        self._buffer = np.array(words, dtype=np.int64)
+        self.words = np.array(words, dtype=np.int64)
 
     @property
     def address(self) -> int:
         """Address of the descriptor table."""
-        return int(self._buffer.ctypes.data)
+        return int(self.words.ctypes.data)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the fields as a dictionary."""
@@ -468,11 +513,14 @@ register_model(SlotType)(FunctionModel)
 
 
 class Direct:
-    """A compiled function in the form in which it is passed to others: its addresses, looked up once."""
+    """A compiled function in the form in which it is passed to others: its addresses, looked up once.
 
-    def __init__(self, function: Any, signature: Any) -> None:
+    ``compiled_as`` is the signature it was compiled for, where that is another one of the same layout: with read-only fields.
+    """
+
+    def __init__(self, function: Any, signature: Any, compiled_as: Any = None) -> None:
         self.function = function  # which keeps the code in memory
-        compiled = function.get_compile_result(signature)
+        compiled = function.get_compile_result(compiled_as or signature)
         self.c_address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
         self.jit_address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         self.slot_type = SlotType(signature)

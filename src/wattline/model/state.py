@@ -7,6 +7,7 @@ Each field is declared once, with its shape, unit and meaning; the numba type, t
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
@@ -17,7 +18,7 @@ from numba import types
 
 from wattline.memory import map_bytes
 from wattline.model.codes import TL_COLUMNS
-from wattline.model.compiled import FieldArray, Record, register
+from wattline.model.compiled import FieldArray, Record, RecordType, register
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -558,13 +559,41 @@ register(State, "State", {
 POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.float64[::1])
 """The one signature of every policy: ``policy(state, arg, param, memory) -> int64``."""
 
-PROPOSALS = frozenset({
-    "key", "reserved_s", "estimate_s", "wake_at_s", "p_job", "p_nodes", "p_cap_w", "p_why", "stop_job", "stop_holds", "n_stop",
-    "resume_job", "n_resume",
-    "place_a", "place_b", "want_cap_w", "uncap", "k_uncap", "want_level", "recap_job", "recap_w", "recap_shape", "n_recap", "want_mean_w",
-    "want_reserve_w", "profile_w", "spread_w", "profile_from", "margin", "p_shape",
-})  # fmt: skip
-"""Fields that a policy may write."""
+WRITES: dict[str, frozenset[str]] = {
+    "order": frozenset({"key", "wake_at_s"}),
+    "select": frozenset({
+        "p_job", "p_nodes", "p_cap_w", "p_why", "p_shape", "stop_job", "stop_holds", "n_stop", "resume_job", "n_resume",
+        "uncap", "k_uncap", "reserved_s", "wake_at_s",
+    }),
+    "place": frozenset({"place_a", "place_b", "wake_at_s"}),
+    "cap": frozenset({"want_cap_w", "want_level", "recap_job", "recap_w", "recap_shape", "n_recap", "wake_at_s"}),
+    "learn": frozenset({"estimate_s", "wake_at_s"}),
+    "profile": frozenset({"profile_w", "spread_w", "profile_from", "margin", "wake_at_s"}),
+    "bid": frozenset({"want_mean_w", "want_reserve_w", "wake_at_s"}),
+}  # fmt: skip
+"""Fields that a policy of a slot may write."""
+
+PROPOSALS = frozenset().union(*WRITES.values())
+"""Fields that some policy may write."""
+
+
+@functools.cache
+def user_signature(slot: str, *, checked: bool) -> Any:
+    """Return the signature that a user's policy of a slot is compiled for: laid out as ``POLICY``, but what it must not write is read-only.
+
+    ``checked`` fields check every index.
+    """
+    fields = {
+        name: FieldArray(
+            array.dtype, array.ndim, step=array.step, readonly=name not in WRITES[slot], label=f"s.{name}" if checked else ""
+        )
+        for name, array in State.record_type.fields.items()
+    }  # fmt: skip
+    param, memory = types.Array(types.float64, 1, "C", readonly=True), types.float64[::1]
+    if checked:
+        param = FieldArray(types.float64, 1, readonly=True, label="param", wraps=True)
+        memory = FieldArray(types.float64, 1, label="memory", wraps=True)
+    return types.int64(RecordType("State", fields), types.int64, param, memory)
 
 
 def allocate(sizes: Sizes) -> State:
@@ -654,10 +683,17 @@ def rebuild_state(sizes: Sizes, arrays: dict[str, npt.NDArray[Any]]) -> State:
     return twin
 
 
-def read_only(s: State) -> State:
-    """Return the same state as plain-Python policies see it: arrays they must not write refuse to be written."""
-    views = {}
-    for name, array in s.arrays().items():
-        views[name] = array.view()
-        views[name].flags.writeable = name in PROPOSALS
-    return State(**views)
+def read_only(s: State, slot: str) -> State:
+    """Return the same state as plain-Python policies of a slot see it: arrays they must not write refuse to be written."""
+    seen = State(**{name: np.asarray(_Lent(array, name not in WRITES[slot])) for name, array in s.arrays().items()})
+    seen.words.flags.writeable = False  # the addresses of all these
+    return seen
+
+
+class _Lent:
+    """What numpy asks of one who lends it memory. Views would let themselves be made writable, and lead to what they view."""
+
+    def __init__(self, array: npt.NDArray[Any], locked: bool) -> None:  # noqa: FBT001  (a word for numpy's flag)
+        self._array = array
+        told = array.__array_interface__
+        self.__array_interface__ = {**told, "data": (told["data"][0], locked), "strides": array.strides}

@@ -1,6 +1,7 @@
 """Helpers for policies of users: called alike from plain Python and from compiled code.
 
-The kernels behind them live inside the compiled engine and cannot be called from Python; these can.
+The kernels behind them live inside the compiled engine, cannot be called from Python and trust whoever calls them; these can,
+and trust nobody: each looks at its arguments first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from wattline.physics import traffic as router
 from wattline.policy.select import proposals
 
 
+NO_JOB = "there is no such job: jobs are numbered 0 … s.nodes.shape[0] - 1"
+NO_ROOM = "there is no room for so many proposals: they are numbered 0 … s.p_job.shape[0] - 1"
+NO_ROUTER = "there is no such router: they are numbered 0 … s.net[1] * s.net[2] - 1"
+
+
 @library
 def headroom_w(s: State) -> float:
     """Return the watts that starts may still add under the power limit (inf: no limit)."""
@@ -24,24 +30,34 @@ def headroom_w(s: State) -> float:
 @library
 def start_increase_w(s: State, j: int) -> float:
     """Return by how many watts the system's power would rise if job j started now."""
+    if j < 0 or j >= s.nodes.shape[0]:
+        raise IndexError(NO_JOB)
     return power.start_increase_w(s, j, np.inf)
 
 
 @library
 def propose(s: State, n: int, j: int) -> int:
     """Write proposal number n, to start job j on its nodes without a cap of its own; return n + 1."""
+    if j < 0 or j >= s.nodes.shape[0]:
+        raise IndexError(NO_JOB)
+    if n < 0 or n >= s.p_job.shape[0]:
+        raise IndexError(NO_ROOM)
     return proposals.propose(s, n, j, CHOSEN)
 
 
 @library
 def estimated_wall_s(s: State, j: int) -> float:
     """Return how long waiting job j is estimated to run if it starts now."""
+    if j < 0 or j >= s.nodes.shape[0]:
+        raise IndexError(NO_JOB)
     return proposals.estimated_wall_s(s, j)
 
 
 @library
 def router_traffic(s: State, r: int) -> float:
     """Return the bytes per second that the nodes of router r sent in the last whole window (0: none counted)."""
+    if r < 0 or r >= s.r_rate.shape[0]:
+        raise IndexError(NO_ROUTER)
     return router.past_bytes(s, r, router.window(s)) / s.traffic_s[0] if s.traffic_s[0] > 0.0 else 0.0
 
 

@@ -15,10 +15,13 @@ from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED, State
 from wattline.units import show_duration, show_power
 
 
-def look_closer(code: int, s: State) -> int:
-    """Return why a run came back, with what the loop has no time to look for: keys and timers that are no numbers."""
+def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
+    """Return why a run came back, with what the loop has no time to look for: keys, timers and estimates that are no numbers."""
     if s.fault[0] != 0:
         return codes.BAD_KEY
+    learner = slots[codes.LEARN]
+    if not learner.builtin and not (s.estimate_s >= 0.0).all():
+        return codes.BAD_ESTIMATE
     return codes.BAD_TIMER if np.isnan(s.wake_at_s).any() else code
 
 
@@ -27,6 +30,11 @@ def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism])
     if code == codes.BAD_KEY:
         job = jobs.job_id[s.fault[0] - 1]
         return PolicyError(f"{where(slots[codes.ORDER])} gave job {job} the key NaN: the line cannot be sorted by it")
+    if code == codes.BAD_ESTIMATE:
+        j = int(np.argmin(s.estimate_s >= 0.0))
+        return PolicyError(
+            f"{where(slots[codes.LEARN])} gave job {jobs.job_id[j]} s.estimate_s = {s.estimate_s[j]:g}; a number from 0 on is needed"
+        )
     if code == codes.STUCK:
         return _stuck(s, jobs, slots)
     if code == codes.BAD_TIMER:

@@ -14,17 +14,19 @@ import numpy.typing as npt
 
 from wattline.control import bidding, bridge
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, chores_needed
+from wattline.control.compile import callable_for, chores_needed, compile_user
 from wattline.control.complaints import failed_run
 from wattline.errors import InputError, PoisonedError, WattlineError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.compiled import direct
+from wattline.model.compiled import JIT, Direct, direct
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State, read_only
+from wattline.model.spare import forget_fault, note_code
+from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
+from wattline.sim.watched import Later, Look, watched
 
 if TYPE_CHECKING:
     from wattline.traces.profiles_file import Profiles
@@ -118,6 +120,8 @@ class Simulation:
         """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
         self._poisoned = False
         self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
+        self._of_users = any(not m.builtin for m in policies.slots())
+        self._look: Look | None = None
         self._slice = FIRST_PYTHON_SLICE if self._in_python else SLICE_INSTANTS
         self._began = time.perf_counter()
         self._bind()
@@ -143,7 +147,11 @@ class Simulation:
             )  # fmt: skip
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
-        self.functions = tuple(direct(callable_for(m), POLICY) for m in self.policies.in_loop())
+        functions = [callable_for(m) for m in self.policies.in_loop()]
+        self.functions = tuple(f if isinstance(f, Direct) else direct(f, POLICY) for f in functions)
+        self.codes = {i: compile_user(m) for i, m in enumerate(self.policies.slots()) if JIT and m.compiled and not m.builtin}
+        for slot, code in self.codes.items():  # kept here, so that it stays in memory
+            note_code(s, slot, code)
         self.chores = chores_needed(
             self.policies.slots(),
             nodes_change=self.cluster.nodes_change or self.options.shed,
@@ -153,9 +161,9 @@ class Simulation:
     def __enter__(self) -> Simulation:
         self._handles = []
         for i, m in enumerate(self.policies.in_loop()):
-            if not m.builtin and not m.compiled:
+            if not m.builtin and not (m.compiled and JIT):
                 self.param[i][-1] = self.seed
-                handle = bridge.connect(m.function, read_only(self.state), self.param[i], self.memory[i], m.name)
+                handle = bridge.connect(m.function, self.state, self.param[i], self.memory[i], m.name, i)
                 self.param[i][-1] = handle
                 self._handles.append(handle)
         return self
@@ -180,7 +188,8 @@ class Simulation:
         run, chores = self._loop()
         if self._poisoned:
             raise PoisonedError("this run was left half-way by an error and cannot be carried on")
-        try:
+
+        def work() -> int:
             if bidding.is_due(self.state):  # a run that was stopped just there
                 self.make_bid()
             code = run(
@@ -189,9 +198,16 @@ class Simulation:
             if code == codes.BID_DUE:
                 self.make_bid()
                 code = codes.BUDGET
+            return int(code)
+
+        asked: BaseException | None = None
+        try:
+            code = watched(work, self.state, self.policies.slots(), self._look) if self._of_users else work()
+        except Later as late:
+            code, asked = late.got, late.asked
         except Exception as problem:
             self._poisoned = True
-            blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.policies.slots())
+            blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.state, self.policies.slots(), self.jobs)
             if blamed is None:
                 raise
             raise blamed from problem
@@ -200,7 +216,9 @@ class Simulation:
             raise
         if code == codes.LOG_FULL:
             self.empty_logs()
-        return look_closer(int(code), self.state)
+        if asked is not None:  # between two instants: what was simulated is whole
+            raise asked
+        return look_closer(code, self.state, self.policies.slots())
 
     def make_bid(self) -> None:
         """Let the bid policy speak: the loop waits for it at a bidding time."""
@@ -223,6 +241,7 @@ class Simulation:
         """Drop what was logged: the run starts over."""
         self.chunks = {name: [] for name in LOGS}
         self._poisoned = False
+        forget_fault(self.state)
 
     def bids(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the bids that got into force so far: from when, mean power (NaN: none), reserve."""
@@ -264,14 +283,18 @@ class Simulation:
         """
         self._loop()
         self._began = time.perf_counter()  # compiling, if it was needed, is no part of simulating
+        if progress is not None:
+            report = progress
+            self._look = lambda: report(int(self.state.n_ended[0]), len(self.jobs))
         with self:
             try:
                 code = self._to_the_end(progress, keeper)
             except KeyboardInterrupt:
+                self._look = None  # it would only interrupt again
+                if self._poisoned:  # a policy was left in the middle of an instant
+                    raise
                 code = codes.BUDGET
                 if keeper is not None:
-                    if self._poisoned:
-                        raise
                     code = self._to_the_hour(keeper)
             self.explain(code)
         stopped = {codes.BUDGET: "interrupted", codes.UNTIL: "until"}.get(code, "done")

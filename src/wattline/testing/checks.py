@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, check_signature, compile_user
+from wattline.control.compile import callable_from_python, check_signature, compile_user
 from wattline.errors import PolicyError, RunError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, read_only
+from wattline.model.state import N_REFUSED
 from wattline.sim.simulate import Policies, Result, Simulation
 from wattline.testing import watch, worlds
 from wattline.testing.report import CheckError
@@ -89,7 +89,7 @@ def check_callable(mechanism: Mechanism, params: Params = None) -> None:
     """A policy takes (s, arg, param, memory), has all its parameters, and compiles if it says so."""
     check_signature(mechanism)
     mechanism.values(params or {})
-    callable_for(mechanism)
+    callable_from_python(mechanism)
 
 
 def check_indices(mechanism: Mechanism, params: Params = None) -> None:
@@ -98,7 +98,7 @@ def check_indices(mechanism: Mechanism, params: Params = None) -> None:
     for world in (worlds.busy(count=20), worlds.all_down(), worlds.one_node()):
         _play_as_far_as_it_goes(strict, world, params)
     if mechanism.compiled and not mechanism.builtin:
-        compiled = compile_user(mechanism, boundscheck=True)
+        compiled = compile_user(mechanism, checked=True)
         _play_as_far_as_it_goes(watch.wrapped(mechanism, lambda _inner: compiled), worlds.busy(count=20), params)
 
 
@@ -110,7 +110,7 @@ def _play_as_far_as_it_goes(mechanism: Mechanism, world: World, params: Params) 
 
 def check_proposes_only(mechanism: Mechanism, params: Params = None) -> None:
     """A policy writes proposals, keys, estimates, its timer and its memory, and nothing else."""
-    watched = watch.wrapped(mechanism, watch.proposals_only)
+    watched = watch.wrapped(mechanism, watch.proposals_only(mechanism.slot))
     for world in (worlds.busy(count=20), worlds.all_down(), worlds.limited()):
         play(watched, world, params)
 
@@ -173,9 +173,9 @@ def check_empty_queue(mechanism: Mechanism, params: Params = None) -> None:
         return  # these are asked about a job, and there is none
     sim = simulation(mechanism, worlds.one_node(), params)  # nothing was submitted yet
     slot = codes.SLOT_NAMES.index(mechanism.slot)
-    call = callable_for(mechanism) if mechanism.builtin or mechanism.compiled else mechanism.function
+    call = callable_from_python(mechanism)
     for mask in (codes.END, codes.NODE, codes.TICK, codes.EVERYTHING):
-        got = call(read_only(sim.state), mask, sim.param[slot], sim.memory[slot])
+        got = call(sim.state, mask, sim.param[slot], sim.memory[slot])
         if mechanism.slot == "select" and got != 0:
             raise CheckError(f"it proposed {got} jobs from an empty queue")
 

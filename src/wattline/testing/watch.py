@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from wattline.control.bidding import judge
-from wattline.control.compile import callable_for
+from wattline.control.compile import callable_from_python
 from wattline.model.codes import LOOP_SLOTS, OK, SLOT_NAMES
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import FIELDS, PROPOSALS, State
+from wattline.model.state import FIELDS, WRITES, State
 from wattline.testing.plain import plain
 from wattline.testing.report import CheckError
 
@@ -25,7 +25,7 @@ LOG_ROWS = 64
 
 def wrapped(mechanism: Mechanism, around: Callable[[Call], Call]) -> Mechanism:
     """Return the mechanism with its calls going through Python code around them."""
-    inner: Call = callable_for(mechanism) if _is_compiled(mechanism) else mechanism.function
+    inner: Call = callable_from_python(mechanism) if _is_compiled(mechanism) else mechanism.function
     outer = around(inner)
 
     def watched(s: State, arg: int, param: Any, memory: Any) -> int:
@@ -51,21 +51,24 @@ def _is_compiled(mechanism: Mechanism) -> bool:
 # ------------------------------------------------------------------ what is looked at around a call
 
 
-def proposals_only(inner: Call) -> Call:
-    """Refuse a call that changes a field which is not a proposal."""
+def proposals_only(slot: str) -> Callable[[Call], Call]:
+    """Refuse a call that changes a field which a policy of its slot may not write."""
 
-    def call(s: State, arg: int, param: Any, memory: Any) -> int:
-        before, given = _protected(s), param.tobytes()
-        got = inner(s, arg, param, memory)
-        after = _protected(s)
-        for name, digest in before.items():
-            if after[name] != digest:
-                raise CheckError(f"at {s.now[0]:g} s it wrote s.{name}, which only the engine may write")
-        if param.tobytes() != given:
-            raise CheckError(f"at {s.now[0]:g} s it wrote its parameters")
-        return got
+    def around(inner: Call) -> Call:
+        def call(s: State, arg: int, param: Any, memory: Any) -> int:
+            before, given = _protected(s, slot), param.tobytes()
+            got = inner(s, arg, param, memory)
+            after = _protected(s, slot)
+            for name, digest in before.items():
+                if after[name] != digest:
+                    raise CheckError(f"at {s.now[0]:g} s it wrote s.{name}, which a {slot} policy may not write")
+            if param.tobytes() != given:
+                raise CheckError(f"at {s.now[0]:g} s it wrote its parameters")
+            return got
 
-    return call
+        return call
+
+    return around
 
 
 def legal(slot: str) -> Callable[[Call], Call]:
@@ -102,10 +105,10 @@ def timers_ahead(slot: str) -> Callable[[Call], Call]:
     return around
 
 
-def _protected(s: State) -> dict[str, bytes]:
+def _protected(s: State, slot: str) -> dict[str, bytes]:
     out = {}
     for name, (_, field) in FIELDS.items():
-        if name not in PROPOSALS:
+        if name not in WRITES[slot]:
             array = getattr(s, name)
             rows = array[:LOG_ROWS] if field.shape.startswith("D") else array
             out[name] = hashlib.blake2b(rows.tobytes(), digest_size=8).digest()

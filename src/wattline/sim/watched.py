@@ -1,0 +1,139 @@
+"""Calls of users' policies from a thread that nobody waits for blindly: Ctrl-C is heard, and a policy that does not come back is named.
+
+The loop works in a thread of its own, with or without the interpreter; who called it looks at it twenty times a second. Runs of built-in
+policies do not come here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import ctypes
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wattline.control.complaints import where
+from wattline.errors import InputError, PolicyError
+from wattline.model.mechanism import Mechanism
+from wattline.model.spare import CALLS, WHO
+from wattline.model.state import State
+
+LOOK_S = 0.05
+GRACE_S = 0.5
+"""How long a call of a policy may go on after Ctrl-C before it is left alone."""
+
+RUN_LIMIT_S = 60.0
+"""How long one call of a user's policy may take in a run."""
+
+LIMIT_KEY = "WATTLINE_POLICY_TIME_LIMIT"
+
+Look = Callable[[], None]
+
+
+class _StoppedError(BaseException):
+    """Raised inside a plain-Python policy that did not come back."""
+
+
+_limit: contextvars.ContextVar[float | None] = contextvars.ContextVar("policy_time_limit", default=None)
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Any:
+    """Let one call of a policy take at most so long, meanwhile."""
+    token = _limit.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def limit_s() -> float:
+    """Return how long one call of a policy may take: what was set for now, what the environment says, or a minute."""
+    given = _limit.get()
+    if given is not None:
+        return given
+    said = os.environ.get(LIMIT_KEY, "")
+    try:
+        seconds = float(said) if said else RUN_LIMIT_S
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise InputError(f"{LIMIT_KEY}={said}: expected seconds above 0, or inf for no limit")
+    return seconds
+
+
+class _Worker:
+    """A piece of work in a thread of its own."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.done = threading.Event()
+        self.got: Any = None
+        self.problem: BaseException | None = None
+        context = contextvars.copy_context()  # what numpy does about overflows belongs to it
+        self.thread = threading.Thread(target=self._run, args=(context, work), daemon=True)
+        self.thread.start()
+
+    def _run(self, context: contextvars.Context, work: Callable[[], Any]) -> None:
+        try:
+            self.got = context.run(work)
+        except BaseException as problem:
+            self.problem = problem
+        finally:
+            self.done.set()
+
+    def stop(self) -> None:
+        """End plain Python; compiled code cannot be ended, and goes on until the process ends."""
+        number = ctypes.c_ulong(self.thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(_StoppedError))
+        self.done.wait(GRACE_S)
+
+
+def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], look: Look | None) -> Any:
+    """Do work that calls policies of users, and return what it returns.
+
+    ``look`` is called now and then and may raise KeyboardInterrupt, as Ctrl-C does. The work then has its time to come to an end of its own;
+    only a policy that goes on and on is left behind. The interrupt is raised when the work is done, as ``LaterError``.
+    """
+    words, most_s = state.words, limit_s()
+    worker = _Worker(work)
+    seen, since = -1, time.monotonic()
+    asked: BaseException | None = None
+    while True:
+        try:
+            if worker.done.wait(LOOK_S):
+                break
+            if look is not None and asked is None:
+                look()
+        except KeyboardInterrupt as problem:
+            asked, since, most_s = problem, time.monotonic(), GRACE_S
+        now = time.monotonic()
+        if int(words[CALLS]) != seen or words[WHO] == 0:
+            seen, since = int(words[CALLS]), now
+        elif now - since > most_s:
+            _give_up(worker, slots[int(words[WHO]) - 1], asked, most_s)
+    if worker.problem is not None:
+        raise worker.problem
+    if asked is not None:
+        raise Later(worker.got, asked)
+    return worker.got
+
+
+class Later(Exception):  # noqa: N818  (no error: the work was done, and then somebody wanted to stop)
+    """Work that was done while somebody asked to stop: what it returned, and the interrupt."""
+
+    def __init__(self, got: Any, asked: BaseException) -> None:
+        super().__init__("interrupted")
+        self.got, self.asked = got, asked
+
+
+def _give_up(worker: _Worker, policy: Mechanism, asked: BaseException | None, most_s: float) -> None:
+    worker.stop()
+    if asked is not None:
+        raise KeyboardInterrupt(f"interrupted while {where(policy)} was at work, which did not come back") from None
+    raise PolicyError(
+        f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: {LIMIT_KEY}=SECONDS)"
+    )
