@@ -17,7 +17,8 @@ import pytest
 import wattline
 from engine.worlds import cluster, run, table
 from wattline.learn.student import differs, two_sided_p
-from wattline.model.compiled import JIT, KERNEL_ROOMS, cache_dir
+from wattline.model.compile_cache import KERNEL_ROOMS, cache_dir
+from wattline.model.compiled import JIT
 from wattline.sim.simulate import Simulation
 from wattline.testing.plain import plain
 
@@ -103,7 +104,7 @@ def test_another_checkout_knows_that_it_has_to_compile(tmp_path: Path) -> None:
     """A second copy of the same sources that shares the cache is not warm: numba keeps compiled code by source path."""
     run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
     shutil.copytree(PACKAGE, tmp_path / "wattline", ignore=shutil.ignore_patterns("__pycache__"))
-    ask = "from wattline.model.compiled import is_warm; print(is_warm('wattline.sim.engine', 'run'))"
+    ask = "from wattline.model.compile_cache import is_warm; print(is_warm('wattline.sim.engine', 'run'))"
     here, there = (python("-c", ask, cache=cache_dir().parent, source=s) for s in (None, tmp_path))
     assert (here.stdout.strip(), there.stdout.strip()) == ("True", "False")
 

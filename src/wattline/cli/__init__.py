@@ -76,7 +76,9 @@ def _dispatch(arguments: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt, WattlineError):
         raise
     except Exception as problem:
-        if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on
+        if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on, and files that end too early
+            if isinstance(problem.__cause__, EOFError):
+                raise problem.__cause__ from None
             raise KeyboardInterrupt from None
         if type(problem).__name__ == "Exit":
             return int(getattr(problem, "exit_code", 0))

@@ -1,27 +1,20 @@
-"""The one place that knows numba: decorators, their on-disk cache, and the record type whose value is a single pointer.
+"""The one place that knows numba: decorators, and the record type whose value is a single pointer.
 
 Three facts (measured; see docs/design.md) shape this module. A wide tuple of arrays costs nanoseconds an array at every
 call, so the state is one pointer to a table of array descriptors. Reference counting dominates a loop that touches
 dozens of arrays, so kernels are compiled without it (``_nrt=False``, a private option: this is the only line that names
-it). numba's cache notices edits of a function's own file only, so the cache directory carries a fingerprint of the
-whole package.
+it). numba's cache notices edits of a function's own file only, so the cache directory (``compile_cache``) carries a
+fingerprint of the whole package.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import operator
-import os
-import shutil
 import sys
-import tempfile
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -29,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.caching import _CacheLocator
+from numba.core import cgutils, typeinfer
 from numba.core.cpu import CPUContext
 from numba.core.registry import CPUDispatcher
 from numba.core.lowering import BaseLower
@@ -49,6 +41,8 @@ from numba.extending import (
 )
 from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem_array
 
+from wattline.model.compile_cache import SealedCache
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config  # its attributes are made at run time
@@ -57,92 +51,23 @@ JIT = not _config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
 
 
-# ------------------------------------------------------------------ cache
-
-
-KERNEL_ROOMS = ("model", "physics", "policy", "learn", "control", "sim")
-"""Packages that hold compiled code; a test sees to it that no other module uses a decorator of this one."""
-
-
-def fingerprint() -> str:
-    """Return a hash of every source file that compiled code can come from: it is reused only while none has changed."""
-    root = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for room in KERNEL_ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _cache_root() -> Path:
-    asked = os.environ.get("WATTLINE_CACHE_DIR")
-    if asked:
-        return Path(asked)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wattline"
-
-
-@functools.cache
-def cache_dir() -> Path:
-    """Return the folder of compiled code for this version of the sources, made if missing.
-
-    Without a writable place it is a temporary folder, and the user is told once that every process will compile.
-    """
-    folder = _cache_root() / fingerprint()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-        _prune(folder)
-    except OSError as problem:
-        folder = Path(tempfile.mkdtemp(prefix="wattline-cache-"))
-        warnings.warn(
-            f"no writable cache for compiled code ({problem}); every process will compile anew. "
-            "Set WATTLINE_CACHE_DIR to a writable folder.",
-            stacklevel=2,
-        )
-    return folder
-
-
-def cache_is_shared() -> bool:
-    """Tell whether other processes will find what this one compiles."""
-    return cache_dir().parent == _cache_root()
-
-
-def _prune(current: Path, *, keep: int = 4, min_age_s: float = 86400.0) -> None:
-    """Remove the caches of old sources, but none that another process may still be using."""
-    others = [p for p in current.parent.iterdir() if p.is_dir() and p != current]
-    others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
-    for folder in others[keep:]:
-        if time.time() - folder.stat().st_mtime > min_age_s:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_warm(module: str, function: str) -> bool:
-    """Tell whether an entry point was compiled before, from the sources where they lie now.
-
-    numba keeps what it compiled by the path of the source and forgets it when the source was written later: another
-    checkout that shares the cache, or files copied anew, compile again.
-    """
-    found = importlib.util.find_spec(module)
-    if not JIT or found is None or found.origin is None:
-        return True
-    source = Path(found.origin)
-    folder = cache_dir() / _CacheLocator.get_suitable_cache_subpath(str(source))
-    indices = folder.glob(f"{module.rpartition('.')[2]}.{function}-*.nbi")
-    return any(index.stat().st_mtime >= source.stat().st_mtime for index in indices)
+# ------------------------------------------------------------------ decorators
 
 
 def _njit(function: F, *signature: Any, **options: Any) -> F:
+    """Compile a function: at once for the signatures that are given; with ``cache`` kept on disk."""
     if not JIT:
         return function
-    saved = _config.CACHE_DIR
-    _config.CACHE_DIR = str(cache_dir()) if options.get("cache") else saved
-    try:
+    if not options.pop("cache", False):
         return cast("F", numba.njit(*signature, **options)(function))
-    finally:
-        _config.CACHE_DIR = saved
+    dispatcher = numba.njit(**options)(function)
+    dispatcher._cache = SealedCache(function, f"{sorted(options.items())} level {_config.OPT}")
+    if signature:
+        with typeinfer.register_dispatcher(dispatcher):  # as numba does where it is given signatures
+            for one in signature:
+                dispatcher.compile(one)
+            dispatcher.disable_compile()
+    return cast("F", dispatcher)
 
 
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

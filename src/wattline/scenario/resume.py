@@ -54,7 +54,7 @@ def hidden(study: Study) -> str:
 def identity(study: Study) -> dict[str, str]:
     """Return what must be the same for a run to be carried on."""
     from wattline import __version__
-    from wattline.model.compiled import fingerprint
+    from wattline.model.compile_cache import fingerprint
 
     files = [m.file.read_bytes() for m in study.policies.slots() if m.file is not None]
     return {

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, chores_needed
-from wattline.model.compiled import JIT, cache_is_shared, is_warm
+from wattline.model.compile_cache import cache_is_shared, is_warm
+from wattline.model.compiled import JIT
 from wattline.model.mechanism import Mechanism
 
 
