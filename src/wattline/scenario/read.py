@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wattline.errors import InputError, ScenarioError, did_you_mean, shorten
+from wattline.memory import show_bytes
 from wattline.scenario.lines import Path as KeyPath
 from wattline.scenario.lines import key_lines
+from wattline.scenario.toml_read import MOST_BYTES, check_size, loads
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -23,10 +25,6 @@ Checked = TypeVar("Checked", bound="Section")
 
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From layout n to n + 1: every layout ever released stays readable."""
-
-
-MOST_BYTES = 4 << 20
-"""Length of a scenario file; tables belong into files of their own."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ def read_toml(
         with where.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)  # devices never end
         if len(raw) > MOST_BYTES:
-            raise ScenarioError(f"{path}: is larger than {MOST_BYTES >> 20} MB, expected a TOML {what}")
-        text = raw.decode("utf-8")
+            raise ScenarioError(f"{path}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")
+        text = raw.decode("utf-8-sig")  # editors of Windows put a mark before the first letter
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such {what} file") from None
     except IsADirectoryError:
@@ -142,23 +140,23 @@ def _place(detail: ErrorDetails) -> KeyPath:
 def _parse(file: str, text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """Return what a text says, and the lines on which it does."""
     try:
-        return tomllib.loads(text), key_lines(text)
+        return loads(text, f"{file}: "), key_lines(text)
     except tomllib.TOMLDecodeError as problem:
         found = re.search(r"\(at line (\d+), column \d+\)", str(problem))
         message = re.sub(r"\s*\(at .*\)", "", str(problem))
         line = found.group(1) if found else text.count("\n") + 1
         raise ScenarioError(f"{file}:{line}: not valid TOML: {message}") from None
-    except RecursionError:
-        raise ScenarioError(f"{file}: not a scenario: lists or tables are nested too deeply") from None
 
 
 def _override(data: dict[str, Any], text: str) -> KeyPath:
     """Set one value; return its path."""
     dotted, equals, raw = text.partition("=")
+    shown = f"--set {shorten(text)}: "
+    check_size(dotted, shown)
     if not equals or not dotted.strip():
         raise ScenarioError(f"--set {text}: expected key=value, like --set cluster.nodes=64")
     try:
-        value: Any = tomllib.loads(f"v = {raw}")["v"]
+        value: Any = loads(f"v = {raw}", shown)["v"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()
     *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
@@ -179,7 +177,7 @@ def _step(table: Any, part: str, text: str) -> str | int:
         if part.isdigit() and int(part) < len(table):
             return int(part)
         raise ScenarioError(f"--set {text}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
-    raise ScenarioError(f"--set {text}: {part!r} is inside {shorten(table)}, which has no keys")
+    raise ScenarioError(f"--set {shorten(text)}: {part!r} is inside {shorten(table)}, which has no keys")
 
 
 def _migrate(data: dict[str, Any], source: Source) -> dict[str, Any]:
@@ -237,7 +235,9 @@ def _unknown_key(path: KeyPath, source: Source, model: type[Section]) -> Scenari
 
     section = tuple(p for p in path[:-1] if isinstance(p, str))
     hint = did_you_mean(str(path[-1]), keys_of(section, model))
-    return ScenarioError(f"{source.where(path)}: unknown key {str(path[-1])!r} in {_section('.'.join(section))}{hint}")
+    return ScenarioError(
+        f"{source.where(path)}: unknown key {shorten(str(path[-1]))} in {_section('.'.join(section))}{hint}"
+    )
 
 
 def _section(name: str) -> str:
