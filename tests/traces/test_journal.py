@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,9 @@ import pytest
 
 from wattline.errors import TraceError
 from wattline.traces import journal as journals
-from wattline.traces.journal import SCHEMA, VERSION, Coded, Journal, open_journal, write_journal
+from wattline.traces import read_trace
+from wattline.traces.journal import SCHEMA, VERSION, Coded, Journal, open_journal, read_manifest, write_journal
+from wattline.traces.journal_seal import sealed
 
 
 def example_frames(n: int = 3) -> dict[str, object]:
@@ -210,6 +213,7 @@ def damage_version(version: object) -> object:
 
     def damage(folder: Path) -> None:
         manifest = json.loads((folder / "manifest.json").read_text())
+        manifest.pop("seal", None)  # which earlier versions have none of
         (folder / "manifest.json").write_text(json.dumps(manifest | {"journal": version}))
 
     return damage
@@ -262,7 +266,8 @@ def damage_page(folder: Path) -> None:
 def forget_seal(folder: Path) -> None:
     """Write the manifest as earlier versions did, without rows and checksums."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["tables"]
+    del manifest["tables"], manifest["seal"]
+    manifest["journal"] = 6
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -313,8 +318,37 @@ def test_journals_without_checksums_are_taken_as_they_are(folder: Path, damage: 
 def test_a_manifest_whose_checksums_are_none(folder: Path) -> None:
     """An entry that is no table of checksums is named."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"tables": ["jobs"]}))
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest | {"tables": ["jobs"]})))
     with pytest.raises(TraceError, match=r"manifest\.json: field 'tables': must be a table of tables"):
+        open_journal(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m | {"end_s": 5.0}, lambda m: m | {"name": "y"}, lambda m: m | {"more": 1}, lambda m: m | {"seal": "0" * 64},
+        lambda m: {key: value for key, value in m.items() if key != "name"},
+        lambda m: {key: value for key, value in m.items() if key != "seal"},
+        lambda m: m | {"journal": 3},
+    ],
+)  # fmt: skip
+def test_the_manifest_is_the_one_that_the_run_wrote(folder: Path, change: Callable[[Any], Any]) -> None:
+    """An entry that is changed, added or taken away is noticed by all who read a journal; the order of entries says nothing."""
+    path = folder / "manifest.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(told.items()))))
+    assert open_journal(folder).manifest == told
+    path.write_text(json.dumps(change(told)))
+    for read in (open_journal, read_manifest, read_trace):
+        with pytest.raises(TraceError, match=r"manifest\.json: is not the manifest that the run wrote") as caught:
+            read(folder)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_manifest_nested_without_end(folder: Path) -> None:
+    """Brackets without end are no JSON that anybody wrote."""
+    (folder / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(TraceError, match=r"manifest\.json: is not JSON"):
         open_journal(folder)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from wattline.errors import TraceError
 from wattline.traces import journal_swap
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
-from wattline.traces.journal_seal import KEY, check_seal, seal
+from wattline.traces.journal_seal import KEY, check_manifest, check_seal, seal, sealed
 from wattline.traces.unfinished import is_unfinished
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ __all__ = [
     "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
-VERSION = 6
+VERSION = 7
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = journal_swap.MANIFEST
@@ -135,7 +135,7 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
             )
             rows[name] = table.height
         told = _versions() | dict(manifest) | {"journal": VERSION, KEY: seal(temporary, rows)}
-        text = json.dumps(_plain(told), indent=1, ensure_ascii=False)
+        text = json.dumps(sealed(_plain(told)), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
         journal_swap.swap(temporary, target, _OWN)
     except (OSError, pl.exceptions.ComputeError) as error:  # polars tells of a full disk in either way
@@ -203,8 +203,13 @@ def _add_slowdowns(journal: Journal) -> Journal:
     return Journal(journal.folder, journal.manifest, journal.frames | {"slowdowns": empty})
 
 
+def _as_it_is(journal: Journal) -> Journal:
+    """Bring a journal of version 6 to version 7, which seals its manifest too."""
+    return journal
+
+
 MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {
-    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes, 5: _add_slowdowns
+    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes, 5: _add_slowdowns, 6: _as_it_is
 }  # fmt: skip
 """From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
@@ -213,7 +218,7 @@ def is_journal(folder: Path) -> bool:
     """Tell whether a folder holds a journal of any version."""
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and "journal" in manifest
 
@@ -300,7 +305,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceError.at(path, f"is not JSON: {_first_line(error)}", hint="run the scenario again") from error
     version = manifest.get("journal") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
@@ -308,6 +313,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if version > VERSION:
         raise TraceError.at(path, f"written by a newer Wattline; this one reads up to {VERSION}", field="journal",
                             value=version, hint="update Wattline")  # fmt: skip
+    check_manifest(path, manifest)
     return dict(manifest)
 
 

@@ -1,7 +1,9 @@
-"""What a journal's manifest says about its tables: rows and a checksum each, so that a cut, changed or foreign one is noticed."""
+"""Seals of a journal: rows and a checksum of every table in the manifest, and one of the manifest itself, so that what was cut, changed or mixed up is noticed."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,7 +14,35 @@ from wattline.errors import TraceError
 KEY = "tables"
 """Entry of the manifest; journals of earlier versions have none and are taken as they are."""
 
+SEAL = "seal"
+"""Entry of the manifest: the checksum of all others."""
+
+SEALED_SINCE = 7
+"""Version of the layout from which every manifest has one."""
+
 _CHUNK = 1 << 20
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest (plain data) with its seal."""
+    others = {key: value for key, value in manifest.items() if key != SEAL}
+    return others | {SEAL: _sha256(others)}
+
+
+def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a manifest that is not the one which the run wrote."""
+    told = manifest.get(SEAL)
+    if told is None and manifest["journal"] < SEALED_SINCE:
+        return
+    if told != _sha256({key: value for key, value in manifest.items() if key != SEAL}):
+        raise TraceError.at(
+            path, "is not the manifest that the run wrote: it was changed or damaged", hint="run the scenario again"
+        )
+
+
+def _sha256(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def seal(folder: Path, rows: Mapping[str, int]) -> dict[str, dict[str, Any]]:
