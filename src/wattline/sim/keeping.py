@@ -204,6 +204,7 @@ def cut_result(flush: Flush, jobs: Any, cluster: Any, policies: Policies, option
 
 def _take(array: Array, flush: Flush, name: str) -> None:
     kept = flush.arrays.get(name)
-    if flush.record["layout_of_state"] != layout() or kept is None or kept.shape != array.shape:
+    same = kept is not None and (kept.shape, kept.dtype) == (array.shape, array.dtype)
+    if flush.record["layout_of_state"] != layout() or not same:
         raise TraceError("the flush was made by another Wattline, or of another run: use the one that made it")
     array[...] = kept

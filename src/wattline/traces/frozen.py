@@ -29,7 +29,10 @@ def freeze(value: Any) -> tuple[str, list[Array]]:
 
 def thaw(text: str, arrays: Sequence[Array]) -> Any:
     """Return the value again; only dataclasses of this package are made, and without running code of theirs."""
-    return _thaw(json.loads(text), arrays)
+    try:
+        return _thaw(json.loads(text), arrays)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, ImportError, RecursionError) as problem:
+        raise TraceError(f"what was run cannot be read ({type(problem).__name__}): it is damaged") from None
 
 
 def _freeze(value: Any, arrays: list[Array]) -> Any:

@@ -9,13 +9,14 @@
 
 A flush counts when its JSON is there, which is renamed into place after everything it speaks of has reached the disk. The
 two newest are kept: when one is damaged, the other one serves. Binary files are arrays in numpy's format, one after another.
+Every JSON is sealed by a checksum of its own and holds those of the binary files (``unfinished_record``).
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
+import re
 import shutil
 import warnings
 import zlib
@@ -28,11 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
+from wattline.files import open_regular
+from wattline.traces.unfinished_record import FLUSH_KEYS, RUN_KEYS, Damaged, decode, encode, read_record
 
 NAME = ".unfinished"
-LAYOUT = 1
 KEPT = 2
 """Flushes kept on disk."""
+_FLUSH = re.compile(r"flush-([1-9][0-9]{0,17})\.(?:json|bin)(?:\.part)?", re.ASCII)
 
 Array = npt.NDArray[Any]
 Logs = dict[str, list[Array]]
@@ -60,7 +63,7 @@ def is_unfinished(out: Path) -> bool:
 
 def was_kept(out: Path) -> bool:
     """Tell whether the run in a folder has reached a full hour that was kept, whole or not."""
-    return any(place(out).glob("flush-*.json"))
+    return bool(_flushes(out))
 
 
 def token(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,8 +96,8 @@ class Writer:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
         self._lock = _locked(self.folder, self.folder.parent)
-        for path in self.folder.glob("flush-*"):
-            if _number(path) > self.flush or path.suffix == ".part":
+        for path, number in _numbered(self.folder):
+            if number > self.flush or path.suffix == ".part":
                 path.unlink()
         with (self.folder / "logs.bin").open("ab") as file:
             file.truncate(self._logs[0])
@@ -106,7 +109,7 @@ class Writer:
             _save(file, arrays)
             _sync(file)
             size = file.tell()
-        record = {"layout": LAYOUT, "run": self.run, "bytes": size, "crc": _crc(path, 0, size), "arrays": len(arrays)}
+        record = {"run": self.run, "bytes": size, "crc": _crc(path, 0, size), "arrays": len(arrays)}
         _write_json(self.folder / "run.json", record | dict(about))
 
     def put(self, arrays: Iterable[Array]) -> None:
@@ -126,11 +129,11 @@ class Writer:
         part.rename(self._file(".bin"))
         told = token({"run": self.run, "flush": self.flush + 1})
         sizes = {"bytes": size, "crc": _crc(self._file(".bin"), 0, size), "logs_bytes": written, "logs_crc": crc}
-        _write_json(self._file(".json"), {"layout": LAYOUT, **told, **sizes, **record})
+        _write_json(self._file(".json"), {**told, **sizes, **record})
         self._logs = written, crc
         self.flush += 1
-        for path in self.folder.glob("flush-*"):
-            if _number(path) <= self.flush - KEPT:
+        for path, number in _numbered(self.folder):
+            if number <= self.flush - KEPT:
                 path.unlink()
 
     def close(self) -> None:
@@ -174,7 +177,7 @@ def _sync(file: IO[bytes]) -> None:
 def _write_json(path: Path, record: Mapping[str, Any]) -> None:
     part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
-        file.write(json.dumps(record, ensure_ascii=False).encode())
+        file.write(encode(record))
         _sync(file)
     part.rename(path)
     for folder in (path.parent, path.parent.parent):
@@ -189,7 +192,7 @@ def _crc(path: Path, start: int, stop: int, crc: int = 0) -> int:
     """Return the checksum of a stretch of a file, carried on from what stands before it."""
     if stop == start:
         return crc
-    with path.open("rb") as file, mmap.mmap(file.fileno(), stop, access=mmap.ACCESS_READ) as content:
+    with open_regular(path) as file, mmap.mmap(file.fileno(), stop, access=mmap.ACCESS_READ) as content:
         view = memoryview(content)[start:stop]
         try:
             return zlib.crc32(view, crc)
@@ -197,8 +200,10 @@ def _crc(path: Path, start: int, stop: int, crc: int = 0) -> int:
             view.release()
 
 
-def _number(path: Path) -> int:
-    return int(path.name.partition("-")[2].partition(".")[0])
+def _numbered(folder: Path) -> list[tuple[Path, int]]:
+    """Return the files of flushes with their numbers; what has another name is not ours."""
+    found = ((path, _FLUSH.fullmatch(path.name)) for path in folder.glob("flush-*"))
+    return [(path, int(match[1])) for path, match in found if match is not None]
 
 
 def _locked(folder: Path, shown: Path) -> IO[bytes]:
@@ -231,10 +236,10 @@ def newest(out: Path) -> dict[str, Any] | None:
     """Return the record of the newest flush whose files are long enough (None: there is none), without reading them."""
     for path in _flushes(out):
         try:
-            record = _read_record(path)
+            record = _flush_record(path)
             _check_size(path.with_suffix(".bin"), record["bytes"])
             _check_size(place(out) / "logs.bin", record["logs_bytes"])
-        except _Damaged:
+        except Damaged:
             continue
         return record
     return None
@@ -244,81 +249,82 @@ def read_run(out: Path, *, arrays: bool = True) -> tuple[dict[str, Any], list[Ar
     """Return what is run: the record and its arrays, if they are asked for."""
     path = place(out) / "run.json"
     try:
-        record = _read_record(path)
+        record = read_record(path, RUN_KEYS)
         return record, _read_arrays(path.with_suffix(".bin"), record["bytes"], record["crc"]) if arrays else []
-    except _Damaged as problem:
+    except Damaged as problem:
         raise TraceError.at(problem.path, str(problem), hint="run it again without --resume") from None
 
 
 def read_flush(out: Path) -> Flush:
-    """Return the newest flush that is whole; damaged ones are warned about."""
-    damaged: list[_Damaged] = []
+    """Return the newest flush that is whole; damaged ones are warned about, in one line."""
+    run = read_run(out, arrays=False)[0]["run"]
+    damaged: list[Damaged] = []
     for path in _flushes(out):
         try:
-            found = _read_flush(path)
-        except _Damaged as problem:
+            found = _read_flush(path, run)
+        except Damaged as problem:
             damaged.append(problem)
             continue
-        for bad in damaged:
-            warnings.warn(f"{bad.path}: {bad}; the flush before it is used", stacklevel=2)
+        if damaged:
+            told = "; ".join(f"{bad.path}: {bad}" for bad in damaged)
+            warnings.warn(f"{told}; the flush before it is used", stacklevel=2)
         return found
     if damaged:
         raise TraceError.at(damaged[0].path, str(damaged[0]), hint="no flush is whole: run it again without --resume")
     raise TraceError.at(out, "was cut off before its first flush", hint="run it again")
 
 
-class _Damaged(Exception):  # noqa: N818  (it never leaves this module)
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(problem)
-        self.path = path
-
-
 def _flushes(out: Path) -> list[Path]:
-    return sorted(place(out).glob("flush-*.json"), key=_number, reverse=True)
+    """Return the records of flushes, newest first."""
+    found = [(number, path) for path, number in _numbered(place(out)) if path.suffix == ".json"]
+    return [path for _, path in sorted(found, reverse=True)]
 
 
-def _read_flush(path: Path) -> Flush:
-    record = _read_record(path)
+def _flush_record(path: Path) -> dict[str, Any]:
+    record = read_record(path, FLUSH_KEYS)
+    if path.name != f"flush-{record['flush']}.json":
+        raise Damaged(path, f"is the record of flush {record['flush']} under another name")
+    return record
+
+
+def _read_flush(path: Path, run: str) -> Flush:
+    record = _flush_record(path)
+    if record["run"] != run:
+        raise Damaged(path, "belongs to another run")
     arrays = _read_arrays(path.with_suffix(".bin"), record["bytes"], record["crc"])
+    if len(arrays) != len(record["names"]):
+        raise Damaged(path, f"names {len(record['names'])} arrays, {len(arrays)} are there")
     rows = _read_arrays(path.with_name("logs.bin"), record["logs_bytes"], record["logs_crc"])
     logs: Logs = {name: [] for name in record["logs"]}
     at = 0
     while at < len(rows):
-        log, count = rows[at].tolist()
+        head = rows[at].ravel().tolist()
+        if len(head) != 2 or head[0] not in range(len(logs)) or head[1] not in range(1, len(rows) - at):
+            raise Damaged(path.with_name("logs.bin"), "is damaged (its pieces are not in order)")
+        log, count = int(head[0]), int(head[1])
         logs[record["logs"][log]] += rows[at + 1 : at + 1 + count]
         at += 1 + count
     return Flush(record, dict(zip(record["names"], arrays, strict=True)), logs)
 
 
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise _Damaged(path, f"cannot be read ({problem.strerror})") from None
-    except ValueError:
-        raise _Damaged(path, "is damaged (not JSON)") from None
-    if not isinstance(record, dict) or not {"layout", "run", "bytes", "crc"} <= set(record):
-        raise _Damaged(path, "is damaged (its keys are missing)")
-    if record["layout"] != LAYOUT:
-        raise _Damaged(path, f"is of layout {record['layout']}, this Wattline knows {LAYOUT}")
-    return record
-
-
 def _check_size(path: Path, size: int) -> None:
     try:
-        there = path.stat().st_size
+        with open_regular(path) as file:
+            there = os.fstat(file.fileno()).st_size
     except OSError as problem:
-        raise _Damaged(path, f"cannot be read ({problem.strerror})") from None
+        raise Damaged(path, f"cannot be read ({problem.strerror})") from None
     if there < size:
-        raise _Damaged(path, f"is cut off ({there:,} bytes of {size:,})")
+        raise Damaged(path, f"is cut off ({there:,} bytes of {size:,})")
 
 
 def _read_arrays(path: Path, size: int, crc: int) -> list[Array]:
     _check_size(path, size)
-    if _crc(path, 0, size) != crc:
-        raise _Damaged(path, "is damaged (its checksum differs)")
-    found = []
-    with path.open("rb") as file:
-        while file.tell() < size:
-            found.append(np.load(file, allow_pickle=False))
-    return found
+    try:
+        if _crc(path, 0, size) != crc:
+            raise Damaged(path, "is damaged (its checksum differs)")
+        with open_regular(path) as file:
+            return decode(file, size)
+    except OSError as problem:
+        raise Damaged(path, f"cannot be read ({problem.strerror})") from None
+    except (ValueError, EOFError, MemoryError, SyntaxError, TypeError):  # numpy's words for a header that is none
+        raise Damaged(path, "is damaged (it does not hold arrays)") from None

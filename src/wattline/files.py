@@ -1,0 +1,60 @@
+"""Opening a file to read it: a regular file only, since pipes wait for somebody, devices never end and folders are no files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+from wattline.errors import TraceError
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def open_regular(path: Path | str) -> IO[bytes]:
+    """Open a regular file to read bytes; whatever else has that name is an ``OSError``, at once and before a byte is read."""
+    _require(path, Path(path).stat().st_mode)
+    handle = os.open(path, _FLAGS)  # does not wait for a writer, should a pipe have taken the file's place
+    try:
+        _require(path, os.fstat(handle).st_mode)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: Path | str) -> bytes:
+    """Return the content of a small regular file; whatever else has that name is an ``OSError``."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def open_trace(path: Path | str) -> IO[bytes]:
+    """Open a regular file to read bytes; what it is not, or why it cannot be read, is one line."""
+    try:
+        return open_regular(path)
+    except FileNotFoundError:
+        raise TraceError.at(path, "no such file") from None
+    except IsADirectoryError:
+        raise TraceError.at(path, "is a directory, expected a file") from None
+    except PermissionError:
+        raise TraceError.at(path, "no permission to read it") from None
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+        told = getattr(problem, "strerror", None) or str(problem)
+        if told.startswith("is "):
+            raise TraceError.at(path, told, hint="write its content to a file first") from None
+        raise TraceError.at(path, f"cannot be read ({told})") from None
+
+
+def _require(path: Path | str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    what = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    raise OSError(errno.EINVAL, f"is {what}, expected a file", str(path))
