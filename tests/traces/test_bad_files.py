@@ -83,8 +83,7 @@ def test_unreadable_places(tmp_path: Path, name: str, monkeypatch: pytest.Monkey
     def refuse(*_: object, **__: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("wattline.files.os.open", refuse)
     assert "no permission" in one_line(path, reader)
 
 

@@ -17,6 +17,7 @@ from wattline.cli.paths import refuse_log
 from wattline.cli.runs import RESULT, Sets, what_is_in
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
+from wattline.files import read_regular
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -232,8 +233,8 @@ def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
     from wattline.traces.journal import open_journal
 
     try:
-        told = json.loads((folder / RESULT).read_text(encoding="utf-8"))["journals"]
-    except (OSError, ValueError, KeyError, TypeError):
+        told = json.loads(read_regular(folder / RESULT))["journals"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ScenarioError(f"{folder / RESULT}: does not say where its runs are; compare again") from None
     runs = {label: [summarize(open_journal(folder / path)) for path in paths] for label, paths in told.items()}
     found = compare_runs(runs)

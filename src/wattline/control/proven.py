@@ -15,7 +15,8 @@ import numba
 import numpy as np
 
 from wattline.control.doors import reachable
-from wattline.model.compiled import JIT, cache_dir, python_tag
+from wattline.model.compile_cache import cache_dir
+from wattline.model.compiled import JIT, python_tag
 from wattline.model.mechanism import Mechanism
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wattline.errors import InputError, ScenarioError, did_you_mean, shorten
+from wattline.files import open_regular
 from wattline.memory import show_bytes
 from wattline.scenario.lines import Path as KeyPath
 from wattline.scenario.lines import key_lines
@@ -82,7 +83,7 @@ def read_toml(
     """Read a TOML file with overrides: the plain data, where everything stands, and the text."""
     where = Path(path)
     try:
-        with where.open("rb") as file:
+        with open_regular(where) as file:
             raw = file.read(MOST_BYTES + 1)  # devices never end
         if len(raw) > MOST_BYTES:
             raise ScenarioError(f"{path}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")

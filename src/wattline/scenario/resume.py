@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import ScenarioError, TraceError
+from wattline.files import read_regular
 from wattline.traces.frozen import freeze, thaw
 from wattline.traces.unfinished import is_unfinished, newest, read_flush, read_run, refuse_running, token, was_kept
 from wattline.units import show_duration
@@ -56,7 +57,7 @@ def identity(study: Study) -> dict[str, str]:
     from wattline import __version__
     from wattline.model.compile_cache import fingerprint
 
-    files = [m.file.read_bytes() for m in study.policies.slots() if m.file is not None]
+    files = [read_regular(m.file) for m in study.policies.slots() if m.file is not None]
     return {
         "wattline": __version__, "sources": fingerprint(), "seed": str(study.seed), "scenario": study.scenario_sha256,
         "policies": hashlib.sha256(b"\0".join(files)).hexdigest(), "trace": _sha256(study.trace.jobs),

@@ -16,7 +16,6 @@ Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signa
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 
 from wattline.errors import InputError, TraceError, did_you_mean
@@ -41,14 +40,14 @@ def read_trace(
     """
     if format is not None:
         return _read(path, format, strict=strict, cores_per_node=cores_per_node)
-    kind = guess_format(path)
+    kind, raw = _guess(path)
     try:
-        return _read(path, kind, strict=strict, cores_per_node=cores_per_node)
+        return _read(path, kind, strict=strict, cores_per_node=cores_per_node, raw=raw)
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {kind} by its content") from None
 
 
-def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> Trace:
+def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int, raw: bytes | None = None) -> Trace:
     if kind == "swf":
         from wattline.traces.swf import read_swf
 
@@ -60,7 +59,7 @@ def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> 
     if kind == "table":
         from wattline.traces.table import read_table
 
-        return read_table(path, strict=strict)
+        return read_table(path, strict=strict, raw=raw)
     if kind == "krc":
         from wattline.traces.krc import read_krc
 
@@ -68,7 +67,7 @@ def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> 
     if kind == "pm100":
         from wattline.traces.pm100 import read_pm100
 
-        return read_pm100(path, strict=strict)
+        return read_pm100(path, strict=strict, raw=raw)
     if kind == "rrze":
         from wattline.traces.rrze import read_rrze
 
@@ -78,16 +77,21 @@ def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int) -> 
 
 def guess_format(path: Path | str) -> str:
     """Tell the format of a file by its content, or raise an error that says what was seen and what to do."""
-    from wattline.traces.source import PARQUET_MAGIC, as_text, peek, read_bytes
+    return _guess(path)[0]
+
+
+def _guess(path: Path | str) -> tuple[str, bytes | None]:
+    """Return the format of a file, and its content if all of it had to be read to tell."""
+    from wattline.traces.source import PARQUET_MAGIC, as_text, peek
     from wattline.traces.unfinished import is_unfinished
 
     if Path(path).is_dir():
         if (Path(path) / "manifest.json").exists():
-            return "table"
+            return "table", None
         from wattline.traces.rrze import holds_rrze
 
         if holds_rrze(Path(path)):
-            return "rrze"
+            return "rrze", None
         if is_unfinished(Path(path)):
             raise TraceError.at(
                 path, "holds a run that was cut off", hint=f"`wattline report {path}` makes its journal"
@@ -96,38 +100,30 @@ def guess_format(path: Path | str) -> str:
     head = peek(path)
     if head.startswith(PARQUET_MAGIC):
         return _guess_by_columns(path)
-    if not head:
-        read_bytes(path)  # says why, if the file is there but cannot be read
     text = as_text(path, head)
     from wattline.traces.rrze import is_rrze
 
     if is_rrze(text):
-        return "rrze"
+        return "rrze", None
     first = next(
         (line for line in text.split(b"\n") if line.strip() and not line.lstrip().startswith((b";", b"#"))), b""
     )
-    return _guess_by_line(path, first, commented=text.lstrip().startswith(b";"))
+    return _guess_by_line(path, first, commented=text.lstrip().startswith(b";")), None
 
 
-def _guess_by_columns(path: Path | str) -> str:
-    """Guess by the columns of a Parquet file; whoever reads it says what is wrong with it."""
+def _guess_by_columns(path: Path | str) -> tuple[str, bytes | None]:
+    """Guess by the columns of a Parquet file, whose names stand at its end; whoever reads it says what is wrong with it."""
     import polars as pl
 
     from wattline.traces.pm100 import is_pm100
+    from wattline.traces.source import is_packed, read_bytes
 
+    raw = read_bytes(path) if is_packed(path) else None
     try:
-        return "pm100" if is_pm100(list(pl.read_parquet_schema(_parquet(path)))) else "table"
+        columns = list(pl.read_parquet_schema(Path(path) if raw is None else raw))
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
-        return "table"
-
-
-def _parquet(path: Path | str) -> Path | BytesIO:
-    """Return what a Parquet file can be read from: itself, or what it unpacks to."""
-    from wattline.traces.source import PARQUET_MAGIC, read_bytes
-
-    with Path(path).open("rb") as file:
-        plain = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
-    return Path(path) if plain else BytesIO(read_bytes(path))
+        return "table", raw
+    return "pm100" if is_pm100(columns) else "table", raw
 
 
 def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError
+from wattline.files import open_regular, read_regular
 from wattline.traces import journal_swap
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
 from wattline.traces.journal_seal import KEY, check_manifest, check_seal, seal, sealed
@@ -217,7 +218,7 @@ MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {
 def is_journal(folder: Path) -> bool:
     """Tell whether a folder holds a journal of any version."""
     try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(read_regular(Path(folder) / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and "journal" in manifest
@@ -304,7 +305,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             folder, f"not a journal: it has no {MANIFEST}", hint="give the folder that `wattline run` wrote"
         )
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(read_regular(path))
+    except OSError as problem:
+        raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
     except (ValueError, RecursionError) as error:
         raise TraceError.at(path, f"is not JSON: {_first_line(error)}", hint="run the scenario again") from error
     version = manifest.get("journal") if isinstance(manifest, dict) else None
@@ -321,6 +324,7 @@ def _scan(path: Path) -> pl.LazyFrame:
     import polars as pl
 
     try:
+        open_regular(path).close()
         frame = pl.scan_parquet(path)
         frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:

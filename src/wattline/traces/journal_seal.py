@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError
+from wattline.files import open_regular
 
 KEY = "tables"
 """Entry of the manifest; journals of earlier versions have none and are taken as they are."""
@@ -75,7 +76,7 @@ def _crc32(path: Path) -> str:
     """Return the checksum of a file; a gigabyte takes less than a second."""
     found = 0
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while chunk := file.read(_CHUNK):
                 found = zlib.crc32(chunk, found)
     except OSError as problem:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from wattline.files import read_regular
 from wattline.traces.unfinished import NAME as UNFINISHED
 
 MANIFEST = "manifest.json"
@@ -74,8 +75,8 @@ def _move_along(old: Path, target: Path, own: Iterable[str]) -> None:
 
 def _is_resumable(folder: Path) -> bool:
     try:
-        return bool(json.loads((folder / MANIFEST).read_bytes()).get("resume"))
-    except (OSError, ValueError, AttributeError):
+        return bool(json.loads(read_regular(folder / MANIFEST)).get("resume"))
+    except (OSError, ValueError, AttributeError, RecursionError):
         return True  # not written by us, or not whole: what it takes to make it again is kept
 
 

@@ -47,11 +47,16 @@ def is_pm100(columns: list[str]) -> bool:
     return set(NEEDED) <= set(columns)
 
 
-def read_pm100(path: Path | str, *, strict: bool = False, power: Literal["node", "cpu+mem"] = "node") -> Trace:
-    """Read the jobs with mean and greatest power per node: of whole nodes, or of processors and memory alone."""
+def read_pm100(
+    path: Path | str, *, strict: bool = False, power: Literal["node", "cpu+mem"] = "node", raw: bytes | None = None
+) -> Trace:
+    """Read the jobs with mean and greatest power per node: of whole nodes, or of processors and memory alone.
+
+    ``raw``: the file's content, if somebody has read it already.
+    """
     if power not in SERIES:
         raise InputError(f"power must be one of {', '.join(SERIES)} (got {power!r})")
-    frame = _frame(path)
+    frame = _frame(path, read_bytes(path) if raw is None else raw)
     rows = Rows(path, frame, np.arange(1, frame.height + 1))
     submit, start, end = (_instants(rows, name) for name in ("submit_time", "start_time", "end_time"))
     run_s, nodes = _numbers(rows, "run_time"), _numbers(rows, "num_nodes_alloc")
@@ -70,11 +75,10 @@ def read_pm100(path: Path | str, *, strict: bool = False, power: Literal["node",
     return Trace(jobs, settle(path, rows.findings, strict=strict), str(path), header, NODES, frame.height)
 
 
-def _frame(path: Path | str) -> pl.DataFrame:
+def _frame(path: Path | str, raw: bytes) -> pl.DataFrame:
     """Return the columns that are used, with lists of samples reduced to mean and maximum."""
     import polars as pl
 
-    raw = read_bytes(path)
     if not raw.startswith(PARQUET_MAGIC):
         raise TraceError.at(path, "is no Parquet file", hint="PM100 is published as job_table.parquet")
     try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import io
+import math
+import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from wattline.errors import TraceError
+from wattline.errors import InputError, TraceError, shorten
+from wattline.files import open_trace
 from wattline.memory import machine_bytes, show_bytes
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -16,39 +20,100 @@ _OTHER_PACKERS = {
     b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z",
 }  # fmt: skip
 _PART = 16 << 20
+MOST_BYTES, SIZE_ENV = 4e9, "WATTLINE_UNPACKED_GB"
+"""What a gzip file may unpack to (at most half of the machine's memory), and who says otherwise."""
+MOST_RATIO, RATIO_ENV = 200.0, "WATTLINE_UNPACKED_RATIO"
+"""How many times its own size a gzip file may unpack to, and who says otherwise: job logs pack to a tenth, zeros to a thousandth."""
+FREE_BYTES = 50e6
+"""A file that unpacks to no more than this may be packed as tightly as it likes."""
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_bytes(path: Path | str) -> bytes:
     """Return a file's content, unpacked if it is gzip whatever its name says."""
-    where = Path(path)
-    try:
-        if where.is_dir():
-            raise TraceError.at(path, "is a directory, expected a file")
-        if where.is_char_device() or where.is_block_device():
-            raise TraceError.at(path, "is a device, expected a file")
-        raw = where.read_bytes()
-    except FileNotFoundError:
-        raise TraceError.at(path, "no such file") from None
-    except PermissionError:
-        raise TraceError.at(path, "no permission to read it") from None
-    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
-        raise TraceError.at(path, f"cannot be read ({problem})") from None
-    return _unzip(path, raw) if raw.startswith(GZIP_MAGIC) else raw
+    with open_trace(path) as file:
+        try:
+            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            file.seek(0)
+            if packed:
+                return b"".join(unpacked(path, file, _PART, whole=True))
+            _refuse_large(path, os.fstat(file.fileno()).st_size, machine_bytes())
+            return file.read()
+        except OSError as problem:
+            raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
 
 
 def peek(path: Path | str, size: int = 65536) -> bytes:
-    """Return the first bytes of a file's (unpacked) content, as far as they can be had; errors are ``read_bytes``'s."""
-    try:
-        with Path(path).open("rb") as file:
+    """Return the first bytes of a file's (unpacked) content, as far as they can be had."""
+    with open_trace(path) as file:
+        try:
             head = file.read(size)
             if not head.startswith(GZIP_MAGIC):
                 return head
-            unpacked = zlib.decompressobj(wbits=31).decompress(head, size)
-    except (OSError, ValueError, zlib.error):
-        return read_bytes(path)[:size]
-    return unpacked
+            return zlib.decompressobj(wbits=31).decompress(head, size)
+        except zlib.error as problem:
+            raise _damaged(path, problem) from None
+        except OSError as problem:
+            raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
+
+
+def is_packed(path: Path | str) -> bool:
+    """Tell whether a file is gzip."""
+    with open_trace(path) as file:
+        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
+def unpacked(path: Path | str, file: IO[bytes], part: int, *, whole: bool) -> Iterator[bytes]:
+    """Give what a gzip file holds in parts of so many bytes; refuse one that grows beyond all measure (see ``bounds``).
+
+    ``whole``: the parts are put together again, so that there is also a bound on their size.
+    """
+    most, ratio = bounds()
+    packed, size = os.fstat(file.fileno()).st_size, 0
+    try:
+        with gzip.GzipFile(fileobj=file) as content:
+            while piece := content.read(part):
+                size += len(piece)
+                if whole:
+                    _refuse_large(path, size, most)
+                if size > FREE_BYTES and size > ratio * packed:
+                    told = f"unpacks to more than {ratio:g} times its size ({show_bytes(packed)}), as a gzip bomb does"
+                    raise TraceError.at(path, told, hint=f"if it is sound, set {RATIO_ENV} to a larger number")
+                yield piece
+    except EOFError:
+        raise TraceError.at(path, "the gzip file is cut off", hint="fetch it again: its rest is missing") from None
+    except (OSError, zlib.error) as problem:
+        raise _damaged(path, problem) from None
+
+
+def bounds() -> tuple[float, float]:
+    """Return how many bytes a gzip file may unpack to, and how many times its own size, as the environment says."""
+    most = _given(SIZE_ENV, min(MOST_BYTES, machine_bytes() / 2) / 1e9) * 1e9
+    return min(most, machine_bytes()), _given(RATIO_ENV, MOST_RATIO)
+
+
+def _given(name: str, usual: float) -> float:
+    text = os.environ.get(name, "")
+    try:
+        value = float(text) if text else usual
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise InputError(f"environment variable {name}: must be a positive number (got {shorten(text)})")
+    return value
+
+
+def _refuse_large(path: Path | str, size: float, most: float) -> None:
+    if size > most:
+        if most >= machine_bytes():
+            raise TraceError.at(path, f"holds more than this machine's memory ({show_bytes(most)})")
+        told = f"unpacks to more than {show_bytes(most)}, the most that is read"
+        raise TraceError.at(path, told, hint=f"if it is sound, set {SIZE_ENV} to more (in GB), or unpack it first")
+
+
+def _damaged(path: Path | str, problem: BaseException) -> TraceError:
+    return TraceError.at(path, f"the gzip file is damaged ({problem})", hint="fetch it again")
 
 
 def read_text(path: Path | str) -> bytes:
@@ -58,7 +123,7 @@ def read_text(path: Path | str) -> bytes:
 
 def as_text(path: Path | str, raw: bytes) -> bytes:
     """Check and normalise the bytes of a text file (see ``read_text``)."""
-    if not raw.strip():
+    if not raw.removeprefix(_UTF8_BOM).strip():
         raise TraceError.at(path, "the file is empty")
     for magic, packer in _OTHER_PACKERS.items():
         if raw.startswith(magic):
@@ -71,20 +136,3 @@ def as_text(path: Path | str, raw: bytes) -> bytes:
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text
-
-
-def _unzip(path: Path | str, raw: bytes) -> bytes:
-    most = machine_bytes()
-    parts, size = [], 0
-    try:
-        with gzip.open(io.BytesIO(raw)) as file:
-            while part := file.read(_PART):
-                parts.append(part)
-                size += len(part)
-                if size > most:  # a few megabytes can unpack to far more than there is room for
-                    raise TraceError.at(path, f"unpacks to more than this machine's memory ({show_bytes(most)})")
-        return b"".join(parts)
-    except EOFError:
-        raise TraceError.at(path, "the gzip file is cut off", hint="fetch it again: its rest is missing") from None
-    except (OSError, zlib.error) as problem:
-        raise TraceError.at(path, f"the gzip file is damaged ({problem})", hint="fetch it again") from None

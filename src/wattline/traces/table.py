@@ -44,15 +44,18 @@ _LEAST = {"draw_w": 0.0, "floor_w": 0.0, "peak_w": 0.0, "stretch": 1.0, "recorde
 """Columns in which smaller numbers make no sense."""
 
 
-def read_table(path: Path | str, *, strict: bool = False) -> Trace:
-    """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder."""
+def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = None) -> Trace:
+    """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder.
+
+    ``raw``: the file's content, if somebody has read it already.
+    """
     about: dict[str, Any] = {}
     wrong: Sequence[Finding] = ()
     series: PowerSeries | None = None
     if (Path(path) / "manifest.json").exists():
         frame, about = _jobs_of_journal(Path(path))
         lines = np.arange(1, frame.height + 1)
-    elif (raw := read_bytes(path)).startswith(PARQUET_MAGIC):
+    elif (raw := read_bytes(path) if raw is None else raw).startswith(PARQUET_MAGIC):
         frame, about = read_parquet(path, raw)
         frame, series = split_series(path, frame, about)
         lines = np.arange(1, frame.height + 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError, TraceError
+from wattline.files import open_regular
 from wattline.model.jobs import Floats, Ints
 from wattline.traces.notes import Trace
 from wattline.traces.telemetry_clean import Cleaner, Stretches
@@ -53,9 +54,9 @@ def open_source(
 
 def _is_sqlite(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return False
 
 

@@ -5,16 +5,15 @@ Rows of a file come in the order of the file, which is taken for the order in wh
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from wattline.errors import TraceError
+from wattline.files import open_trace
 from wattline.traces.notes import listed
-from wattline.traces.source import GZIP_MAGIC, PARQUET_MAGIC
+from wattline.traces.source import GZIP_MAGIC, PARQUET_MAGIC, unpacked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 ROWS = 1 << 17
 """Rows that are read at once."""
 _BLOCK = 8 << 20
+LONGEST = 1 << 20
+"""Bytes that a line may have beyond what is read at once."""
 LEAST_ROWS, LEAST_BYTES = 1 << 12, 1 << 16
 """Pieces that are not cut smaller, however many files are read side by side."""
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -76,7 +77,7 @@ class Part(Source, Protocol):
 
 def _open_file(path: Path) -> Part:
     try:
-        with path.open("rb") as file:
+        with open_trace(path) as file:
             head = file.read(16)
     except OSError as problem:
         raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
@@ -180,19 +181,30 @@ class CsvSource:
 
     def _blocks(self) -> Iterator[bytes]:
         """Give the file in pieces of whole lines."""
-        rest = b""
+        rest: list[bytes] = []
+        held = 0
         try:
-            with gzip.open(self.path) if self.packed else self.path.open("rb") as file:
-                while part := file.read(max(_BLOCK // self.share, min(LEAST_BYTES, _BLOCK))):
+            with open_trace(self.path) as file:
+                for part in self._parts(file):
                     whole, mark, tail = part.rpartition(b"\n")
                     if mark:
-                        yield rest + whole + mark
-                        rest = tail
+                        yield b"".join([*rest, whole, mark])
+                        rest, held = [tail], len(tail)
                     else:
-                        rest += part
-        except EOFError:
-            raise TraceError.at(self.path, "the gzip file is cut off", hint="fetch it again") from None
-        except (OSError, zlib.error) as problem:
-            raise TraceError.at(self.path, f"cannot be read ({problem})") from None
-        if rest.strip():
-            yield rest + b"\n"
+                        rest.append(part)
+                        held += len(part)
+                    if held > LONGEST:
+                        raise TraceError.at(
+                            self.path, f"a line has more than {LONGEST:,} bytes", hint="is it a table at all?"
+                        )
+        except OSError as problem:
+            raise TraceError.at(self.path, f"cannot be read ({problem.strerror or problem})") from None
+        left = b"".join(rest)
+        if left.strip():
+            yield left + b"\n"
+
+    def _parts(self, file: IO[bytes]) -> Iterator[bytes]:
+        size = max(_BLOCK // self.share, min(LEAST_BYTES, _BLOCK))
+        if self.packed:
+            return unpacked(self.path, file, size, whole=False)
+        return iter(lambda: file.read(size), b"")
