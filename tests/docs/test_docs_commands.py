@@ -28,9 +28,16 @@ def commands(body: str) -> list[list[str]]:
     return [shlex.split(line) for line in lines if line.startswith("wattline ")]
 
 
-def works(done: Done) -> Done:
+def exit_codes(body: str) -> list[int]:
+    """Return how the wattline commands of a console block end: with 0, or as their comments say."""
+    lines = (line.strip() for line in body.splitlines())
+    told = (re.search(r" # .*exit code (\d+)", line) for line in lines if line.startswith("wattline "))
+    return [int(code[1]) if code else 0 for code in told]
+
+
+def works(done: Done, code: int = 0) -> Done:
     """Return what a program left, and show what it said if it failed."""
-    assert done.code == 0, f"{shlex.join(done.words)}\n{done.out}\n{done.err}"
+    assert done.code == code, f"{shlex.join(done.words)} ended with {done.code}\n{done.out}\n{done.err}"
     assert "Traceback" not in done.err
     return done
 
@@ -48,11 +55,11 @@ def follow(page: str, folder: Path, log: str = "", until: str = "") -> list[Done
         elif block["run"]:
             works(python(block["body"], folder))
         elif block["language"] == "console":
-            for words in commands(block["body"]):
+            for words, code in zip(commands(block["body"]), exit_codes(block["body"]), strict=True):
                 if log and words[1:3] == ["trace", "generate"]:
                     continue
                 given = [log if log and word == "log.parquet" else word for word in words]
-                said.append(works(command(given, folder)))
+                said.append(works(command(given, folder), code))
     return said
 
 
@@ -86,8 +93,15 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
-    """Every command that sells regulation, in order: the bid that is found keeps its constraints and saves money."""
-    assert len(follow("demand-response.md", tmp_path)) >= 8
+    """Every command that sells regulation, in order: the bid that is found is certified as the page says, and saves money."""
+    said = follow("demand-response.md", tmp_path)
+    assert len(said) >= 9
+    broken, found, again, unsure = (done.out for done in said[:4])
+    assert "BROKEN" in broken
+    assert "CERTIFIED: all constraints are kept" in found
+    assert "NOT CERTIFIED" not in found + again
+    assert "UNSURE" in unsure
+    assert (tmp_path / "sold.toml").read_text().splitlines()[1].startswith("# CERTIFIED")
     days = json.loads((tmp_path / "out/days-comparison/comparison.json").read_text())["comparison"]["labels"]
     assert (days[0], len(days)) == ("no market (easy)", 5)
     found = json.loads((tmp_path / "out/bid/certificate.json").read_text())

@@ -1,4 +1,8 @@
-"""What a bid is worth on hours that no search has seen: every constraint with its interval, the cost and its spread."""
+"""What a bid is worth on other hours than those of its search: every constraint with its interval, the cost and its spread.
+
+Hours of a law (generated signals) are new ones. Hours of a recorded signal are cut out of the record that the search has
+used too, so nothing is certified there: what holds on them says nothing of other days.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ from wattline.market.reach import Reach
 from wattline.market.tracking import SHARE
 
 FRESH_SEEDS = range(200)
+UNSEARCHED = ("given", "heuristic")
+"""Methods that look at no hour of the signal."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +39,50 @@ class Promise:
         """Whether the rate, with confidence, is below its limit."""
         return self.rate.within(self.limit)
 
+    @property
+    def state(self) -> str:
+        """Kept, beyond the limit, or not surely below it: the word that terminal, page and JSON use."""
+        return "kept" if self.kept else "BROKEN" if self.rate.share >= self.limit else "UNSURE"
+
 
 @dataclass(frozen=True)
 class Certificate:
-    """A choice tested on fresh hours."""
+    """A choice tested on other hours than those of its search."""
 
     choice: Choice
     outcome: Outcome
     promises: Sequence[Promise]
     reach: Reach
     limits: str
+    on_record: bool = False
+    """Whether its hours are cut out of one recorded signal."""
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept, with confidence."""
+        """Whether every promise is kept, with confidence, on the hours that were simulated."""
         return is_safe(self.outcome)
+
+    @property
+    def certified(self) -> bool:
+        """Whether that may be taken for other hours too: not where all hours are of one record."""
+        return self.kept and not self.on_record
+
+    @property
+    def hours_from(self) -> str:
+        """Where its hours come from: the law of the signal, the record that was searched, or a record."""
+        if not self.on_record:
+            return "law"
+        return "record" if self.choice.method in UNSEARCHED else "searched record"
+
+    @property
+    def verdict(self) -> str:
+        """Say in a line whether the bid is certified, and why not where no single promise is to blame."""
+        if self.certified:
+            return "CERTIFIED: all constraints are kept, with 95 % confidence each"
+        if self.on_record:
+            which = "the record that was searched" if self.hours_from == "searched record" else "hours of one record"
+            return f"NOT CERTIFIED: tested on {which}; other days are unknown"
+        return "NOT CERTIFIED" + (": no bid that was tried keeps all constraints" if not self.choice.feasible else "")
 
     @property
     def cost_interval(self) -> tuple[float, float]:
@@ -72,7 +107,8 @@ class Certificate:
             "method": choice.method, "mean_w": choice.bid.mean_w, "reserve_w": choice.bid.reserve_w,
             "weights": None if choice.weights is None else dict(zip(names, choice.weights.tolist(), strict=True)),
             "params": {slot: list(values) for slot, values in (choice.params or {}).items()},
-            "hours": len(outcome.hours), "kept": self.kept, "limits": self.limits,
+            "hours": len(outcome.hours), "hours_from": self.hours_from, "certified": self.certified, "verdict": self.verdict,
+            "kept": self.kept, "limits": self.limits,
             "cost": outcome.cost, "cost_low": low, "cost_high": high, "cost_sd": float(outcome.costs.std()),
             "without_drawn": float(np.mean([bill.without_drawn for bill in bills])),
             "without_bid": float(np.mean([bill.without_bid for bill in bills])),
@@ -81,14 +117,14 @@ class Certificate:
             "unreachable_exceed": self.reach.exceed_share, "search_runs": choice.runs,
             "promises": [
                 {"about": p.about, "limit": p.limit, "rate": p.rate.share, "low": p.rate.low, "high": p.rate.high,
-                 "count": p.rate.count, "kept": p.kept}
+                 "count": p.rate.count, "kept": p.kept, "state": p.state}
                 for p in self.promises
             ],
         }  # fmt: skip
 
 
 def certify(setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS) -> Certificate:
-    """Test a choice on hours never used in its search."""
+    """Test a choice on hours with other seeds than those of its search; a recorded signal has no others, and that is noted."""
     outcome = fresh(setting, seeds, choice.bid, choice.weights, choice.params)
     promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed)]
     promises += [
@@ -97,4 +133,4 @@ def certify(setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS
         if not kind.standby and math.isfinite(kind.limit)
     ]
     limits = bottleneck(outcome)
-    return Certificate(choice, outcome, promises, reach_of(setting, choice.bid), limits)
+    return Certificate(choice, outcome, promises, reach_of(setting, choice.bid), limits, setting.on_record)

@@ -83,15 +83,25 @@ class GaussianLaw:
         return generate_signal(GaussianSignal(duration_s, **vars(self), seed=seed))
 
 
+@dataclass(frozen=True, eq=False)
+class RecordedLaw:
+    """The law that plays a recorded signal from a place that the seed picks, over and over.
+
+    Whatever the seeds, all hours come from one record, and they overlap: hours of other days are not among them.
+    """
+
+    signal: Signal
+
+    def __call__(self, duration_s: float, seed: int) -> Signal:
+        """Cut a stretch out of the record."""
+        step_s, values = self.signal.step_s, self.signal.values
+        first = int(np.random.default_rng([seed, 4]).integers(values.size))
+        return Signal(0.0, step_s, np.take(values, first + np.arange(math.ceil(duration_s / step_s)), mode="wrap"))
+
+
 def recorded(signal: Signal) -> SignalLaw:
-    """Return the law that plays a recorded signal from a place that the seed picks, over and over."""
-
-    def draw(duration_s: float, seed: int) -> Signal:
-        count = math.ceil(duration_s / signal.step_s)
-        first = int(np.random.default_rng([seed, 4]).integers(signal.values.size))
-        return Signal(0.0, signal.step_s, np.take(signal.values, first + np.arange(count), mode="wrap"))
-
-    return draw
+    """Return the law that plays a recorded signal."""
+    return RecordedLaw(signal)
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,11 @@ class Setting:
                 raise InputError(f"kind {kind.name!r} needs {kind.nodes} nodes, the machine has {self.nodes}")
             if not kind.standby and not kind.arrival_per_s > 0:
                 raise InputError(f"kind {kind.name!r} never arrives: give it an arrival rate above 0, or leave it out")
+
+    @property
+    def on_record(self) -> bool:
+        """Whether all hours are cut out of one recorded signal, those of a search as those of a certificate."""
+        return isinstance(self.signal, RecordedLaw)
 
     @property
     def cluster(self) -> Cluster:

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattline.cli.bid_verdict import verdict_lines
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ def write_page(path: Path, title: str, setting: Setting, found: Certificate, tol
     seeds = [hour.seed for hour in found.outcome.hours[:HOURS]]
     seen = observe(setting, seeds, choice.bid, choice.weights, choice.params)
     page = Page(f"{title} – Wattline bid")
-    verdict = "All constraints are kept, with 95 % confidence each." if found.kept else "Not certified."
-    style = "sub" if found.kept else "sub warn"
+    style = "sub" if found.certified else "sub warn"
+    verdict = "".join(f'<p class="{style}">{escape(line)}</p>' for line in verdict_lines(setting, found))
     page.add(
         f'<header><p class="kicker">Wattline bid</p><h1>{escape(title)}</h1>'
-        f'<p class="{style}">{verdict}</p>{facts(told)}</header>',
+        f"{verdict}{facts(told)}</header>",
         "<h2>Certificate</h2>", _promises(found), "<h2>Figures</h2>",
         *map(page.figure, figures(setting, found, seen)), _theory(page, setting, found, seen),
         "<footer>Made by Wattline; this file asks nothing of the network.</footer>",
@@ -49,10 +50,10 @@ def _promises(found: Certificate) -> str:
     limits = {kind.name: f", Q ≥ {kind.limit:g}" for kind in found.outcome.kinds}
     rows = [
         (p.about + limits.get(p.about, ""), show(p.limit, "share"), show(p.rate.share, "share"),
-         f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}", f"{p.rate.count:,}", "yes" if p.kept else "no")
+         f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}", f"{p.rate.count:,}", p.state)
         for p in found.promises
     ]  # fmt: skip
-    return table(("constraint", "allowed", "found", "95 % interval", "of", "kept"), rows, text=(0,))
+    return table(("constraint", "allowed", "found", "95 % interval", "of", "state"), rows, text=(0,))
 
 
 def figures(setting: Setting, found: Certificate, seen: Observed) -> Iterator[Drawn | None]:

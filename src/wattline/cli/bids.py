@@ -1,4 +1,4 @@
-"""``wattline bid``: choose what to promise the grid, and test the promise on hours that no search has seen."""
+"""``wattline bid``: choose what to promise the grid, test the promise on other hours, and say whether it is certified."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.bid_verdict import HOURS_FROM, percent, verdict_lines
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import WIDTH, Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
-    from wattline.bid.certificate import Certificate, Promise
+    from wattline.bid.certificate import Certificate
     from wattline.bid.choice import Choice
     from wattline.bid.setting import Setting
     from wattline.scenario import Document
 
 CERTIFICATE, PAGE = "certificate.json", "bid.html"
+
+NOT_CERTIFIED = 3
+"""Exit code of a bid that was chosen and tested, but is not certified."""
 
 
 class Method(StrEnum):
@@ -46,7 +50,7 @@ def bid(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")],
     method: Annotated[Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")] = None,
     reach: Annotated[ReachMode | None, typer.Option(help="May the target leave what the cluster can draw?")] = None,
-    hours: Annotated[int | None, typer.Option(min=2, help="Fresh hours of the certificate (default 200).")] = None,
+    hours: Annotated[int | None, typer.Option(min=2, help="Hours on which the bid is tested (default 200).")] = None,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")] = None,
     sets: Sets = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")] = None,
@@ -54,7 +58,13 @@ def bid(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Choose mean power and reserve to offer as regulation, and certify them on fresh hours.
+    """Choose mean power and reserve to offer as regulation, and test them on other hours.
+
+    The exit code is 0 if the bid is certified: every constraint is kept with
+    95 % confidence on new hours of a generated signal. It is 3 if the bid is
+    not certified: a constraint is BROKEN or UNSURE, or the signal is a
+    recorded one. All hours are then of one record, the one that was searched,
+    and other days are unknown. --write and --out write in both cases.
 
     For example:
 
@@ -76,12 +86,12 @@ def bid(
     terminal.warm_up(policies_of(setting).slots(), nodes_change=False)
     choice = _choose(document, setting, how, terminal)
     seeds = range(hours or document.spec.bid.hours)
-    terminal.say(f"testing on {len(seeds)} fresh hours ...")
+    terminal.say(f"testing on {len(seeds)} {'hours of the record' if setting.on_record else 'fresh hours'} ...")
     found = certify(setting, choice, seeds)
     if write is not None:
         from wattline.scenario.write_bid import write_bid
 
-        write_bid(document, setting, choice, write)
+        write_bid(document, setting, choice, write, (_title(document, setting, choice), *verdict_lines(setting, found)))
     data = _plain({"scenario": str(scenario), "policy": setting.recipe.name, "protocol": document.spec.bid.protocol,
                    "reach": _mode(document), **found.to_json(), "feasible": choice.feasible, "history": choice.history})  # fmt: skip
     if terminal.for_people:
@@ -97,6 +107,8 @@ def bid(
     if write is not None:
         terminal.line(f"\nscenario with this bid: {write}  (try: wattline run {write})")
     terminal.data(data)
+    if not found.certified:
+        raise typer.Exit(NOT_CERTIFIED)
 
 
 def _single(document: Document) -> Document:
@@ -146,7 +158,7 @@ def _show(document: Document, setting: Setting, found: Certificate, terminal: Te
 
     title, facts = _title(document, setting, found.choice), _facts(document, setting, found)
     terminal.show(Text(title, style="bold"), _table(facts), "", _promises(found), "", _table(_money(found)))
-    terminal.line("\n" + _verdict(setting, found))
+    terminal.line("\n" + "\n".join(verdict_lines(setting, found)))
 
 
 def _title(document: Document, setting: Setting, choice: Choice) -> str:
@@ -162,7 +174,7 @@ def _facts(document: Document, setting: Setting, found: Certificate) -> list[tup
         ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}, reach {_mode(document)}"),
         *(_weights(setting, choice) if choice.weights is not None else ()),
         *_parameters(setting, choice),
-        ("tested on", f"{len(found.outcome.hours)} {document.spec.bid.protocol} hours that no search has seen"),
+        ("tested on", f"{len(found.outcome.hours)} {document.spec.bid.protocol} hours {HOURS_FROM[found.hours_from]}"),
     ]
 
 
@@ -202,35 +214,26 @@ def _promises(found: Certificate) -> Any:
         about = "tracking, ε > 30 %" if i == 0 else f"{promise.about}, Q ≥ {limits[promise.about]:g}"
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
-        state = Text("kept", "green") if promise.kept else Text(_broken(promise), "bold red")
-        table.add_row(Text(printable(about)), _percent(promise.limit), _percent(rate.share),
-                      f"{_percent(rate.low)} – {_percent(rate.high)}", count, state)  # fmt: skip
+        state = Text(promise.state, "green" if promise.kept else "bold red")
+        table.add_row(Text(printable(about)), percent(promise.limit), percent(rate.share),
+                      f"{percent(rate.low)} – {percent(rate.high)}", count, state)  # fmt: skip
     return table
-
-
-def _broken(promise: Promise) -> str:
-    """Beyond the limit, or not surely below it."""
-    return "BROKEN" if promise.rate.share >= promise.limit else "UNSURE"
-
-
-def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.2f} %"
 
 
 def _money(found: Certificate) -> list[tuple[str, str]]:
     data = found.to_json()
     cost, drawn, given = data["cost"], data["without_drawn"], data["without_bid"]
-    broken, alone = _percent(data["hours_beyond_tracking"]), _percent(data["unreachable_exceed"])
+    broken, alone = percent(data["hours_beyond_tracking"]), percent(data["unreachable_exceed"])
     half = 0.5 * (data["cost_high"] - data["cost_low"])
     rows = [
         ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
-        ("tracking", f"error {_percent(data['error'])} of R on average; {broken} of hours break the limit"),
-        ("out of reach", f"{_percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
+        ("tracking", f"error {percent(data['error'])} of R on average; {broken} of hours break the limit"),
+        ("out of reach", f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
     ]  # fmt: skip
     if data["standby_share"]:
-        rows.append(("standby", f"{_percent(data['standby_share'])} of the jobs' energy"))
+        rows.append(("standby", f"{percent(data['standby_share'])} of the jobs' energy"))
     return [*rows, ("limits R", found.limits)]
 
 
@@ -239,25 +242,6 @@ def _less(cost: float, without: float) -> str:
         return "–"
     part = 100 * (1 - cost / without)
     return f"{abs(part):.1f} % {'less' if part >= 0 else 'more'} with it"
-
-
-def _verdict(setting: Setting, found: Certificate) -> str:
-    """Say whether all is kept; otherwise what is not, by how much, and why as far as that can be told."""
-    if found.kept:
-        return "all constraints are kept, with 95 % confidence each"
-    lines = ["NOT CERTIFIED" + (": no bid that was tried keeps all constraints" if not found.choice.feasible else "")]
-    limits = {kind.name: kind.limit for kind in found.outcome.kinds}
-    for promise in (p for p in found.promises if not p.kept):
-        rate, name = promise.rate, promise.about
-        what = f"of its jobs reach Q ≥ {limits[name]:g}" if name in limits else "of the time"
-        doubt = "" if rate.share >= promise.limit else f"; with this many hours it may be {_percent(rate.high)}"
-        lines.append(
-            f"  {name}: {_percent(rate.share)} {what}, {promise.limit:.0%} allowed{doubt}".replace("0% a", "0 % a")
-        )
-    needed_w = setting.idle_total_w + setting.load_w(capped=True)
-    if found.choice.bid.mean_w < needed_w:
-        lines.append(f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power")
-    return "\n".join(lines)
 
 
 def _table(rows: list[tuple[str, str]]) -> Any:

@@ -141,7 +141,11 @@ class BidSpec(Section):
         "search",
         description="largest reserve by bisection; the published AQA, QoSG and grid; a rule of thumb; or `mean` and `reserve` as given",
     )
-    hours: Count = Field(200, ge=2, description="fresh hours on which the choice is tested")
+    hours: Count = Field(
+        200,
+        ge=2,
+        description="hours on which the choice is tested (of a recorded signal: hours of the same record, which certify nothing)",
+    )
     protocol: Literal["stationary", "paper"] = Field(
         "stationary", description="warmed up and run on until all have finished, or one hour from an empty machine"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from wattline.scenario.read import Document
 
 
-def write_bid(document: Document, setting: Setting, choice: Choice, path: Path) -> None:
-    """Write the scenario with the bid in it; files that it names are found from its new place too."""
+def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, verdict: Sequence[str] = ()) -> None:
+    """Write the scenario with the bid in it, under its verdict; files that it names are found from its new place too."""
+    from wattline.report.show import printable
+
     data = with_bid(document, setting, choice)
     _move(data, document.base, path.parent)
+    head = "".join(f"# {printable(line)}\n" for line in verdict)
     try:
-        path.write_text(to_toml(data), encoding="utf-8")
+        path.write_text(head + to_toml(data), encoding="utf-8")
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot be written ({problem.strerror}); give another --write") from None
 
