@@ -62,11 +62,15 @@ def with_slowdowns(run: Run) -> pl.DataFrame:
     ran = pl.col("start_s").is_not_null()
     response, held = pl.col("end_s") - pl.col("eligible_s"), pl.col("runtime_s")
     alone = _alone_s(run.full_rate)
-    return run.jobs.with_columns(
+    jobs, node_s = run.jobs, pl.col("nodes") * held.fill_null(0.0)
+    if run.chosen_node_s is not None:  # the journal's jobs have the nodes that were asked for
+        jobs = jobs.join(run.chosen_node_s, on="job_id", how="left", maintain_order="left")
+        node_s = pl.col("chosen_node_s").fill_null(node_s)
+    return jobs.with_columns(
         response_s=pl.when(ran).then(response),
         slowdown=pl.when(ran & (alone > 0)).then(response / alone),
         bounded_slowdown=pl.when(ran).then((response / alone.clip(BOUND_S)).clip(1.0)),
-        node_s=pl.col("nodes") * held.fill_null(0.0),
+        node_s=node_s,
     )
 
 

@@ -90,6 +90,8 @@ class Run:
     """What was believed of the power of jobs; None where it was known."""
     shapes: pl.DataFrame | None = None
     """Configurations that jobs chose; None where there was nothing to choose."""
+    chosen_node_s: pl.DataFrame | None = None
+    """Node-seconds that jobs held which chose their nodes (``job_id``, ``chosen_node_s``); None where there was nothing to choose."""
 
     @property
     def nodes(self) -> int:
@@ -117,21 +119,22 @@ def load(journal: Journal) -> Run:
     jobs = journal.read("jobs").with_columns(selectors.float().fill_nan(None))
     start_s, end_s = _window(journal.manifest, timeline, jobs)
     steps = to_steps(timeline, end_s, journal.folder / "timeline.parquet")
-    profiles = journal.read("profiles")
+    profiles, shapes = journal.read("profiles"), read_shapes(journal)
     return Run(
         manifest=journal.manifest,
         jobs=jobs,
         steps=steps,
         classes=journal.read("classes"),
         event_counts=_count_events(journal),
-        waking_s=_waking_s(journal),
+        waking_s=_waking_s(journal, end_s),
         hours=journal.read("hours"),
         start_s=start_s,
         end_s=end_s,
         reserves=_reserves(journal),
         actions=read_actions(journal) if np.isfinite(steps.limit_w).any() else None,
         profiles=profiles if profiles.height else None,
-        shapes=read_shapes(journal),
+        shapes=shapes,
+        chosen_node_s=None if shapes is None else _chosen_node_s(journal, jobs, shapes, end_s),
     )
 
 
@@ -176,11 +179,32 @@ def _reserves(journal: Journal) -> tuple[Floats, Floats]:
     return rows["time_s"].to_numpy(), rows["value"].to_numpy()
 
 
-def _waking_s(journal: Journal) -> Floats:
+def _chosen_node_s(journal: Journal, jobs: pl.DataFrame, shapes: pl.DataFrame, end_s: float) -> pl.DataFrame:
+    """Return the node-seconds of jobs that chose their nodes: as placed, or where that was not kept in the last configuration."""
     import polars as pl
 
-    woken = journal.events.filter(pl.col("event") == "wake", pl.col("job_id").is_not_null())
-    rows = woken.select("job_id", "value").sort("job_id", maintain_order=True)
-    found = collect(rows, journal.folder / "events.parquet")
+    until = pl.col("end_s").fill_null(end_s)
+    placed = journal.frames["placements"].select("job_id", chosen_node_s=pl.col("count") * (until - pl.col("start_s")))
+    found = collect(placed, journal.folder / "placements.parquet")
+    if found.height:
+        ids, job = np.unique(found["job_id"].to_numpy(), return_inverse=True)  # sums in the order of the rows
+        return pl.DataFrame({"job_id": ids, "chosen_node_s": np.bincount(job, found["chosen_node_s"].to_numpy())})
+    last = shapes.select("job_id", "nodes").join(jobs.select("job_id", "runtime_s"), on="job_id", how="left")
+    return last.select("job_id", chosen_node_s=pl.col("nodes") * pl.col("runtime_s"))
+
+
+def _waking_s(journal: Journal, end_s: float) -> Floats:
+    """Return for how long the nodes of each job woke that was given sleeping ones; a stop or the run's end may cut it short."""
+    import polars as pl
+
+    ends = ("preempt", "requeue", "fail", "kill", "end")
+    told = journal.events.filter(pl.col("event").is_in(("wake", *ends)), pl.col("job_id").is_not_null())
+    woken = told.filter(pl.col("event") == "wake").select("job_id").unique()
+    rows = told.join(woken, on="job_id", how="semi", maintain_order="left").sort("job_id", maintain_order=True)
+    next_s = pl.col("time_s").shift(-1).over("job_id").fill_null(end_s).clip(upper_bound=end_s)
+    asked = rows.select(
+        "job_id", "event", waking_s=pl.min_horizontal(pl.col("value").fill_null(0.0), next_s - pl.col("time_s"))
+    )
+    found = collect(asked.filter(pl.col("event") == "wake"), journal.folder / "events.parquet")
     _, job = np.unique(found["job_id"].to_numpy(), return_inverse=True)
-    return np.bincount(job, weights=found["value"].fill_null(0.0).to_numpy()).astype(np.float64)
+    return np.bincount(job, weights=found["waking_s"].to_numpy()).astype(np.float64)
