@@ -49,7 +49,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "decisions": _decisions(result),
         "classes": _classes(result, running_j),
         "profiles": _profiles(result, running_j + waking_j),
-        "shapes": shape_columns(result),
+        "shapes": shape_columns(result, running_j),
         "slowdowns": _slowdowns(result),
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }

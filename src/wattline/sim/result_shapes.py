@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.configurations import Ints
+from wattline.model import codes
+from wattline.model.configurations import Floats, Ints
 from wattline.model.state import State
 from wattline.sim.simulate import Result
 from wattline.traces.journal import Coded
@@ -15,8 +16,11 @@ RULES = ("asked", "share", "room", "least", "other")
 ASKED, SHARE, ROOM, LEAST, OTHER = range(len(RULES))
 
 
-def shape_columns(result: Result) -> dict[str, Any]:
-    """Return a row for each job that started in a configuration; nothing where there are none to choose."""
+def shape_columns(result: Result, open_j: Floats | float = 0.0) -> dict[str, Any]:
+    """Return a row for each job that started in a configuration; nothing where there are none to choose.
+
+    ``open_j`` is what jobs that work have drawn since their energy was last added up.
+    """
     s, moldable = result.state, result.options.configurations
     jobs = np.flatnonzero((s.shape >= 0) & ~np.isnan(s.started_s))
     if not jobs.size:
@@ -25,8 +29,11 @@ def shape_columns(result: Result) -> dict[str, Any]:
     found = [_why(s, int(j), asked_first=traditional) for j in jobs]
     row = s.start_shape[jobs]  # where caps were raised since, time and power are those of the whole run
     mean_w = s.draw_w[jobs] * s.nodes[jobs]
-    raised = (s.shape[jobs] != row) & (s.end_s[jobs] > s.started_s[jobs])
-    mean_w[raised] = (s.energy_j / (s.end_s - s.started_s))[jobs[raised]]
+    if result.policies.cap.recaps:  # caps may have been raised and taken back: over all the time that a job held nodes
+        working = s.status[jobs] == codes.RUNNING
+        held_s = (s.lost_s + s.ran_s)[jobs] + np.where(working, s.now[0] - s.resumed_s[jobs], 0.0)
+        drawn_j = (s.energy_j + open_j)[jobs]
+        mean_w = np.divide(drawn_j, held_s, out=mean_w, where=held_s > 0)
     turbo_w = np.array([m.truth.turbo_w for m in moldable])[s.app[jobs]]
     limit_w = np.where(np.isfinite(s.shape_limit_w[jobs]), s.shape_limit_w[jobs], np.nan)
     words = [_words(s, r, float(turbo)) for (_, *others), turbo in zip(found, turbo_w, strict=True) for r in others]
