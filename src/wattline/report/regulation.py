@@ -114,6 +114,8 @@ def count_regulation(run: Run) -> Regulation | None:
     about = run.manifest.get("regulation")
     if not about or not (np.isfinite(run.steps.target_w).any() or about["mean_w"] is None):
         return None  # a bid that was to come into force later than the run lasted
+    if not run.hours.height and about["mean_w"] is None:
+        return None  # the run ended where it began
     if run.hours.height:
         rows, whole = _accounted(run)
         sums: Sums = (whole.error, whole.exceed_share, whole.cost, whole.drawn_cost, whole.bid_cost)
@@ -173,6 +175,8 @@ def billed_hours(run: Run) -> list[tuple[float, float]]:
     """Return the billed hours that were simulated to their end; of a run in no market those it is held against."""
     about = run.manifest.get("regulation") or {}
     spans = about.get("hours") or (run.manifest.get("accounts") or {}).get("billed") or ()
+    if spans and not about.get("hours") and run.hours.height:  # hours that follow each other are one span there
+        return [(row.start_s, row.end_s) for row in rows_of(run) if row.billed]
     return [(a, b) for a, b in spans if b <= run.end_s]
 
 
