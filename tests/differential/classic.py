@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -312,10 +313,10 @@ def _difference(world: World, result: Result, stuck: bool, slow: Scheduler) -> s
 
 def _first(world: World, mine: str, theirs: str, got: list[Any], wanted: list[Any]) -> str | None:
     """Return the difference whose job's time comes first."""
-    rows = [i for i, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b and not (a != a and b != b)]  # noqa: PLR0124
+    rows = [i for i, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b and not (a != a and b != b)]
     if not rows:
         return None
-    i = min(rows, key=lambda i: min((x for x in (got[i], wanted[i]) if isinstance(x, float) and x == x), default=0.0))  # noqa: PLR0124
+    i = min(rows, key=lambda i: min((x for x in (got[i], wanted[i]) if isinstance(x, float) and x == x), default=0.0))
     return f"{world.select} {world.order}: job {i} {mine} {got[i]}, {theirs} {wanted[i]}"
 
 
@@ -353,7 +354,7 @@ def shrink(world: World) -> Iterator[World]:
             classes = [*world.classes[:p], (count - 1, idle_w), *world.classes[p + 1 :]]
             yield replace(world, classes=classes, network=None, place="lowest" if world.network else world.place)
     for jobs in each(world.jobs, _simpler_job):
-        if all(a[SUBMIT] <= b[SUBMIT] for a, b in zip(jobs, jobs[1:], strict=False)):
+        if all(a[SUBMIT] <= b[SUBMIT] for a, b in itertools.pairwise(jobs)):
             yield replace(world, jobs=jobs)
     for name in ("limit", "outages"):
         for rows in each(getattr(world, name), lambda row: (_put(row, i, x) for i in (0, 1) for x in simpler(row[i]))):

@@ -24,7 +24,7 @@ def smallest(source: Family, world: Any, *, seconds: float = SHRINK_S) -> Any:
     candidates, then from the front, until no candidate of the list fails.
     """
     deadline = time.monotonic() + seconds
-    raises = _raised(verdict(source, world))
+    manner = _manner(verdict(source, world))
     place = 0
     found = True
     while found:
@@ -33,7 +33,7 @@ def smallest(source: Family, world: Any, *, seconds: float = SHRINK_S) -> Any:
             if time.monotonic() > deadline:
                 return world
             told = verdict(source, candidate)
-            if told is not None and _raised(told) == raises:
+            if told is not None and _manner(told) == manner:
                 world, place, found = candidate, at, True
                 break
     return world
@@ -43,9 +43,11 @@ def _from(source: Family, world: Any, place: int) -> Iterator[tuple[int, Any]]:
     return islice(enumerate(source.shrink(world)), place, None)
 
 
-def _raised(told: str | None) -> str:
-    """Return the kind of exception that a verdict tells of ("" for a difference)."""
-    return told.split(":")[0] if told is not None and told.startswith("raises ") else ""
+def _manner(told: str | None) -> str:
+    """Return how a world fails: what is raised, who gets stuck, or "" where a job differs."""
+    if told is None or not told.startswith(("raises ", "the engine ")):
+        return ""
+    return told.split(":")[0]
 
 
 # ------------------------------------------------------------------ what families shrink with

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
-END, NODE, ENVELOPE, ARRIVAL = "end", "node", "envelope", "arrival"
+END, NODE, ENVELOPE, ARRIVAL, AGAIN = "end", "node", "envelope", "arrival", "again"
 
 LIMIT_SLACK = 1e-9
 """A power limit is kept to within a billionth of it."""
@@ -55,11 +55,11 @@ class Job:
     ran: float = 0.0
     since: float = 0.0
     expected: float = 0.0
+    in_pass: int = -1
     restarts: int = 0
     preemptions: int = 0
     held: tuple[int, ...] = ()
     places: list[tuple[float, float, tuple[int, ...]]] = field(default_factory=list)
-    reserved: float = math.inf
 
     def estimate_left(self) -> float:
         """Estimated seconds of work still to do when it starts now."""
@@ -113,7 +113,8 @@ class Scheduler:
         self.running: list[Job] = []
         self.children: dict[int, list[Job]] = {}
         self.idle_energy = 0.0
-        self.stamp = 0
+        self.stamp = self.passes = 0
+        self.again = math.inf
         self.memory: dict[str, object] = {}
         self.seen: dict[int, list[float]] = {}
         self.due: list[tuple[float, int, Job]] = []
@@ -146,6 +147,7 @@ class Scheduler:
         while True:
             times = [self.end_of(j) for j in self.running] + [due[0] for due in self.due[:1]]
             times += [j.submit for j in self.future[:1]] + [c[0] for c in self.changes[:1] + self.steps[:1]]
+            times += [self.again] if self.again < math.inf else []
             if not times or not (self.future or self.queue or self.running or self.due):
                 return
             self.to(max(self.now, min(times)))
@@ -190,6 +192,9 @@ class Scheduler:
         while self.steps and self.steps[0][0] <= self.now:
             self.limit_w = self.steps.pop(0)[1]
             happened.add(ENVELOPE)
+        if self.again <= self.now:
+            self.again = math.inf
+            happened.add(AGAIN)
         while self.future and self.future[0].submit <= self.now:
             if self.arrive(self.future.pop(0)):
                 happened.add(ARRIVAL)
@@ -331,9 +336,9 @@ class Scheduler:
                 job.key = self.setup.order(job, self.now)
         self.queue.sort(key=lambda j: (j.key, j.seq))
         self.expect_anew()
-        waiting = len(self.queue)
+        self.passes += 1
         self.select(self, happened)
-        if self.setup.exceed and not self.running and len(self.queue) == waiting:
+        if self.setup.exceed and not self.running:
             job = next((j for j in self.queue if j.nodes <= len(self.free[j.pool])), None)
             if job is not None and not self.fits(job):
                 self.start(job)
@@ -350,7 +355,7 @@ class Scheduler:
         free = sorted(self.free[job.pool])
         job.held = tuple(self.setup.place(free, job.nodes) if self.setup.place else free[: job.nodes])
         self.free[job.pool] -= set(job.held)
-        job.since = self.now
+        job.since, job.in_pass = self.now, self.passes
         job.expected = self.now + job.estimate_left()
         if math.isnan(job.started):
             job.started = self.now

@@ -1,7 +1,8 @@
 """EASY and backfilling by end: the first job that does not fit gets a reservation, computed from scratch at every pass.
 
 Readings: a job passes the head of its class if its estimated work is at most the time up to the reservation (EASY) or less
-than it (by end); rounding is that of this one comparison. ``depth`` counts the jobs of a class behind its head, whether
+than it (by end); rounding is that of this one comparison. By end the wait is counted as work: a job that starts in the
+same pass has its whole estimate left, whatever the clock says. ``depth`` counts the jobs of a class behind its head, whether
 they fit or not. Where classes share a limit, the line is walked once, with one reservation of nodes and watts a class.
 """
 
@@ -53,14 +54,14 @@ def reservation(m: Scheduler, head: Job) -> tuple[float, float, float]:
 def _behind(m: Scheduler, head: Job, others: list[Job], *, strict: bool) -> None:
     """Start who does not delay the head."""
     at, extra, extra_w = reservation(m, head)
-    head.reserved = min(head.reserved, at)
+    wait = _work_before(m, head) if strict else at - m.now
     depth = int(m.setup.params.get("depth", 0))
     for job in others[:depth] if depth else others:
         if not m.free[job.pool]:
             break
         if not m.fits(job):
             continue
-        if not _is_gone(m, job, at, strict=strict):
+        if not _is_gone(job, wait, strict=strict):
             if strict or job.nodes > extra or m.increase(job) > extra_w:
                 continue
             extra -= job.nodes
@@ -68,8 +69,20 @@ def _behind(m: Scheduler, head: Job, others: list[Job], *, strict: bool) -> None
         m.start(job)
 
 
-def _is_gone(m: Scheduler, job: Job, at: float, *, strict: bool) -> bool:
-    return job.estimate_left() < at - m.now if strict else job.estimate_left() <= at - m.now
+def _is_gone(job: Job, wait: float, *, strict: bool) -> bool:
+    return job.estimate_left() < wait if strict else job.estimate_left() <= wait
+
+
+def _work_before(m: Scheduler, head: Job) -> float:
+    """What has to be done, as work, before the head can start: who starts in this pass has all of its estimate left."""
+    left = {j: j.estimate_left() if j.in_pass == m.passes else max(0.0, j.expected - m.now) for j in m.running}
+    nodes, watts = len(m.free[head.pool]), m.headroom()
+    for work in sorted({0.0, *left.values()}):
+        gone = [j for j in m.running if left[j] <= work]
+        n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
+        if n >= head.nodes and watts + sum(m.increase(j) for j in gone) >= m.increase(head):
+            return work
+    return math.inf
 
 
 # -- where classes share a limit
@@ -103,7 +116,7 @@ def _classes_that_share_watts(m: Scheduler, *, strict: bool) -> None:
             continue
         looked[p] = looked.get(p, 0) + 1
         head, at, extra = heads[p]
-        gone = _is_gone(m, job, at, strict=strict)
+        gone = _is_gone(job, at - m.now, strict=strict)
         if may and (not depth or looked[p] <= depth) and (gone or (not strict and job.nodes <= extra)):
             heads[p] = (head, at, extra if gone else extra - job.nodes)
             m.start(job)
@@ -137,7 +150,6 @@ def _promise(m: Scheduler, head: Job, booked: Booked) -> tuple[Job, float, float
         back = [j.nodes for j in m.running if j.pool == head.pool and gone_at(m, j) <= t]
         extra = len(m.free[head.pool]) + sum(back) - head.nodes
         if extra >= 0 and _has_watts(m, head, t, booked):
-            head.reserved = min(head.reserved, t)
             booked.append((t, _until(head, t), m.increase(head), head))
             return head, t, extra
     return head, math.inf, math.inf

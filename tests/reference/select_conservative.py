@@ -117,8 +117,6 @@ def conservative(m: Scheduler, happened: set[str]) -> None:
     again = {job: starts[job] for job in in_plan}
     starts.clear()
     starts.update(again)
-    for job in in_plan:
-        job.reserved = min(job.reserved, starts[job])
     for p in range(len(m.setup.classes)):
         for job in in_plan:
             if job.pool == p and starts[job] <= m.now and m.fits(job):

@@ -2,8 +2,9 @@
 
 Readings: a running job stands in the line with the key that it left with, moved by ``drift`` a unit of work done since.
 Nodes that drain count for nobody but the job on them. A job that could not run if all others of its class left keeps those
-behind it from starting, but stops nobody. Node classes are served in turn; watts of jobs that are stopped are their own
-class's in that pass.
+behind it from starting, but stops nobody; nor is one stopped that runs alone above the limit because it may. Node classes
+are served in turn, each with the watts of those stopped before; where somebody was stopped, all are served once more, for
+the watts may be of use to the first of them.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ def reselect(m: Scheduler, happened: set[str]) -> None:
     params = {"preempt": 1, "at_arrivals": 1, "drift": 0, **m.setup.params}
     first_new = int(m.memory.get("first new", 0))  # type: ignore[call-overload]
     m.memory["first new"] = m.stamp
-    choose = params["at_arrivals"] or happened & {"end", "node", "envelope"}
+    choose = params["at_arrivals"] or happened & {"end", "node", "envelope", "again"}
     if choose and params["preempt"]:
         stops, starts, headroom = [], [], m.headroom()
         for p in range(len(m.setup.classes)):
-            out, come, headroom = _prefix(m, p, params["drift"], headroom)
+            out, come, headroom = _prefix(m, p, params["drift"], headroom, alone=len(m.running) == 1 and not starts)
             stops += out
             starts += come
+        if stops and m.limit_w < math.inf and len(m.setup.classes) > 1:
+            m.again = m.now
         for job in stops:
             m.preempt(job)
         for job in starts:
@@ -40,7 +43,7 @@ def reselect(m: Scheduler, happened: set[str]) -> None:
             m.start(job)
 
 
-def _prefix(m: Scheduler, p: int, drift: float, headroom: float) -> tuple[list[Job], list[Job], float]:
+def _prefix(m: Scheduler, p: int, drift: float, headroom: float, *, alone: bool) -> tuple[list[Job], list[Job], float]:
     """Return who of a class is stopped, who starts, and the watts that are left for the next class."""
     serving = [j for j in m.running if j.pool == p]
     back = {j: sum(not m.outages_of[node] for node in j.held) for j in serving}
@@ -58,6 +61,8 @@ def _prefix(m: Scheduler, p: int, drift: float, headroom: float) -> tuple[list[J
         if not runs and blocked:
             continue
         if need > nodes or m.increase(job) > watts:
+            if runs and alone and m.setup.exceed and not starts and need <= nodes:
+                stays.append(job)
             possible = runs or (job.nodes <= all_nodes and m.increase(job) <= all_watts)
             if possible:
                 break
@@ -67,4 +72,4 @@ def _prefix(m: Scheduler, p: int, drift: float, headroom: float) -> tuple[list[J
         watts -= m.increase(job)
         (stays if runs else starts).append(job)
     stops = [j for _, _, j in line if j in back and j not in stays and (back[j] or m.limit_w < math.inf)]
-    return stops, starts, headroom - sum(m.increase(j) for j in starts)
+    return stops, starts, headroom + sum(m.increase(j) for j in stops) - sum(m.increase(j) for j in starts)

@@ -61,7 +61,6 @@ def _serve(m: Scheduler, line: list[Job], within: float, params: dict[str, float
         line.remove(due)
     elif due is not None:
         at = reservation(m, due)[0]
-        due.reserved = min(due.reserved, at)
         within = min(within, at - m.now) if at < math.inf else 0.0
     size = int(params["window"])
     for first in range(0, len(line), size):

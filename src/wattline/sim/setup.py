@@ -375,7 +375,7 @@ def _reject(
     """
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
     limit = (
-        np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w, initial=-np.inf)) if s.env_w.size else -np.inf)
+        np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
     )
     busy_w = s.draw_w.copy()
     for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.codes import ANY_CHANGE, ARRIVAL, END, NODE, TICK, TIMER
+from wattline.model.codes import ANY_CHANGE, EVERYTHING, TICK, TIMER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import State
 
-NEWCOMERS = ARRIVAL | END | NODE | TIMER | TICK
-"""Jobs enter the queue by arrival, by preemption (a pass of any kind) and when they lost a node."""
+NEWCOMERS = EVERYTHING
+"""Jobs enter the queue by arrival, when they lost a node and by preemption: the pass after that may be of any kind."""
 
 
 @kernel
@@ -78,7 +78,7 @@ def priority(s: State, mask: int, param: Any, memory: Any) -> int:
     return 0
 
 
-@mechanism("order", "wfp", wake=ANY_CHANGE | TICK, source="Tang et al. 2009; knapsack §VI (decision 17)")
+@mechanism("order", "wfp", wake=ANY_CHANGE | TICK | TIMER, source="Tang et al. 2009; knapsack §VI (decision 17)")
 def wfp(s: State, mask: int, param: Any, memory: Any) -> int:
     """WFP: nodes · (wait / requested time)³, largest first; old, short and wide jobs gain."""
     for i in range(s.q_head[0], s.q_tail[0]):

@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.codes import END, ENVELOPE, NODE, RESELECTED, RUNNING
+from wattline.model.codes import ANY_CHANGE, END, ENVELOPE, NODE, RESELECTED, RUNNING, SELECT, TIMER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.nodes import count_back
-from wattline.model.state import N_SEQ, State
+from wattline.model.state import N_SEQ, OPT_EXCEED, State
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policy.select.easy import fits
 from wattline.policy.select.in_order import propose_fitting
 from wattline.policy.select.proposals import headroom_left_w, propose
+
+
+M_SEQ, M_AGAIN, M_ROOM = range(3)
+"""memory: the number of the next job to enter the line; the time of a pass to be made once more, plus one; room to sort"""
 
 
 @kernel
@@ -56,12 +60,16 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
     """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins.
 
     A job that could not run if all others left (its nodes are down, or drain) blocks those behind it in the line, but
-    stops nobody: nothing would be gained. Nor would it by stopping a job all of whose nodes drain.
+    stops nobody: nothing would be gained. Nor would it by stopping a job all of whose nodes drain, or one that runs alone
+    above the limit because it may: it would start again at once.
     """
     n = n0
     served = 0
     free = s.free[p]
     watts = headroom_left_w(s, n0)
+    if watts < np.inf:  # jobs are stopped before others start
+        for x in range(s.n_stop[0]):
+            watts += end_decrease_w(s, s.stop_job[x])
     for x in range(s.n_running[0]):
         j = s.running[x]
         if s.pool[j] == p:
@@ -87,6 +95,8 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
         stays = w < 0 or (r >= 0 and goes_before(s, keys[k], r, s.key[w], w))
         if stays:
             if count_back(s, r) > free or (watts < np.inf and end_decrease_w(s, r) > watts):
+                if n == 0 and s.n_running[0] == 1 and s.option[OPT_EXCEED] == 1 and count_back(s, r) <= free:
+                    k += 1
                 break
             free -= count_back(s, r)
             if watts < np.inf:
@@ -152,7 +162,8 @@ def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
             0.0, "change of a running job's key per unit of work done: -1 with shortest, 1 with longest", -1e9, 1e9
         ),
     },
-    memory=Memory(fixed=1, per_running=2),
+    wake=ANY_CHANGE | TIMER,
+    memory=Memory(fixed=2, per_running=2),
     preempts=True,
     source="recursion model, §III-B, corrected",
 )  # fmt: skip
@@ -162,15 +173,23 @@ def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     LCFS preemptive-resume: order lcfs and the defaults. LPF or SPF: order longest or shortest (truth = 1), at_arrivals = 0
     and drift = 1 or -1; preempt = 0 for the non-preemptive form.
     """
-    first_new = int(memory[0])
-    memory[0] = float(s.counter[N_SEQ])
-    if param[1] != 0.0 or mask & (END | NODE | ENVELOPE):
+    again = mask & TIMER != 0 and memory[M_AGAIN] == s.now[0] + 1.0
+    if mask & ANY_CHANGE == 0 and not again:
+        return 0  # somebody else's timer
+    first_new = int(memory[M_SEQ])
+    memory[M_SEQ] = float(s.counter[N_SEQ])
+    memory[M_AGAIN] = 0.0
+    if param[1] != 0.0 or again or mask & (END | NODE | ENVELOPE):
         if param[0] == 0.0:
             return propose_fitting(s, True)  # kernels take no keywords
         n = 0
-        half = (memory.shape[0] - 1) // 2
+        room = memory[M_ROOM:]
+        half = room.shape[0] // 2
         for p in range(s.free.shape[0]):
-            n = serve_prefix(s, p, n, param[2], memory[1 : 1 + half], memory[1 + half :])
+            n = serve_prefix(s, p, n, param[2], room[:half], room[half:])
+        if s.n_stop[0] > 0 and s.limit_w[0] < np.inf and s.free.shape[0] > 1:
+            memory[M_AGAIN] = s.now[0] + 1.0  # classes that were served before may use the watts of those now stopped
+            s.wake_at_s[SELECT] = s.now[0]
         return n
     n = 0
     for p in range(s.free.shape[0]):

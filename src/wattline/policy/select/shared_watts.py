@@ -133,13 +133,16 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
     m_w = book_heads(s, head, shadow, extra, t, f, t_w, f_w, m_w)
     now = s.now[0]
     n = 0
+    unmet = classes
     i = s.q_head[0]
-    while i < s.q_tail[0] and left > 0:
+    while i < s.q_tail[0] and (left > 0 or unmet > 0):  # where no node is free, heads still get their reservations
         j = s.queue[i]
         i += 1
         if j < 0:
             continue
         p = s.pool[j]
+        if met[p] != 0.0 and free[p] == 0.0:
+            continue
         wall_s = end_of(now, estimated_wall_s(s, j)) - now
         need_w = start_increase_w(s, j, np.inf)
         booked = head[p] == j + 1
@@ -154,6 +157,7 @@ def backfill_shared(s: State, depth: float, strict: bool, memory: Any) -> int:  
                 extra[p] -= s.nodes[j]
         elif not may:
             met[p] = 1.0
+            unmet -= 1
             if not booked:
                 head[p] = j + 1
                 shadow[p], extra[p] = reserve(s, j, n, t, f, t_w, f_w, m_w)
