@@ -13,10 +13,34 @@ _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 """Where Linux keeps what a container may use at most."""
 
 
+LEAST_ROOM, ROOM_A_CORE = 2e9, 1e8
+"""Bytes of addresses that the compiler and the reader of tables need before they work at all (measured: 1.5 GB on two cores)."""
+
+
+def address_bytes() -> float:
+    """Return how much address space this process may have (``ulimit -v``); infinite without a limit."""
+    try:
+        import resource
+    except ImportError:
+        return float("inf")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
+
+
+def require_room() -> None:
+    """Refuse to begin where libraries could not be loaded: they would end the process without a word of ours."""
+    needed = LEAST_ROOM + ROOM_A_CORE * (os.cpu_count() or 1)
+    if address_bytes() < needed:
+        raise InputError(
+            f"this process may have {show_bytes(address_bytes())} of address space only, Wattline needs {show_bytes(needed)}; "
+            "raise the limit (ulimit -v)"
+        )
+
+
 @cache
 def machine_bytes() -> float:
     """Return the memory of this machine or container; infinite if the system does not say."""
-    found = []
+    found = [address_bytes()]
     try:
         found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     except (ValueError, OSError, AttributeError):

@@ -9,9 +9,13 @@ import sys
 import warnings
 from typing import Any
 
-from wattline.errors import RunError, WattlineError, shorten
+from wattline.errors import InputError, RunError, WattlineError, shorten
+from wattline.memory import require_room
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+
+LONGEST = 100
+"""Characters of a flag and its value that a message repeats."""
 
 
 _said: list[int] = []
@@ -38,6 +42,9 @@ def call(arguments: list[str]) -> int:
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
     _said.clear()
     try:
+        _refuse_bytes(arguments)
+        if "--help" not in arguments:
+            require_room()
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -60,9 +67,22 @@ def call(arguments: list[str]) -> int:
             raise
         what = " ".join(f"{type(problem).__name__}: {problem}".split())
         return complain(f"internal error: {what} (WATTLINE_DEBUG=1 shows where; please report it)", FAILED)
+    except BaseException as problem:  # what polars raises when it gives up is no Exception
+        if os.environ.get("WATTLINE_DEBUG") or type(problem).__name__ != "PanicException":
+            raise
+        return complain(f"the reader of tables gave up: {' '.join(str(problem).split())}", FAILED)
     if code == INTERRUPTED and not _said:  # the parser turns Ctrl-C into this code, without a word
         complain("interrupted", INTERRUPTED)
     return code
+
+
+def _refuse_bytes(arguments: list[str]) -> None:
+    """Refuse names that are no text: they could not be written into a journal or a page once all is computed."""
+    for argument in arguments:
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError(f"{shorten(argument)}: is not UTF-8 text; rename it, or give another name") from None
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -114,7 +134,8 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
     for pattern, words in _WORDS:
         if flag is not None and re.fullmatch(pattern, said):
             value = "" if "=" in flag else " " + next(iter(arguments[arguments.index(flag) + 1 :]), "")
-            return f"{flag}{value}: {re.sub(pattern, words, said)}"
+            typed = f"{flag}{value}"
+            return f"{typed if len(typed) <= LONGEST else typed[: LONGEST - 1] + '…'}: {re.sub(pattern, words, said)}"
     return message
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wattline.cli.bid_verdict import HOURS_FROM, percent, verdict_lines
+from wattline.cli.folders import CERTIFICATE, Force, check_writable, refuse_other, refuse_other_scenario
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import WIDTH, Json, Quiet, Terminal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from wattline.bid.setting import Setting
     from wattline.scenario import Document
 
-CERTIFICATE, PAGE = "certificate.json", "bid.html"
+PAGE = "bid.html"
 
 NOT_CERTIFIED = 3
 """Exit code of a bid that was chosen and tested, but is not certified."""
@@ -47,6 +48,7 @@ class ReachMode(StrEnum):
 
 
 def bid(
+    context: typer.Context,
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")],
     method: Annotated[Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")] = None,
     reach: Annotated[ReachMode | None, typer.Option(help="May the target leave what the cluster can draw?")] = None,
@@ -55,6 +57,7 @@ def bid(
     sets: Sets = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")] = None,
     *,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -76,11 +79,18 @@ def bid(
     from wattline.bid.trial import policies_of
     from wattline.scenario import read_scenario
     from wattline.scenario.regulation import build_setting
+    from wattline.traces.folder_lock import held
 
     terminal = Terminal(as_json, quiet)
     refuse_log(scenario)
     document = read_scenario(scenario, [*(sets or ()), *([f"regulation.reach={reach.value}"] if reach else [])])
     document = _single(document)
+    if write is not None:
+        refuse_other_scenario(write, document.spec.name, force=force)
+    if out is not None:
+        context.with_resource(held(out))  # let go when the command ends
+        refuse_other(out, CERTIFICATE, document.spec.name, force=force)
+        check_writable(out)
     setting = build_setting(document)
     how = method.value if method else document.spec.bid.method
     terminal.warm_up(policies_of(setting).slots(), nodes_change=False)
@@ -92,7 +102,7 @@ def bid(
         from wattline.scenario.write_bid import write_bid
 
         write_bid(document, setting, choice, write, (_title(document, setting, choice), *verdict_lines(setting, found)))
-    data = _plain({"scenario": str(scenario), "policy": setting.recipe.name, "protocol": document.spec.bid.protocol,
+    data = _plain({"scenario": str(scenario), "name": document.spec.name, "policy": setting.recipe.name, "protocol": document.spec.bid.protocol,
                    "reach": _mode(document), **found.to_json(), "feasible": choice.feasible, "history": choice.history})  # fmt: skip
     if terminal.for_people:
         _show(document, setting, found, terminal)

@@ -8,13 +8,15 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
-from wattline.cli.runs import RESULT, Sets, what_is_in
+from wattline.cli.runs import Sets, what_is_in
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 from wattline.files import read_regular
@@ -65,6 +67,7 @@ def compare(
     threads: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = os.cpu_count() or 1,
     out: Out = None,
     *,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,8 +81,17 @@ def compare(
 
       wattline compare a.toml b.toml --set cluster.nodes=512
     """
+    from wattline.traces.folder_lock import held
+
     terminal = Terminal(as_json, quiet)
     tasks, folder = plan(scenarios, sets or (), seeds, out)
+    with held(folder):
+        names = {task.variant.document.spec.name for task in tasks}
+        refuse_other_comparison(folder, names, force=force)
+        _compare(tasks, folder, threads, terminal)
+
+
+def _compare(tasks: Sequence[Task], folder: Path, threads: int, terminal: Terminal) -> None:
     clusters = [task.variant.document.spec.cluster for task in tasks]
     terminal.warm_up(_mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
     done = carry_out(tasks, threads, terminal)
@@ -203,6 +215,7 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     found = compare_runs(runs)
     page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
     result = {
+        "scenarios": sorted({d.task.variant.document.spec.name for d in done}), "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done],
         "journals": _journals(runs, done, folder),
     }  # fmt: skip

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, mark_reproduction, refuse_other
 from wattline.cli.paths import say_cut
-from wattline.cli.runs import RESULT
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 
@@ -127,6 +127,7 @@ def reproduce(
     ] = None,
     *,
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in seconds.")] = False,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -136,6 +137,8 @@ def reproduce(
 
       wattline reproduce recursion --quick
     """
+    from wattline.traces.folder_lock import held
+
     terminal = Terminal(as_json, quiet)
     systems = _lazily("wattline.systems", "reproductions")
     known = systems.REPRODUCTIONS
@@ -146,9 +149,14 @@ def reproduce(
         return
     if name not in known:
         raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
-    if name not in systems.WITHOUT_ENGINE:
-        terminal.warm_up()
-    result = known[name](out or Path("out") / name, quick, terminal.say)
+    folder = out or Path("out") / name
+    with held(folder):
+        refuse_other(folder, REPRODUCTION, name, force=force)
+        check_writable(folder)
+        if name not in systems.WITHOUT_ENGINE:
+            terminal.warm_up()
+        result = known[name](folder, quick, terminal.say)
+        mark_reproduction(folder, name)
     terminal.show(result.table)
     terminal.line(f"\nreport   {result.path}")
     terminal.data({"name": name, "report": str(result.path), **_more(result)})

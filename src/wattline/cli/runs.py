@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
     from wattline.report.metrics import Summary
-    from wattline.scenario import Document, Study
+    from wattline.scenario import Document, Study, Variant
     from wattline.traces.unfinished import Flush
 
 Sets = Annotated[
@@ -33,10 +34,6 @@ Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with a run that was cut off, from the last simulated hour that was kept."),
 ]
-
-
-RESULT = "comparison.json"
-"""What a folder is known by that holds a comparison."""
 
 
 LONGEST_NAME = 100
@@ -72,6 +69,7 @@ def run(
     out: Out = None,
     *,
     resume: Resume = False,
+    force: Force = False,
     no_report: NoReport = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -94,7 +92,7 @@ def run(
     terminal = Terminal(as_json, quiet)
     refuse_log(scenario)
     document = read_scenario(scenario, sets or ())
-    carry_out(document, out, terminal, report=not no_report, resume=resume)
+    carry_out(document, out, terminal, report=not no_report, resume=resume, force=force)
 
 
 def replay(
@@ -122,6 +120,7 @@ def replay(
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")] = False,
     resume: Resume = False,
+    force: Force = False,
     no_report: NoReport = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -172,7 +171,7 @@ def replay(
             typed["configurations", 0, key] = f"{flag} {value}"
     terminal = Terminal(as_json, quiet)
     told = document(data, Source("wattline replay", overrides=typed))
-    carry_out(told, out, terminal, report=not no_report, resume=resume)
+    carry_out(told, out, terminal, report=not no_report, resume=resume, force=force)
 
 
 def trace_name(path: Path) -> str:
@@ -185,10 +184,12 @@ def trace_name(path: Path) -> str:
     return readable[:LONGEST_NAME].strip() or "trace"
 
 
-def carry_out(document: Document, out: Path | None, terminal: Terminal, *, report: bool, resume: bool = False) -> None:
+def carry_out(
+    document: Document, out: Path | None, terminal: Terminal, *, report: bool, resume: bool = False, force: bool = False
+) -> None:
     """Wire, simulate, write, show."""
-    from wattline.scenario import build_policies, variants, wire
-    from wattline.traces.journal import BASELINE
+    from wattline.scenario import build_policies, variants
+    from wattline.traces.folder_lock import held
 
     choices = variants(document)
     if len(choices) > 1:
@@ -199,13 +200,23 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
     build_policies(choices[0].document)  # a misspelt policy is said before anything about folders
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
-    study = wire(choices[0])
+    with held(folder):
+        refuse_other_journal(folder, document.spec.name, force=force)
+        _carry_out(choices[0], folder, terminal, report=report and document.spec.output.report, resume=resume)
+
+
+def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: bool, resume: bool) -> None:
+    from wattline.scenario import wire
+    from wattline.traces.journal import BASELINE
+
+    study = wire(choice)
     runs = [Part(study, folder, "simulating")]
     if study.baseline is not None:
         runs.append(Part(study.baseline, folder / BASELINE, "simulating the baseline"))
     left, since = where_to_begin(runs, terminal, resume=resume)
+    say_replaced(folder, study, terminal)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
-    _say_assumptions(document, study, terminal)
+    _say_assumptions(choice.document, study, terminal)
     slots = [m for part in runs for m in part.study.policies.slots()]
     shared = any(sent.share > 0 for sent in study.options.communication)
     terminal.warm_up(slots, nodes_change=study.cluster.nodes_change or shared)
@@ -213,7 +224,7 @@ def carry_out(document: Document, out: Path | None, terminal: Terminal, *, repor
         if not simulate(part, since, terminal):
             break
         since = None
-    finish(study, part, folder, terminal, report=report and document.spec.output.report)
+    finish(study, part, folder, terminal, report=report)
 
 
 def pick_one(document: Document) -> str:

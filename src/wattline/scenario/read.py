@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Checked = TypeVar("Checked", bound="Section")
 
+LONGEST = 200
+"""Characters of an override or a flag that a message repeats."""
+
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From layout n to n + 1: every layout ever released stays readable."""
 
@@ -40,7 +43,8 @@ class Source:
         """Return ``file:line`` of a key, or the override that set it."""
         for end in range(len(path), 0, -1):
             if path[:end] in self.overrides:
-                return self.overrides[path[:end]]
+                given = self.overrides[path[:end]]
+                return given if len(given) <= LONGEST else f"{given[: LONGEST - 1]}…"
             if path[:end] in self.lines:
                 return f"{self.file}:{self.lines[path[:end]]}"
         return self.file

@@ -40,7 +40,7 @@ def keeper_for(study: Study, folder: Path, since: Flush | None = None, *, every_
 
     def describe() -> tuple[Mapping[str, Any], Sequence[Array]]:
         text, arrays = freeze(replace(study, baseline=None))
-        return {"identity": identity(study), "hidden": hidden(study), "study": text}, arrays
+        return {"name": study.name, "identity": identity(study), "hidden": hidden(study), "study": text}, arrays
 
     return Keeper(folder, describe, since=since, every_hour=every_hour)
 

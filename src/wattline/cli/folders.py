@@ -1,0 +1,140 @@
+"""Folders of results: whose they are. Results of another scenario are overwritten only where the user says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wattline.errors import ScenarioError, shorten
+
+if TYPE_CHECKING:
+    from wattline.cli.terminal import Terminal
+    from wattline.scenario import Study
+
+RESULT, CERTIFICATE, REPRODUCTION = "comparison.json", "certificate.json", "reproduction.json"
+"""What a folder is known by that holds a comparison, a certificate or a reproduction."""
+
+Force = Annotated[
+    bool, typer.Option("--force", help="Overwrite results of another scenario in the folder (its own are overwritten anyway).")
+]  # fmt: skip
+
+
+def refuse_other_journal(folder: Path, name: str, *, force: bool) -> None:
+    """Refuse to overwrite the journal, or the run that was cut off, of another scenario."""
+    from wattline.traces.journal import MANIFEST, is_journal
+    from wattline.traces.unfinished import place
+
+    if force:
+        return
+    found = [(folder / MANIFEST, "the journal")] if is_journal(folder) else []
+    for path, what in (*found, (place(folder) / "run.json", "a run, cut off,")):
+        told = _read(path)
+        if isinstance(told.get("name"), str):
+            _refuse_other(folder, what, [told["name"]], [name], told.get("created"))
+
+
+def say_replaced(folder: Path, study: Study, terminal: Terminal) -> None:
+    """Say that a journal of the same scenario, but with other settings, is about to be replaced."""
+    from wattline.traces.journal import MANIFEST
+
+    told = _read(folder / MANIFEST)
+    if told.get("name") == study.name and told.get("scenario_sha256") not in (None, study.scenario_sha256):
+        terminal.say(
+            f"{folder}: replaces the journal of {study.name!r} with other settings{_written(told.get('created'))}"
+        )
+
+
+def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) -> None:
+    """Refuse to overwrite a comparison of other scenarios."""
+    from wattline.traces.journal import MANIFEST
+
+    if force:
+        return
+    told = _read(folder / RESULT)
+    there = told.get("scenarios")
+    if not isinstance(there, list):  # stopped before it was shown, or of an earlier Wattline: its journals know
+        journals = [_read(path) for path in sorted(folder.glob(f"runs/*/*/{MANIFEST}"))]
+        there = sorted({str(about["name"]) for about in journals if "name" in about})
+        told = journals[0] if journals else {}
+    if there:
+        _refuse_other(folder, "a comparison", [str(name) for name in there], list(names), told.get("created"))
+
+
+def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
+    """Refuse to overwrite a certificate or a reproduction (``kind``) of something else."""
+    from wattline.traces.journal import is_journal
+
+    what = {CERTIFICATE: "a certificate", REPRODUCTION: "a reproduction"}[kind]
+    told = _read(folder / kind)
+    if force:
+        return
+    if isinstance(told.get("name"), str):
+        _refuse_other(folder, what, [told["name"]], [name], told.get("created"))
+    if kind == REPRODUCTION and (is_journal(folder) or (folder / RESULT).exists()):
+        held = "a journal" if is_journal(folder) else "a comparison"
+        raise ScenarioError(f"{folder}: holds {held}; --force writes {what} over its pages, or give another --out")
+
+
+def mark_reproduction(folder: Path, name: str) -> None:
+    """Leave a word about what a folder holds."""
+    from datetime import UTC, datetime
+
+    if folder.is_dir():
+        about = {"name": name, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        (folder / REPRODUCTION).write_text(json.dumps(about) + "\n", encoding="utf-8")
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder for results that cannot be made or written, before anything is computed."""
+    import tempfile
+
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError(f"{folder}: is a file, not a folder; give another one with --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        raise ScenarioError(f"{folder}: cannot be written ({why}); give another --out") from None
+
+
+def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
+    """Refuse to write a scenario over a file that is no scenario of this name."""
+    from wattline.scenario.toml_read import loads
+
+    if force or not path.exists():
+        return
+    try:
+        there: Any = loads(path.read_text(encoding="utf-8-sig")).get("name", path.stem)
+    except (OSError, ValueError, ScenarioError):
+        raise ScenarioError(
+            f"{path}: is there and no scenario; --force overwrites it, or give another --write"
+        ) from None
+    if there != name:
+        held = f"holds the scenario {shorten(there)}, not {name!r}"
+        raise ScenarioError(f"{path}: {held}; --force overwrites it, or give another --write")
+
+
+def _refuse_other(folder: Path, what: str, there: list[str], names: list[str], created: object) -> None:
+    if set(there) != set(names):
+        theirs, ours = (", ".join(shorten(name) for name in sorted(set(some))) for some in (there, names))
+        raise ScenarioError(
+            f"{folder}: holds {what} of {theirs}{_written(created)}, not of {ours}; --force overwrites it, or give another --out"
+        )
+
+
+def _written(created: object) -> str:
+    return f" (written {created})" if isinstance(created, str) and len(created) < 40 else ""
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
