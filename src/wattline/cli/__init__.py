@@ -112,7 +112,13 @@ def _usage(problem: Any, arguments: list[str]) -> int:
     """Say in one line what is wrong with the flags."""
     if type(problem).__name__ == "NoArgsIsHelpError":
         return BAD_INPUT  # the help was shown
-    message = " ".join(problem.format_message().split()).rstrip(".")
+    message = problem.format_message()
+    if any("@" in given or "=" in given or ":/" in given for given in arguments):
+        from wattline.traces.connection import may_be_secret
+
+        for given in arguments:
+            message = message.replace(given, "…") if may_be_secret(given) else message
+    message = " ".join(message.split()).rstrip(".")
     path = getattr(getattr(problem, "ctx", None), "command_path", "wattline")
     return complain(f"{_in_our_words(problem, message, arguments)}; see {path} --help", BAD_INPUT)
 
@@ -141,6 +147,10 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
 
 def complain(message: str, code: int) -> int:
     """Write one line to standard error, whatever names it quotes, and return the exit code."""
+    if "@" in message or "=" in message:
+        from wattline.traces.connection import mask
+
+        message = mask(message)
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
     sys.stderr.write(f"wattline: {plain}\n")
     _said.append(code)

@@ -17,6 +17,7 @@ import numpy as np
 from wattline.errors import InputError, TraceError
 from wattline.files import open_regular
 from wattline.model.jobs import Floats, Ints
+from wattline.traces.connection import SCHEMES, is_database, may_be_secret
 from wattline.traces.notes import Trace
 from wattline.traces.telemetry_clean import Cleaner, Stretches
 from wattline.traces.telemetry_columns import Layout, Times, Wanted, find_layout, powers_of
@@ -27,7 +28,7 @@ from wattline.traces.telemetry_rules import Rules
 from wattline.traces.telemetry_sensors import Sensors
 from wattline.traces.telemetry_sort import SortedSource
 from wattline.traces.telemetry_source import SQLITE_MAGIC, Source, open_files
-from wattline.traces.telemetry_sql import SqlSource, is_database
+from wattline.traces.telemetry_sql import SqlSource
 from wattline.traces.telemetry_work import Work
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def open_source(
     """Open samples: a file, a folder, or a connection string; ``sort`` brings them into the order of time first."""
     if is_database(spec) or _is_sqlite(Path(spec)):
         return SqlSource(spec, table, query, order)
+    if may_be_secret(spec) and not Path(spec).exists():
+        raise InputError(
+            f"the source (not shown: it may hold a password) is no file, and no connection string: those begin with {SCHEMES[0]}"
+        )
     for flag, value in (("--table", table), ("--query", query), ("--arrival", order)):
         if value is not None:
             raise InputError(f"{flag} is for databases; {spec} is none")

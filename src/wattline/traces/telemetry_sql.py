@@ -9,29 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.errors import InputError, TraceError, did_you_mean
+from wattline.traces.connection import Where, is_database, parse
+from wattline.traces.notes import listed
 
 if TYPE_CHECKING:
     import polars as pl
 
-_POSTGRES = ("postgresql://", "postgres://")
 _TEXT = re.compile(r"char|text|clob|string|date|time", re.IGNORECASE)
 _STAMP = re.compile(r"timestamp|date", re.IGNORECASE)
+_PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
+_PARTS = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 BATCH_ROWS, BATCH_BYTES = 1 << 16, 4 << 20
-
-
-def is_database(source: str) -> bool:
-    """Tell whether a source is a connection string of PostgreSQL."""
-    return source.startswith(_POSTGRES)
-
-
-def shown(source: str) -> str:
-    """Return a connection string without its password.
-
-    >>> shown("postgresql://me:secret@db.site/power?password=x")
-    'postgresql://me@db.site/power?password=…'
-    """
-    plain = re.sub(r"^(\w+://[^/@:]*):[^@/]*@", r"\1@", source)
-    return re.sub(r"(password=)[^&]*", r"\1…", plain)
 
 
 class SqlSource:
@@ -40,36 +28,44 @@ class SqlSource:
     def __init__(
         self, source: str, table: str | None = None, query: str | None = None, order: str | None = None
     ) -> None:
-        self.source, self.name, self.order = source, shown(source), order
         self.postgres = is_database(source)
+        self._where = parse(source) if self.postgres else Where(source)
+        self.name, self.order = self._where.name, order
+        # an absolute name, so that none is taken for one of SQLite's own words
+        self.source = source if self.postgres else str(Path(source).absolute())
         if query is not None and table is not None:
             raise InputError("--table and --query: give one of them")
         with self._connected() as connection:
-            self.table = query or table or self._only_table(connection)
-            self.place = f"({self.table.strip().rstrip(';')}) AS samples" if query else _quoted(self.table)
+            if query is not None:
+                self.place = f"({query.strip().rstrip(';')}\n) AS samples"
+            else:
+                self.place = self._table(connection, table)
             self._kinds = self._kinds_of(connection)
             self.columns = list(self._kinds)
-            self.rows = None if query else self._about(connection)
+            self.rows = None if query is not None else self._about(connection)
+        if order is not None and order not in self.columns and (self.postgres or order != "rowid"):
+            told = f"no such column: found {listed(self.columns)}{did_you_mean(order[:60], self.columns)}"
+            raise TraceError.at(self.name, told, field=order[:60])
 
     def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:
         """Give the columns in the order of time, or of the column that says when a row was received."""
         import nanoarrow
         import polars as pl
 
-        columns = ", ".join(f"{self._read(name, time)} AS {_quoted(name)}" for name in dict.fromkeys(wanted))
-        order = _quoted(self.order or time) if (self.order or time) != "rowid" else "rowid"
+        columns = ", ".join(f"{self._read(name, time)} AS {quoted(name)}" for name in dict.fromkeys(wanted))
+        order = "rowid" if self.order == "rowid" and "rowid" not in self.columns else quoted(self.order or time)
         with self._connected() as connection, _statement(connection) as statement:
             key = "adbc.postgresql.batch_size_hint_bytes" if self.postgres else "adbc.sqlite.query.batch_rows"
             statement.set_options(**{key: str(BATCH_BYTES if self.postgres else BATCH_ROWS)})
             statement.set_sql_query(f"SELECT {columns} FROM {self.place} ORDER BY {order}")  # noqa: S608
-            with _told(self.name):
+            with _told(self._where):
                 handle, _ = statement.execute_query()
                 for batch in nanoarrow.ArrayStream(handle):
                     yield pl.Series(batch).struct.unnest()
 
     def _read(self, name: str, time: str) -> str:
         """Return how a column is read: as it is if it is text, else as a number, so that no batch changes the type."""
-        kind, column = self._kinds[name], _quoted(name)
+        kind, column = self._kinds[name], quoted(name)
         if self.postgres:
             if _STAMP.search(kind):
                 return f"EXTRACT(EPOCH FROM {column})::double precision"
@@ -82,36 +78,39 @@ class SqlSource:
     def _kinds_of(self, connection: Any) -> dict[str, str]:
         """Return the type of every column."""
         if self.postgres:
-            found = _query(connection, self.name, f"SELECT * FROM {self.place} LIMIT 0")  # noqa: S608
+            found = _query(connection, self._where, f"SELECT * FROM {self.place} LIMIT 0")  # noqa: S608
             words = {"String": "text", "Datetime": "timestamp", "Date": "date"}
             return {name: words.get(str(kind).partition("(")[0], "number") for name, kind in found.schema.items()}
-        names = _query(connection, self.name, f"SELECT * FROM {self.place} LIMIT 0").columns  # noqa: S608
-        types = ", ".join(f"max(typeof({_quoted(n)}) = 'text') AS {_quoted(n)}" for n in names)
+        names = _query(connection, self._where, f"SELECT * FROM {self.place} LIMIT 0").columns  # noqa: S608
+        types = ", ".join(f"max(typeof({quoted(n)}) = 'text') AS {quoted(n)}" for n in names)
         # SQLite keeps types with values: the first rows tell texts from numbers
-        rows = _query(connection, self.name, f"SELECT {types} FROM (SELECT * FROM {self.place} LIMIT 1000) AS head")  # noqa: S608
+        rows = _query(connection, self._where, f"SELECT {types} FROM (SELECT * FROM {self.place} LIMIT 1000) AS head")  # noqa: S608
         return {name: "text" if rows[name][0] == 1 else "number" for name in names}
 
     def _about(self, connection: Any) -> int | None:
         """Return how many rows there are, about, from what the database knows without looking; to show progress."""
-        if self.postgres:
-            text = f"SELECT reltuples::float8 AS n FROM pg_class WHERE oid = '{_quoted(self.table)}'::regclass"  # noqa: S608
-        else:
-            text = f"SELECT max(rowid) AS n FROM {self.place}"  # noqa: S608
         try:
-            found = _query(connection, self.name, text)["n"][0]
-        except TraceError:  # a view, or a table without row numbers
+            if self.postgres:
+                text = "SELECT reltuples::float8 AS n FROM pg_class WHERE oid = to_regclass($1)"
+                found = _query(connection, self._where, text, self.place)["n"][0]
+            else:
+                found = _query(connection, self._where, f"SELECT max(rowid) AS n FROM {self.place}")["n"][0]  # noqa: S608
+        except (TraceError, IndexError):  # a view, or a table without row numbers
             return None
         return None if found is None or found < 0 else int(found)
 
-    def _only_table(self, connection: Any) -> str:
+    def _table(self, connection: Any, asked: str | None) -> str:
+        """Return the table as SQL names it: the only one, one of exactly that name, or one of a schema (``schema.table``)."""
         text = (
-            "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema()" if self.postgres
+            "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = current_schema()" if self.postgres
             else "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         )  # fmt: skip
-        found = _query(connection, self.name, text)
+        found = _query(connection, self._where, text)
         names = [str(name) for name in found["name"].to_list()] if found.width else []
+        if asked is not None:
+            return quoted(asked) if asked in names else ".".join(quoted(part) for part in parts_of(asked))
         if len(names) == 1:
-            return names[0]
+            return quoted(names[0])
         told = "no table in it" if not names else f"it has {len(names)} tables{did_you_mean('power', names)}"
         raise TraceError.at(self.name, told, hint="name one with --table")
 
@@ -122,10 +121,10 @@ class SqlSource:
             import adbc_driver_postgresql as driver
         else:
             import adbc_driver_sqlite as driver
-        with _told(self.name):
+        with _told(self._where):
             database = manager.AdbcDatabase(driver=driver._driver_path(), uri=self.source)
         try:
-            with _told(self.name):
+            with _told(self._where):
                 connection = manager.AdbcConnection(database)
             try:
                 yield connection
@@ -143,7 +142,7 @@ def write_sqlite(path: Path, table: str, frame: pl.DataFrame) -> None:
     temporary = path.with_name(f".{path.name}.writing")
     temporary.unlink(missing_ok=True)
     try:
-        with _told(str(path)):
+        with _told(Where(str(path))):
             database = manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=str(temporary))
             connection = manager.AdbcConnection(database)
             with _statement(connection) as statement:
@@ -180,12 +179,15 @@ def _statement(connection: Any) -> Iterator[Any]:
         statement.close()
 
 
-def _query(connection: Any, name: str, text: str) -> pl.DataFrame:
-    """Return the answer to a short query."""
+def _query(connection: Any, where: Where, text: str, value: str | None = None) -> pl.DataFrame:
+    """Return the answer to a short query; ``value`` is its parameter, if it has one."""
     import polars as pl
 
-    with _statement(connection) as statement, _told(name):
+    with _statement(connection) as statement, _told(where):
         statement.set_sql_query(text)
+        if value is not None:
+            statement.prepare()
+            statement.bind_stream(pl.DataFrame({"value": [value]}, schema={"value": pl.String}).__arrow_c_stream__())
         handle, _ = statement.execute_query()
         return pl.DataFrame(handle)
 
@@ -198,14 +200,30 @@ def _execute(connection: Any, text: str) -> None:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Say in one line what a database complains about, without what the driver adds."""
+def _told(where: Where) -> Iterator[None]:
+    """Say in one line what a database complains about, without what the driver adds and without secrets."""
     try:
         yield
     except (_manager().Error, OSError) as problem:
-        told = re.sub(r"^(?:[A-Z_]+: )?(?:\[\w+\] )?", "", " ".join(str(problem).split()))
-        raise TraceError.at(name, f"the database says: {told[:200]}") from None
+        told = re.sub(r"^(?:[A-Z_]+: )?(?:\[\w+\] )?", "", " ".join(where.without_secrets(str(problem)).split()))
+        raise TraceError.at(where.name, f"the database says: {told[:200]}") from None
 
 
-def _quoted(name: str) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split(".")) if '"' not in name else name
+def quoted(name: str) -> str:
+    """Return a name as SQL's identifier, whatever characters it has.
+
+    >>> print(quoted('x"y'), quoted("cpu.power"))
+    "x""y" "cpu.power"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the parts of a table's name in SQL's notation, where each may stand in quotes; else it is one name.
+
+    >>> parts_of("site.power"), parts_of('"my.table"'), parts_of('x"y')
+    (['site', 'power'], ['my.table'], ['x"y'])
+    """
+    if _PARTS.fullmatch(name) is None:
+        return [name]
+    return [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in _PART.findall(name)]
