@@ -58,7 +58,7 @@ MISTAKES = {
     "links in a circle": (["trace", "info", "circle"], "circle: cannot be read"),
     "a journal with a name too long": (["report", "x" * 300], "File name too long"),
     "a scenario with a name too long": (["run", "x" * 300], "File name too long"),
-    "a device as a scenario": (["run", "/dev/zero"], "/dev/zero: is larger than 1 MB, expected a TOML scenario"),
+    "a device as a scenario": (["run", "/dev/zero"], "/dev/zero: cannot be read (is a device, expected a file)"),
     "a device as a log": (["replay", "/dev/zero", "--format", "swf"], "/dev/zero: is a device, expected a file"),
     "seed too large": (["replay", "small.swf", "--seed", str(2**53)], "wattline: --seed 9007199254740992: must be less than 9007199254740992"),
     "job wider than the machine": (["replay", "small.swf", "--nodes", "1"], "no job of the trace can run"),

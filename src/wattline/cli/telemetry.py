@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,10 @@ import typer
 
 from wattline.cli.paths import refuse_scenario, say_cut
 from wattline.cli.telemetry_flags import (
+    LONGEST_S,
+    MOST_NODES,
+    MOST_W,
+    SHORTEST_S,
     ArrivalFlag,
     By,
     ByFlag,
@@ -29,6 +32,7 @@ from wattline.cli.telemetry_flags import (
     TimeUnitFlag,
     UnitFlag,
     asked,
+    bounded,
     check_target,
     epoch_of,
     rules_of,
@@ -36,7 +40,6 @@ from wattline.cli.telemetry_flags import (
     write_coverage,
 )
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import ScenarioError
 from wattline.units import duration_s, power_w
 
 app = typer.Typer(no_args_is_help=True, help="Power samples: look at them, join them to jobs, make some.")
@@ -94,9 +97,9 @@ def join(
     placements: Annotated[Path | None, typer.Option(metavar="FILE", help="Who held which nodes: job_id, first_node and count or a nodelist, start_s, end_s.")] = None,
     step: Annotated[str, typer.Option(metavar="TIME", help="Step of the power series.")] = "300 s",
     least: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of its run that must be measured for a job to get power.")] = 0.5,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine (default: as the jobs say).")] = None,
-    nodes_per_rack: Annotated[int | None, typer.Option(min=1, help="Nodes of each rack.")] = None,
-    first: Annotated[int, typer.Option(min=0, help="Number of the first node or rack in the samples.")] = 0,
+    nodes: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of the machine (default: as the jobs say).")] = None,
+    nodes_per_rack: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of each rack.")] = None,
+    first: Annotated[int, typer.Option(min=0, max=MOST_NODES, help="Number of the first node or rack in the samples.")] = 0,
     sensors: Annotated[Path | None, typer.Option(metavar="FILE", help="Which nodes each sensor measures: sensor, and nodes or first_node and count.")] = None,
     idle: Annotated[str | None, typer.Option(metavar="POWER", help="What a free node of a rack draws (default: the journal's, else 0).")] = None,
     epoch: Annotated[str | None, typer.Option(metavar="DATE", help="Date or Unix time of second 0 of the jobs (default: as they say).")] = None,
@@ -144,11 +147,12 @@ def join(
     say_cut(jobs, terminal)
     rules = rules_of(period, hold, patience, stuck, most)
     step_s = asked("--step", duration_s, step) or 0.0
-    if not 0 < step_s < math.inf:
-        raise ScenarioError(f"--step {step}: must be a positive time")
+    bounded("--step", step_s, SHORTEST_S, LONGEST_S, "s")
+    bounded("--least", least, 0.0, 1.0, "of the run")
+    idle_w = asked("--idle", power_w, idle)
+    bounded("--idle", idle_w, 0.0, MOST_W, "W")
     opened = telemetry.open_source(source, table=table, query=query, order=arrival, sort=sort, time_unit=time_unit)
     work = load_work(jobs, placements, Machine(nodes, nodes_per_rack, first, sensors, per_node), epoch_of(epoch))
-    idle_w = asked("--idle", power_w, idle)
     split = Split(step_s, work.idle_w if idle_w is None else idle_w, own_samples)
     with terminal.progress("joining samples", "") as report:
         found = telemetry.join(
@@ -170,7 +174,7 @@ def sample(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Samples: .parquet, .csv, .csv.gz or .db (SQLite).")],
     every: Annotated[str, typer.Option(metavar="TIME", help="Time between samples of a sensor.")] = "300 s",
     by: Annotated[By, typer.Option("--by", help="What is measured.")] = By.NODE,
-    nodes_per_rack: Annotated[int | None, typer.Option(min=1, help="Nodes of each rack.")] = None,
+    nodes_per_rack: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of each rack.")] = None,
     jitter: Annotated[str, typer.Option(metavar="TIME", help="Samples are up to so much off.")] = "0 s",
     noise: Annotated[float, typer.Option(help="Relative noise of each sample (standard deviation).")] = 0.0,
     faults: Annotated[str | None, typer.Option(metavar="CLASS=SHARE,…", help="Faults to put in, e.g. nan=0.01,late=0.002 or all=0.001.")] = None,
@@ -195,6 +199,7 @@ def sample(
     terminal = Terminal(as_json, quiet)
     say_cut(journal, terminal)
     every_s, jitter_s = asked("--every", duration_s, every) or 0.0, asked("--jitter", duration_s, jitter) or 0.0
+    bounded("--every", every_s, SHORTEST_S, LONGEST_S, "s")
     plan = Plan(by.value, every_s, jitter_s, noise, edges, seed)
     facts = make_samples(journal, out, plan, nodes_per_rack, faults, trace, epoch_of(epoch))
     told = ", ".join(f"{name} {count:,}" for name, count in facts["faults"].items())

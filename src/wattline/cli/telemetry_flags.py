@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from wattline.traces.telemetry_rules import Rules
 
 
+SHORTEST_S, LONGEST_S = 1e-6, 3.2e9
+"""Times that flags may name: a microsecond to a century."""
+MOST_PERIODS, MOST_W, MOST_EPOCH_S, MOST_NODES = 1e9, 1e12, 2.5e11, 100_000_000
+"""Most periods that a sample holds, most power, the last Unix time that has a date (the year 9999), and most nodes."""
+
+
 class By(StrEnum):
     """What a sensor measures."""
 
@@ -93,14 +99,12 @@ def rules_of(period: str | None, hold: float, patience: str | None, stuck: str |
         "--patience": asked("--patience", duration_s, patience),
     }
     stuck_s = math.inf if stuck == "off" else asked("--stuck", duration_s, stuck)
-    for flag, value in (*given.items(), ("--stuck", stuck_s)):
-        if value is not None and not value > 0:
-            raise ScenarioError(f"{flag}: must be a positive time, got {value:g} s")
-    if not 1 <= hold < math.inf:
-        raise ScenarioError(f"--hold {hold:g}: a sample holds at least one period")
+    for flag, value in (*given.items(), ("--stuck", None if stuck == "off" else stuck_s)):
+        bounded(flag, value, SHORTEST_S, LONGEST_S, "s")
+    if not 1 <= hold <= MOST_PERIODS:
+        raise ScenarioError(f"--hold {hold:g}: a sample holds at least one period, and at most {MOST_PERIODS:,.0f}")
     most_w = asked("--max", power_w, most)
-    if most_w is not None and not most_w > 0:
-        raise ScenarioError(f"--max {most}: must be a positive power")
+    bounded("--max", most_w, 1e-6, MOST_W, "W")
     return Rules(given["--period"], hold, given["--patience"], stuck_s, math.inf if most_w is None else most_w)
 
 
@@ -112,6 +116,12 @@ def asked(flag: str, parse: Callable[[str], float], text: str | None) -> float |
         raise ScenarioError(f"{flag}: {problem}") from None
 
 
+def bounded(flag: str, value: float | None, least: float, most: float, unit: str) -> None:
+    """Refuse a quantity that no sensor, machine or century has, by the flag's name; NaN is one of them."""
+    if value is not None and not least <= value <= most:
+        raise ScenarioError(f"{flag}: must be from {least:g} to {most:g} {unit}, got {value:g} {unit}")
+
+
 def epoch_of(text: str | None) -> float:
     """Return a Unix time given as a number or a date."""
     from wattline.traces.calendar import unix_of
@@ -119,9 +129,11 @@ def epoch_of(text: str | None) -> float:
     if text is None:
         return math.nan
     try:
-        return float(text)
+        unix_s = float(text)
     except ValueError:
-        return asked("--epoch", lambda date: unix_of(date, "UTC"), text) or 0.0
+        unix_s = asked("--epoch", lambda date: unix_of(date, "UTC"), text) or 0.0
+    bounded("--epoch", unix_s, -MOST_EPOCH_S, MOST_EPOCH_S, "s")
+    return unix_s
 
 
 def check_target(out: Path, read: tuple[str | Path | None, ...]) -> None:

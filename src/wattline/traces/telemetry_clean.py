@@ -19,6 +19,8 @@ from wattline.traces.telemetry_rules import Rules, Settled, settle
 
 WINDOW = 1 << 19
 """Samples that are looked at together."""
+_MOST_LOST = 1e12
+"""Samples that a sensor can be said not to have sent at once."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Cleaner:
             self.tally.add(fault, code[hit], time_s[hit], power_w[hit])
         gone = out & (gap_s > 0)
         period_s = self.period_s[code[gone]]
-        lost = np.maximum(np.rint(gap_s[gone] / period_s).astype(np.int64) - 1, 1)
+        lost = _lost(gap_s[gone], period_s)
         self.tally.add(Fault.MISSING, code[gone], time_s[gone] - gap_s[gone], power_w[gone], lost)
         self.tally.missing_s += float((gap_s[gone] - self.rules.hold * period_s).sum())
         last = np.flatnonzero(out & np.concatenate([~(out[1:] & (code[1:] == code[:-1])), [True]]))
@@ -185,7 +187,7 @@ class Cleaner:
         """Count what sensors did not send that fell silent before the end."""
         silent_s = self.last_s - self._last_s
         gone = np.flatnonzero(silent_s > self.rules.hold * self.period_s * (1 + 1e-9))  # false for NaN
-        lost = np.maximum(np.rint(silent_s[gone] / self.period_s[gone]).astype(np.int64) - 1, 1)
+        lost = _lost(silent_s[gone], self.period_s[gone])
         self.tally.add(Fault.MISSING, gone, self._last_s[gone], self._run_w[gone], lost)
         self.tally.missing_s += float((silent_s[gone] - self.rules.hold * self.period_s[gone]).sum())
 
@@ -199,3 +201,8 @@ class Cleaner:
                 np.concatenate([x, nothing]) for x in (self._last_s, self._run_s, self._run_w)
             )
         self._clocks.grow(len(self.tally.names))
+
+
+def _lost(silent_s: Floats, period_s: Floats) -> Ints:
+    """Return how many samples a sensor did not send in a time; a number that can be added up, however long that was."""
+    return np.maximum(np.rint(np.minimum(silent_s / period_s, _MOST_LOST)).astype(np.int64) - 1, 1)

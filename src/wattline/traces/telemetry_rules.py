@@ -12,6 +12,8 @@ from wattline.traces.telemetry_faults import Tally
 
 PATIENCE, STUCK = 5.0, 12.0
 """Usual patience and time after which a value is stuck, in periods."""
+SHORTEST_S = 1e-6
+"""Shortest period of a sensor."""
 ENOUGH = 20
 """Steps from which a sensor has a period of its own."""
 
@@ -61,6 +63,9 @@ def settle(rules: Rules, code: Ints, time_s: Floats, power_w: Floats, tally: Tal
             raise TraceError.at(tally.where, problem, hint="give --period")
         usual_s = float(np.median(step_s[beside]))
         own_s = _own_periods(s[1:][beside], step_s[beside])
+    if not usual_s >= SHORTEST_S:
+        told = f"samples of a sensor are {usual_s:g} s apart, which no sensor does"
+        raise TraceError.at(tally.where, told, hint="give --period, and --time-unit if times are in another one")
     equal = float(np.mean((w[1:] == w[:-1])[beside])) if beside.any() else 0.0
     stuck_s, remarks = _limit_of_stuck(rules, usual_s, equal)
     patience_s = PATIENCE * usual_s if rules.patience_s is None else rules.patience_s

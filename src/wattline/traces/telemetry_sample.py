@@ -104,15 +104,16 @@ def _times(
 ) -> tuple[Ints, Floats]:
     """Return when every sensor sends, sorted by sensor and time."""
     if coverage is None:
-        many = np.maximum(np.ceil((placed.end_s - placed.begin_s) / plan.every_s - 1e-9), 1).astype(np.int64)
-        _fits(int(many.sum()))
+        each = np.maximum(np.ceil((placed.end_s - placed.begin_s) / plan.every_s - 1e-9), 1)
+        _fits(float(each.sum()))
+        many = each.astype(np.int64)
         code = np.repeat(placed.job, many)
         time_s = np.repeat(placed.begin_s, many) + inside(many) * plan.every_s
         order = np.lexsort((time_s, code))
         return code[order], time_s[order]
-    ticks = np.arange(from_s, to_s, plan.every_s)
     sensors = coverage.sizes.size
-    _fits(ticks.size * sensors)
+    _fits(np.ceil((to_s - from_s) / plan.every_s) * sensors)
+    ticks = np.arange(from_s, to_s, plan.every_s)
     code, time_s = np.repeat(np.arange(sensors), ticks.size), np.tile(ticks, sensors)
     if plan.jitter_s:
         shift = np.random.default_rng([plan.seed, 1]).uniform(-plan.jitter_s, plan.jitter_s, code.size)
@@ -125,8 +126,8 @@ def _times(
     return code, time_s
 
 
-def _fits(samples: int) -> None:
-    require_bytes(120.0 * samples, f"{samples:,} samples")
+def _fits(samples: float) -> None:
+    require_bytes(120.0 * samples, f"{samples:,.0f} samples")
 
 
 def _power(job: Ints, at_s: Floats, mean_w: Floats, series: PowerSeries | None) -> Floats:
