@@ -15,7 +15,6 @@ from reference.accountant import ASLEEP, BUSY, DOWN, IDLE, WAKING, Ledger
 from wattline.market.accounts import Book
 from wattline.market.held import Held, constant
 from wattline.market.tariff import Tariff
-from wattline.model import codes
 from wattline.report.metrics import Summary, summarize
 from wattline.scenario.accounts import Billing
 from wattline.sim.result import frames, manifest, regulation_entry

@@ -133,7 +133,7 @@ def _lightly(dispatcher: F) -> F:
     return dispatcher
 
 
-class _Inner(CPUDispatcher):  # type: ignore[misc]
+class _Inner(CPUDispatcher):
     """A helper of compiled code: numba knows it as any other function, Python cannot call it."""
 
     def __call__(self, *_: Any, **__: Any) -> Any:
@@ -144,7 +144,7 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
         )
 
 
-def _for_compiled_code(dispatcher: F) -> F:
+def _for_compiled_code(dispatcher: Any) -> Any:
     """Refuse calls from Python: a kernel has no wrapper for them, and would return nothing without a word."""
     if JIT:
         dispatcher.__class__ = _Inner
@@ -153,12 +153,12 @@ def _for_compiled_code(dispatcher: F) -> F:
 
 def kernel(function: F) -> F:
     """Compile a helper that is inlined into its callers; it may not allocate."""
-    return _for_compiled_code(_lightly(_njit(function, _nrt=False, forceinline=True, **_INNER)))
+    return cast("F", _for_compiled_code(_lightly(_njit(function, _nrt=False, forceinline=True, **_INNER))))
 
 
 def outlined(function: F) -> F:
     """Compile a helper that stays a call of its own: for rare, large branches of hot loops."""
-    return _for_compiled_code(_lightly(_njit(function, _nrt=False, **_INNER)))
+    return cast("F", _for_compiled_code(_lightly(_njit(function, _nrt=False, **_INNER))))
 
 
 def entry(*signature: Any, level: int = 2) -> Callable[[F], F]:
