@@ -67,7 +67,7 @@ MACHINES: tuple[list[tuple[int, float]], ...] = (
     [(1, 100.0)], [(4, 100.0)], [(6, 100.0)], [(12, 0.0)], [(4, 100.0), (3, 50.0)], [(2, 100.0), (6, 100.0), (4, 0.0)],
 )  # fmt: skip
 NETWORKS = ((2, 2, 3), (3, 1, 4), (1, 4, 3), (12, 1, 1), (2, 1, 6))
-WATTS = (100.0, 120.0, 200.0, 300.0)
+WATTS, ODD_WATTS = (100.0, 120.0, 200.0, 300.0), (133.3, 120.7, 199.9, 300.0)
 
 
 def draw(rng: np.random.Generator, size: str) -> World:
@@ -85,7 +85,10 @@ def draw(rng: np.random.Generator, size: str) -> World:
     if learn == "recent" and kind == "tenths":
         kind = "quarters"  # means of two run times are the same numbers however they are summed
     links = pick[6] < 0.2
-    jobs = _jobs(rng, count, classes, kind, links=links, deep=deep)
+    watts = WATTS
+    if pick[18] < 0.15:  # sums of these depend on their order
+        watts, classes = ODD_WATTS, [(n, 33.3) for n, _ in classes]
+    jobs = _jobs(rng, count, classes, kind, watts, links=links, deep=deep)
     total = sum(n for n, _ in classes)
     network = place = None
     if pick[7] < 0.25:
@@ -110,7 +113,14 @@ def _deep_count(rng: np.random.Generator, select: str) -> int:
 
 
 def _jobs(
-    rng: np.random.Generator, count: int, classes: list[tuple[int, float]], kind: str, *, links: bool, deep: bool
+    rng: np.random.Generator,
+    count: int,
+    classes: list[tuple[int, float]],
+    kind: str,
+    some_w: tuple[float, ...],
+    *,
+    links: bool,
+    deep: bool,
 ) -> list[tuple[Any, ...]]:
     """Return jobs in bursts with gaps: ties, no length, requests missing or too short, jobs as wide as their class."""
     bursts = int(rng.integers(1, 5))
@@ -131,7 +141,7 @@ def _jobs(
     narrow = 1 + rng.geometric(0.4, count) - 1
     width = np.where(rng.random(count) < 0.5, np.minimum(narrow, sizes), 1 + (rng.random(count) * sizes).astype(int))
     width = np.where(rng.random(count) < 0.02, sizes + 1, width)
-    watts = np.array(WATTS)[rng.integers(0, len(WATTS), count)]
+    watts = np.array(some_w)[rng.integers(0, len(some_w), count)]
     after = np.where(links & (rng.random(count) < 0.4), (rng.random(count) * np.arange(count)).astype(int), -1)
     after[0] = -1
     think = rng.choice((0.0, 0.0, 3.0), count)
@@ -173,10 +183,13 @@ def _limit(
     idle_w = sum(n * w for n, w in classes)
     most_w = idle_w + sum(n * (300.0 - w) for n, w in classes)
     last_s = jobs[-1][SUBMIT] + 20
-    steps = [
-        (float(rng.integers(0, last_s)), float(idle_w + 50 * rng.integers(0, 1 + (most_w - idle_w) // 50)))
-        for _ in range(2)
-    ]
+    steps = []
+    for _ in range(2):
+        watts = idle_w + 50 * int(rng.integers(0, 1 + (most_w - idle_w) // 50))
+        if rng.random() < 0.4:  # exactly what some jobs need
+            some = [jobs[i] for i in rng.integers(0, len(jobs), int(rng.integers(1, 4)))]
+            watts = idle_w + sum(job[NODES] * (job[DRAW] - classes[job[CLASS]][1]) for job in some)
+        steps.append((float(rng.integers(0, last_s)), float(watts)))
     high = (float(last_s), float(most_w)) if rng.random() < 0.7 else (0.0, float(idle_w + (most_w - idle_w) // 2))
     return sorted([*steps[: int(rng.integers(0, 3))], high])
 

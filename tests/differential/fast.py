@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +30,7 @@ def _wiped(sizes: Sizes) -> State:
     """Return a state as ``allocate`` would, on memory that was used before."""
     if sizes.J > MOST_JOBS:
         return _allocate(sizes)
-    key = astuple(sizes)
+    key = tuple(vars(sizes).values())
     if key not in _states:
         if len(_states) >= MOST_STATES:
             _states.clear()

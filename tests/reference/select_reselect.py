@@ -21,6 +21,7 @@ def reselect(m: Scheduler, happened: set[str]) -> None:
     params = {"preempt": 1, "at_arrivals": 1, "drift": 0, **m.setup.params}
     first_new = int(m.memory.get("first new", 0))  # type: ignore[call-overload]
     m.memory["first new"] = m.stamp
+    m.again = math.inf  # this is the pass that was to be made, whatever it is made for
     choose = params["at_arrivals"] or happened & {"end", "node", "envelope", "again"}
     if choose and params["preempt"]:
         stops, starts, headroom = [], [], m.headroom()

@@ -1,0 +1,75 @@
+"""Worlds on which engine and twin once differed, each shrunk to what shows it."""
+
+from __future__ import annotations
+
+from differential.classic import World, check
+
+
+def job(
+    submit: float, work: float, nodes: int, *, draw: float = 300.0, pool: int = 0, request: float | None = None
+) -> tuple:  # type: ignore[type-arg]
+    """Return a job's row."""
+    return (submit, work, nodes, request, draw, pool, -1, 0.0, 0, -1)
+
+
+def test_a_limit_that_is_over_when_the_run_begins_lets_nobody_in() -> None:
+    """A job that no limit from the first submission on allows is rejected, whatever the limit was before."""
+    world = World(jobs=[job(1.0, 0.0, 1)], classes=[(1, 100.0)], limit=[(0.0, 300.0), (1.0, 0.0)])
+    assert check(world) is None
+
+
+def test_the_first_in_line_has_a_reservation_also_where_no_node_is_free() -> None:
+    """Where classes share a limit, a pass in which no node is free makes promises too, and they hold at the next pass."""
+    world = World(
+        jobs=[
+            job(35.0, 2.0, 1, draw=200.0), job(35.0, 2.0, 4, draw=200.0, request=0.0), job(35.0, 3.0, 3),
+            job(35.0, 4.0, 3, draw=120.0, pool=1), job(38.0, 0.0, 1, pool=1),
+        ],
+        classes=[(4, 100.0), (3, 50.0)], limit=[(0.0, 1200.0), (40.0, 914.0)],
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_a_job_that_may_exceed_the_limit_is_not_stopped_for_others_that_exceed_it() -> None:
+    """Reselection leaves a job to end that runs alone above the limit; it would start again at once."""
+    world = World(
+        jobs=[job(0.0, 2.0, 1), job(1.0, 0.0, 1)], classes=[(1, 100.0)], select="reselect", limit=[(0.0, 0.0)], exceed=True
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_a_job_that_was_stopped_stands_where_its_remaining_work_belongs() -> None:
+    """Shortest first: after a stop the pass that follows gives a job its new key, also if only the limit changed in it."""
+    world = World(
+        jobs=[job(0.0, 10.0, 2), job(4.0, 3.0, 2), job(6.0, 8.0, 2)], classes=[(2, 100.0)], select="reselect",
+        params={"drift": -1.0}, order="shortest", learn="exact", limit=[(0.0, 1000.0), (5.0, 900.0)],
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_watts_of_jobs_that_are_stopped_serve_all_classes() -> None:
+    """What reselection stops on one class makes room under the limit for jobs of others, in the same instant."""
+    world = World(
+        jobs=[job(39.0, 12.0, 2, pool=1), job(44.0, 5.0, 1), job(44.0, 2.0, 3, pool=1)], classes=[(3, 100.0), (4, 0.0)],
+        select="reselect", params={"preempt": 1.0, "at_arrivals": 0.0, "drift": 0.0}, order="shortest", truth=1,
+        limit=[(0.0, 1280.0), (173.0, 3600.0)],
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_a_pass_made_for_another_reason_is_the_pass_to_be_made_again() -> None:
+    """Event by event, a second look of reselection is taken with the next end, and an arrival after it changes nothing."""
+    world = World(
+        jobs=[job(94.0, 3.0, 1, pool=1), job(94.0, 4.0, 2), job(94.0, 0.0, 1), job(97.0, 0.0, 1)],
+        classes=[(2, 100.0), (1, 0.0)], select="reselect", params={"preempt": 1.0, "at_arrivals": 0.0, "drift": 0.0},
+        order="shortest", limit=[(0.0, 900.0)], ties="event",
+    )  # fmt: skip
+    assert check(world) is None
+
+
+def test_backfilling_by_end_compares_work_with_work() -> None:
+    """A job as long as one that starts in the same pass does not pass the head: rounding of the clock has no say."""
+    world = World(
+        jobs=[job(2415.0, 16.9, 1), job(2415.0, 0.0, 4), job(2415.0, 16.9, 1)], classes=[(4, 50.0)], select="backfill-by-end"
+    )  # fmt: skip
+    assert check(world) is None
