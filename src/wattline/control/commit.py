@@ -191,7 +191,8 @@ def _start_waking(s: State, j: int, slept: int) -> None:
     s.waking[p] += s.nodes[j]
     s.wake_w[j] = waking_node_w(s, j, s.cap_w[j])
     s.waking_w[p] += s.nodes[j] * s.wake_w[j]
-    s.estimated_end_s[j] = s.now[0] + s.sleep_exit_s[p] + s.estimate_s[j] / s.c_rate[s.base_class[j]]
+    left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))  # it may have run before
+    s.estimated_end_s[j] = s.now[0] + s.sleep_exit_s[p] + left / s.c_rate[s.base_class[j]]
     running.set_due(s, j, s.now[0] + s.sleep_exit_s[p])
     log_event(s, codes.EV_WAKE, j, slept, s.sleep_exit_s[p])
 

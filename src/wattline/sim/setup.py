@@ -374,9 +374,7 @@ def _reject(
     Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
     """
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
-    limit = (
-        np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
-    )
+    limit = np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
     busy_w = s.draw_w.copy()
     for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():
         first = int(s.series_first[j])

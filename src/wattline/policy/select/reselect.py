@@ -17,7 +17,6 @@ from wattline.policy.select.easy import fits
 from wattline.policy.select.in_order import propose_fitting
 from wattline.policy.select.proposals import headroom_left_w, propose
 
-
 M_SEQ, M_AGAIN, M_ROOM = range(3)
 """memory: the number of the next job to enter the line; the time of a pass to be made once more, plus one; room to sort"""
 
