@@ -55,6 +55,14 @@ def least_cap_w(s: State, j: int) -> float:
 
 
 @kernel
+def lowest_node_w(s: State, j: int) -> float:
+    """Return what a node of a job draws at the lowest cap; its uncapped power where nobody sets caps by rate class."""
+    if s.c_draw_w[s.base_class[j]] != s.c_draw_w[s.base_class[j]]:
+        return s.draw_w[j]
+    return min(s.draw_w[j], least_cap_w(s, j))
+
+
+@kernel
 def class_cap_w(s: State, c: int) -> float:
     """Return the cap per node that a job would find on joining a rate class.
 

@@ -11,7 +11,13 @@ from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
-from wattline.policy.select.kinds import count_kinds, fill_with_standby, pause_or_resume, some_stay_paused
+from wattline.policy.select.kinds import (
+    count_kinds,
+    fill_with_standby,
+    pause_or_resume,
+    resume_increase_w,
+    some_stay_paused,
+)
 from wattline.policy.select.proposals import propose
 
 P_CARRY, P_PREEMPT, P_STANDBY = range(3)
@@ -107,8 +113,8 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     if param[P_PREEMPT] > 0.0:
         room_w -= pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, memory[5 * kinds :])
         may_start = s.n_stop[0] == 0 and not some_stay_paused(s, memory[5 * kinds :])
-    if s.q_len[0] == 0:
-        return 0
+    if s.q_len[0] == 0 and param[P_CARRY] == 0.0:
+        return 0  # debts are carried on, and forgotten, also while nobody waits
     count_kinds(s, waiting, running)
     for k in range(kinds):
         shares[k] = 0.0
@@ -118,6 +124,8 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     n = 0
     free = s.free[0]
     limit_w = headroom_w(s)
+    for i in range(s.n_resume[0]):
+        limit_w -= resume_increase_w(s, s.resume_job[i])
     left = 0
     for i in range(s.q_head[0], s.q_tail[0]):
         j = s.queue[i]

@@ -10,7 +10,7 @@ from wattline.model.codes import FILL, PAUSED, RUNNING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import State
 from wattline.physics import clocks
-from wattline.physics.power import span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import headroom_w, lowest_node_w, node_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policy.select.proposals import propose
 
 LEAST_WORK_S = 1e-3
@@ -84,7 +84,7 @@ def average_degradation(s: State, average: Any, count: Any) -> None:
 def danger(s: State, j: int) -> float:
     """Return how much of its limit of QoS degradation a job has used up (0 … 1 and beyond; 0 where nothing was promised)."""
     k = s.kind[j]
-    return 0.0 if k < 0 else degradation(s, j) / s.k_limit[k]
+    return 0.0 if k < 0 or s.k_standby[k] == 1 else degradation(s, j) / s.k_limit[k]
 
 
 @kernel
@@ -110,7 +110,10 @@ def fill_with_standby(s: State, n0: int, free0: int, room0_w: float, limit0_w: f
 
 @outlined
 def _most(s: State, status: int, sign: float, marked: Any) -> int:
-    """Return the position in ``running`` of the unmarked job of a status that is most (sign 1) or least (-1) in danger."""
+    """Return the position in ``running`` of the unmarked job of a status that is most (sign 1) or least (-1) in danger.
+
+    Of equals it is the first in the trace: places in ``running`` depend on who has left.
+    """
     best = -1
     best_danger = -np.inf
     for i in range(s.n_running[0]):
@@ -118,18 +121,24 @@ def _most(s: State, status: int, sign: float, marked: Any) -> int:
         if s.status[j] == status and marked[i] == 0.0:
             standby_first = 1e9 if sign < 0 and s.k_standby[s.kind[j]] == 1 else 0.0
             value = sign * danger(s, j) + standby_first
-            if value > best_danger:
+            if value > best_danger or (value == best_danger and j < s.running[best]):
                 best = i
                 best_danger = value
     return best
 
 
 @kernel
+def resume_increase_w(s: State, j: int) -> float:
+    """Return by how much power rises when a paused job goes on, under the cap in force."""
+    return s.nodes[j] * (node_w(s, j, s.cap_w[j]) - s.idle_w[s.pool[j]])
+
+
+@kernel
 def pause_or_resume(s: State, holds: int, marked: Any) -> float:
     """Ask for pauses where even the lowest caps exceed the target, or for resumes where they leave room.
 
-    Standby jobs and those least in danger of missing their promise pause first; those most in danger resume first.
-    Returns by how much power without caps rises with it. ``marked`` is room for one number a running job.
+    Standby jobs and those least in danger of missing their promise pause first; those most in danger resume first, while
+    a power limit allows it. Returns by how much power without caps rises with it. ``marked`` is room for one number a running job.
     """
     low_w, high_w = span_w(s)
     room_w = s.target_w[0] - (low_w if low_w == low_w else high_w)  # where jobs of a class differ nothing is capped
@@ -142,25 +151,31 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
             if i < 0:
                 break
             j = s.running[i]
-            lowest_w = s.nodes[j] * (s.draw_w[j] * _lowest(s, j) - s.idle_w[s.pool[j]])
-            if room_w + 0.5 * lowest_w > 0.0:  # the nearest match: half a job too many is left running
+            lowest_w = s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
+            if (
+                lowest_w > 0.0 and room_w + 0.5 * lowest_w > 0.0
+            ):  # the nearest match: half a job too many is left running
                 break
             marked[i] = 1.0
+            if lowest_w <= 0.0:
+                continue  # a pause would save nothing
             s.stop_job[s.n_stop[0]] = j
             s.stop_holds[s.n_stop[0]] = holds
             s.n_stop[0] += 1
             room_w += lowest_w
             change_w -= uncapped_increase_w(s, j)
         return change_w
+    limit_w = headroom_w(s) if s.paused[0] > 0 else 0.0
     while s.paused[0] > 0:
         i = _most(s, PAUSED, 1.0, marked)
         if i < 0:
             break
         j = s.running[i]
-        lowest_w = s.nodes[j] * (s.draw_w[j] * _lowest(s, j) - s.idle_w[s.pool[j]])
-        if lowest_w > room_w:
+        lowest_w = s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
+        if lowest_w > room_w or resume_increase_w(s, j) > limit_w:
             break
         marked[i] = 1.0
+        limit_w -= resume_increase_w(s, j)
         s.resume_job[s.n_resume[0]] = j
         s.n_resume[0] += 1
         room_w -= lowest_w
@@ -176,13 +191,3 @@ def some_stay_paused(s: State, marked: Any) -> bool:
         if s.status[j] == PAUSED and marked[i] == 0.0 and s.k_standby[s.kind[j]] == 0:
             return True
     return False
-
-
-@kernel
-def _lowest(s: State, j: int) -> float:
-    """Return the power of a job's node at its lowest cap over its uncapped power."""
-    c = s.base_class[j]
-    if s.c_draw_w[c] != s.c_draw_w[c]:
-        return 1.0
-    lowest_w = max(s.min_cap_w[s.pool[j]], s.floor_w[j])
-    return min(1.0, lowest_w / s.draw_w[j])

@@ -10,7 +10,7 @@ from wattline.model.codes import CHOSEN, TICK, URGENT
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
-from wattline.physics.power import headroom_w, least_cap_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import headroom_w, lowest_node_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policy.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
 from wattline.policy.select.proposals import propose
 
@@ -39,13 +39,18 @@ def line_up(s: State, first: Any, last: Any, following: Any) -> None:
 
 @kernel
 def slack_used(s: State, j: int, slow: float) -> float:
-    """Return which part of the wait that a job may afford is over; a share ``slow`` of the longest run time is set aside."""
+    """Return which part of the wait that a job may afford is over.
+
+    A share ``slow`` of the time by which the lowest cap makes its run longer is set aside.
+    """
     k = s.kind[j]
     if s.k_limit[k] == np.inf:
         return 0.0
     work_s = max(s.work[j], LEAST_WORK_S)
     wait_s = s.now[0] - s.submit_s[j] + s.remaining[j] - s.work[j]  # a job that was stopped has less to do
-    most_s = (s.k_limit[k] - slow * (s.stretch[j] - 1.0)) * work_s
+    range_w = s.draw_w[j] - s.floor_w[j]
+    depth = (s.draw_w[j] - lowest_node_w(s, j)) / range_w if range_w > 0.0 else 0.0
+    most_s = (s.k_limit[k] - slow * (s.stretch[j] - 1.0) * depth) * work_s
     return wait_s / most_s if most_s > 0.0 else 1.0
 
 
@@ -107,8 +112,7 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
                 return n  # what is free is kept for it
             first[k] = -1.0
             continue
-        lowest_w = min(s.draw_w[j], least_cap_w(s, j))
-        low_after_w = low_w + s.nodes[j] * (lowest_w - s.idle_w[0])
+        low_after_w = low_w + s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[0])
         high_after_w = high_w + uncapped_increase_w(s, j)
         point_w = low_after_w + (1.0 - min(1.0, max(0.0, used))) * (high_after_w - low_after_w)
         forced = used >= param[P_FORCE]
