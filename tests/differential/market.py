@@ -72,19 +72,27 @@ def draw(rng: np.random.Generator, size: str) -> World:
     until += begin
     step = float(pick(1, 2, 4, 5, 10)) if dyadic or rng.random() < 0.5 else round(0.4 + 7 * rng.random(), 2)
     signal_from = begin - step * whole(0, 4)
-    levels = pick((-1.0, 1.0), (-1.0, 0.0, 1.0), (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0), None)
+    levels = pick((-1.0, 1.0), (-1.0, 1.0, 1.0), (-1.0, 0.0, 1.0), (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0), None)
     size_y = whole(1, 40 if deep else 15)
     signal = [pick(*levels) if levels else round(2 * rng.random() - 1, 2) for _ in range(size_y)]
     low_w, high_w = nodes * idle, nodes * max(k[2] for k in kinds)
     covered = signal_from + step * size_y
     bids: list[tuple[float, float | None, float]] = []
     for i in range(whole(1, 5 if deep else 3)):
-        mean = max(1.0, float(round(low_w + (high_w - low_w) * (1.3 * rng.random() - 0.1))))
+        mean = max(1.0, float(round(low_w + (high_w - low_w) * (1.2 * rng.random() - 0.1))))
         at = signal_from if i == 0 and rng.random() < 0.8 else begin + float(whole(0, max(0, int(until - begin))))
         if rng.random() < 0.12:
             bids.append((at, None, 0.0))
         else:
-            bids.append((at, mean, float(round(pick(0.0, 0.3, 1.0) * rng.random() * (high_w - low_w)))))
+            bids.append(
+                (
+                    at,
+                    mean,
+                    float(
+                        round(pick(0.0, 0.3, 0.5 + rng.random(), 0.5 + rng.random()) * rng.random() * (high_w - low_w))
+                    ),
+                )
+            )
     bids.sort(key=lambda b: b[0])
     if not signal_from <= bids[0][0] <= covered:
         bids[0] = (signal_from, *bids[0][1:])
@@ -117,7 +125,8 @@ def _kind(rng: np.random.Generator, k: int, nodes: int, *, dyadic: bool) -> Any:
             float(pick(1, 1.5, 2, 3)),
             float(pick(1, 2, 5, 8, 20, 50)),
         )
-        floor_w = draw_w * pick(0.25, 0.5, 0.75, 1.0)
+        floor_w = draw_w * pick(0.25, 0.5, 0.75, 0.75, 1.0)
+        work += pick(0.0, 0.125)  # ends need not meet ticks
         weight = float(pick(0.125, 0.25, 0.5, 1.0))
     else:
         draw_w, stretch, work = (
