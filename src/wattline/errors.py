@@ -7,6 +7,7 @@
     │   ├── ScenarioError       a scenario file, a ``--set`` or a flag
     │   ├── TraceError          a job log, a signal, a journal: file, line, field, value
     │   └── PolicyError         a user's policy: file, what is wrong, what to do
+    │       └── EndlessError    one that did not come back
     └── RunError                a run could not go on
         ├── StuckError          jobs wait and nothing can happen any more
         └── PoisonedError       a state left half-way by an exception was used again
@@ -54,6 +55,10 @@ class TraceError(InputError):
 
 class PolicyError(InputError):
     """A policy given by a user cannot be used."""
+
+
+class EndlessError(PolicyError):
+    """A user's policy did not come back from a call."""
 
 
 class RunError(WattlineError):

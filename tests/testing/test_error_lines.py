@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.worlds import cluster, run, table
+from engine.worlds import check_structure, cluster, run, table
 from wattline.control.catalog import find, load
 from wattline.errors import PolicyError
 from wattline.model.compiled import JIT
@@ -120,11 +120,12 @@ def test_ctrl_c_in_a_python_policy_ends_the_run_early(tmp_path: Path) -> None:
     """Ctrl-C while a plain-Python policy runs keeps what was simulated, as it does elsewhere."""
     file = tmp_path / "mine.py"
     file.write_text(
-        HEAD + "@policy('order', wake='arrival')\ndef p(s, arg, param, memory):\n"
-        "    if s.now[0] > 5:\n        raise KeyboardInterrupt\n    return 0\n"
+        "import os, signal, time\n" + HEAD + "@policy('order', wake='arrival')\ndef p(s, arg, param, memory):\n"
+        "    time.sleep(0.002)\n    if s.now[0] == 50:\n        os.kill(os.getpid(), signal.SIGINT)\n    return 0\n"
     )
-    rows = [{"submit": t, "work": 1, "nodes": 1} for t in range(10)]
+    rows = [{"submit": t, "work": 1, "nodes": 1} for t in range(2000)]
     result = run(table(*rows), cluster(1), order=find("order", str(file)))
     assert result.stopped == "interrupted"
     assert result.state.end_s[0] == 1.0
-    assert result.state.now[0] == 6.0
+    assert 50.0 <= result.state.now[0] < 1999.0
+    check_structure(result.state)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.model.state import FIELDS, PROPOSALS
+from wattline.model.state import FIELDS, PROPOSALS, WRITES
 from wattline.testing import check_policy_file
 from wattline.testing.checks import CHECKS, title
 
@@ -88,6 +88,13 @@ def test_tables() -> None:
         n for line in written.splitlines() if line.startswith("| `") for n in re.findall(r"`(\w+)`", line.split("|")[1])
     }
     assert writable == set(PROPOSALS)
+    by_slot: dict[str, set[str]] = {slot: set() for slot in WRITES}
+    for line in written.splitlines():
+        if line.startswith("| `"):
+            names, who = re.findall(r"`(\w+)`", line.split("|")[1]), line.split("|")[2].strip()
+            for slot in WRITES if who == "any" else (who,):
+                by_slot[slot] |= set(names)
+    assert by_slot == {slot: set(names) for slot, names in WRITES.items()}
     assert f"runs {['sixteen', 'seventeen', 'eighteen'][len(CHECKS) - 16]} checks" in GUIDE
     for check in CHECKS:
         assert f"| `{title(check)}` | {check.__doc__} |" in GUIDE

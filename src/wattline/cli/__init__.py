@@ -31,6 +31,13 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = call(sys.argv[1:])
     gc.freeze()
+    watched = sys.modules.get("wattline.sim.watched")
+    if (
+        watched is not None and watched.left_behind
+    ):  # compiled code that nobody can stop: do not take its memory from under it
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
@@ -51,8 +58,8 @@ def call(arguments: list[str]) -> int:
         # whoever read our output has seen enough; keep the interpreter from complaining at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return complain("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as problem:
+        return complain(str(problem) or "interrupted", INTERRUPTED)
     except WattlineError as problem:
         return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
     except OSError as problem:
@@ -97,9 +104,10 @@ def _dispatch(arguments: list[str]) -> int:
         raise
     except Exception as problem:
         if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on, and files that end too early
-            if isinstance(problem.__cause__, EOFError):
-                raise problem.__cause__ from None
-            raise KeyboardInterrupt from None
+            said = problem.__cause__ or problem.__context__
+            if isinstance(said, EOFError):
+                raise said from None
+            raise KeyboardInterrupt(*(said.args if isinstance(said, KeyboardInterrupt) else ())) from None
         if type(problem).__name__ == "Exit":
             return int(getattr(problem, "exit_code", 0))
         if not hasattr(problem, "format_message"):

@@ -163,12 +163,16 @@ def reproduce(
 
 
 def check_policy(
-    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="File with one or more policies.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.py[:NAME]", help="File with one or more policies, or one of them.")],
+    time_limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How long one call of a policy may take.")] = 30.0,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> None:  # fmt: skip
     """Check a policy of your own: deterministic, legal actions only, survives hard cases.
+
+    A compiled policy that passes runs without checks of its indices from then
+    on, until its source changes.
 
     For example:
 
@@ -179,10 +183,11 @@ def check_policy(
 
     terminal = Terminal(as_json, quiet)
     check = _lazily("wattline.testing", "policy checks").check_policy_file
-    if not file.is_file():
-        raise ScenarioError(f"{file}: no such policy file")
+    path = Path(_lazily("wattline.control.catalog", "policies").named(str(file))[0])
+    if not path.is_file():
+        raise ScenarioError(f"{path}: no such policy file")
     terminal.warm_up()
-    found = check(file)
+    found = check(file, call_limit_s=time_limit)
     table = Table(box=None, pad_edge=False, header_style="bold", width=80)
     table.add_column("check", style="cyan", width=30)
     table.add_column("", width=6)

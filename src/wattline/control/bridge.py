@@ -17,7 +17,7 @@ from wattline.control.complaints import failed_call
 from wattline.errors import PolicyError, WattlineError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import kernel
-from wattline.model.state import State, read_only
+from wattline.model.state import State, lent, read_only
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def connect(function: Callable[..., Any], state: State, param: Floats, memory: F
     handle = _SLOTS * next(_handles) + slot
     values = param.copy()  # as compiled policies see it: declared parameters, then the seed
     values.flags.writeable = False
-    _register[handle] = (function, read_only(state, SLOT_NAMES[slot]), values, memory, name)
+    _register[handle] = (function, read_only(state, SLOT_NAMES[slot]), values, lent(memory, locked=False), name)
     return handle
 
 

@@ -41,20 +41,30 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
     known = catalog()[slot]
     if name in known:
         return known[name]
-    path = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
-    if path is None:
+    told, wanted = named(name)
+    if not told.endswith(".py"):
         raise PolicyError(
             f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of its .py file)"
         )
-    file, wanted = (base or Path()) / path[1], path[2]
+    file = (base or Path()) / told
     there = [m for m in load(file) if m.slot == slot]
     found = [m for m in there if wanted in (None, m.name)]
     if len(found) != 1:
         which = f" called {wanted!r}" if wanted else ""
         names = ", ".join(m.name for m in there) or "none"
-        hint = f"; name one as {path[1]}:{there[0].name}" if len(there) > 1 else ""
+        hint = f"; name one as {told}:{there[0].name}" if len(there) > 1 else ""
         raise PolicyError(f"{file}: expected one {slot} policy{which}, it has {names}{hint}")
     return found[0]
+
+
+def named(text: str) -> tuple[str, str | None]:
+    """Return the file and the policy in it that ``file.py`` or ``file.py:name`` names (None: whichever is there).
+
+    >>> named("mine.py:first"), named("my.py:s/mine.py"), named("easy")
+    (('mine.py', 'first'), ('my.py:s/mine.py', None), ('easy', None))
+    """
+    path = re.fullmatch(r"(.+\.py)(?::(.*))?", text)
+    return (path[1], path[2]) if path else (text, None)
 
 
 def load(file: Path) -> list[Mechanism]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,9 +38,9 @@ def callable_from_python(mechanism: Mechanism) -> Callable[[State, int, Any, Any
     """Return a mechanism as a function that Python calls, in whichever way its own policy is called."""
     check_signature(mechanism)
     if mechanism.builtin:
-        return callable_for(mechanism)  # type: ignore[no-any-return]
+        return callable_for(mechanism)
     if mechanism.compiled and JIT:
-        return compile_user(mechanism)  # type: ignore[no-any-return]
+        return compile_user(mechanism)
 
     def call(s: State, arg: int, param: Any, memory: Any) -> int:
         return ask(mechanism.function, mechanism.name, read_only(s, mechanism.slot), arg, param, memory)
@@ -78,7 +79,7 @@ class UserCode(Direct):
 
 
 def _invoke(policy: Any, s: Any, arg: int, param: Any, memory: Any) -> int:
-    return policy(s, arg, param, memory)  # type: ignore[no-any-return]
+    return policy(s, arg, param, memory)
 
 
 @functools.cache
@@ -99,19 +100,22 @@ def compile_user(mechanism: Mechanism, *, checked: bool | None = None) -> Any:
 _made: dict[tuple[Any, str, bool], Any] = {}
 """What was compiled or loaded in this process: (function, slot, checked) → code."""
 
+_one_by_one = threading.RLock()
 
-def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool) -> Any:  # noqa: FBT001
+
+def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool) -> Any:
     key = (function, mechanism.slot, checked)
-    if key not in _made:
-        found = back_door(function)
-        if found:
-            raise PolicyError(f"{where(mechanism)} cannot be compiled: {found}")
-        signature = user_signature(mechanism.slot, checked=checked)
-        _made[key] = UserCode(_translated(mechanism, signature, checked), POLICY, signature)
-    return _made[key]
+    with _one_by_one:
+        if key not in _made:
+            found = back_door(function)
+            if found:
+                raise PolicyError(f"{where(mechanism)} cannot be compiled: {found}")
+            signature = user_signature(mechanism.slot, checked=checked)
+            _made[key] = UserCode(_translated(mechanism, signature, checked), POLICY, signature)
+        return _made[key]
 
 
-def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:  # noqa: FBT001
+def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
     options: dict[str, Any] = {"cache": True, "boundscheck": checked}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)

@@ -15,7 +15,7 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.spare import FAULT, WHAT, WHO
 from wattline.model.state import State
 
-READ_ONLY = "only the engine writes that; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
+READ_ONLY = "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
 
 
 def where(mechanism: Mechanism) -> str:
@@ -92,6 +92,7 @@ def _place(trace: TracebackType | None, function: Callable[..., Any]) -> str:
 
 
 def _spot(file: str, line: int) -> str:
+    linecache.checkcache(file)
     source = linecache.getline(file, line).strip()
     return f"{file}:{line}{f' ({source})' if source else ''}"
 
@@ -108,6 +109,8 @@ def _meaning(problem: BaseException) -> str:
         return _gist(text)
     if isinstance(problem, ValueError) and "read-only" in text:
         return READ_ONLY
+    if isinstance(problem, AttributeError) and text.startswith("fields are arrays"):
+        return text
     if isinstance(problem, AttributeError) and "'State'" in text and isinstance(problem.name, str):
         return _no_field(problem.name)
     return f"{type(problem).__name__}: {text.splitlines()[0] if text else 'no message'}"
@@ -131,6 +134,8 @@ def _gist(text: str) -> str:
     field = re.search(r"field\((?:(s\.\w+)[\w ]*: )?[^)]*True\)", text)
     if field and ("setitem" in text or "readonly" in text):
         return f"{field[1]}: {READ_ONLY}" if field[1] else READ_ONLY
+    if re.search(r"getitem.*float\d+\)", text, re.DOTALL):
+        return "an index must be an int, not a float"
     if "No definition for lowering State" in text:
         return "fields are arrays: write s.field[0] = …, not s.field = …"
     if "from none to int64" in text or "return type: none" in text:

@@ -20,7 +20,8 @@ ATTRIBUTES = {
 }
 """Names that numba lets pass although they write what is read-only, and what to do instead."""
 
-_VALUES = {numba.objmode: "objmode", numba.carray: "carray", numba.farray: "farray"}
+_numba: Any = numba  # it does not tell its types
+_VALUES = {_numba.objmode: "objmode", _numba.carray: "carray", _numba.farray: "farray"}
 
 
 def back_door(function: Callable[..., Any]) -> str:

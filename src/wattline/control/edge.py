@@ -16,11 +16,8 @@ import numpy as np
 from wattline.control.bridge import call, slot_of
 from wattline.model import codes
 from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
-from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word
+from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state import POLICY, State
-
-if JIT:
-    from wattline.model.spare import user_code
 
 STARTS, STOPS, RESUMES, RECAPS, REASON, ESTIMATE, PROFILE, SPREAD, LEVEL, MARGIN = range(1, 11)
 """What can be wrong with what a policy did."""
@@ -112,7 +109,7 @@ def _compiled(slot: int) -> Any:
         got = user_code(s, slot)(s, arg, param, memory)
         judge(s, slot, arg, got)
         set_word(s, WHO, 0)
-        return got  # type: ignore[no-any-return]
+        return got
 
     return edge
 

@@ -185,8 +185,13 @@ def library(function: F) -> F:
 
 
 def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False) -> F:
-    """Compile a user's policy: it may allocate."""
-    return _njit(function, signature, cache=cache, boundscheck=boundscheck)
+    """Compile a user's policy: it may allocate. With ``boundscheck`` the functions it calls, if they are new, check their indices too."""
+    saved = _config.BOUNDSCHECK
+    _config.BOUNDSCHECK = 1 if boundscheck else saved
+    try:
+        return _njit(function, signature, cache=cache, boundscheck=boundscheck)
+    finally:
+        _config.BOUNDSCHECK = saved
 
 
 # ------------------------------------------------------------------ the record type
@@ -323,7 +328,7 @@ def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, kind = sig.args
     if array.ndim != 1 or (context.enable_boundscheck and not array.label):
         return getitem_arraynd_intp(context, builder, sig, args)
-    return builder.load(_element(context, builder, array, *args, kind))
+    return builder.load(_element(context, builder, array, args[0], args[1], kind))
 
 
 def _cell(context: Any, builder: Any, array: Any, value: Any, index: Any, kind: Any) -> Any:
@@ -348,7 +353,7 @@ def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, index = sig.args
     if not _is_cell(context, array, index):
         return getitem_array_tuple(context, builder, sig, args)
-    return builder.load(_cell(context, builder, array, *args, index.dtype))
+    return builder.load(_cell(context, builder, array, args[0], args[1], index.dtype))
 
 
 @lower_builtin(operator.setitem, FieldArray, types.UniTuple, types.Any)
@@ -393,6 +398,11 @@ class Record:
             words[at : at + 3 + 2 * ndim] = described
         self.__dict__.update(arrays)
         self.words = np.array(words, dtype=np.int64)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "locked" in self.__dict__:
+            raise AttributeError(f"fields are arrays: write s.{name}[0] = …, not s.{name} = …")
+        super().__setattr__(name, value)
 
     @property
     def address(self) -> int:

@@ -148,6 +148,10 @@ def mechanism(slot: str, name: str, **declared: Any) -> Callable[[Callable[..., 
     return wrap
 
 
+_MOST_FLOATS = 1 << 40
+"""Far more floats than any machine has room for."""
+
+
 def policy(
     slot: str,
     *,
@@ -177,13 +181,17 @@ def policy(
 
     if slot == "bid":
         bits = BIDDING  # nothing else wakes it
+    floats = memory if isinstance(memory, Memory) else Memory(fixed=memory)
+    for part, count in vars(floats).items():
+        if part != "table" and (not isinstance(count, int) or not 0 <= count < _MOST_FLOATS):
+            raise PolicyError(f"memory is a number of floats, a whole number from 0 on, got {count!r}")
 
     def wrap(function: Callable[..., int]) -> Mechanism:
         doc = (function.__doc__ or "").strip().splitlines()
         return Mechanism(
             name=name or function.__name__, slot=slot, function=function, summary=doc[0] if doc else "", wake=bits,
             params={key: value if isinstance(value, Param) else Param(value, "") for key, value in (params or {}).items()},
-            memory=memory if isinstance(memory, Memory) else Memory(fixed=memory), compiled=compiled, builtin=False,
+            memory=floats, compiled=compiled, builtin=False,
             sorted_running=sorted_running, caps=caps, solo_caps=solo_caps,
             file=Path(function.__code__.co_filename),
         )  # fmt: skip

@@ -23,57 +23,58 @@ FAULT = WHO + 2  # what was wrong with what it did (0: nothing); see wattline.co
 WHAT = WHO + 3  # the number that was wrong
 
 
+_cgutils: Any = cgutils  # numba has no types for it
+
+
 def _word(builder: Any, pointer: Any, index: Any) -> Any:
     words = builder.bitcast(pointer, ir.IntType(64).as_pointer())
     return builder.gep(words, [index], inbounds=True)
 
 
-if JIT:
+def _get(_typing: Any, record: Any, _index: Any) -> Any:
+    def code(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        return builder.load(_word(builder, *args))
 
-    @intrinsic
-    def get_word(_typing: Any, record: Any, index: Any) -> Any:
-        """Return a spare word."""
+    return types.int64(record, types.int64), code
 
-        def code(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-            return builder.load(_word(builder, *args))
 
-        return types.int64(record, types.int64), code
+def _set(_typing: Any, record: Any, _index: Any, _value: Any) -> Any:
+    def code(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        pointer, at, given = args
+        builder.store(given, _word(builder, pointer, at))
+        return context.get_dummy_value()
 
-    @intrinsic
-    def set_word(_typing: Any, record: Any, index: Any, value: Any) -> Any:
-        """Write a spare word."""
+    return types.void(record, types.int64, types.int64), code
 
-        def code(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-            pointer, at, given = args
-            builder.store(given, _word(builder, pointer, at))
-            return context.get_dummy_value()
 
-        return types.void(record, types.int64, types.int64), code
+def _code(_typing: Any, record: Any, _slot: Any) -> Any:
+    function = SlotType(POLICY)
 
-    @intrinsic
-    def user_code(_typing: Any, record: Any, slot: Any) -> Any:
-        """Return the compiled policy of a user whose address was noted for a slot."""
-        function = SlotType(POLICY)
+    def code(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        pointer, at = args
+        address = builder.load(_word(builder, pointer, builder.add(at, ir.Constant(at.type, FIRST_CODE))))
+        made = _cgutils.create_struct_proxy(function)(context, builder)
+        made.c_addr = made.jit_addr = builder.inttoptr(address, cgutils.voidptr_t)
+        made.py_addr = _cgutils.get_null_value(cgutils.voidptr_t)
+        return made._getvalue()
 
-        def code(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
-            pointer, at = args
-            address = builder.load(_word(builder, pointer, builder.add(at, ir.Constant(at.type, FIRST_CODE))))
-            made = cgutils.create_struct_proxy(function)(context, builder)
-            made.c_addr = made.jit_addr = builder.inttoptr(address, cgutils.voidptr_t)
-            made.py_addr = cgutils.get_null_value(cgutils.voidptr_t)
-            return made._getvalue()
+    return function(record, types.int64), code
 
-        return function(record, types.int64), code
 
-else:
+def _get_in_python(record: Any, index: int) -> int:
+    return int(record.words[index])
 
-    def get_word(record: Any, index: int) -> int:
-        """Return a spare word."""
-        return int(record.words[index])
 
-    def set_word(record: Any, index: int, value: int) -> None:
-        """Write a spare word."""
-        record.words[index] = value
+def _set_in_python(record: Any, index: int, value: int) -> None:
+    record.words[index] = value
+
+
+get_word: Any = intrinsic(_get) if JIT else _get_in_python
+"""Return a spare word: ``get_word(s, index)``."""
+set_word: Any = intrinsic(_set) if JIT else _set_in_python
+"""Write a spare word: ``set_word(s, index, value)``."""
+user_code: Any = intrinsic(_code)
+"""Return the compiled policy of a user whose address was noted for a slot, in compiled code: ``user_code(s, slot)``."""
 
 
 def note_code(s: State, slot: int, code: Any) -> None:
@@ -84,4 +85,3 @@ def note_code(s: State, slot: int, code: Any) -> None:
 def forget_fault(s: State) -> None:
     """Clear what was noted of calls: a run begins."""
     s.words[WHO : WHAT + 1] = 0
-

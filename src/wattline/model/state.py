@@ -589,7 +589,8 @@ def user_signature(slot: str, *, checked: bool) -> Any:
         )
         for name, array in State.record_type.fields.items()
     }  # fmt: skip
-    param, memory = types.Array(types.float64, 1, "C", readonly=True), types.float64[::1]
+    param: types.Array[Any] = types.Array(types.float64, 1, "C", readonly=True)
+    memory: types.Array[Any] = types.Array(types.float64, 1, "C")
     if checked:
         param = FieldArray(types.float64, 1, readonly=True, label="param", wraps=True)
         memory = FieldArray(types.float64, 1, label="memory", wraps=True)
@@ -685,15 +686,21 @@ def rebuild_state(sizes: Sizes, arrays: dict[str, npt.NDArray[Any]]) -> State:
 
 def read_only(s: State, slot: str) -> State:
     """Return the same state as plain-Python policies of a slot see it: arrays they must not write refuse to be written."""
-    seen = State(**{name: np.asarray(_Lent(array, name not in WRITES[slot])) for name, array in s.arrays().items()})
-    seen.words.flags.writeable = False  # the addresses of all these
+    seen = State(**{name: lent(array, locked=name not in WRITES[slot]) for name, array in s.arrays().items()})
+    seen.words = lent(seen.words, locked=True)  # the addresses of all these
+    seen.__dict__["locked"] = True
     return seen
+
+
+def lent(array: npt.NDArray[Any], *, locked: bool) -> npt.NDArray[Any]:
+    """Return the same memory as an array that cannot give it back or lead to more of it; nor, if it is locked, be written."""
+    return np.asarray(_Lent(array, locked))
 
 
 class _Lent:
     """What numpy asks of one who lends it memory. Views would let themselves be made writable, and lead to what they view."""
 
-    def __init__(self, array: npt.NDArray[Any], locked: bool) -> None:  # noqa: FBT001  (a word for numpy's flag)
+    def __init__(self, array: npt.NDArray[Any], locked: bool) -> None:
         self._array = array
         told = array.__array_interface__
         self.__array_interface__ = {**told, "data": (told["data"][0], locked), "strides": array.strides}

@@ -15,7 +15,6 @@ from wattline.physics import power, random
 from wattline.physics import traffic as router
 from wattline.policy.select import proposals
 
-
 NO_JOB = "there is no such job: jobs are numbered 0 … s.nodes.shape[0] - 1"
 NO_ROOM = "there is no room for so many proposals: they are numbered 0 … s.p_job.shape[0] - 1"
 NO_ROUTER = "there is no such router: they are numbered 0 … s.net[1] * s.net[2] - 1"

@@ -163,7 +163,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         A=sum(len(m.truth) for m in options.configurations), SZ=fronts.numbers, FR=fronts.entries,
         F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
         G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
-        D=options.log_rows + 8 * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
+        D=options.log_rows + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
     )  # fmt: skip
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
@@ -179,7 +179,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s)
-    _fill_log_room(s, raises=any(m.recaps for m in policies))
+    _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
     capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
     _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed, capped=capped)
     _estimates(s, policies, notes)
@@ -356,11 +356,17 @@ def _fill_index(s: State) -> None:
     s.ix_width[:] = NO_WIDTH
 
 
-def _fill_log_room(s: State, *, raises: bool) -> None:
-    """Note how full each log may be before an instant that fills it the most could overflow it."""
+def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
+    """Note how full each log may be before an instant that fills it the most could overflow it.
+
+    A policy of a user may fill all its lists with whatever it likes (``wild``): every row is judged, and every verdict is logged.
+    """
     rows, running = s.a_time_s.size, s.running.size
-    s.log_room[0] = rows - (3 * running + s.c_n.size + s.free.size + 8)  # stops, starts, caps, levels
-    events = 6 if raises else 4  # for each running job; caps that are raised may be taken back in the same instant
+    actions = 6 if wild else 3  # stops, starts, caps, levels; also resumptions, jobs that are shed, caps taken back
+    s.log_room[0] = rows - (actions * running + s.c_n.size + s.free.size + 8)
+    events = (
+        8 if wild else 4
+    ) + 2 * raises  # for each running job; caps that are raised may be taken back in the same instant
     s.log_room[1] = rows - (events * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice

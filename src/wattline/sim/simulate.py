@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from wattline.control import bidding, bridge
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, chores_needed, compile_user
+from wattline.control.compile import callable_for, callable_from_python, chores_needed, compile_user
 from wattline.control.complaints import failed_run
 from wattline.errors import InputError, PoisonedError, WattlineError
 from wattline.model import codes
@@ -22,7 +22,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.compiled import JIT, Direct, direct
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.spare import forget_fault, note_code
+from wattline.model.spare import CALLS, WHO, forget_fault, note_code
 from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
@@ -149,7 +149,9 @@ class Simulation:
         self.param, self.memory = tuple(param), tuple(memory)
         functions = [callable_for(m) for m in self.policies.in_loop()]
         self.functions = tuple(f if isinstance(f, Direct) else direct(f, POLICY) for f in functions)
-        self.codes = {i: compile_user(m) for i, m in enumerate(self.policies.slots()) if JIT and m.compiled and not m.builtin}
+        self.codes = {
+            i: compile_user(m) for i, m in enumerate(self.policies.slots()) if JIT and m.compiled and not m.builtin
+        }
         for slot, code in self.codes.items():  # kept here, so that it stays in memory
             note_code(s, slot, code)
         self.chores = chores_needed(
@@ -207,7 +209,11 @@ class Simulation:
             code, asked = late.got, late.asked
         except Exception as problem:
             self._poisoned = True
-            blamed = None if isinstance(problem, WattlineError) else failed_run(problem, self.state, self.policies.slots(), self.jobs)
+            blamed = (
+                None
+                if isinstance(problem, WattlineError)
+                else failed_run(problem, self.state, self.policies.slots(), self.jobs)
+            )
             if blamed is None:
                 raise
             raise blamed from problem
@@ -216,9 +222,34 @@ class Simulation:
             raise
         if code == codes.LOG_FULL:
             self.empty_logs()
-        if asked is not None:  # between two instants: what was simulated is whole
+        if asked is not None and code in (
+            codes.BUDGET,
+            codes.LOG_FULL,
+        ):  # between two instants; a run that is over was not interrupted
             raise asked
         return look_closer(code, self.state, self.policies.slots())
+
+    def ask(self, slot: int, arg: int) -> int:
+        """Call the policy of a slot by itself, as Python can; what it writes stays in the state."""
+        policy, s = self.policies.slots()[slot], self.state
+        call = callable_from_python(policy)
+
+        def work() -> int:
+            s.words[CALLS] += 1
+            s.words[WHO] = 0 if policy.builtin else slot + 1
+            got = call(s, arg, self.param[slot], self.memory[slot])
+            s.words[WHO] = 0
+            return int(got)
+
+        try:
+            return int(watched(work, s, self.policies.slots(), None)) if not policy.builtin else work()
+        except Exception as problem:
+            blamed = (
+                None if isinstance(problem, WattlineError) else failed_run(problem, s, self.policies.slots(), self.jobs)
+            )
+            if blamed is None:
+                raise
+            raise blamed from problem
 
     def make_bid(self) -> None:
         """Let the bid policy speak: the loop waits for it at a bidding time."""
@@ -356,10 +387,11 @@ class Simulation:
         from wattline.learn.merging import MERGE
         from wattline.traces.profiles_file import from_memory
 
-        if self.profiles is None or self.policies.profile.name not in MERGE:
+        learner = self.policies.profile
+        if self.profiles is None or not learner.builtin or learner.name not in MERGE:
             return None
         max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
-        return from_memory(self.policies.profile.name, self.profiles, self.memory[codes.PROFILE], max_w)
+        return from_memory(learner.name, self.profiles, self.memory[codes.PROFILE], max_w)
 
     def begin_with(self, profiles: Profiles) -> int:
         """Let the learner begin with what an earlier run saw; return how many of its profiles this workload has."""

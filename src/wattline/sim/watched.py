@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wattline.control.complaints import where
-from wattline.errors import InputError, PolicyError
+from wattline.errors import EndlessError, InputError
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
 from wattline.model.state import State
@@ -64,6 +64,10 @@ def limit_s() -> float:
     if not seconds > 0:
         raise InputError(f"{LIMIT_KEY}={said}: expected seconds above 0, or inf for no limit")
     return seconds
+
+
+left_behind: list[str] = []
+"""Policies that did not come back in this process: compiled ones go on until it ends."""
 
 
 class _Worker:
@@ -132,8 +136,9 @@ class Later(Exception):  # noqa: N818  (no error: the work was done, and then so
 
 def _give_up(worker: _Worker, policy: Mechanism, asked: BaseException | None, most_s: float) -> None:
     worker.stop()
+    left_behind.append(policy.name)
     if asked is not None:
         raise KeyboardInterrupt(f"interrupted while {where(policy)} was at work, which did not come back") from None
-    raise PolicyError(
+    raise EndlessError(
         f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: {LIMIT_KEY}=SECONDS)"
     )

@@ -45,7 +45,10 @@ def simulation(mechanism: Mechanism, world: World, params: Params = None) -> Sim
 
 def play(mechanism: Mechanism, world: World, params: Params = None) -> Result:
     """Run a world to its end."""
-    return simulation(mechanism, world, params).run()
+    try:
+        return simulation(mechanism, world, params).run()
+    except CheckError as problem:
+        raise CheckError(f"in the world {world.name!r} ({world.about}) {problem}") from None
 
 
 def outcome(result: Result) -> dict[str, bytes]:
@@ -127,7 +130,8 @@ def check_legal(mechanism: Mechanism, params: Params = None) -> None:
             verdict = codes.VERDICT_NAMES[result.logs["a_verdict"][at]]
             count = int(result.state.counter[N_REFUSED])
             raise CheckError(
-                f"{count} proposals were refused; first a {kind} at {result.logs['a_time_s'][at]:g} s: {verdict}"
+                f"in the world {world.name!r} ({world.about}) {count} proposals were refused; "
+                f"first a {kind} at {result.logs['a_time_s'][at]:g} s: {verdict}"
             )
 
 
@@ -173,9 +177,8 @@ def check_empty_queue(mechanism: Mechanism, params: Params = None) -> None:
         return  # these are asked about a job, and there is none
     sim = simulation(mechanism, worlds.one_node(), params)  # nothing was submitted yet
     slot = codes.SLOT_NAMES.index(mechanism.slot)
-    call = callable_from_python(mechanism)
     for mask in (codes.END, codes.NODE, codes.TICK, codes.EVERYTHING):
-        got = call(sim.state, mask, sim.param[slot], sim.memory[slot])
+        got = sim.ask(slot, mask)
         if mechanism.slot == "select" and got != 0:
             raise CheckError(f"it proposed {got} jobs from an empty queue")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,11 +24,24 @@ LEVELS = (Level(rate=0.5, busy_w=180.0, idle_w=80.0), Level(rate=1.0, busy_w=MAX
 
 @dataclass(frozen=True)
 class World:
-    """A workload, a machine and how to run them."""
+    """A workload, a machine and how to run them; its name and what it is about, for those who fail in it."""
 
     jobs: JobTable
     cluster: Cluster
     options: Options = field(default_factory=Options)
+    name: str = "its own"
+    about: str = "made by hand"
+
+
+def named(make: Callable[..., World]) -> Callable[..., World]:
+    """Give the worlds that a function makes its name, and what it says of them."""
+
+    @functools.wraps(make)
+    def made(*args: Any, **more: Any) -> World:
+        about = (make.__doc__ or "").splitlines()[0].rstrip(".")
+        return replace(make(*args, **more), name=make.__name__.replace("_", "-"), about=about[0].lower() + about[1:])
+
+    return made
 
 
 def nodes(count: int, name: str = "node", **more: Any) -> NodeClass:
@@ -44,6 +59,7 @@ def jobs(submit_s: Any, work_s: Any, widths: Any, **columns: Any) -> JobTable:
     return JobTable.build(submit_s=submit_s, work_s=work_s, nodes=widths, users=("ann", "bob"), **(given | columns))
 
 
+@named
 def busy(seed: int = 7, count: int = 40, machine: int = 5, **options: Any) -> World:
     """A random workload that keeps a queue, with a node class that can sleep, ticks, and jobs that wait for others."""
     rng = np.random.default_rng(seed)
@@ -57,22 +73,26 @@ def busy(seed: int = 7, count: int = 40, machine: int = 5, **options: Any) -> Wo
     return World(table, Cluster((nodes(machine, sleep=sleep),)), Options(tick_s=10.0, kill=True, **options))
 
 
+@named
 def empty() -> World:
     """No job at all."""
     return World(jobs([], [], []), Cluster((nodes(2),)))
 
 
+@named
 def all_down() -> World:
     """Every node fails while jobs run, wait and arrive, and comes back."""
     table = jobs([0, 1, 2, 12, 14], [20, 5, 5, 3, 4], [2, 3, 1, 4, 2])
     return World(table, Cluster((nodes(4),), outages=(Outage(10.0, 50.0, 0, 4),)), Options(tick_s=5.0))
 
 
+@named
 def one_node() -> World:
     """A machine of one node."""
     return World(jobs([0, 0, 1, 30], [5, 3, 2, 4], [1, 1, 1, 1]), Cluster((nodes(1),)))
 
 
+@named
 def ties() -> World:
     """Many equal jobs at one instant, whose ends coincide with later arrivals."""
     n = 30
@@ -80,16 +100,19 @@ def ties() -> World:
     return World(jobs(submit, np.full(n, 10.0), 1 + np.arange(n) % 3), Cluster((nodes(6),)))
 
 
+@named
 def wide() -> World:
     """Jobs as wide as the machine among narrow ones."""
     return World(jobs([0, 0, 1, 2, 3, 4], [10, 5, 8, 2, 30, 3], [1, 4, 1, 4, 1, 4]), Cluster((nodes(4),)))
 
 
+@named
 def zero_length() -> World:
     """Jobs that take no time, alone and beside others."""
     return World(jobs([0, 0, 0, 5, 5], [0, 10, 0, 0, 0], [2, 3, 4, 4, 1]), Cluster((nodes(4),)))
 
 
+@named
 def limited() -> World:
     """A power limit that allows two busy nodes, then four, then fewer again."""
     limit = [(0.0, 4 * IDLE_W + 2 * 200.0), (40.0, 4 * MAX_W), (60.0, 4 * IDLE_W + 2 * 200.0)]
@@ -97,6 +120,7 @@ def limited() -> World:
     return World(table, Cluster((nodes(4),)), Options(limit_w=limit))
 
 
+@named
 def several_classes() -> World:
     """Two node classes with lines of their own under one power limit."""
     n = 16
@@ -128,7 +152,7 @@ def networked(world: World, share: float = 0.0) -> World:
     sends = (Communication("narrow", 1e6, sensitive=True, share=share), Communication("wide", 2e8, share=share))
     network = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)
     options = replace(world.options, communication=sends, traffic_s=7.0, router_stalls=[3.0, 1.0, 2.0, 0.0, 5.0, 4.0])
-    return World(of_kinds(world.jobs), replace(world.cluster, network=network), options)
+    return replace(world, jobs=of_kinds(world.jobs), cluster=replace(world.cluster, network=network), options=options)
 
 
 def molded(world: World) -> World:
@@ -142,7 +166,9 @@ def molded(world: World) -> World:
         tuple(replace(k, levels=(), sleep=None) for k in world.cluster.classes), outages=world.cluster.outages
     )
     options = replace(world.options, configurations=[Moldable(table)])
-    return World(world.jobs.with_columns(kind=which, kinds=("molded", "rigid")), plain, options)
+    return replace(
+        world, jobs=world.jobs.with_columns(kind=which, kinds=("molded", "rigid")), cluster=plain, options=options
+    )
 
 
 def suited(world: World, mechanism: Mechanism) -> World:
@@ -162,4 +188,4 @@ def suited(world: World, mechanism: Mechanism) -> World:
     options = replace(world.options, tick_s=1.0, kinds=kinds, signal=signal, bids=[(0.0, bid)])
     if mechanism.slot == "bid":
         options = replace(options, bidding=Bidding(0.0, every_s=30.0, lead_s=5.0, until_s=3000.0))
-    return World(table, world.cluster, options)
+    return replace(world, jobs=table, options=options)

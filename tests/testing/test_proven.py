@@ -1,0 +1,105 @@
+"""A compiled policy runs with checks of its indices until check-policy has passed for this very source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.worlds import cluster, run, table
+from wattline.cli import call
+from wattline.control import proven
+from wattline.control.catalog import find, load
+from wattline.control.compile import compile_user
+from wattline.errors import PolicyError
+from wattline.model.compiled import JIT
+from wattline.testing import check_policy_file
+
+pytestmark = pytest.mark.skipif(not JIT, reason="about compiled policies")
+ORDER = (
+    "from wattline.policy import policy\n\nFACTOR = {factor}\n\n\n@policy('order', compiled=True, memory=1)\ndef {name}(s, arg, param, memory):\n"
+    "    for i in range(s.q_new[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            s.key[s.queue[i]] = FACTOR * s.nodes[s.queue[i]]\n"
+    "    return 0\n\n"
+)
+
+
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder in which what has passed is remembered."""
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    monkeypatch.setattr(proven, "cache_dir", lambda: folder)
+    return folder
+
+
+def test_a_policy_that_passed_is_remembered_until_it_changes(tmp_path: Path, marks: Path) -> None:
+    """All checks passed: this source runs without checks; another text or another constant is another policy."""
+    file = tmp_path / "mine.py"
+    file.write_text(ORDER.format(factor="2.0", name="mine"))
+    mine = find("order", str(file))
+    assert not proven.is_proven(mine)
+    assert "bounds checks" in proven.on_probation([mine])[0]
+    assert f"wattline check-policy {file}" in proven.on_probation([mine])[0]
+    checked = compile_user(mine)
+    assert check_policy_file(file).ok
+    assert proven.is_proven(mine)
+    assert proven.on_probation([mine]) == []
+    assert compile_user(mine) is not checked
+    file.write_text(ORDER.format(factor="3.0", name="mine"))
+    assert not proven.is_proven(find("order", str(file)))
+
+
+def test_a_policy_that_failed_is_not_remembered(tmp_path: Path, marks: Path) -> None:
+    """Only after all checks have passed is anything written."""
+    file = tmp_path / "mine.py"
+    file.write_text(ORDER.format(factor="float('nan')", name="mine"))
+    assert not check_policy_file(file).ok
+    assert not proven.is_proven(find("order", str(file)))
+    assert not (marks / "checked-policies").exists()
+
+
+def test_constants_of_other_files_count(tmp_path: Path, marks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the compiled code takes for a constant is part of what has passed, wherever it comes from."""
+    file = tmp_path / "mine.py"
+    file.write_text("import os\n" + ORDER.format(factor="float(os.environ['MY_FACTOR'])", name="mine"))
+    identities = []
+    for factor in ("1", "2"):
+        monkeypatch.setenv("MY_FACTOR", factor)
+        identities.append(proven.identity(find("order", str(file))))
+    assert identities[0] != identities[1]
+
+
+def test_one_policy_of_a_file(tmp_path: Path, marks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """check-policy takes file.py:name, as scenarios do, and says which names there are."""
+    file = tmp_path / "two.py"
+    file.write_text(
+        ORDER.format(factor="1.0", name="first") + ORDER.format(factor="float('nan')", name="second").split("\n\n\n")[1]
+    )
+    file.write_text(file.read_text().replace("FACTOR * s.nodes", "s.nodes", 1))
+    assert call(["check-policy", f"{file}:first"]) == 0
+    assert [proven.is_proven(m) for m in load(file)] == [True, False]
+    assert call(["check-policy", f"{file}:third"]) == 2
+    assert "it has first, second" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_a_legal_failure_names_the_world(tmp_path: Path) -> None:
+    """Who is refused something learns in which world that was."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from wattline.policy import policy\n\n\n@policy('select')\ndef mine(s, arg, param, memory):\n"
+        "    s.p_job[0], s.p_nodes[0], s.p_why[0] = s.queue[s.q_head[0]], 999, 4\n    return 1\n"
+    )
+    row = next(row for row in check_policy_file(file).rows if row.check == "legal")
+    assert not row.passed
+    assert "in the world 'busy'" in row.detail
+
+
+def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passing the checks lifts those of indices, not the read-only marks."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from wattline.policy import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    s.free[0] = 9\n    return 0\n"
+    )
+    monkeypatch.setattr("wattline.control.compile.is_proven", lambda _: True)
+    with pytest.raises(PolicyError, match="only the engine writes"):
+        run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", str(file)))

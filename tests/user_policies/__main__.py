@@ -1,0 +1,161 @@
+"""``scripts/soak policies --count N``: random policies of users, each in a process of its own, until one crashes or damages a run."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import os
+import pickle
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from user_policies.grammar import SLOTS, Policy, generate
+from user_policies.trial import ENDLESS, try_policy
+from wattline.control import compile as compiling
+from wattline.model.compiled import JIT
+from wattline.sim.watched import LIMIT_KEY
+
+LIMIT_S, HUNG_S = 1.0, 120.0
+"""How long a call of a policy may take, and how long a process that tries one."""
+
+
+def load_everything(folder: Path) -> None:
+    """Load the engine, and compile the helpers for every slot, so that the processes that are forked have them."""
+    import wattline.control.chores
+    import wattline.control.daily
+    import wattline.sim.engine  # noqa: F401
+
+    known = (
+        "headroom_w(s) + start_increase_w(s, 0) + estimated_wall_s(s, 0) + router_traffic(s, 0) + uniform(1.0, 2, 3)"
+    )
+    for slot in SLOTS:
+        for compiled in (True, False):
+            body = f"    x = {known}\n    return 0\n"
+            if slot == "select":
+                body = f"    x = {known}\n    n = propose(s, 0, 0)\n    return 0\n"
+            text = generate(0, compiled=compiled).text.split("@policy")[0]
+            text += f"@policy({slot!r}, compiled={compiled})\ndef mine(s, arg, param, memory):\n{body}"
+            with contextlib.suppress(Exception):
+                try_policy(Policy(1, slot, compiled, text), folder / f"warm_{slot}_{compiled}.py", 2)
+
+
+@contextlib.contextmanager
+def alone(policy: Policy, folder: Path) -> Iterator[tuple[int, int]]:
+    """Try a policy in a process of its own; yield it and where it tells what became of it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.environ[LIMIT_KEY] = str(LIMIT_S)
+            compiling.plugin = functools.partial(_uncached, compiling.plugin)
+            told: list[str] | str = try_policy(policy, folder / f"policy_{policy.seed}_{policy.compiled}.py")
+            os.write(writing, pickle.dumps(told))
+            code = 0
+        except BaseException:
+            os.write(writing, pickle.dumps(traceback.format_exc(limit=-4)[-3000:]))
+        finally:
+            os._exit(code)
+    os.close(writing)
+    try:
+        yield child, reading
+    finally:
+        os.close(reading)
+
+
+def _uncached(plugin: object, function: object, signature: object, *, cache: bool, boundscheck: bool = False) -> object:
+    return plugin(function, signature, cache=False, boundscheck=boundscheck)  # type: ignore[operator]
+
+
+def outcome(policy: Policy, folder: Path) -> tuple[list[str], str]:
+    """Return what became of a policy's runs, and what went wrong (nothing: an empty text)."""
+    with alone(policy, folder) as (child, reading):
+        ready, _, _ = select.select([reading], [], [], HUNG_S)
+        told = b""
+        if ready:
+            while chunk := os.read(reading, 1 << 16):
+                told += chunk
+        else:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    (folder / f"policy_{policy.seed}_{policy.compiled}.py").unlink(missing_ok=True)
+    if not ready:
+        return [], f"it hung for {HUNG_S:g} s"
+    if os.WIFSIGNALED(status):
+        return [], f"signal {os.WTERMSIG(status)}"
+    got = pickle.loads(told) if told else "it ended without a word"  # noqa: S301
+    return ([], got) if isinstance(got, str) else (got, "")
+
+
+def as_test(policy: Policy, problem: str) -> str:
+    """Return a failure as a test to paste."""
+    said = "\n".join(f"    # {line}" for line in problem.strip().splitlines())
+    return f"""
+def test_policy_of_seed_{policy.seed}(tmp_path: Path) -> None:
+    \"\"\"A policy that once crashed or damaged a run is right or refused.\"\"\"
+{said}
+    text = {policy.text!r}
+    try_policy(Policy({policy.seed}, {policy.slot!r}, {policy.compiled}, text), tmp_path / "mine.py")
+"""
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def soak(count: int, first: int, every: int, *, minutes: float = 0.0) -> tuple[Counter[str], list[str]]:
+    """Try so many policies (one in ``every`` is compiled); return what became of their runs, and the failures as tests."""
+    found: Counter[str] = Counter()
+    failures: list[str] = []
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        load_everything(folder)
+        _say(f"loaded in {time.monotonic() - began:.0f} s")
+        began = time.monotonic()
+        for seed in range(first, first + count):
+            policy = generate(seed, compiled=JIT and every > 0 and seed % every == 0)
+            told, problem = outcome(policy, folder)
+            found["policies"] += 1
+            found["compiled"] += policy.compiled
+            found.update(told)
+            found["ended as endless"] += ENDLESS in told
+            if problem:
+                failures.append(as_test(policy, problem))
+                sys.stdout.write(failures[-1])
+                sys.stdout.flush()
+            if found["policies"] % 250 == 0:
+                _say(f"{time.monotonic() - began:.0f} s: {dict(found)}, {len(failures)} failures")
+            if minutes and time.monotonic() - began > 60.0 * minutes:
+                break
+    return found, failures
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog="scripts/soak policies", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="policies to try")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first one")
+    parser.add_argument("--compiled", type=int, default=5, metavar="N", help="one policy in N is compiled (0: none)")
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long (0: when all were tried)")
+    given = parser.parse_args()
+    found, failures = soak(given.count, given.seed, given.compiled, minutes=given.minutes)
+    shown = ", ".join(f"{name} {found[name]:,}" for name in sorted(found))
+    sys.stdout.write(f"{shown}; failures {len(failures)}\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
