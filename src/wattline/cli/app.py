@@ -15,6 +15,7 @@ from wattline.cli import (
     config_tables,
     config_variability,
     configs,
+    examples,
     kinds,
     looks,
     networks,
@@ -29,7 +30,7 @@ from wattline.cli import (
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
     help="Decide when, where and at what power every job of an HPC cluster runs: simulate, compare, report.",
-    epilog="Start with: wattline run examples/power-limit.toml",
+    epilog="Start with: wattline examples (which copies them here), then wattline run examples/power-limit.toml",
 )  # fmt: skip
 
 
@@ -51,6 +52,7 @@ def _main(
     pass
 
 
+app.command()(examples.examples)
 app.command()(runs.run)
 app.command()(runs.replay)
 app.command()(compares.compare)

@@ -185,7 +185,8 @@ def check_policy(
     check = _lazily("wattline.testing", "policy checks").check_policy_file
     path = Path(_lazily("wattline.control.catalog", "policies").named(str(file))[0])
     if not path.is_file():
-        raise ScenarioError(f"{path}: no such policy file")
+        hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""
+        raise ScenarioError(f"{path}: no such policy file{hint}")
     terminal.warm_up()
     found = check(file, call_limit_s=time_limit)
     table = Table(box=None, pad_edge=False, header_style="bold", width=80)

@@ -93,7 +93,8 @@ def read_toml(
             raise ScenarioError(f"{path}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")
         text = raw.decode("utf-8-sig")  # editors of Windows put a mark before the first letter
     except FileNotFoundError:
-        raise ScenarioError(f"{path}: no such {what} file") from None
+        hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in where.parts else ""
+        raise ScenarioError(f"{path}: no such {what} file{hint}") from None
     except IsADirectoryError:
         raise ScenarioError(f"{path}: is a folder, expected a {what} file") from None
     except UnicodeDecodeError:
