@@ -8,9 +8,11 @@ import pytest
 from test_scenario_errors import GOOD
 
 from wattline import memory
-from wattline.errors import InputError
+from wattline.errors import InputError, RunError
 from wattline.scenario import read_scenario, variants, wire
+from wattline.scenario.regulation import build_setting
 from wattline.scenario.studies import Study
+from wattline.sim import simulate
 from wattline.traces.generate import MeggieLike, generate
 from wattline.traces.generate_signal import GaussianSignal, generate_signal
 
@@ -49,6 +51,12 @@ def study(folder: Path, text: str) -> Study:
         (KINDS + "[regulation]\nmean = 1000\nreserve = 10\nuntil = 1e12\n", "277,777,777 hours would be billed, more than 1,000,000"),
         (KINDS + "[regulation]\nmean = 1000\nreserve = 10\nstep = 0.001\nuntil = 3e9\n", "a signal of 3,000,000,000,000 values would take about 300 TB"),
         (GOOD.replace('"30/h"', "1e-9") + "[run]\ntick = 0.001\n", "control periods of 0.001 s would take about"),
+        (GOOD + "[run]\ntick = '0.1 ms'\n", "[run] tick: must be at least 0.001 s"),
+        (GOOD.replace("jobs = 20", "jobs = 500") + "[run]\ntick = '1 ms'\n", " control periods of 0.001 s would "),
+        (GOOD.replace("jobs = 20", "jobs = 1").replace('"1 h"', '"30 d"') + "[run]\ntick = '1 ms'\n", " control periods of 0.001 s would "),
+        (KINDS + "[regulation]\nmean = 1000\nreserve = 10\ncontrol = 1e-3\n", "10,800,000 control periods of 0.001 s would be made, more than 10,000,000; take a longer period, or end"),
+        (GOOD + "[profiles]\nsample = 1e-9\n", " samples of power of 1e-09 s would take about"),
+        (KINDS + "[bid]\nhours = 1000000000\n", "[bid] hours: must be at most 100000, got 1000000000"),
         (GOOD.replace('"30/h"', "1e-9") + "[prices]\nenergy = 0.1\n", "hours would be kept, more than 1,000,000; end the run earlier"),
     ],
 )  # fmt: skip
@@ -58,6 +66,37 @@ def test_too_much_is_refused_with_its_line(tmp_path: Path, text: str, said: str)
         study(tmp_path, text)
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{tmp_path / 's.toml'}:")
+    assert "\n" not in str(caught.value)
+
+
+def test_control_periods_of_a_search_are_counted(tmp_path: Path) -> None:
+    """A search keeps many hours ready at once, each with room for its control periods."""
+    text = KINDS + "[regulation]\ncontrol = 1e-3\n[policy]\nselect = 'gps'\ncap = 'match-target'\n"
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(
+        InputError, match=r"s\.toml:\d+: 128 trial hours of .* control periods each would take about .* of memory"
+    ):
+        build_setting(read_scenario(tmp_path / "s.toml"))
+
+
+def test_combinations_of_policies_are_counted(tmp_path: Path) -> None:
+    """Lists of policies multiply: what they come to is counted before anything is made of them."""
+    many = str(["fcfs"] * 40)
+    (tmp_path / "s.toml").write_text(GOOD + f"[policy]\norder = {many}\nselect = {['easy'] * 40!s}\n")
+    with pytest.raises(
+        InputError, match=r"\[policy\] order: 1,600 combinations of policies are listed, more than 1,000"
+    ):
+        variants(read_scenario(tmp_path / "s.toml"))
+
+
+def test_logs_that_outgrow_the_memory_end_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody could count before is measured while the run goes on: it ends with a line instead of the machine's memory."""
+    wired = study(tmp_path, GOOD.replace("jobs = 20", "jobs = 2000") + "[run]\ntick = 1\n")
+    monkeypatch.setattr(simulate, "machine_bytes", lambda: 1e6)
+    with pytest.raises(
+        RunError, match=r"the logs of this run take .* MB, half of this machine's memory, after .*: end it earlier"
+    ) as caught:
+        wired.simulate()
     assert "\n" not in str(caught.value)
 
 

@@ -14,6 +14,9 @@ from wattline.memory import require_room
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
+MOST = 2**53
+"""The largest whole number that any flag takes: larger ones are not all numbers that a float can have."""
+
 LONGEST = 100
 """Characters of a flag and its value that a message repeats."""
 
@@ -84,8 +87,12 @@ def call(arguments: list[str]) -> int:
 
 
 def _refuse_bytes(arguments: list[str]) -> None:
-    """Refuse names that are no text: they could not be written into a journal or a page once all is computed."""
-    for argument in arguments:
+    """Refuse names that are no text, which no journal or page could hold once all is computed, and numbers without end."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        value = argument.partition("=")[2] if argument.startswith("--") else argument if before.startswith("-") else ""
+        if re.fullmatch(r"[+-]?\d{16,}", value) and (len(value) > 20 or abs(int(value)) > MOST):
+            flag = argument.partition("=")[0] if argument.startswith("--") else before
+            raise InputError(f"{flag} {value[:20]}…: is too large a number; at most {MOST}")
         try:
             argument.encode("utf-8")
         except UnicodeEncodeError:

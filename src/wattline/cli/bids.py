@@ -52,7 +52,7 @@ def bid(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")],
     method: Annotated[Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")] = None,
     reach: Annotated[ReachMode | None, typer.Option(help="May the target leave what the cluster can draw?")] = None,
-    hours: Annotated[int | None, typer.Option(min=2, help="Hours on which the bid is tested (default 200).")] = None,
+    hours: Annotated[int | None, typer.Option(min=2, max=100_000, help="Hours on which the bid is tested (default 200).")] = None,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")] = None,
     sets: Sets = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")] = None,

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 PAGE = "comparison.html"
 
+MOST_RUNS = 10_000
+"""Runs of a comparison: each leaves a journal, and its numbers stay in memory until all are shown."""
+
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for all runs (default: out/, the name and -comparison)."),
@@ -64,7 +67,7 @@ def compare(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files.")],
     sets: Sets = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones.")] = 1,
-    threads: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = os.cpu_count() or 1,
+    threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
     out: Out = None,
     *,
     force: Force = False,
@@ -116,6 +119,9 @@ def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path |
     if len(set(labels)) != len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise ScenarioError(f"two runs would both be called {twice!r}: give the scenarios different names")
+    if len(found) * seeds > MOST_RUNS:
+        told = f"--seeds {seeds}: that would be {len(found) * seeds:,} runs, more than {MOST_RUNS:,}"
+        raise ScenarioError(f"{told}; give a smaller number, or compare fewer policies")
     if len(found) == 1 and seeds == 1:
         raise ScenarioError(
             f"{scenarios[0]}: nothing to compare: give several scenarios, list policies as in select = "

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import did_you_mean
+from wattline.memory import require_bytes
 from wattline.scenario.kinds import build_kinds
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, RegulationSpec
 
 if TYPE_CHECKING:
-    from wattline.bid.setting import Setting, SignalLaw
+    from wattline.bid.setting import Protocol, Setting, SignalLaw
     from wattline.market.reach import Reach
     from wattline.market.tariff import Tariff
     from wattline.model.cluster import Cluster
     from wattline.model.jobs import Floats
+    from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Bidding, Signal
     from wattline.scenario.read import Document
     from wattline.traces.bids import Steps
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 HOUR_S = 3600.0
 DURATION_S = 3 * HOUR_S
 """How long jobs of kinds arrive unless told otherwise: an hour to warm up, one that is sold, one to run on."""
+
+HOURS_READY, HOUR_BYTES = 128, 300
+"""Hours that a search keeps ready, and bytes that each takes for a control period, in its logs."""
 
 MOST_HOURS = 1_000_000
 """Hours of accounts, more than a century; whoever asks for more has mistaken a unit."""
@@ -253,7 +258,16 @@ def build_setting(document: Document) -> Setting:
         ("kind",), Setting, kinds, cluster_nodes(document), node.idle, node.max, recipe, signal_law(document),
         Protocol(paper=spec.bid.protocol == "paper", control_s=market.control), build_tariff(market), market.stop_cost,
     )  # fmt: skip
+    document.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
+
+
+def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:
+    """Refuse control periods so short that the hours which a search keeps ready would fill the memory."""
+    periods = (protocol.warm(kinds) + HOUR_S + protocol.tail(kinds)) / protocol.control_s
+    require_bytes(
+        periods * HOUR_BYTES * HOURS_READY, f"{HOURS_READY} trial hours of {periods:,.0f} control periods each"
+    )
 
 
 def _policy_path(document: Document, name: str) -> str:

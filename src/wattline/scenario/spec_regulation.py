@@ -10,6 +10,9 @@ from pydantic import BeforeValidator, Field
 from wattline.scenario.quantities import Count, Finite, Name, Period, Power, Rate, Seed, Span, Words
 from wattline.scenario.section import Section
 
+MOST_TRIALS = 100_000
+"""Fresh hours of a certificate: ten thousand settle any question, and each stays in memory."""
+
 GAUSSIAN, FITTED = "gaussian", "fitted"
 METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
 
@@ -141,9 +144,8 @@ class BidSpec(Section):
         "search",
         description="largest reserve by bisection; the published AQA, QoSG and grid; a rule of thumb; or `mean` and `reserve` as given",
     )
-    hours: Count = Field(
+    hours: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = Field(
         200,
-        ge=2,
         description="hours on which the choice is tested (of a recorded signal: hours of the same record, which certify nothing)",
     )
     protocol: Literal["stationary", "paper"] = Field(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.errors import InputError
 from wattline.memory import require_bytes
 from wattline.scenario.accounts import Billing, build_billing
 from wattline.scenario.configurations import MoldableJobs, build_moldable
@@ -35,6 +36,15 @@ if TYPE_CHECKING:
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
     from wattline.traces.notes import Note, Trace
+
+MOST_TICKS = 10_000_000
+"""Control periods, or samples of power, of a run; whoever asks for more has mistaken a unit."""
+
+MOST_BIDS = 1_000_000
+"""Bids of a bid policy in a run."""
+
+MOST_VARIANTS = 1000
+"""Combinations of the policies that a scenario lists."""
 
 TICK_BYTES = 200
 """A control period leaves a row of the timeline, which is copied once when the journal is made."""
@@ -123,6 +133,11 @@ def variants(document: Document) -> list[Variant]:
     varied = varied_slots(document)
     if not varied:
         return [Variant(document.spec.name, document)]
+    count = math.prod(len(chosen[slot]) for slot in varied)
+    if count > MOST_VARIANTS:
+        raise document.source.error(
+            ("policy", varied[0]), f"{count:,} combinations of policies are listed, more than {MOST_VARIANTS:,}"
+        )
     found = []
     for picks in itertools.product(*(chosen[slot] for slot in varied)):
         given = {slot: _plain_pick(pick) for slot, pick in zip(varied, picks, strict=True)}
@@ -327,7 +342,19 @@ def _options(
         bids.append((market.until_s, None))
     tick_s = run.tick if regulation is None else regulation.control
     key = ("run", "tick") if regulation is None else ("regulation", "control")
-    document.located(key, _check_ticks, tick_s, min(until_s - start_s, arriving_s))
+    length_s = _least_length_s(document, trace, start_s, arriving_s, until_s)
+    document.located(key, _check_ticks, tick_s, length_s, "control periods")
+    if document.spec.profiles.sample is not None:
+        document.located(
+            ("profiles", "sample"), _check_ticks, document.spec.profiles.sample, length_s, "samples of power"
+        )
+    if (
+        regulation is not None
+        and document.spec.policy.bid[0].name != "given"
+        and length_s / regulation.every > MOST_BIDS
+    ):
+        told = f"{length_s / regulation.every:,.0f} bids would be made, more than {MOST_BIDS:,}"
+        raise document.source.error(("regulation", "every"), told)
     return Options(
         ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=tick_s,
         kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
@@ -341,7 +368,23 @@ def _options(
     )  # fmt: skip
 
 
-def _check_ticks(tick_s: float, length_s: float) -> None:
+def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:
+    """Return how long a run takes at least: until jobs have arrived, the longest of them is done, and all fit in."""
+    jobs, nodes = trace.jobs, cluster_nodes(document)
+    least_s = arriving_s
+    if len(jobs):
+        least_s = max(least_s, float((jobs.submit_s + jobs.work_s).max()) - start_s)
+        if nodes:
+            least_s = max(least_s, float((jobs.work_s * jobs.nodes).sum()) / nodes)
+    return min(until_s - start_s, least_s)
+
+
+def _check_ticks(tick_s: float, length_s: float, what: str) -> None:
     """Refuse control periods that would fill the memory with rows of the timeline."""
     ticks = length_s / tick_s
-    require_bytes(ticks * TICK_BYTES, f"{ticks:,.0f} control periods of {tick_s:g} s")
+    told = f"{ticks:,.0f} {what} of {tick_s:g} s"
+    require_bytes(ticks * TICK_BYTES, told)
+    if ticks > MOST_TICKS:
+        raise InputError(
+            f"{told} would be made, more than {MOST_TICKS:,}; take a longer period, or end the run earlier"
+        )

@@ -16,7 +16,8 @@ from wattline.control import bidding, bridge
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, callable_from_python, chores_needed, compile_user
 from wattline.control.complaints import failed_run
-from wattline.errors import InputError, PoisonedError, WattlineError
+from wattline.errors import InputError, PoisonedError, RunError, WattlineError
+from wattline.memory import machine_bytes, show_bytes
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.compiled import JIT, Direct, direct
@@ -27,6 +28,7 @@ from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.setup import Options, prepare
 from wattline.sim.watched import Later, Look, watched
+from wattline.units import show_duration
 
 if TYPE_CHECKING:
     from wattline.traces.profiles_file import Profiles
@@ -115,6 +117,7 @@ class Simulation:
         prepared = prepare(jobs, cluster, policies.slots(), self.options)
         self.state, self.notes, self.profiles = prepared.state, prepared.notes, prepared.profiles
         self.chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in LOGS}
+        self.logged_bytes = 0
         """What was moved here from the logs of the state: name → pieces of its arrays in turn."""
         self.earlier_s, self.kept_s = 0.0, -math.inf
         """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
@@ -264,13 +267,22 @@ class Simulation:
                 n = 0
             for array in arrays:
                 if n:
-                    self.chunks[name].append(getattr(s, array)[:n].copy())
+                    piece = getattr(s, array)[:n].copy()
+                    self.chunks[name].append(piece)
+                    self.logged_bytes += piece.nbytes
             getattr(s, counter)[0] = 0
         s.a_from[0] = 0
+        if self.logged_bytes > machine_bytes() / 2:  # which is copied once more when the journal is made
+            raise RunError(
+                f"the logs of this run take {show_bytes(self.logged_bytes)}, half of this machine's memory, after "
+                f"{show_duration(float(s.now[0]) - float(s.submit_s[0]) if s.submit_s.size else 0.0)} of simulated time: "
+                "end it earlier (run.until), or log less (a longer run.tick, output.decisions = false, output.placements = false)"
+            )
 
     def forget_logs(self) -> None:
         """Drop what was logged: the run starts over."""
         self.chunks = {name: [] for name in LOGS}
+        self.logged_bytes = 0
         self._poisoned = False
         forget_fault(self.state)
 
