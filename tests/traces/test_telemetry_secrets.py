@@ -133,3 +133,14 @@ def test_a_database_of_odd_names_on_a_server() -> None:
     finally:
         with made._connected() as connection:
             telemetry_sql._execute(connection, f"DROP TABLE {quoted(table)}")
+
+
+def test_a_text_of_a_database_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    """SQLite keeps any bytes as text; those that are none are refused by their column."""
+    make(tmp_path / "p.db", "power", "power_w")
+    base = sqlite3.connect(tmp_path / "p.db")
+    base.execute("UPDATE power SET node = CAST(x'a5ff' AS TEXT)")
+    base.commit()
+    base.close()
+    with pytest.raises(TraceError, match=r"field 'node': holds a text that is not UTF-8"):
+        check(open_source(str(tmp_path / "p.db")))

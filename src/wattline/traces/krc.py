@@ -53,7 +53,9 @@ def read_krc(
         raise InputError(f"amount_factor must be positive (got {amount_factor})")
     table = read_delimited(path, ",")
     _check_columns(table, f"cores_{cores}")
-    gap, service, size = (numbers(table.frame[name]) for name in ("interarrival", "service", f"cores_{cores}"))
+    gap, service, size = (
+        numbers(table.frame[name].str.strip_chars()) for name in ("interarrival", "service", f"cores_{cores}")
+    )
     findings = list(table.wrong)
     keep = _keep(table, findings, gap, service, size, f"cores_{cores}", drop_zero_service=drop_zero_service)
     submit = _arrivals(table, findings, gap, keep, seed if spread_ties else None, keep_gaps=keep_gaps)
@@ -134,6 +136,6 @@ def _row_numbers(table: Delimited) -> npt.NDArray[np.int64]:
 def _delays(table: Delimited) -> Floats:
     for name in ("delays", "delay_observed"):
         if name in table.frame.columns:
-            delay = numbers(table.frame[name])
+            delay = numbers(table.frame[name].str.strip_chars())
             return np.where(delay >= 0, delay, np.nan)
     return np.full(table.frame.height, np.nan)

@@ -90,7 +90,7 @@ def read_series(path: Path | str) -> Series:
     whole = as_text(path, raw)
     text = whole.lstrip(b"\n")
     above = len(whole) - len(text)  # blank lines before the first
-    first = text.partition(b"\n")[0].decode("utf-8", errors="replace")
+    first = text.partition(b"\n")[0].decode("utf-8", errors="replace").strip()
     separator = next((mark for mark in ("\t", ";", ",") if mark in first), ",")
     bare = all(_is_number(part) for part in first.split(separator))
     if bare:

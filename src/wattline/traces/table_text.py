@@ -36,7 +36,8 @@ def read_csv_frame(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, Ints, tu
 def _read_quoted(path: Path | str, text: bytes) -> tuple[pl.DataFrame, Ints, tuple[Finding, ...]]:
     import polars as pl
 
-    reader = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""))
+    # strict: a quote that is never closed would swallow all lines behind it
+    reader = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     wrong: list[tuple[int, list[str]]] = []

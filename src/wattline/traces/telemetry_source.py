@@ -5,6 +5,7 @@ Rows of a file come in the order of the file, which is taken for the order in wh
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -136,7 +137,10 @@ class CsvSource:
         self.rows: int | None = path.stat().st_size * (8 if packed else 1) * first.count(b"\n") // len(first)
         head = first.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
         self.mark = next((m for m in ("\t", ";", "|", ",") if m in head), ",")
-        self._blanks = (f"{self.mark} ".encode(), f" {self.mark}".encode(), b" \n", b"\n ")
+        blanks = [blank for blank in (" ", "\t") if blank != self.mark]
+        self._blanks = [
+            pair.encode() for b in blanks for pair in (f"{self.mark}{b}", f"{b}{self.mark}", f"{b}\n", f"\n{b}")
+        ]
         self.columns = [name.strip().strip('"').strip() for name in head.split(self.mark)]
         if len(set(self.columns)) != len(self.columns) or not all(self.columns):
             raise TraceError.at(path, "the header line must name every column once", line=1, value=head[:80])
@@ -151,24 +155,33 @@ class CsvSource:
             first = False
             if not text.strip():
                 continue
+            body = _without_empty_lines(text)
             try:
                 frame = pl.read_csv(
-                    io.BytesIO(text), has_header=False, new_columns=self.columns, separator=self.mark,
+                    io.BytesIO(body), has_header=False, new_columns=self.columns, separator=self.mark,
                     schema_overrides=dict.fromkeys(self.columns, pl.String), infer_schema=False, raise_if_empty=False,
                 )  # fmt: skip
             except pl.exceptions.PolarsError as problem:
                 raise self._malformed(text, line, problem) from None
-            if frame.columns != self.columns:
+            if frame.columns != self.columns or not self._full(body, frame.height):
                 raise self._malformed(text, line, None)
             line += text.count(b"\n")
             chosen = frame.select(list(dict.fromkeys(wanted)))
             # blanks beside the marks belong to no number and no name
-            blank = any(pair in text for pair in self._blanks)
+            blank = body.startswith((b" ", b"\t")) or any(pair in body for pair in self._blanks)
             yield chosen.with_columns(pl.all().str.strip_chars()) if blank else chosen
 
     def beginning(self, time: str) -> pl.Series:
         """Return the first time, in the order of the file."""
         return next(self.batches([time], time)).head(1)[time]
+
+    def _full(self, text: bytes, rows: int) -> bool:
+        """Tell whether every line has all its fields: a line with too few would be filled up."""
+        marks = (len(self.columns) - 1) * rows
+        if b'"' not in text:
+            return text.count(self.mark.encode()) == marks
+        lines = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""), delimiter=self.mark)
+        return all(len(cells) in (0, len(self.columns)) for cells in lines)
 
     def _malformed(self, text: bytes, line: int, problem: BaseException | None) -> TraceError:
         width = len(self.columns) - 1
@@ -208,3 +221,9 @@ class CsvSource:
         if self.packed:
             return unpacked(self.path, file, size, whole=False)
         return iter(lambda: file.read(size), b"")
+
+
+def _without_empty_lines(text: bytes) -> bytes:
+    if not text.startswith((b"\n", b" ", b"\t")) and b"\n\n" not in text and b" \n" not in text and b"\t\n" not in text:
+        return text
+    return b"".join(line + b"\n" for line in text.split(b"\n") if line.strip())

@@ -61,7 +61,7 @@ class SqlSource:
             with _told(self._where):
                 handle, _ = statement.execute_query()
                 for batch in nanoarrow.ArrayStream(handle):
-                    yield pl.Series(batch).struct.unnest()
+                    yield _checked(self._where, pl.Series(batch).struct.unnest())
 
     def _read(self, name: str, time: str) -> str:
         """Return how a column is read: as it is if it is text, else as a number, so that no batch changes the type."""
@@ -189,7 +189,20 @@ def _query(connection: Any, where: Where, text: str, value: str | None = None) -
             statement.prepare()
             statement.bind_stream(pl.DataFrame({"value": [value]}, schema={"value": pl.String}).__arrow_c_stream__())
         handle, _ = statement.execute_query()
-        return pl.DataFrame(handle)
+        return _checked(where, pl.DataFrame(handle))
+
+
+def _checked(where: Where, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the same rows; a database may keep texts that are no UTF-8, on which those who read them would stumble."""
+    import polars as pl
+
+    for column in frame.iter_columns():
+        if column.dtype == pl.String:
+            try:
+                column.cast(pl.Binary).cast(pl.String)
+            except pl.exceptions.PolarsError:
+                raise TraceError.at(where.name, "holds a text that is not UTF-8", field=column.name[:60]) from None
+    return frame
 
 
 def _execute(connection: Any, text: str) -> None:

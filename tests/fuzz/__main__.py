@@ -1,0 +1,37 @@
+"""``python -m fuzz [--count N | --minutes N] [--seed S] [--only FORMAT]``: give readers files whose right content is known."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from fuzz.cases import FORMATS, Fuzz
+
+
+def main() -> int:
+    """Run cases until they are enough; print counts by format and verdict, and every failure as a test."""
+    parser = argparse.ArgumentParser(prog="scripts/soak fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=None, help="files (default: 10,000 unless --minutes is given)")
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=FORMATS, action="append", default=None)
+    given = parser.parse_args()
+    count = given.count if given.count is not None else (10_000 if given.minutes is None else sys.maxsize)
+    until = time.monotonic() + 60 * given.minutes if given.minutes is not None else float("inf")
+    fuzz = Fuzz(given.seed, tuple(given.only or FORMATS))
+    done = 0
+    while done < count and time.monotonic() < until:
+        fuzz.one(done)
+        done += 1
+        if done % 1000 == 0:
+            sys.stderr.write(f"{done:,} files, {len(fuzz.failures)} failures\n")
+    fuzz.close()
+    sys.stdout.write(f"{fuzz.table()}\n")
+    for failure in fuzz.failures[:20]:
+        sys.stdout.write(f"{failure}\n")
+    return 1 if fuzz.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
