@@ -115,13 +115,15 @@ def _guess_by_columns(path: Path | str) -> tuple[str, bytes | None]:
     """Guess by the columns of a Parquet file, whose names stand at its end; whoever reads it says what is wrong with it."""
     import polars as pl
 
+    from wattline.traces.parquet import reading_parquet
     from wattline.traces.pm100 import is_pm100
     from wattline.traces.source import is_packed, read_bytes
 
     raw = read_bytes(path) if is_packed(path) else None
     try:
-        columns = list(pl.read_parquet_schema(Path(path) if raw is None else raw))
-    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException):
+        with reading_parquet(path):
+            columns = list(pl.read_parquet_schema(Path(path) if raw is None else raw))
+    except TraceError:
         return "table", raw
     return "pm100" if is_pm100(columns) else "table", raw
 

@@ -17,6 +17,7 @@ import numpy as np
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import Floats, JobTable
 from wattline.traces.notes import Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.parquet import reading_parquet
 from wattline.traces.rows import Mask, Rows, whole
 from wattline.traces.sacct import MAX_DRAW_W
 from wattline.traces.sacct_fields import UNFINISHED
@@ -81,16 +82,13 @@ def _frame(path: Path | str, raw: bytes) -> pl.DataFrame:
 
     if not raw.startswith(PARQUET_MAGIC):
         raise TraceError.at(path, "is no Parquet file", hint="PM100 is published as job_table.parquet")
-    try:
+    with reading_parquet(path):
         found = list(pl.read_parquet_schema(raw))
         for name in NEEDED:
             if name not in found:
                 raise TraceError.at(path, f"column {name!r} is missing: found {listed(found)}")
         series = [name for names in SERIES.values() for name in names if name in found]
         frame = pl.read_parquet(raw, columns=[*(name for name in USED if name in found), *series])
-    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as problem:
-        first = (str(problem).splitlines() or ["?"])[0][:200]
-        raise TraceError.at(path, f"not a whole Parquet file ({first})", hint="it may be cut off") from None
     return frame.with_columns(*(part for name in series for part in _reduced(path, frame, name))).drop(series)
 
 

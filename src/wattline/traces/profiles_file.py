@@ -19,6 +19,7 @@ from wattline.errors import InputError, TraceError
 from wattline.learn.merging import MERGE
 from wattline.model.profiles import ProfileTable
 from wattline.traces.export import write_whole
+from wattline.traces.parquet import reading_parquet
 from wattline.traces.source import PARQUET_MAGIC, read_bytes
 from wattline.units import show_power
 
@@ -127,11 +128,13 @@ def read_profiles(path: Path) -> Profiles:
     if not raw.startswith(PARQUET_MAGIC):
         raise problem
     try:
-        frame = pl.read_parquet(raw)
-        about = json.loads(pl.read_parquet_metadata(raw)[KEY])
+        with reading_parquet(path):
+            frame = pl.read_parquet(raw)
+            told = pl.read_parquet_metadata(raw)
+        about = json.loads(told[KEY])
         learner, levels = about["learner"], tuple(tuple(level) for level in about["levels"])
         max_w = tuple(float(watts) for watts in about.get("max_w", ()))
-    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PanicException):
+    except (TraceError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise problem from None
     if about.get("version") != VERSION or learner not in MERGE:
         raise TraceError.at(

@@ -19,6 +19,7 @@ from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
 from wattline.model.series import PowerSeries
 from wattline.traces.notes import Finding, Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.parquet import reading_parquet
 from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
 from wattline.traces.series_column import COLUMN as SERIES
 from wattline.traces.series_column import mean_over_run, split_series
@@ -91,12 +92,9 @@ def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, 
     """Return the table in the bytes of a Parquet file, and what Wattline wrote about it there."""
     import polars as pl
 
-    try:
+    with reading_parquet(path):
         frame = pl.read_parquet(raw)
         text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
-    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as problem:
-        first = (str(problem).splitlines() or ["?"])[0][:200]
-        raise TraceError.at(path, f"not a whole Parquet file ({first})", hint="it may be cut off") from None
     try:
         about = json.loads(text)
     except ValueError:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from wattline.errors import TraceError
 from wattline.files import open_trace
 from wattline.traces.notes import listed
+from wattline.traces.parquet import reading_parquet
 from wattline.traces.source import GZIP_MAGIC, PARQUET_MAGIC, unpacked
 
 if TYPE_CHECKING:
@@ -96,33 +97,27 @@ class ParquetSource:
         import polars as pl
 
         self.path, self.name, self.share = path, str(path), 1
-        try:
+        with reading_parquet(path):
             self.columns = list(pl.read_parquet_schema(path))
             self.rows: int | None = int(pl.scan_parquet(path).select(pl.len()).collect().item())
-        except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
-            raise self._broken(problem) from None
 
     def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:  # noqa: ARG002
         """Give the rows in order."""
         import polars as pl
 
         scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(wanted)))
-        try:
-            piece = max(ROWS // self.share, min(LEAST_ROWS, ROWS))
-            for begin in range(0, self.rows or 0, piece):
-                yield scan.slice(begin, piece).collect()
-        except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as problem:
-            raise self._broken(problem) from None
+        piece = max(ROWS // self.share, min(LEAST_ROWS, ROWS))
+        for begin in range(0, self.rows or 0, piece):
+            with reading_parquet(self.path):
+                found = scan.slice(begin, piece).collect()
+            yield found
 
     def beginning(self, time: str) -> pl.Series:
         """Return the least time."""
         import polars as pl
 
-        return pl.scan_parquet(self.path).select(pl.col(time).min()).collect()[time]
-
-    def _broken(self, problem: BaseException) -> TraceError:
-        first = (str(problem).splitlines() or ["?"])[0][:200]
-        return TraceError.at(self.path, f"not a whole Parquet file ({first})", hint="it may be cut off")
+        with reading_parquet(self.path):
+            return pl.scan_parquet(self.path).select(pl.col(time).min()).collect()[time]
 
 
 class CsvSource:
