@@ -9,6 +9,7 @@ import numpy as np
 from wattline.model import codes
 from wattline.model.configurations import Floats, Ints
 from wattline.model.state import State
+from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.simulate import Result
 from wattline.traces.journal import Coded
 
@@ -60,16 +61,25 @@ def _weight(s: State, jobs: Any) -> Any:
 def _why(s: State, j: int, *, asked_first: bool) -> tuple[int, int, int]:
     """Return the rule by which a job's configuration is the best, and those of its share and as asked for."""
     a, limit_w = s.app[j], float(s.shape_limit_w[j])
-    rows = np.arange(s.app_first[a], s.app_first[a] + s.app_count[a])
+    every = np.arange(s.app_first[a], s.app_first[a] + s.app_count[a])
+    rows = _waited_for(s, every, int(s.pool[j]), limit_w)
     least = int(rows[np.argmin(s.sh_told_w[rows])])
     share_w = float(_weight(s, j)) * limit_w if np.isfinite(limit_w) else np.inf
     share = _best(s, rows, min(share_w, limit_w), int(s.pool_count[s.pool[j]]), least)
-    asked = _asked(s, rows, int(s.asked_nodes[j]), limit_w, least)
-    room = _best(s, rows, float(s.shape_room_w[j]), int(s.shape_room[j]), -1)
+    asked = _asked(s, rows, max(int(s.asked_nodes[j]), int(s.sh_nodes[every].min())), limit_w, least)
+    room = _best(s, every, float(s.shape_room_w[j]), int(s.shape_room[j]), -1)
     by = {ASKED: asked, SHARE: share, ROOM: room, LEAST: least}
     order = (ASKED, SHARE, ROOM, LEAST) if asked_first else (SHARE, ROOM, ASKED, LEAST)
     rule = next((rule for rule in order if by[rule] == s.start_shape[j]), OTHER)
     return rule, share, asked
+
+
+def _waited_for(s: State, rows: Ints, p: int, limit_w: float) -> Ints:
+    """Return the configurations that could start beside idle nodes only; where none could, all that the machine is wide enough for."""
+    wide = rows[s.sh_nodes[rows] <= s.pool_count[p]]
+    spare_w = limit_w * (1.0 + LIMIT_SLACK) - s.pool_count[p] * s.idle_w[p]
+    able: Ints = wide[s.sh_told_w[wide] - s.sh_nodes[wide] * s.idle_w[p] <= spare_w]
+    return able if able.size else wide
 
 
 def _best(s: State, rows: Ints, bound_w: float, most: int, otherwise: int) -> int:

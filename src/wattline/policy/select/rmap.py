@@ -10,7 +10,8 @@ from wattline.model.codes import BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_PASSES, State
-from wattline.physics.power import end_decrease_w, headroom_w, start_increase_w
+from wattline.physics.power import end_decrease_w, headroom_w, shape_increase_w, start_increase_w
+from wattline.policy.select.proposals import estimated_wall_s
 from wattline.policy.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row
 
 TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
@@ -33,15 +34,13 @@ def width(s: State, j: int, row: int) -> int:
 @kernel
 def increase_w(s: State, j: int, row: int) -> float:
     """Return what a start in a configuration adds to the power, as told."""
-    if row >= 0:
-        return s.sh_told_w[row] - s.sh_nodes[row] * s.idle_w[s.pool[j]]
-    return start_increase_w(s, j, np.inf)
+    return shape_increase_w(s, j, row) if row >= 0 else start_increase_w(s, j, np.inf)
 
 
 @kernel
 def lasts_s(s: State, j: int, row: int) -> float:
     """Return how long a job takes in a configuration, as told."""
-    return s.sh_told_s[row] if row >= 0 else s.estimate_s[j]
+    return s.sh_told_s[row] if row >= 0 else estimated_wall_s(s, j)
 
 
 @kernel
@@ -88,7 +87,7 @@ def startable(
     fits = width(s, j, want) <= free and needed_w(s, j, mode, want) <= watts
     if s.app[j] < 0 or mode <= NAIVE:
         return want if fits else WAIT
-    if s.sh_told_w[s.app_least[s.app[j]]] > watts:
+    if not fits and s.sh_told_w[s.app_least[s.app[j]]] > watts:
         return WAIT
     if mode == ADAPTIVE:
         if needed_w(s, j, mode, want) <= watts:  # then as the naive policy does
@@ -121,10 +120,13 @@ def put(s: State, n: int, j: int, row: int, why: int) -> int:
 
 @outlined
 def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float) -> tuple[float, int, float]:
-    """Return when nodes and watts suffice by estimates, and what is left over then (inf: never)."""
+    """Return when nodes and watts suffice by estimates, and what is left over then (inf: never).
+
+    As EASY has it, all who are gone by that very time count, not only those that suffice.
+    """
     t = s.now[0]
     done_running = 0
-    while free < need or watts < need_w:
+    while True:
         # the next estimated end among running jobs, which are sorted, and this pass's proposals
         t_run = np.inf
         if done_running < s.n_running[0]:
@@ -137,6 +139,8 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
                 if end_s < t_own:
                     t_own, own = end_s, i
         if t_run == np.inf and own < 0:
+            break
+        if free >= need and watts >= need_w and min(t_run, t_own) > t:
             break
         if t_own < t_run:
             free += s.p_nodes[own]

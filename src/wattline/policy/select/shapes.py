@@ -6,6 +6,7 @@ import numpy as np
 
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import State
+from wattline.physics.power import LIMIT_SLACK, shape_increase_w
 
 
 @kernel
@@ -15,22 +16,50 @@ def fair_w(s: State, j: int) -> float:
     return weight * s.asked_nodes[j] / s.pool_count[s.pool[j]] * s.limit_w[0]
 
 
+@kernel
+def may_ever(s: State, j: int, row: int) -> bool:
+    """Tell whether a job could start in a configuration, under the limit in force, if nothing ran and all nodes were idle."""
+    p = s.pool[j]
+    if s.sh_nodes[row] > s.pool_count[p]:
+        return False
+    if s.limit_w[0] == np.inf:
+        return True
+    return shape_increase_w(s, j, row) <= s.limit_w[0] * (1.0 + LIMIT_SLACK) - s.pool_count[p] * s.idle_w[p]
+
+
+@outlined
+def any_may_ever(s: State, j: int) -> bool:
+    """Tell whether a job has such a configuration; where it has none, all that the machine is wide enough for count."""
+    a = s.app[j]
+    found = 0
+    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
+        found += may_ever(s, j, row)
+    return found > 0
+
+
+@kernel
+def counts(s: State, j: int, row: int, some: bool) -> bool:  # kernels take no keywords
+    """Tell whether a job may wait for a configuration; ``some``: it has some that could start on an idle machine."""
+    return may_ever(s, j, row) if some else s.sh_nodes[row] <= s.pool_count[s.pool[j]]
+
+
 @outlined
 def asked_row(s: State, j: int) -> int:
-    """Return the configuration with the nodes asked for, all cores and no cap; fewer nodes where that exceeds the limit.
+    """Return the configuration with all cores, no cap and the nodes asked for; fewer nodes where that exceeds the limit.
 
-    The nodes are the most that the table has up to those asked for (its fewest where it has none).
+    All cores come first, then the highest cap, then the most nodes up to those asked for (the table's fewest where it has none).
+    Where the limit allows none of them it is the one of least power.
     """
     a = s.app[j]
+    some = any_may_ever(s, j)
+    asked = max(s.asked_nodes[j], s.fr_nodes[s.app_sizes[a]])
     best = -1
     for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
-        if s.sh_nodes[row] > s.asked_nodes[j] or s.sh_told_w[row] > s.limit_w[0]:
+        if s.sh_nodes[row] > asked or s.sh_told_w[row] > s.limit_w[0] or not counts(s, j, row, some):
             continue
         if best < 0 or _more(s, row, best):
             best = row
-    if best >= 0:
-        return best
-    return s.app_least[a]
+    return best if best >= 0 else least_row(s, j, some)
 
 
 @kernel
@@ -73,10 +102,36 @@ def best_row(s: State, a: int, bound_w: float, most: int) -> int:
 
 
 @outlined
+def least_row(s: State, j: int, some: bool) -> int:  # kernels take no keywords
+    """Return the configuration of least power, as told, that a job may wait for."""
+    a = s.app[j]
+    best = -1
+    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
+        if counts(s, j, row, some) and (best < 0 or s.sh_told_w[row] < s.sh_told_w[best]):
+            best = row
+    return best if best >= 0 else s.app_least[a]
+
+
+@outlined
 def share_row(s: State, j: int) -> int:
-    """Return the fastest configuration under a job's fair share of power, or of least power where none fits."""
-    row = best_row(s, s.app[j], min(fair_w(s, j), s.limit_w[0]), s.pool_count[s.pool[j]])
-    return row if row >= 0 else s.app_least[s.app[j]]
+    """Return the fastest configuration under a job's fair share of power, or of least power where none is under it.
+
+    Those that could never start, because the idle nodes beside them leave too few watts, do not count unless all are such.
+    """
+    a = s.app[j]
+    bound_w = min(fair_w(s, j), s.limit_w[0])
+    row = best_row(s, a, bound_w, s.pool_count[s.pool[j]])
+    if row >= 0 and may_ever(s, j, row):
+        return row
+    some = any_may_ever(s, j)
+    best = -1
+    for row in range(s.app_first[a], s.app_first[a] + s.app_count[a]):
+        if s.sh_told_w[row] > bound_w or not counts(s, j, row, some):
+            continue
+        faster = best < 0 or s.sh_told_s[row] < s.sh_told_s[best]
+        if faster or (s.sh_told_s[row] == s.sh_told_s[best] and s.sh_told_w[row] < s.sh_told_w[best]):
+            best = row
+    return best if best >= 0 else least_row(s, j, some)
 
 
 @kernel
