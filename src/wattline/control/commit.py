@@ -86,6 +86,11 @@ def _release_children(s: State, j: int) -> None:
 @outlined
 def take_shape(s: State, j: int, row: int) -> None:
     """Let a waiting job take a configuration: its nodes, run time and power; a deadline that it cannot keep moves."""
+    s.asked_s[j] = s.request_s[j]
+    s.asked_work[j] = s.work[j]
+    s.asked_estimate_s[j] = s.estimate_s[j]
+    s.asked_draw_w[j] = s.draw_w[j]
+    s.asked_profile_w[j] = s.profile_w[j]
     s.shape[j] = row
     s.start_shape[j] = row
     s.shape_limit_w[j] = s.limit_w[0]
@@ -103,10 +108,17 @@ def take_shape(s: State, j: int, row: int) -> None:
 
 @outlined
 def drop_shape(s: State, j: int) -> None:
-    """Let a job that could not start in a configuration, or has to begin again, ask for its own nodes."""
+    """Let a job that could not start in a configuration, or has to begin again, ask for what it asked for at first."""
     s.shape[j] = -1
     s.start_shape[j] = -1
     s.nodes[j] = s.asked_nodes[j]
+    s.request_s[j] = s.asked_s[j]
+    s.work[j] = s.asked_work[j]
+    s.remaining[j] = s.work[j]
+    s.estimate_s[j] = s.asked_estimate_s[j]
+    s.draw_w[j] = s.asked_draw_w[j]
+    s.now_w[j] = s.draw_w[j]
+    s.profile_w[j] = s.asked_profile_w[j]
 
 
 @kernel
@@ -405,7 +417,10 @@ def change_shape(s: State, j: int, row: int) -> None:
 
 @outlined
 def fail(s: State, j: int) -> None:
-    """Stop a job that lost a node: queued again if the run says so, otherwise failed."""
+    """Stop a job that lost a node: queued again if the run says so, otherwise failed.
+
+    Progress in a configuration is of no use in another: a job that chose one begins again, whatever the run says.
+    """
     if s.option[OPT_REQUEUE] == 0:
         log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
         _interrupt(s, j)
@@ -414,12 +429,12 @@ def fail(s: State, j: int) -> None:
     _interrupt(s, j)
     s.status[j] = codes.WAITING
     s.restarts[j] += 1
-    if s.option[OPT_KEEP_PROGRESS] == 0:
+    if s.option[OPT_KEEP_PROGRESS] == 0 or s.shape[j] >= 0:
+        if s.shape[j] >= 0:
+            drop_shape(s, j)
         s.remaining[j] = s.work[j]
         s.lost_s[j] += s.ran_s[j]
         s.ran_s[j] = 0.0
-        if s.shape[j] >= 0:
-            drop_shape(s, j)
     queue.append(s, j)
     log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])
 

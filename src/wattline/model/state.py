@@ -208,6 +208,11 @@ class State(Record):
 
     # -- configurations: moldable jobs choose among those of their application
     asked_nodes: Annotated[_I, Field("J", "", "nodes the user asked for", fixed=True)]
+    asked_s: Annotated[_F, Field("J", "s", "time the user asked for, kept while a configuration has its own")]
+    asked_work: Annotated[_F, Field("J", "s", "run time as asked for, kept likewise")]
+    asked_estimate_s: Annotated[_F, Field("J", "s", "estimate of that, kept likewise")]
+    asked_draw_w: Annotated[_F, Field("J", "W", "power per node as asked for, kept likewise")]
+    asked_profile_w: Annotated[_F, Field("J", "W", "power per node that admission expected, kept likewise")]
     app: Annotated[_I, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True)]
     shape: Annotated[_I, Field("J", "", "configuration it runs in (-1: as asked for)")]
     start_shape: Annotated[_I, Field("J", "", "configuration it started in; a higher cap may have come since")]
