@@ -54,7 +54,7 @@ from wattline.sim.setup_regulation import (
     kind_codes,
 )
 from wattline.sim.setup_shapes import check_moldable, fill_shapes
-from wattline.sim.setup_varied import fill_varied
+from wattline.sim.setup_varied import as_counted, fill_varied
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     check_power(jobs, policies, options)
     check_moldable(cluster, policies, options)
     check_network(cluster, policies, options)
-    fronts = fronts_of(tuple(options.configurations))
+    moldable = as_counted(tuple(options.configurations), options.variability)
+    fronts = fronts_of(moldable)
     caps = any(m.caps for m in policies)
     links = neighbour_sizes(jobs, cluster, options)
     solo = any(m.solo_caps for m in policies) or bool(links)
@@ -169,7 +170,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
     fill_power(s, jobs, table, options)
-    fill_shapes(s, jobs, options)
+    fill_shapes(s, jobs, moldable, options.chooses)
     fill_varied(s, jobs, cluster, options)
     _fill_classes(s, classes, base_class, solo=solo)
     _fill_events(s, jobs, cluster, options)
@@ -181,7 +182,9 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _fill_index(s)
     _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
     capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
-    _reject(s, jobs, cluster, notes, unknown=learner is not None or options.exceed, capped=capped)
+    chooses = any(m.shapes for m in policies)
+    unknown = learner is not None or options.exceed
+    _reject(s, jobs, cluster, notes, unknown=unknown, capped=capped, chooses=chooses)
     _estimates(s, policies, notes)
     notes += sampling_notes(jobs, options)
     switches = {
@@ -373,11 +376,13 @@ def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
 
 
 def _reject(
-    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *, unknown: bool, capped: bool
-) -> None:
+    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *,
+    unknown: bool, capped: bool, chooses: bool,
+) -> None:  # fmt: skip
     """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
 
     Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
+    ``chooses``: jobs that have configurations start in one of them.
     """
     idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
     limit = np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
@@ -389,8 +394,10 @@ def _reject(
     busy_w *= s.level_busy[:, 0][s.pool]
     busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
     increase = s.nodes * (busy_w - s.idle_w[s.pool])
+    least = s.fr_nodes[np.minimum(s.app_sizes[s.app], s.fr_nodes.size - 1)] if chooses and s.fr_nodes.size else 0
     checks = (
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
+        ("wider than its node class in every configuration", (s.app >= 0) & (least > s.pool_count[s.pool])),
         ("asks for no node", s.nodes < 1),
         ("needs more power than the limit ever allows", (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0) if np.isfinite(limit) else np.zeros(len(jobs), bool)),
     )  # fmt: skip

@@ -61,11 +61,13 @@ def by_kind(jobs: JobTable, moldable: Sequence[Moldable]) -> npt.NDArray[np.int6
     return translate[np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))]
 
 
-def fill_shapes(s: State, jobs: JobTable, options: Options) -> None:
+def fill_shapes(
+    s: State, jobs: JobTable, moldable: tuple[Moldable, ...], chooses: npt.NDArray[np.int64] | None
+) -> None:
     """Fill in all configurations, one application after the other, and every job's application."""
     s.asked_nodes[:] = jobs.nodes
     at = 0
-    for a, m in enumerate(options.configurations):
+    for a, m in enumerate(moldable):
         count = len(m.truth)
         told = m.told or m.truth
         rows = slice(at, at + count)
@@ -74,9 +76,9 @@ def fill_shapes(s: State, jobs: JobTable, options: Options) -> None:
         s.sh_time_s[rows], s.sh_power_w[rows] = m.truth.time_s, m.truth.power_w
         s.sh_told_s[rows], s.sh_told_w[rows] = told.time_s, told.power_w
         at += count
-    _fill_fronts(s, fronts_of(tuple(options.configurations)))
-    if options.configurations and len(jobs):
-        s.app[:] = by_kind(jobs, options.configurations) if options.chooses is None else options.chooses
+    _fill_fronts(s, fronts_of(moldable))
+    if moldable and len(jobs):
+        s.app[:] = by_kind(jobs, moldable) if chooses is None else chooses
         both = np.flatnonzero((s.app >= 0) & (s.series_count > 0))
         if both.size:
             raise InputError(
