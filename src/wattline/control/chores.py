@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, DUE, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
+from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
-from wattline.model import codes, nodes
+from wattline.model import codes, nodes, running
 from wattline.model.compiled import outlined, seldom
 from wattline.model.state import POLICY, State
 from wattline.physics import neighbours
@@ -60,6 +60,9 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
         guard.set_levels(s)
         guard.set_class_caps(s)
         guard.set_job_caps(s)
+        return 0
+    if what == EXPECT:
+        running.expect_anew(s)
         return 0
     if what == RECLAIM:
         guard.reclaim(s)

@@ -7,6 +7,7 @@ RESORT = 3  # sort the whole queue again
 TIDY = 5  # squeeze holes out of the queue, settle newcomers, keep the backfill index, refresh estimated ends
 SHEDDING = 6  # stop jobs while even the lowest caps leave the power above the limit
 RECLAIM = 7  # take back caps raised with power left over
+EXPECT = 9  # new estimates for running jobs whose own have run out
 NEIGHBOURS = 8  # speeds of jobs whose links' loads have changed
 CAPS = 4  # apply wanted levels and caps
 

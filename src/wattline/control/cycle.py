@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from wattline.control import commit, guard
-from wattline.control.codes import CAPS, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
+from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.model import codes
 from wattline.model.compiled import SlotType, kernel, outlined
 from wattline.model.state import (
@@ -94,8 +94,10 @@ def control_pass(
         chores(s, SHEDDING, param[0], memory[0])
     if s.option[OPT_BELIEF] == 1:
         power.refresh_belief(s)
-    if s.option[OPT_RECLAIM] == 1 and (s.q_len[0] > 0 or mask & codes.ENVELOPE):
-        chores(s, RECLAIM, param[0], memory[0])
+    if s.option[OPT_RECLAIM] == 1:
+        chores(s, EXPECT, param[0], memory[0])  # caps rise by what jobs have left, also while none waits
+        if s.q_len[0] > 0 or mask & codes.ENVELOPE:
+            chores(s, RECLAIM, param[0], memory[0])
     # a select policy that asks for ticks also rules over jobs that run or pause while none waits
     if s.q_len[0] > 0 or wake[codes.SELECT] & mask & codes.TICK:
         if wake[codes.ORDER] & mask:

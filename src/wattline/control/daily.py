@@ -134,9 +134,7 @@ def tidy(s: State) -> None:
         queue.compact(s)
     queue.settle_new(s)
     if s.option[OPT_SORTED] == 1:
-        if s.est_dirty[0] == 1:
-            running.refresh_estimates(s)
-        running.extend_expired(s)
+        running.expect_anew(s)
         if s.ix_on[0] == 0 and s.q_len[0] >= fitindex.DEEP:
             fitindex.build(s)
         elif s.q_len[0] < fitindex.DEEP // 4:

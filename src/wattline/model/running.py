@@ -108,6 +108,15 @@ def extend_expired(s: State) -> None:
         s.counter[N_REPLANS] += 1
 
 
+@outlined
+def expect_anew(s: State) -> None:
+    """Bring the estimated ends of running jobs up to date, where they are sorted by them."""
+    if s.option[OPT_SORTED] == 1:
+        if s.est_dirty[0] == 1:
+            refresh_estimates(s)
+        extend_expired(s)
+
+
 # ------------------------------------------------------------------ due times
 
 

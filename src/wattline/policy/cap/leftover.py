@@ -21,9 +21,20 @@ def wanted_row(s: State, j: int, proposed: int) -> int:
     return row
 
 
+@kernel
+def _sooner(s: State, j: int, than: int) -> bool:
+    """Tell whether a job ends before another by the estimates, or at the same time and comes first in the trace."""
+    if s.estimated_end_s[j] != s.estimated_end_s[than]:
+        return s.estimated_end_s[j] < s.estimated_end_s[than]
+    return j < than
+
+
 @outlined
 def best_raise(s: State, n: int, watts: float) -> int:
-    """Return the running job that a step to its next higher cap saves most time for each watt, among those it fits (-1: none)."""
+    """Return the running job that a step to its next higher cap saves most time for each watt, among those it fits (-1: none).
+
+    At ties it is the one that ends first by the estimates, then the first in the trace.
+    """
     best = -1
     best_gain = 0.0
     for i in range(s.n_running[0]):
@@ -37,7 +48,7 @@ def best_raise(s: State, n: int, watts: float) -> int:
         left_s = max(0.0, s.estimated_end_s[j] - s.now[0]) * s.sh_told_s[row] / s.sh_told_s[s.shape[j]]
         saved_s = left_s * (1.0 - s.sh_told_s[up] / s.sh_told_s[row])
         gain = saved_s / (s.sh_told_w[up] - s.sh_told_w[row])
-        if gain > best_gain:
+        if gain > best_gain or (best >= 0 and gain == best_gain and _sooner(s, j, best)):
             best, best_gain = j, gain
     return best
 
