@@ -109,7 +109,9 @@ def _one(choices: Any, u: float) -> Any:
 
 def _deep_count(rng: np.random.Generator, select: str) -> int:
     """Return how many jobs a deep world has: fewer where the twin plans for all of them at every pass."""
-    return int(rng.integers(130, 161 if select == "conservative" else 601 if rng.random() < 0.2 else 301))
+    if select == "conservative":
+        return int(rng.integers(130, 161))
+    return int(rng.integers(280, 601) if rng.random() < 0.4 else rng.integers(130, 281))
 
 
 def _jobs(
@@ -124,7 +126,9 @@ def _jobs(
 ) -> list[tuple[Any, ...]]:
     """Return jobs in bursts with gaps: ties, no length, requests missing or too short, jobs as wide as their class."""
     bursts = int(rng.integers(1, 5))
-    begin = np.cumsum(rng.integers(0, 2000 if deep else 60, bursts))
+    if deep and rng.random() < 0.7:
+        bursts = max(1, count // 150)  # each deep by itself
+    begin = np.cumsum(rng.integers(0, 4000 if deep else 60, bursts))
     span = int(rng.integers(1, 40))
     submit = np.sort(begin[rng.integers(0, bursts, count)] + rng.integers(0, span, count)).astype(float)
     longest = int(rng.integers(1, 40 if deep else 15))
