@@ -75,7 +75,8 @@ def draw(rng: np.random.Generator, size: str) -> World:
     levels = pick((-1.0, 1.0), (-1.0, 1.0, 1.0), (-1.0, 0.0, 1.0), (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0), None)
     size_y = whole(1, 40 if deep else 15)
     signal = [pick(*levels) if levels else round(2 * rng.random() - 1, 2) for _ in range(size_y)]
-    low_w, high_w = nodes * idle, nodes * max(k[2] for k in kinds)
+    low_w = nodes * idle
+    high_w = max(low_w, nodes * max(k[2] for k in kinds))
     covered = signal_from + step * size_y
     bids: list[tuple[float, float | None, float]] = []
     for i in range(whole(1, 5 if deep else 3)):
