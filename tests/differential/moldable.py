@@ -134,7 +134,7 @@ def _limits(
 def draw(rng: np.random.Generator, size: str) -> World:
     """Draw a world."""
     deep = size == "deep"
-    nodes = int(rng.choice([8, 16, 32] if deep else [2, 4, 8]))
+    nodes = int(rng.choice([8, 13, 16, 24, 32] if deep else [2, 3, 4, 5, 7, 8]))
     idle = float(rng.choice([0.0, 0.0, 5.0, 20.0, 100.0]))
     select = str(rng.choice(list(TWINS)))
     varied = rng.random() < 0.15

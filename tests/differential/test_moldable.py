@@ -233,3 +233,10 @@ def test_ties_of_raised_caps_go_to_the_first_in_the_trace() -> None:
     rows = [row(1, 4, 51, 16, 100), row(1, 4, 80, 8, 150)]
     s = agreed(world(2, 0.0, 250.0, rows, [job(), job()], "rmap-naive", cap="leftover", order="lcfs"))
     assert s.end_s.tolist() == [8.0, 12.0]
+
+
+def test_what_draws_exactly_the_share_is_under_it() -> None:
+    """13 of 24 nodes under 3,600 W have a share of 1,950 W, not a rounding error less."""
+    rows = [row(13, 4, 51, 20, 1300), row(13, 4, 80, 10, 1950)]
+    s = agreed(world(24, 0.0, 3600.0, rows, [job(nodes=13)], "rmap-naive"))
+    assert s.end_s.tolist() == [10.0]

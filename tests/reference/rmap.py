@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from reference.moldable import MoldableJob, MoldableScheduler, Row
 
@@ -18,7 +19,10 @@ class Rmap(MoldableScheduler):
 
     def share(self, job: MoldableJob) -> float:
         """P_job = priority × (nodes asked for / nodes of the machine) × limit."""
-        return (job.priority if job.priority > 0.0 else 1.0) * job.asked / self.count * self.limit_w
+        if self.limit_w == math.inf:
+            return math.inf
+        weight = Fraction(job.priority) if job.priority > 0.0 else Fraction(1)
+        return float(weight * job.asked * Fraction(self.limit_w) / self.count)
 
     def ever(self, job: MoldableJob) -> list[Row]:
         """The configurations that fit the machine, and under the limit beside nodes that all idle; if none does, those that fit the machine."""

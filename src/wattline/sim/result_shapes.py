@@ -44,7 +44,7 @@ def shape_columns(result: Result, open_j: Floats | float = 0.0) -> dict[str, Any
         "application": Coded(s.app[jobs], [m.truth.application for m in moldable]),
         "start_s": s.resumed_s[jobs], "nodes": s.sh_nodes[row], "cores": s.sh_cores[row], "cap_w": s.sh_cap_w[row],
         "turbo": (s.sh_cap_w[row] == turbo_w).astype(np.int64), "time_s": s.work[jobs], "power_w": mean_w,
-        "told_s": s.sh_told_s[row], "told_w": s.sh_told_w[row], "limit_w": limit_w, "share_w": _weight(s, jobs) * limit_w,
+        "told_s": s.sh_told_s[row], "told_w": s.sh_told_w[row], "limit_w": limit_w, "share_w": _share_w(s, jobs, limit_w),
         "room_w": np.where(np.isfinite(s.shape_room_w[jobs]), s.shape_room_w[jobs], np.nan), "room_nodes": s.shape_room[jobs],
         "rule": Coded(np.array([rule for rule, *_ in found]), RULES),
         "share_shape": words[0::2], "share_told_s": s.sh_told_s[others[:, 0]],
@@ -52,10 +52,10 @@ def shape_columns(result: Result, open_j: Floats | float = 0.0) -> dict[str, Any
     }  # fmt: skip
 
 
-def _weight(s: State, jobs: Any) -> Any:
+def _share_w(s: State, jobs: Any, limit_w: Any) -> Any:
     """Return the part of the limit that is each job's: of the nodes it asked for, times its priority if it has one."""
     factor = np.where(s.priority[jobs] > 0, s.priority[jobs], 1.0)
-    return factor * s.asked_nodes[jobs] / s.pool_count[s.pool[jobs]]
+    return factor * s.asked_nodes[jobs] * limit_w / s.pool_count[s.pool[jobs]]
 
 
 def _why(s: State, j: int, *, asked_first: bool) -> tuple[int, int, int]:
@@ -64,7 +64,7 @@ def _why(s: State, j: int, *, asked_first: bool) -> tuple[int, int, int]:
     every = np.arange(s.app_first[a], s.app_first[a] + s.app_count[a])
     rows = _waited_for(s, every, int(s.pool[j]), limit_w)
     least = int(rows[np.argmin(s.sh_told_w[rows])])
-    share_w = float(_weight(s, j)) * limit_w if np.isfinite(limit_w) else np.inf
+    share_w = float(_share_w(s, j, limit_w)) if np.isfinite(limit_w) else np.inf
     share = _best(s, rows, min(share_w, limit_w), int(s.pool_count[s.pool[j]]), least)
     asked = _asked(s, rows, max(int(s.asked_nodes[j]), int(s.sh_nodes[every].min())), limit_w, least)
     room = _best(s, every, float(s.shape_room_w[j]), int(s.shape_room[j]), -1)

@@ -259,7 +259,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
 SLOWER = Param(
     0.0, "part by which a job may take longer than was asked for, when it starts with power that is left over", 0.0
 )
-BEST_FIT = Param(0.0, "1: of those that may pass, first who uses most power; 0: the first", 0, 1)
+BEST_FIT = Param(0.0, "1: of those that may pass, first who adds most power; 0: the first", 0, 1)
 
 
 SMALL = Param(

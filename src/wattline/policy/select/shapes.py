@@ -11,9 +11,12 @@ from wattline.physics.power import LIMIT_SLACK, shape_increase_w
 
 @kernel
 def fair_w(s: State, j: int) -> float:
-    """Return a job's fair share of the power limit: that of the nodes it asked for, times its priority if it has one."""
+    """Return a job's fair share of the power limit: that of the nodes it asked for, times its priority if it has one.
+
+    It is divided last: a configuration that draws exactly the share is under it, whatever the number of nodes.
+    """
     weight = s.priority[j] if s.priority[j] > 0.0 else 1.0
-    return weight * s.asked_nodes[j] / s.pool_count[s.pool[j]] * s.limit_w[0]
+    return weight * s.asked_nodes[j] * s.limit_w[0] / s.pool_count[s.pool[j]]
 
 
 @kernel
