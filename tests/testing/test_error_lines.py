@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,11 @@ def test_ctrl_c_in_a_python_policy_ends_the_run_early(tmp_path: Path) -> None:
         "    time.sleep(0.002)\n    if s.now[0] == 50:\n        os.kill(os.getpid(), signal.SIGINT)\n    return 0\n"
     )
     rows = [{"submit": t, "work": 1, "nodes": 1} for t in range(2000)]
-    result = run(table(*rows), cluster(1), order=find("order", str(file)))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background may ignore it
+    try:
+        result = run(table(*rows), cluster(1), order=find("order", str(file)))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.stopped == "interrupted"
     assert result.state.end_s[0] == 1.0
     assert 50.0 <= result.state.now[0] < 1999.0

@@ -67,7 +67,7 @@ def limit_s() -> float:
 
 
 left_behind: list[str] = []
-"""Policies that did not come back in this process: compiled ones go on until it ends."""
+"""What was said of policies that did not come back in this process: compiled ones go on until it ends."""
 
 
 class _Worker:
@@ -100,24 +100,23 @@ def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], l
     """Do work that calls policies of users, and return what it returns.
 
     ``look`` is called now and then and may raise KeyboardInterrupt, as Ctrl-C does. The work then has its time to come to an end of its own;
-    only a policy that goes on and on is left behind. The interrupt is raised when the work is done, as ``LaterError``.
+    only a policy that goes on and on is left behind. The interrupt is raised when the work is done, as ``Later``.
     """
     words, most_s = state.words, limit_s()
     worker = _Worker(work)
     seen, since = -1, time.monotonic()
     asked: BaseException | None = None
-    while True:
+    while not worker.done.is_set():
         try:
-            if worker.done.wait(LOOK_S):
-                break
-            if look is not None and asked is None:
+            worker.done.wait(LOOK_S)
+            if look is not None and asked is None and not worker.done.is_set():
                 look()
         except KeyboardInterrupt as problem:
             asked, since, most_s = problem, time.monotonic(), GRACE_S
         now = time.monotonic()
         if int(words[CALLS]) != seen or words[WHO] == 0:
             seen, since = int(words[CALLS]), now
-        elif now - since > most_s:
+        elif now - since > most_s and not worker.done.is_set():
             _give_up(worker, slots[int(words[WHO]) - 1], asked, most_s)
     if worker.problem is not None:
         raise worker.problem
@@ -136,9 +135,10 @@ class Later(Exception):  # noqa: N818  (no error: the work was done, and then so
 
 def _give_up(worker: _Worker, policy: Mechanism, asked: BaseException | None, most_s: float) -> None:
     worker.stop()
-    left_behind.append(policy.name)
     if asked is not None:
-        raise KeyboardInterrupt(f"interrupted while {where(policy)} was at work, which did not come back") from None
-    raise EndlessError(
+        left_behind.append(f"interrupted while {where(policy)} was at work, which did not come back")
+        raise KeyboardInterrupt(left_behind[-1]) from None
+    left_behind.append(
         f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: {LIMIT_KEY}=SECONDS)"
     )
+    raise EndlessError(left_behind[-1])

@@ -123,7 +123,10 @@ def check_legal(mechanism: Mechanism, params: Params = None) -> None:
     watched = watch.wrapped(mechanism, watch.legal(mechanism.slot))
     several = () if mechanism.one_class else (worlds.several_classes(),)
     for world in (worlds.busy(), *several, worlds.limited()):
-        result = play(watched, world, params)
+        try:
+            result = play(watched, world, params)
+        except RunError as problem:
+            raise CheckError(f"in the world {world.name!r} ({world.about}) {problem}") from None
         if result.state.counter[N_REFUSED]:
             at = int(np.argmax(~np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))))
             kind = codes.ACTION_NAMES[result.logs["a_kind"][at]]
