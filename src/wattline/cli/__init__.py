@@ -34,10 +34,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = call(sys.argv[1:])
     gc.freeze()
-    watched = sys.modules.get("wattline.sim.watched")
-    if (
-        watched is not None and watched.left_behind
-    ):  # compiled code that nobody can stop: do not take its memory from under it
+    if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -62,7 +59,7 @@ def call(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt as problem:
-        return complain(str(problem) or "interrupted", INTERRUPTED)
+        return complain(_left_behind() or str(problem) or "interrupted", INTERRUPTED)
     except WattlineError as problem:
         return complain(str(problem), FAILED if isinstance(problem, RunError) else BAD_INPUT)
     except OSError as problem:
@@ -82,7 +79,7 @@ def call(arguments: list[str]) -> int:
             raise
         return complain(f"the reader of tables gave up: {' '.join(str(problem).split())}", FAILED)
     if code == INTERRUPTED and not _said:  # the parser turns Ctrl-C into this code, without a word
-        complain("interrupted", INTERRUPTED)
+        complain(_left_behind() or "interrupted", INTERRUPTED)
     return code
 
 
@@ -99,6 +96,12 @@ def _refuse_bytes(arguments: list[str]) -> None:
             raise InputError(f"{shorten(argument)}: is not UTF-8 text; rename it, or give another name") from None
 
 
+def _left_behind() -> str:
+    """Return what was said of a user's policy that did not come back (nothing: an empty text)."""
+    watched = sys.modules.get("wattline.sim.watched")
+    return next(reversed(getattr(watched, "left_behind", [])), "")
+
+
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
@@ -111,10 +114,9 @@ def _dispatch(arguments: list[str]) -> int:
         raise
     except Exception as problem:
         if type(problem).__name__ == "Abort":  # how the parser passes Ctrl-C on, and files that end too early
-            said = problem.__cause__ or problem.__context__
-            if isinstance(said, EOFError):
-                raise said from None
-            raise KeyboardInterrupt(*(said.args if isinstance(said, KeyboardInterrupt) else ())) from None
+            if isinstance(problem.__cause__, EOFError):
+                raise problem.__cause__ from None
+            raise KeyboardInterrupt from None
         if type(problem).__name__ == "Exit":
             return int(getattr(problem, "exit_code", 0))
         if not hasattr(problem, "format_message"):

@@ -1,4 +1,7 @@
-"""Run a simulation from Python: slices of compiled time, logs emptied in between, interrupts and progress served."""
+"""Run a simulation from Python: slices of compiled time, logs emptied in between, interrupts and progress served.
+
+(The file is long because a run, however it is carried on, kept or cut, has one state to keep whole.)
+"""
 
 from __future__ import annotations
 
