@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import io
 import os
 import pickle
 import resource
@@ -15,8 +16,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from user_policies.grammar import SLOTS, Policy, generate
 from user_policies.trial import ENDLESS, try_policy
@@ -24,8 +26,11 @@ from wattline.control import compile as compiling
 from wattline.model.compiled import JIT
 from wattline.sim.watched import LIMIT_KEY
 
-LIMIT_S, HUNG_S = 1.0, 120.0
-"""How long a call of a policy may take, and how long a process that tries one."""
+LIMIT_S, HUNG_S, SAY_EVERY_S = 1.0, 120.0, 30.0
+"""How long a call of a policy may take, and how long a process may that tries one; how often the count is said."""
+
+TOGETHER = 20
+"""Policies that one process tries, unless one of them ends it."""
 
 
 def load_everything(folder: Path) -> None:
@@ -48,54 +53,64 @@ def load_everything(folder: Path) -> None:
                 try_policy(Policy(1, slot, compiled, text), folder / f"warm_{slot}_{compiled}.py", 2)
 
 
-@contextlib.contextmanager
-def alone(policy: Policy, folder: Path) -> Iterator[tuple[int, int]]:
-    """Try a policy in a process of its own; yield it and where it tells what became of it."""
+def alone(policies: Sequence[Policy], folder: Path) -> tuple[int, int]:
+    """Try policies one after the other in a process of its own; return it, and where it tells what became of each."""
     reading, writing = os.pipe()
     child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(reading)
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            os.environ[LIMIT_KEY] = str(LIMIT_S)
-            compiling.plugin = functools.partial(_uncached, compiling.plugin)
-            told: list[str] | str = try_policy(policy, folder / f"policy_{policy.seed}_{policy.compiled}.py")
-            os.write(writing, pickle.dumps(told))
-            code = 0
-        except BaseException:
-            os.write(writing, pickle.dumps(traceback.format_exc(limit=-4)[-3000:]))
-        finally:
-            os._exit(code)
-    os.close(writing)
+    if child:
+        os.close(writing)
+        return child, reading
     try:
-        yield child, reading
-    finally:
         os.close(reading)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.environ[LIMIT_KEY] = str(LIMIT_S)
+        compiling.plugin = functools.partial(_uncached, compiling.plugin)
+        for policy in policies:
+            try:
+                told: list[str] | str = try_policy(policy, folder / _file_of(policy))
+            except BaseException:
+                told = traceback.format_exc(limit=-4)[-3000:]
+            os.write(writing, pickle.dumps(told))
+            if isinstance(told, str) or ENDLESS in told:
+                break  # what it left behind is no beginning for another
+    finally:
+        os._exit(0)
 
 
-def _uncached(plugin: object, function: object, signature: object, *, cache: bool, boundscheck: bool = False) -> object:
-    return plugin(function, signature, cache=False, boundscheck=boundscheck)  # type: ignore[operator]
+def _file_of(policy: Policy) -> str:
+    return f"policy_{policy.seed}_{policy.compiled}.py"
 
 
-def outcome(policy: Policy, folder: Path) -> tuple[list[str], str]:
-    """Return what became of a policy's runs, and what went wrong (nothing: an empty text)."""
-    with alone(policy, folder) as (child, reading):
-        ready, _, _ = select.select([reading], [], [], HUNG_S)
-        told = b""
-        if ready:
-            while chunk := os.read(reading, 1 << 16):
-                told += chunk
-        else:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    (folder / f"policy_{policy.seed}_{policy.compiled}.py").unlink(missing_ok=True)
-    if not ready:
-        return [], f"it hung for {HUNG_S:g} s"
-    if os.WIFSIGNALED(status):
-        return [], f"signal {os.WTERMSIG(status)}"
-    got = pickle.loads(told) if told else "it ended without a word"  # noqa: S301
-    return ([], got) if isinstance(got, str) else (got, "")
+def _uncached(plugin: Any, function: Any, signature: Any, *, cache: bool, boundscheck: bool = False) -> Any:
+    return plugin(function, signature, cache=False, boundscheck=boundscheck)
+
+
+def outcomes(policies: Sequence[Policy], folder: Path) -> list[tuple[list[str], str]]:
+    """Return, for the first of the policies or more, what became of its runs and what went wrong (nothing: an empty text)."""
+    child, reading = alone(policies, folder)
+    got: list[tuple[list[str], str]] = []
+    status = 0
+    with os.fdopen(reading, "rb", buffering=0) as stream:
+        while len(got) < len(policies):
+            if not select.select([stream], [], [], HUNG_S)[0]:
+                os.kill(child, signal.SIGKILL)
+                got.append(([], f"it hung for {HUNG_S:g} s"))
+                break
+            data = stream.read(1 << 16)
+            if not data:
+                break
+            frames = io.BytesIO(data)
+            while frames.tell() < len(data):
+                told = pickle.load(frames)  # noqa: S301
+                got.append(([], told) if isinstance(told, str) else (told, ""))
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and len(got) < len(policies):
+        got.append(([], f"signal {os.WTERMSIG(status)}"))
+    if not got:
+        got.append(([], "it ended without a word"))
+    for policy in policies:
+        (folder / _file_of(policy)).unlink(missing_ok=True)
+    return got
 
 
 def as_test(policy: Policy, problem: str) -> str:
@@ -124,22 +139,24 @@ def soak(count: int, first: int, every: int, *, minutes: float = 0.0) -> tuple[C
         folder = Path(name)
         load_everything(folder)
         _say(f"loaded in {time.monotonic() - began:.0f} s")
-        began = time.monotonic()
-        for seed in range(first, first + count):
-            policy = generate(seed, compiled=JIT and every > 0 and seed % every == 0)
-            told, problem = outcome(policy, folder)
-            found["policies"] += 1
-            found["compiled"] += policy.compiled
-            found.update(told)
-            found["ended as endless"] += ENDLESS in told
-            if problem:
-                failures.append(as_test(policy, problem))
-                sys.stdout.write(failures[-1])
-                sys.stdout.flush()
-            if found["policies"] % 250 == 0:
-                _say(f"{time.monotonic() - began:.0f} s: {dict(found)}, {len(failures)} failures")
-            if minutes and time.monotonic() - began > 60.0 * minutes:
-                break
+        began = said = time.monotonic()
+        seed = first
+        while seed < first + count and not (minutes and time.monotonic() - began > 60.0 * minutes):
+            upto = min(seed + TOGETHER, first + count)
+            batch = [generate(s, compiled=JIT and every > 0 and s % every == 0) for s in range(seed, upto)]
+            got = outcomes(batch, folder)
+            seed += len(got)
+            for policy, (told, problem) in zip(batch, got, strict=False):
+                found["policies"] += 1
+                found["compiled"] += policy.compiled
+                found.update(told)
+                if problem:
+                    failures.append(as_test(policy, problem))
+                    sys.stdout.write(failures[-1])
+                    sys.stdout.flush()
+            if time.monotonic() - said > SAY_EVERY_S:
+                said = time.monotonic()
+                _say(f"{said - began:.0f} s: {dict(found)}, {len(failures)} failures")
     return found, failures
 
 
