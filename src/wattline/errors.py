@@ -79,6 +79,11 @@ def shorten(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 2]}…'"
 
 
+def cut(text: str, limit: int = 60) -> str:
+    """Return a text as it was typed, cut to ``limit`` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest known name, or the list of what is known."""
     names = sorted(known)

@@ -54,9 +54,9 @@ def test_overrides_and_flags_have_the_same_bounds(tmp_path: Path) -> None:
         ("a." * 30_000 + "a=1", "a dotted key has more than 12 parts"),
         ("seed=" + "9" * 100_000, "a key or number has more than 200 characters"),
     ):
-        with pytest.raises(ScenarioError, match=f"^--set .*…': {said}; no scenario needs that$"):
+        with pytest.raises(ScenarioError, match=f"^--set .*…: {said}; no scenario needs that$"):
             read_scenario(path, [given])
-    with pytest.raises(ScenarioError, match=r"^--type .*…': more than 12 brackets"):
+    with pytest.raises(ScenarioError, match=r"^--type .*…: more than 12 brackets"):
         _inline("--type", "{a=" * 3000)
 
 

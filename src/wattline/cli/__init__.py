@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import Any
 
-from wattline.errors import InputError, RunError, WattlineError, shorten
+from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
@@ -158,7 +158,7 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
         if flag is not None and re.fullmatch(pattern, said):
             value = "" if "=" in flag else " " + next(iter(arguments[arguments.index(flag) + 1 :]), "")
             typed = f"{flag}{value}"
-            return f"{typed if len(typed) <= LONGEST else typed[: LONGEST - 1] + '…'}: {re.sub(pattern, words, said)}"
+            return f"{cut(typed, LONGEST)}: {re.sub(pattern, words, said)}"
     return message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,6 +108,9 @@ def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
     """Refuse to write a scenario over a file that is no scenario of this name."""
     from wattline.scenario.toml_read import loads
 
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "no permission" if path.parent.is_dir() else "no such folder"
+        raise ScenarioError(f"{path}: cannot be written ({why}); give another --write")
     if force or not path.exists():
         return
     try:

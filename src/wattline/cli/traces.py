@@ -11,7 +11,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.errors import InputError, ScenarioError, shorten
+from wattline.errors import InputError, ScenarioError, cut
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and draw workloads.")
 
@@ -190,11 +190,9 @@ def _inline(flag: str, text: str) -> Any:
     from wattline.scenario.toml_read import loads
 
     try:
-        return loads(f"v = {text}", f"{flag} {shorten(text)}: ")["v"]
+        return loads(f"v = {text}", f"{flag} {cut(text)}: ")["v"]
     except tomllib.TOMLDecodeError as problem:
-        raise ScenarioError(
-            f"{flag} {shorten(text)}: not a TOML table like '{{name=\"a\", nodes=4}}': {problem}"
-        ) from None
+        raise ScenarioError(f"{flag} {cut(text)}: not a TOML table like '{{name=\"a\", nodes=4}}': {problem}") from None
 
 
 def _write(trace: Any, target: Path, terminal: Terminal, write: Any) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wattline.errors import InputError, ScenarioError, did_you_mean, shorten
+from wattline.errors import InputError, ScenarioError, cut, did_you_mean, shorten
 from wattline.files import open_regular
 from wattline.memory import show_bytes
 from wattline.scenario.lines import Path as KeyPath
@@ -44,7 +44,7 @@ class Source:
         for end in range(len(path), 0, -1):
             if path[:end] in self.overrides:
                 given = self.overrides[path[:end]]
-                return given if len(given) <= LONGEST else f"{given[: LONGEST - 1]}…"
+                return cut(given, LONGEST)
             if path[:end] in self.lines:
                 return f"{self.file}:{self.lines[path[:end]]}"
         return self.file
@@ -157,7 +157,7 @@ def _parse(file: str, text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
 def _override(data: dict[str, Any], text: str) -> KeyPath:
     """Set one value; return its path."""
     dotted, equals, raw = text.partition("=")
-    shown = f"--set {shorten(text)}: "
+    shown = f"--set {cut(text)}: "
     check_size(dotted, shown)
     if not equals or not dotted.strip():
         raise ScenarioError(f"--set {text}: expected key=value, like --set cluster.nodes=64")
@@ -183,7 +183,7 @@ def _step(table: Any, part: str, text: str) -> str | int:
         if part.isdigit() and int(part) < len(table):
             return int(part)
         raise ScenarioError(f"--set {text}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
-    raise ScenarioError(f"--set {shorten(text)}: {part!r} is inside {shorten(table)}, which has no keys")
+    raise ScenarioError(f"--set {cut(text)}: {part!r} is inside {shorten(table)}, which has no keys")
 
 
 def _migrate(data: dict[str, Any], source: Source) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from wattline.errors import TraceError
 def lock_of(folder: Path) -> Path:
     """Return the lock of a folder of results."""
     target = Path(folder).resolve()
+    if target.is_dir() and os.access(target, os.W_OK) and not os.access(target.parent, os.W_OK):
+        return target / ".lock"  # nobody can swap such a folder
     return target.with_name(f".{target.name}.lock")
 
 
