@@ -9,6 +9,10 @@ import time
 from fuzz.cases import FORMATS, Fuzz
 
 
+MOST_SHOWN = 20
+"""Failures of one case that are shown."""
+
+
 def main() -> int:
     """Run cases until they are enough; print counts by format and verdict, and every failure as a test."""
     parser = argparse.ArgumentParser(prog="scripts/soak fuzz", description=__doc__)
@@ -22,14 +26,16 @@ def main() -> int:
     fuzz = Fuzz(given.seed, tuple(given.only or FORMATS))
     done = 0
     while done < count and time.monotonic() < until:
+        known = len(fuzz.failures)
         fuzz.one(done)
         done += 1
+        for failure in fuzz.failures[known:][:MOST_SHOWN]:
+            sys.stdout.write(f"{failure}\n")
+            sys.stdout.flush()
         if done % 1000 == 0:
             sys.stderr.write(f"{done:,} files, {len(fuzz.failures)} failures\n")
     fuzz.close()
     sys.stdout.write(f"{fuzz.table()}\n")
-    for failure in fuzz.failures[:20]:
-        sys.stdout.write(f"{failure}\n")
     return 1 if fuzz.failures else 0
 
 

@@ -123,7 +123,7 @@ def read_text(path: Path | str) -> bytes:
 
 def as_text(path: Path | str, raw: bytes) -> bytes:
     """Check and normalise the bytes of a text file (see ``read_text``)."""
-    if not raw.removeprefix(_UTF8_BOM).strip():
+    if not (raw[:4096].removeprefix(_UTF8_BOM).strip() or raw.removeprefix(_UTF8_BOM).strip()):
         raise TraceError.at(path, "the file is empty")
     for magic, packer in _OTHER_PACKERS.items():
         if raw.startswith(magic):

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Ints, JobTable
 from wattline.traces.notes import Action, Finding, Trace, build_jobs, refuse_empty, settle
-from wattline.traces.swf_text import FIELDS, SwfText, parse_swf
+from wattline.traces.swf_text import FIELDS, Columns, SwfText, parse_swf
 
 Mask = npt.NDArray[np.bool_]
 
@@ -60,6 +60,8 @@ def read_swf(
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
     _mention_oddities(log, keep, cores_per_node, dependencies=dependencies)
+    if not dependencies:
+        log.parsed.text = b""  # nothing more will be quoted, and it is as large as the file
     jobs = _build(log, keep, cores_per_node, partition_from) if keep.any() else None
     if jobs is not None and dependencies:
         jobs = _link(log, jobs, keep)
@@ -125,7 +127,7 @@ def _drop_what_never_ran(log: _Log) -> Mask:
     return keep
 
 
-def _partial(column: list[npt.NDArray[np.float64]]) -> Mask:
+def _partial(column: Columns) -> Mask:
     """Return which records are one run of a checkpointed job (status 2, 3, 4) whose summary is there as well."""
     part = np.isin(column[STATUS], PARTIAL)
     if part.any():

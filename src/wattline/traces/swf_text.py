@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from array import array
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.model.jobs import Floats, Ints
 from wattline.traces.source import read_text
@@ -27,6 +30,8 @@ _SPACE, _NEWLINE = 32, 10
 _MAX_WHOLE = 2.0**53
 _MAX_FIELD_CHARS = 40
 _HEADER_CHARS = 2000
+_AT_ONCE = 8 << 20
+"""Bytes that are parsed together: what that takes beside is small."""
 
 
 @dataclass(frozen=True)
@@ -40,33 +45,80 @@ class Malformed:
     problem: str = ""
 
 
-@dataclass(frozen=True)
+class Columns:
+    """Numbers by column, each kept as small as it goes without a loss: one number, half or whole floats."""
+
+    def __init__(self, pieces: list[list[npt.NDArray[Any]]]) -> None:
+        self._kept = [_compact([piece.pop() for piece in pieces]) for _ in FIELDS][::-1]  # pieces go as they are used
+
+    def __getitem__(self, index: int) -> Floats:
+        return self._kept[index].astype(np.float64)
+
+
+def _compact(pieces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Put pieces of a column together."""
+    whole = np.concatenate(pieces) if pieces else np.empty(0)
+    if whole.size and (whole == whole[0]).all():
+        return np.broadcast_to(whole[:1].copy(), whole.shape)
+    return whole
+
+
+@dataclass
 class SwfText:
     """A parsed file: ``columns[i]`` is field i + 1 of every well-formed record, ``lines`` where each record stands."""
 
     text: bytes
-    columns: list[Floats]
+    columns: Columns
     lines: Ints
     header: dict[str, list[str]]
     malformed: Malformed = field(default_factory=Malformed)
 
     def line_text(self, line: int) -> bytes:
         """Return the text of a line (counted from 1)."""
-        ends = np.flatnonzero(np.frombuffer(self.text, np.uint8) == _NEWLINE)
-        start = int(ends[line - 2]) + 1 if line > 1 else 0
-        return self.text[start : int(ends[line - 1]) if line <= ends.size else len(self.text)]
+        start = 0
+        for _ in range(line - 1):
+            start = self.text.find(b"\n", start) + 1
+        end = self.text.find(b"\n", start)
+        return _squeeze(self.text[start : end if end >= 0 else len(self.text)])
 
 
 def parse_swf(path: Path | str) -> SwfText:
     """Read a file (plain or gzip) into columns; wrong records are counted, not raised."""
-    comments, body = _split_header(read_text(path))
-    header = _parse_header(comments)
-    body = _squeeze(body)
-    columns = _parse_bulk(body)
+    text = read_text(path)
+    at = _header_end(text)
+    header = _parse_header(text[:at])
+    line = text.count(b"\n", 0, at) + 1
+    pieces: list[list[npt.NDArray[Any]]] = []
+    lines: list[Ints] = []
+    malformed = Malformed()
+    while at < len(text):
+        end = text.find(b"\n", at + _AT_ONCE) + 1 or len(text)
+        part = _squeeze(text[at:end])
+        columns, found, wrong = _parse_part(part, line)
+        pieces.append([_halved(column) for column in columns])
+        lines.append(found)
+        if wrong.count:
+            first = malformed if malformed.count else wrong
+            malformed = replace(first, count=malformed.count + wrong.count)
+        line += text.count(b"\n", at, end)
+        at = end
+    numbers = np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
+    return SwfText(text, Columns(pieces), numbers, header, malformed)
+
+
+def _parse_part(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
+    """Return the columns of some lines, where each record stands, and what is wrong with others."""
+    columns = _parse_bulk(part)
     if columns is not None:
-        first = comments.count(b"\n") + 1
-        return SwfText(comments + body, columns, np.arange(first, first + columns[0].size), header)
-    return _parse_lines(comments + body, header)
+        return columns, np.arange(line, line + columns[0].size), Malformed()
+    return _parse_lines(part, line)
+
+
+def _halved(column: Floats) -> npt.NDArray[Any]:
+    """Return a column in half the room if that loses nothing."""
+    with np.errstate(over="ignore"):
+        half = column.astype(np.float32)
+    return half if (half == column).all() else column
 
 
 def _squeeze(text: bytes) -> bytes:
@@ -81,13 +133,13 @@ def _squeeze(text: bytes) -> bytes:
     return kept.replace(b" \n", b"\n") if b" \n" in kept else kept
 
 
-def _split_header(text: bytes) -> tuple[bytes, bytes]:
-    """Cut before the first line that is neither blank nor a comment."""
+def _header_end(text: bytes) -> int:
+    """Return where the first line begins that is neither blank nor a comment."""
     at = 0
     while at < len(text) and text[at : at + 100].lstrip(b" \t")[:1] in (b";", b"\n"):
         end = text.find(b"\n", at)
         at = len(text) if end < 0 else end + 1
-    return text[:at], text[at:]
+    return at
 
 
 def _parse_header(comments: bytes) -> dict[str, list[str]]:
@@ -127,25 +179,25 @@ def _all_sound(columns: list[Floats]) -> bool:
     )
 
 
-def _parse_lines(text: bytes, header: dict[str, list[str]]) -> SwfText:
+def _parse_lines(part: bytes, line: int) -> tuple[list[Floats], Ints, Malformed]:
     """Parse with care, one line at a time: skip comments and blank lines, count what is not a record."""
-    rows: list[list[float]] = []
+    numbers = array("d")
     lines: list[int] = []
     wrong = 0
     first: Malformed | None = None
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        if not line or line[0] in b";#" or line.isspace():
+    for number, text in enumerate(part.split(b"\n"), start=line):
+        if not text or text[0] in b";#" or text.isspace():
             continue
         try:
-            rows.append(_parse_record(line))
+            numbers.extend(_parse_record(text))
             lines.append(number)
         except _NotARecordError as problem:
             wrong += 1
             first = first or Malformed(0, number, problem.field, problem.value, problem.args[0])
-    table = np.array(rows, dtype=np.float64).reshape(-1, len(FIELDS))
+    table = np.array(numbers, dtype=np.float64).reshape(-1, len(FIELDS))
     columns = [np.ascontiguousarray(table[:, i]) for i in range(len(FIELDS))]
-    malformed = Malformed(wrong, first.line, first.field, first.value, first.problem) if first else Malformed()
-    return SwfText(text, columns, np.array(lines, dtype=np.int64), header, malformed)
+    malformed = replace(first, count=wrong) if first else Malformed()
+    return columns, np.array(lines, dtype=np.int64), malformed
 
 
 class _NotARecordError(Exception):
