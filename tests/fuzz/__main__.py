@@ -8,7 +8,6 @@ import time
 
 from fuzz.cases import FORMATS, Fuzz
 
-
 MOST_SHOWN = 20
 """Failures of one case that are shown."""
 

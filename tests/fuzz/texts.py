@@ -72,6 +72,8 @@ class Text:
                 return [], False
             names = [_unquoted(name).lower() for name in lines.pop(0).split(self.separator)]
         whole = sorted(names) == sorted(self.columns)
+        if not whole:  # a name is damaged, or what stands before the rows: their fields are where they were
+            names = list(self.columns)
         return [self._says(names, line) for line in lines], whole
 
     def _says(self, names: list[str], line: str) -> Row | None:

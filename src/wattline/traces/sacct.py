@@ -224,7 +224,10 @@ def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, e
     dump.note("repaired", "out of order: sorted by submit time", late, "submit", benign=True)
     blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
     dump.note("kept", "run time 0: ends the instant it starts", keep & (elapsed == 0), blamed)
-    again = keep.copy()
+    unknown = keep & ~np.isfinite(job_id)
+    dump.note("kept", "job number unknown", unknown, dump.first_of("jobidraw", "jobid") or "jobid")
+    again = keep & ~unknown
+    rows = np.flatnonzero(again)
     again[rows[np.unique(job_id[rows], return_index=True)[1]]] = False
     told = "job number used before (array tasks share one unless the dump has JobIDRaw)"
     dump.note("kept", told, again, dump.first_of("jobid", "jobidraw") or "jobid")

@@ -37,7 +37,7 @@ def numbers(texts: pl.Series) -> Floats:
 
 def leading_integer(texts: pl.Series) -> Floats:
     """Return the number a job number starts with: 123 of ``123_4``, ``123+1`` or ``123.batch``."""
-    values = numbers(texts.str.slice(0, _LONGEST).str.extract(r"^(\d+)"))
+    values = numbers(texts.str.slice(0, _LONGEST).str.extract(r"^(\d+)(?:$|[_+.\[])"))
     return np.where(values < MAX_WHOLE, values, np.nan)
 
 
