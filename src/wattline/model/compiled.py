@@ -24,8 +24,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils, typeinfer
 from numba.core.cpu import CPUContext
-from numba.core.registry import CPUDispatcher
 from numba.core.lowering import BaseLower
+from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AttributeTemplate
 from numba.experimental.function_type import FunctionModel
 from numba.extending import (
