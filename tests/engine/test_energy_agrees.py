@@ -11,7 +11,7 @@ import pytest
 from differential import energy
 from differential.energy import FAMILIES, World
 
-WORLDS = 12
+WORLDS = 8
 """Of each family; WATTLINE_EXAMPLES times as many others are drawn where that is set."""
 
 
