@@ -32,30 +32,35 @@ def read_trace(
     *,
     format: str | None = None,  # noqa: A002  (the word users type)
     strict: bool = False,
-    cores_per_node: int = 1,
+    cores_per_node: int | None = None,
+    nodes: int | None = None,
 ) -> Trace:
     """Read a job log of any known format; without ``format`` it is told by the file's content.
 
-    ``cores_per_node`` matters where a log counts processors: always in SWF, in Slurm dumps without a column of nodes.
+    ``cores_per_node`` matters where a log counts processors: always in SWF (default: as its header says), in Slurm dumps without
+    a column of nodes (default: 1). ``nodes`` are those of the machine that the jobs are for, where they are known already.
     """
     if format is not None:
-        return _read(path, format, strict=strict, cores_per_node=cores_per_node)
+        return _read(path, format, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
     kind, raw = _guess(path)
     try:
-        return _read(path, kind, strict=strict, cores_per_node=cores_per_node, raw=raw)
+        return _read(path, kind, strict=strict, cores_per_node=cores_per_node, nodes=nodes, raw=raw)
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {kind} by its content") from None
 
 
-def _read(path: Path | str, kind: str, *, strict: bool, cores_per_node: int, raw: bytes | None = None) -> Trace:
+def _read(
+    path: Path | str, kind: str, *,
+    strict: bool, cores_per_node: int | None, nodes: int | None, raw: bytes | None = None,
+) -> Trace:  # fmt: skip
     if kind == "swf":
         from wattline.traces.swf import read_swf
 
-        return read_swf(path, strict=strict, cores_per_node=cores_per_node)
+        return read_swf(path, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
     if kind == "sacct":
         from wattline.traces.sacct import read_sacct
 
-        return read_sacct(path, strict=strict, cores_per_node=cores_per_node)
+        return read_sacct(path, strict=strict, cores_per_node=1 if cores_per_node is None else cores_per_node)
     if kind == "table":
         from wattline.traces.table import read_table
 

@@ -78,7 +78,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     about: dict[str, Any] = {
         "trace": VERSION, "source": trace.source, "header": trace.header, "suggested_nodes": trace.suggested_nodes,
         "epoch_unix_s": None if math.isnan(trace.jobs.epoch_unix_s) else trace.jobs.epoch_unix_s,
-        "notes": [asdict(note) for note in trace.notes],
+        "notes": [asdict(note) for note in trace.notes], "machine": None if trace.machine is None else asdict(trace.machine),
     }  # fmt: skip
     if trace.jobs.series is not None:
         frame = frame.with_columns(to_column(trace.jobs.series))
@@ -153,7 +153,9 @@ def _swf_header(trace: Trace, names: list[str]) -> str:
         epoch = jobs.epoch_unix_s
         lines.append(f"UnixStartTime: {int(epoch) if epoch == int(epoch) else repr(epoch)}")
     if trace.suggested_nodes is not None:
-        lines += [f"MaxNodes: {trace.suggested_nodes}", f"MaxProcs: {trace.suggested_nodes}"]
+        of_processors = trace.machine is not None and trace.machine.unit == "processor"
+        nodes = trace.header.get("MaxNodes", trace.suggested_nodes) if of_processors else trace.suggested_nodes
+        lines += [f"MaxNodes: {nodes}", f"MaxProcs: {trace.suggested_nodes}"]
     own = {line.split(":")[0] for line in lines} | {"User", "Group", "Executable", "Partition", "Queue"}
     kept = [f"{k}: {part}" for k, v in trace.header.items() if k not in own for part in v.splitlines() if ":" not in k]
     return "".join(f"; {line}\n" for line in [*lines, *kept, *names])

@@ -28,6 +28,7 @@ def trace_info(trace: Trace, nodes: int | None = None) -> dict[str, Any]:
         "source": trace.source, "records": trace.records, "jobs": len(jobs), "dropped": trace.count("dropped"),
         "repaired": trace.count("repaired"), "first_submit_s": _at(jobs.submit_s, 0), "last_submit_s": _at(jobs.submit_s, -1),
         "span_s": jobs.span_s, "epoch_unix_s": _finite(jobs.epoch_unix_s), "machine_nodes": machine,
+        "machine": None if trace.machine is None else asdict(trace.machine),
         "node_hours": node_s / 3600.0, "offered_load": _load(node_s, jobs.span_s, machine),
         "wider_than_machine": int(np.sum(jobs.nodes > machine)) if machine else None,
         "nodes": _summary(jobs.nodes) | _sizes(jobs), "work_s": _summary(jobs.work_s),

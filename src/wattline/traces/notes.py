@@ -9,8 +9,12 @@ from typing import Any, Literal
 
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import JobTable
+from wattline.traces.machine import Machine
 
 Action = Literal["dropped", "repaired", "kept"]
+ROUNDED = "rounded up"
+"""How the reason of a note ends that counts jobs which were given more than they asked for."""
+
 EXAMPLE_CHARS = 100
 """Longest quotation of a line in a note or an error."""
 
@@ -42,6 +46,8 @@ class Trace:
     header: dict[str, str] = field(default_factory=dict)
     suggested_nodes: int | None = None
     records: int | None = None
+    machine: Machine | None = None
+    """What is scheduled, nodes or processors, where the file tells enough to say; ``suggested_nodes`` counts these."""
 
     def __post_init__(self) -> None:
         accounted = len(self.jobs) + self.count("dropped")

@@ -22,7 +22,7 @@ from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.traces import sacct_fields as fields
 from wattline.traces.delimited import Delimited, read_delimited
-from wattline.traces.notes import Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +32,10 @@ Mask = npt.NDArray[np.bool_]
 EXAMPLE = "sacct -a -P -X -S 2024-01-01 -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
 MAX_DRAW_W = 1e5
 """No node draws more: energy counters that say so have overflowed or mean "not available"."""
+
+
+_NODES, _CPUS = ("allocnodes", "nnodes", "alloctres", "reqnodes"), ("alloccpus", "ncpus", "reqcpus")
+"""Columns that tell a job's size, in nodes or in CPUs."""
 
 
 def read_sacct(
@@ -48,6 +52,10 @@ def read_sacct(
     elapsed = _elapsed(dump, timezone)
     nodes = _nodes(dump, cores_per_node)
     keep, earlier = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
+    if dump.first_of(*_NODES) is None:
+        cpus = fields.numbers(dump.column(*_CPUS)) % cores_per_node != 0
+        told = f"not whole nodes of {cores_per_node} CPUs: {ROUNDED}"
+        dump.note("kept", told, keep & cpus, dump.first_of(*_CPUS) or "")
     if keep.any():
         submit = _first_submissions(dump, keep, earlier, submit)
         jobs = _build(dump, keep, job_id, submit, elapsed, nodes, timezone)
@@ -120,7 +128,7 @@ def _nodes(dump: _Dump, cores_per_node: int) -> Floats:
     if dump.has("reqnodes"):
         whole.append(fields.numbers(dump.column("reqnodes")))
     if not whole:
-        cpus = fields.numbers(dump.column("alloccpus", "ncpus", "reqcpus"))
+        cpus = fields.numbers(dump.column(*_CPUS))
         return np.ceil(cpus / cores_per_node)
     nodes = whole[0]
     for other in whole[1:]:

@@ -8,7 +8,8 @@ Which records are jobs
     is kept: it waits its turn like any other and ends the instant it starts, which is what the textbook simulators do.
 
 Sizes
-    Allocated processors (field 5), else requested ones (field 8), in whole nodes of ``cores_per_node`` processors.
+    Allocated processors (field 5), else requested ones (field 8). Whether they become whole nodes or stay processors is told by
+    the header's MaxNodes and MaxProcs together with the jobs (``traces.machine``); ``cores_per_node`` says it instead.
 
 Times
     Submit times stay as they are in the file, so that schedules can be compared with other people's; the simulation
@@ -30,7 +31,8 @@ import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Ints, JobTable
-from wattline.traces.notes import Action, Finding, Trace, build_jobs, refuse_empty, settle
+from wattline.traces.machine import header_number, size_machine
+from wattline.traces.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 from wattline.traces.swf_text import FIELDS, Columns, SwfText, parse_swf
 
 Mask = npt.NDArray[np.bool_]
@@ -45,32 +47,34 @@ def read_swf(
     path: Path | str,
     *,
     strict: bool = False,
-    cores_per_node: int = 1,
+    cores_per_node: int | None = None,
+    nodes: int | None = None,
     dependencies: bool = False,
     partition_from: Literal["partition", "queue"] | None = None,
 ) -> Trace:
     """Read a Standard Workload Format log, plain or gzip.
 
     ``partition_from`` says which field names a job's partition; by default field 16, or the queue (field 15) if the
-    log leaves 16 empty.
+    log leaves 16 empty. ``nodes`` is the size of the machine that the jobs are for, where a user says it: one of the header's
+    two numbers tells in which unit they are counted.
     """
-    if cores_per_node < 1:
+    if cores_per_node is not None and cores_per_node < 1:
         raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")
     log = _Log(parse_swf(path), path)
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
-    _mention_oddities(log, keep, cores_per_node, dependencies=dependencies)
+    header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
+    machine = size_machine(header, _processors(log)[keep], cores_per_node, nodes)
+    _mention_oddities(log, keep, machine.divide, dependencies=dependencies)
     if not dependencies:
         log.parsed.text = b""  # nothing more will be quoted, and it is as large as the file
-    jobs = _build(log, keep, cores_per_node, partition_from) if keep.any() else None
+    jobs = _build(log, keep, machine.divide, partition_from) if keep.any() else None
     if jobs is not None and dependencies:
         jobs = _link(log, jobs, keep)
     notes = settle(path, log.findings, strict=strict)
     if jobs is None:
         raise refuse_empty(path, log.records, notes)
-    header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
-    suggested = _suggest_nodes(header, cores_per_node)
-    return Trace(jobs, notes, str(path), header, suggested, log.records)
+    return Trace(jobs, notes, str(path), header, machine.count, log.records, machine)
 
 
 @dataclass
@@ -147,7 +151,7 @@ def _mention_oddities(log: _Log, keep: Mask, cores_per_node: int, *, dependencie
     log.note("kept", "ran longer than requested", keep & (column[REQUEST] > 0) & (column[RUN] > column[REQUEST]), RUN)
     log.note("kept", "job number used before", _repeated(column[0], keep), 0)
     partial = keep & (_processors(log) % cores_per_node != 0)
-    log.note("kept", f"not whole nodes of {cores_per_node} processors: rounded up", partial, ALLOCATED)
+    log.note("kept", f"not whole nodes of {cores_per_node} processors: {ROUNDED}", partial, ALLOCATED)
     if not dependencies:
         told = "names a preceding job: the recorded submit time is used instead"
         log.note("kept", told, keep & (column[PRECEDING] > 0), PRECEDING)
@@ -251,23 +255,5 @@ def _link(log: _Log, jobs: JobTable, keep: Mask) -> JobTable:
 
 def _epoch(header: dict[str, list[str]]) -> float:
     """Return the log's start in Unix seconds; 0 (as rebased logs say) is nobody's start and means unknown."""
-    value = _number(header.get("UnixStartTime", [""])[0])
+    value = header_number(header.get("UnixStartTime", [""])[0])
     return value if value > 0 else math.nan
-
-
-def _suggest_nodes(header: dict[str, str], cores_per_node: int) -> int | None:
-    """Return the machine's size in nodes of ``cores_per_node`` processors, as far as the header tells."""
-    for key in ("MaxProcs", "MaxNodes"):
-        value = _number(header.get(key, ""))
-        if value >= 1:
-            return math.ceil(value / (cores_per_node if key == "MaxProcs" else 1))
-    return None
-
-
-def _number(text: str) -> float:
-    """Return the number a header value starts with, NaN if none: ``128 (since 1995)`` is 128."""
-    try:
-        value = float(text.split()[0][:40])
-    except (IndexError, ValueError):
-        return math.nan
-    return value if math.isfinite(value) else math.nan

@@ -18,6 +18,7 @@ import numpy as np
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
 from wattline.model.series import PowerSeries
+from wattline.traces.machine import machine_of
 from wattline.traces.notes import Finding, Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.parquet import reading_parquet
 from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
@@ -85,7 +86,8 @@ def _to_trace(
         raise refuse_empty(path, records, notes)
     header, suggested, earlier = _origin(about)
     records += sum(note.count for note in earlier if note.action == "dropped")
-    return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records)
+    machine = machine_of(about.get("machine"), suggested)
+    return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records, machine)
 
 
 def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -115,7 +117,7 @@ def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     journal = open_journal(folder)
     cluster = journal.manifest.get("cluster")
     nodes = cluster.get("nodes") if isinstance(cluster, dict) else None
-    return journal.read("jobs"), {"suggested_nodes": nodes}
+    return journal.read("jobs"), {"suggested_nodes": nodes, "machine": (cluster or {}).get("machine")}
 
 
 def _check_columns(path: Path | str, names: list[str]) -> None:

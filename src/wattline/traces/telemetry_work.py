@@ -121,7 +121,7 @@ def load_work(jobs: Path, placements: Path | None, machine: Machine, epoch_unix_
         cluster = read_manifest(jobs)["cluster"]
         nodes = nodes or int(cluster["nodes"])
         classes = tuple((str(c["name"]), int(c["count"])) for c in cluster["classes"])
-        idle_w = sum(float(c["idle_w"]) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
+        idle_w = sum(float(c["idle_w"] or 0.0) * int(c["count"]) for c in cluster["classes"]) / max(nodes, 1)
     else:
         placed, notes = from_times(trace.jobs)
         nodes = 0
