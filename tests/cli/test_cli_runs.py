@@ -60,7 +60,7 @@ def test_replay_takes_the_size_from_the_header_and_says_so(wattline: Call, folde
     """Without --nodes the header's size is used and said; what the reader dropped is said with count and example."""
     answer = wattline("replay", "small.swf")
     assert answer.code == 0
-    assert "nodes: 8, as the trace's header says" in answer.err
+    assert "machine: 8 nodes; the header says MaxNodes 8 and no MaxProcs" in answer.err
     assert "dropped 1: " in answer.err
     assert "small.swf:4" in answer.err
     jobs = open_journal(folder / "out/small").read("jobs")
@@ -97,9 +97,8 @@ def test_replay_shows_what_the_log_recorded(wattline: Call, folder: Path) -> Non
 def test_jobs_with_a_power_of_their_own_are_counted(wattline: Call, folder: Path) -> None:
     """What is assumed about power says how many jobs it does not concern."""
     (folder / "own.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,\n")
-    assert (
-        "300 W busy a node, as nothing else is given; 1 of 2 jobs say"
-        in wattline("replay", "own.csv", "--nodes", "4").err
+    assert "300 W busy a node, as nobody gave it; 1 of 2 jobs say" in " ".join(
+        wattline("replay", "own.csv", "--nodes", "4").err.split()
     )
     (folder / "all.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,260\n")
     assert "busy" not in wattline("replay", "all.csv", "--nodes", "4").err

@@ -110,7 +110,7 @@ def test_rejected_jobs_are_rows_without_times(journal: Any, tmp_path: Path) -> N
     """A job that can never run is in the journal as rejected; the timeline begins with the run all the same."""
     rows = "1 5 -1 9 4 -1 -1 4 10 -1 1 1 1 -1 -1 -1 -1 -1\n2 8 -1 9 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n"
     (tmp_path / "t.swf").write_text(rows)
-    found = journal('[trace]\nfile = "t.swf"\n[cluster]\nnodes = 2\n')
+    found = journal('[trace]\nfile = "t.swf"\n[cluster]\nnodes = 2\nidle = 100\nmax = 300\n')
     jobs = found.read("jobs")
     assert jobs["status"].to_list() == ["rejected", "finished"]
     assert jobs["eligible_s"].to_list() == [None, 8.0]

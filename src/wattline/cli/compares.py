@@ -6,7 +6,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,6 +61,9 @@ class Done:
     summary: Summary
     notes: tuple[Note, ...]
     stopped: str
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was assumed, and what is hard to believe."""
 
 
 def compare(
@@ -187,6 +190,7 @@ def _succeeded(future: Future[Done]) -> bool:
 
 
 def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
+    from wattline.cli.assumptions import remarks, warnings
     from wattline.report.metrics import summarize
     from wattline.scenario import wire
     from wattline.traces.journal import open_journal
@@ -199,7 +203,8 @@ def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
     result = study.simulate(progress)
     study.write(result, task.folder)
     notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
-    return Done(task, summarize(open_journal(task.folder)), notes, result.stopped)
+    summary = summarize(open_journal(task.folder))
+    return Done(task, summary, notes, result.stopped, tuple(remarks(study)), (*warnings(study), *summary.doubts))
 
 
 def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -> None:
@@ -213,6 +218,8 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
     for item in done:
         runs.setdefault(item.task.label, []).append(item.summary)
     _say_notes(done, terminal)
+    _say_lines({item.task.label: item.remarks for item in done}, terminal.tell)
+    _say_lines({item.task.label: item.warnings for item in done}, terminal.loud)
     if all(_all_the_same(summaries) for summaries in runs.values()) and len(done) > len(runs):
         terminal.say("nothing in these scenarios is random: every seed gave the same run, so one of each is shown")
         runs = {label: summaries[:1] for label, summaries in runs.items()}
@@ -280,6 +287,16 @@ def _say_notes(done: Sequence[Done], terminal: Terminal) -> None:
         else:
             for label, note in said.items():
                 terminal.notes([note], label)
+
+
+def _say_lines(lines: Mapping[str, Sequence[str]], say: Callable[[str], None]) -> None:
+    """Say each line once, with the labels that it is about unless it is about all."""
+    about: dict[str, list[str]] = {}
+    for label, told in lines.items():
+        for line in told:
+            about.setdefault(line, []).append(label)
+    for line, labels in about.items():
+        say(line if len(labels) == len(lines) else f"{', '.join(labels)}: {line}")
 
 
 def _largest(notes: Sequence[Note], runs: int) -> Note:

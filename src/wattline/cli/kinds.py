@@ -10,7 +10,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.traces import Cores, Format, Strict, TraceFile
+from wattline.cli.traces import Cores, Format, Strict, TraceFile, say_machine
 from wattline.errors import InputError, ScenarioError
 from wattline.units import duration_s, power_w
 
@@ -43,7 +43,7 @@ def kinds(
     sensitivity: Annotated[float, typer.Option(help="Model: slowdown over what power falls by (1: in proportion).")] = 0.48,
     rates_from: Annotated[str, typer.Option(metavar="TIME", help="Take arrival rates from here on, since the first submission ...")] = "0 s",
     rates_until: Annotated[str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")] = None,
-    cores_per_node: Cores = 1,
+    cores_per_node: Cores = None,
     trace_format: Format = None,
     *,
     average: Annotated[bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")] = False,
@@ -77,6 +77,7 @@ def kinds(
         CapModel(_asked("--idle", power_w, idle) or 0.0, _asked("--busy", power_w, busy) or 0.0, spread, floor_share, sensitivity),
     )  # fmt: skip
     log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    say_machine(log, terminal)
     found = find_kinds(log, rules)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.trace.notes)
     terminal.show(_table(found))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.assumptions import say_assumptions
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
@@ -98,7 +99,7 @@ def run(
 def replay(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")],
     nodes: Annotated[int | None, typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says).")] = None,
-    cores_per_node: Annotated[int, typer.Option(help="Processors of the log that make one node.")] = 1,
+    cores_per_node: Annotated[int | None, typer.Option(help="Processors of the log that make one node (default: as an SWF header and its jobs say).")] = None,
     order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
     select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
     place: Annotated[str, typer.Option(help="On which nodes they start.")] = "lowest",
@@ -110,8 +111,8 @@ def replay(
     config_source: Annotated[ConfigSource | None, typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample.")] = None,
     config_sample: Annotated[float | None, typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1).")] = None,
     config_power: Annotated[ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")] = None,
-    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W".')] = None,
-    max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node, e.g. "350 W".')] = None,
+    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node (not of a processor), e.g. "90 W".')] = None,
+    max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
     trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")] = None,
@@ -126,6 +127,15 @@ def replay(
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Replay a trace on a machine, no scenario file needed.
+
+    The machine is that of the trace's header. Where it has MaxNodes and
+    MaxProcs and more than a fifth of the jobs ask for processors that are no
+    multiple of a node's, jobs share nodes, and processors are scheduled;
+    else nodes are. What was taken is said, and flags say it instead.
+
+    Power is reported if it was given (--idle-power, --max-power: watts of a
+    node). Where a question needs watts (a limit, configurations), 100 W idle
+    and 300 W busy a node are assumed, and that is said.
 
     For example:
 
@@ -144,7 +154,7 @@ def replay(
     refuse_scenario(trace)
     flags: dict[tuple[str, str], tuple[str, Any]] = {
         ("trace", "file"): ("TRACE", str(trace)), ("trace", "format"): ("--format", trace_format),
-        ("trace", "cores_per_node"): ("--cores-per-node", cores_per_node if cores_per_node != 1 else None),
+        ("trace", "cores_per_node"): ("--cores-per-node", cores_per_node),
         ("trace", "strict"): ("--strict", strict or None), ("trace", "jobs"): ("--jobs", jobs),
         ("cluster", "nodes"): ("--nodes", nodes), ("cluster", "idle"): ("--idle-power", idle_power),
         ("cluster", "max"): ("--max-power", max_power), ("policy", "order"): ("--order", order),
@@ -216,7 +226,7 @@ def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: boo
     left, since = where_to_begin(runs, terminal, resume=resume)
     say_replaced(folder, study, terminal)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
-    _say_assumptions(choice.document, study, terminal)
+    say_assumptions(study, terminal)
     slots = [m for part in runs for m in part.study.policies.slots()]
     shared = any(sent.share > 0 for sent in study.options.communication)
     terminal.warm_up(slots, nodes_change=study.cluster.nodes_change or shared)
@@ -296,6 +306,8 @@ def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report
     summary, baseline = summarize_run(loaded), baseline_of(folder)
     page = report_page(loaded, summary, journal, baseline).write(folder / REPORT) if report else None
     show_summary(summary, baseline, terminal)
+    for doubt in summary.doubts:
+        terminal.loud(doubt)
     terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
     if terminal.as_json:
         about = journal.manifest
@@ -386,22 +398,3 @@ def what_is_in(folder: Path) -> str:
     if is_unfinished(folder):
         return "a run that was cut off"
     return "a comparison" if (folder / RESULT).exists() else "files that are no journal"
-
-
-def _say_assumptions(document: Document, study: Study, terminal: Terminal) -> None:
-    from wattline.units import show_power
-
-    cluster = document.spec.cluster
-    deciding = (study.policies.select, study.policies.cap)
-    if study.market is not None and not any(m.target or not m.builtin for m in deciding):
-        told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
-        terminal.say(f"bids: {told}; what is promised is met by chance")
-    if not cluster.class_ and cluster.nodes is None:
-        who = "the trace's header says" if study.cluster.network is None else "the network has"
-        terminal.say(f"nodes: {study.cluster.nodes:,}, as {who}")
-    if not cluster.class_ and not {"idle", "max", "levels"} & cluster.model_fields_set:
-        first, jobs = study.cluster.classes[0], study.trace.jobs
-        known = int((jobs.draw_w == jobs.draw_w).sum())
-        busy = f" and {show_power(first.max_w)} busy" if known < len(jobs) else ""
-        own = f"; {known:,} of {len(jobs):,} jobs say what they draw themselves" if known else ""
-        terminal.say(f"power: {show_power(first.idle_w)} idle{busy} a node, as nothing else is given{own}")

@@ -76,6 +76,19 @@ class Terminal:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
+    def loud(self, text: str) -> None:
+        """Write what nobody should overlook to standard error."""
+        self.tell(f"WARNING: {text}")
+
+    def tell(self, text: str) -> None:
+        """Write a sentence to standard error, broken between words where a line of a terminal ends."""
+        import re
+        import textwrap
+
+        joined = re.sub(r"(?<=\d) (?=(?:%|[kMG]?W|s|min|h|d)\b|%)", "\0", text)  # a number stays with its unit
+        filled = textwrap.fill(joined, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        self.say(filled.replace("\0", " "))
+
     def notes(self, notes: Iterable[tuple[str, str, int, str]], label: str = "") -> None:
         """Say what was dropped, repaired, rejected or kept on purpose: count, reason, an example cut to the width."""
         for action, reason, count, example in notes:

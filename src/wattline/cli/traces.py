@@ -24,7 +24,10 @@ TraceFile = Annotated[
 Format = Annotated[
     str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
 ]
-Cores = Annotated[int, typer.Option(min=1, help="Processors of the log that make one node.")]
+Cores = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
 
 
@@ -50,7 +53,7 @@ class Mix(StrEnum):
 def info(
     trace: TraceFile,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine, for the offered load.")] = None,
-    cores_per_node: Cores = 1,
+    cores_per_node: Cores = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
@@ -68,7 +71,7 @@ def info(
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
     say_cut(trace, terminal)
-    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
     facts = trace_info(found, nodes)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
     terminal.show(_info_table(facts))
@@ -79,7 +82,7 @@ def info(
 def convert(
     trace: TraceFile,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
-    cores_per_node: Cores = 1,
+    cores_per_node: Cores = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
@@ -100,6 +103,7 @@ def convert(
     refuse_same(trace, target)
     say_cut(trace, terminal)
     found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    say_machine(found, terminal)
     _write(found, target, terminal, write_trace)
 
 
@@ -195,6 +199,12 @@ def _inline(flag: str, text: str) -> Any:
         raise ScenarioError(f"{flag} {cut(text)}: not a TOML table like '{{name=\"a\", nodes=4}}': {problem}") from None
 
 
+def say_machine(trace: Any, terminal: Terminal) -> None:
+    """Say what a log's header says of its machine, and in which unit its jobs are counted."""
+    if trace.machine is not None:
+        terminal.tell(f"machine: {trace.machine.words}")
+
+
 def _write(trace: Any, target: Path, terminal: Terminal, write: Any) -> None:
     terminal.notes((n.action, n.reason, n.count, n.example) for n in trace.notes)
     lost = write(trace, target)
@@ -219,15 +229,17 @@ def _info_table(facts: dict[str, Any]) -> Any:
 
     from wattline.report.show import compact, show
 
-    machine = facts["machine_nodes"]
+    machine, found = facts["machine_nodes"], facts["machine"]
+    unit = found["unit"] if found else "node"
     load = "" if facts["offered_load"] is None else f", offered load {facts['offered_load']:.3g}"
     request = facts["request"]
     rows = [
         ("jobs", f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} repaired)"),
         ("span", show(facts["span_s"], "s")),
-        ("machine", f"{machine:,} nodes{load}" if machine else "size unknown (give --nodes)"),
+        ("machine", f"{machine:,} {unit}s{load}" if machine else "size unknown (give --nodes)"),
+        ("log's own", found["words"] if found else None),
         ("too wide", f"{facts['wider_than_machine']:,} jobs" if facts["wider_than_machine"] else None),
-        ("work", f"{facts['node_hours']:,.0f} node-hours"),
+        ("work", f"{facts['node_hours']:,.0f} {unit}-hours"),
         ("people", f"{facts['users']:,} users, {facts['groups']:,} groups"),
         ("requests", f"{request['known']:,} jobs have one, {request['exceeded']:,} run longer" if request["known"] else "none"),
         ("power", _over_time(facts["series_w"])),
@@ -250,8 +262,8 @@ def _info_table(facts: dict[str, Any]) -> Any:
     columns = ("mean", "min", "p25", "p50", "p75", "p95", "max")
     for name in columns:
         numbers.add_column({"p50": "median"}.get(name, name), justify="right", no_wrap=True)
-    for title, key, unit in (("nodes", "nodes", ""), ("run time", "work_s", "s"), ("request", "request", "s"),
+    for title, key, measure in ((f"{unit}s", "nodes", ""), ("run time", "work_s", "s"), ("request", "request", "s"),
                              ("gap", "interarrival_s", "s"), ("recorded wait", "recorded_wait_s", "s"), ("power a node", "draw_w", "W"), ("over time", "series_w", "W")):  # fmt: skip
         if facts[key].get("known"):
-            numbers.add_row(title, *(compact(facts[key][name], unit) for name in columns))
+            numbers.add_row(title, *(compact(facts[key][name], measure) for name in columns))
     return Group(about, numbers)

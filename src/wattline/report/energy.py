@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,9 @@ class ClassRow:
 
 
 def count_energy(run: Run) -> Energy:
-    """Sum up the energy of a run."""
+    """Sum up the energy of a run; nothing is known of it where nobody gave watts."""
+    if not run.has_power:
+        return Energy(*(NAN for _ in fields(Energy)))
     total_j = integral(run.steps.power_w, run.steps.duration_s)
     part = {name: float(run.classes[f"{name}_energy_j"].sum()) for name in ("busy", "idle", "sleep", "boot")}
     ended = run.ended.height
@@ -127,8 +130,12 @@ def count_classes(run: Run) -> tuple[ClassRow, ...]:
     rows = []
     for row in run.classes.iter_rows(named=True):
         available = row["busy_node_s"] + row["idle_node_s"] + row["asleep_node_s"]
-        energy_j = sum(row[f"{part}_energy_j"] for part in ("busy", "idle", "sleep", "boot"))
+        known: dict[str, Any] = {
+            name: NAN if row[name] is None else row[name]
+            for name in run.classes.columns
+            if name in ClassRow.__dataclass_fields__
+        }
+        energy_j = sum(known[f"{part}_energy_j"] for part in ("busy", "idle", "sleep", "boot"))
         share = row["busy_node_s"] / available if available else NAN
-        known = {name: row[name] for name in run.classes.columns if name in ClassRow.__dataclass_fields__}
         rows.append(ClassRow(**known, energy_j=energy_j, utilization=share))
     return tuple(rows)

@@ -82,7 +82,7 @@ def draw_load(run: Run) -> Drawn:
     figure = split_figure(460, 2, shared_xaxes=True, vertical_spacing=0.06)
     hours = time_axis(run)
     how = add_steps(figure, run, run.steps.queued_jobs, "jobs in the queue", VIOLET, hours, row=1)
-    add_steps(figure, run, run.steps.busy_nodes, "busy nodes", TEAL, hours, row=2)
+    add_steps(figure, run, run.steps.busy_nodes, f"busy {run.unit}s", TEAL, hours, row=2)
     for name, values, colour in (
         ("asleep", run.steps.asleep_nodes, GREY),
         ("out of service", run.steps.down_nodes, RED),
@@ -90,12 +90,12 @@ def draw_load(run: Run) -> Drawn:
         if values.any():
             add_steps(figure, run, values, name, colour, hours, row=2)
     span = (run.end_s - run.start_s) / hours.factor
-    figure.add_scatter(x=[0, span], y=[run.nodes] * 2, name="all nodes", mode="lines", row=2, col=1,
+    figure.add_scatter(x=[0, span], y=[run.nodes] * 2, name=f"all {run.unit}s", mode="lines", row=2, col=1,
                        line={"color": GREY, "width": 1, "dash": "dot"}, hoverinfo="skip")  # fmt: skip
     finish_time_axes(figure, run, hours)
     figure.update_xaxes(title_text="", row=1, col=1)
     figure.update_yaxes(title_text="jobs in the queue", range=[0, 1.05 * max(run.steps.queued_jobs.max(), 1.0)], row=1)
-    figure.update_yaxes(title_text="nodes", range=[0, 1.08 * max(run.nodes, 1)], row=2)
+    figure.update_yaxes(title_text=f"{run.unit}s", range=[0, 1.08 * max(run.nodes, 1)], row=2)
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Queue and nodes", how)
 
@@ -229,7 +229,7 @@ def escape_label(value: object) -> object:
 
 def _finish_gantt(figure: Figure, run: Run, axis: Scale) -> None:
     finish_time_axes(figure, run, axis)
-    figure.update_yaxes(title_text="node", range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False)
+    figure.update_yaxes(title_text=run.unit, range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False)
     figure.update_layout(showlegend=False)
 
 

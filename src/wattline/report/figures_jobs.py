@@ -91,17 +91,17 @@ def draw_energies(run: Run) -> Drawn:
     return Drawn(figure, "Energy per job", "All jobs that ended" + (f"; {none:,} used none." if none else "."))
 
 
-def draw_sizes(sizes: Sequence[SizeRow]) -> Drawn:
+def draw_sizes(sizes: Sequence[SizeRow], unit: str = "node") -> Drawn:
     """Draw how many jobs there were of each size and how much of the machine's time they took."""
     figure = new_figure(300, bargap=0.25, barmode="group")
     labels = [row.label for row in sizes]
     for name, values, colour in (
         ("jobs", [row.jobs for row in sizes], BLUE),
-        ("node-seconds", [row.node_s for row in sizes], AMBER),
+        (f"{unit}-seconds", [row.node_s for row in sizes], AMBER),
     ):
         total = float(sum(values)) or 1.0
         figure.add_bar(x=labels, y=[100 * v / total for v in values], name=name, marker_color=colour)
-    figure.update_xaxes(type="category", title_text="nodes")
+    figure.update_xaxes(type="category", title_text=f"{unit}s")
     figure.update_yaxes(title_text="share [%]")
     return Drawn(figure, "Job sizes", "Shares of all jobs and of the node-seconds they held.")
 
@@ -124,7 +124,7 @@ def draw_run_times(run: Run) -> Drawn:
     )
 
 
-def draw_waits_by_size(sizes: Sequence[SizeRow]) -> Drawn:
+def draw_waits_by_size(sizes: Sequence[SizeRow], unit: str = "node") -> Drawn:
     """Draw mean, median and 95th percentile of the wait for every size of jobs."""
     shown = [row for row in sizes if not np.isnan(row.wait_mean_s)]
     scale = scale_of([row.wait_p95_s for row in shown] + [row.wait_mean_s for row in shown], "s")
@@ -139,7 +139,7 @@ def draw_waits_by_size(sizes: Sequence[SizeRow]) -> Drawn:
     ):
         marker = {"color": colour, "symbol": symbol, "size": 9, "line": {"width": 2, "color": colour}}
         figure.add_scatter(x=labels, y=[v / scale.factor for v in values], name=name, mode="markers", marker=marker)
-    figure.update_xaxes(type="category", title_text="nodes")
+    figure.update_xaxes(type="category", title_text=f"{unit}s")
     figure.update_yaxes(title_text=titled("wait", scale.unit))
     return Drawn(figure, "Wait by size", "Over the jobs that started.")
 

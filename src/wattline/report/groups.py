@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,13 +93,19 @@ def count_groups(jobs: pl.DataFrame, column: str) -> tuple[GroupRow, ...]:
     counts = np.bincount(code, minlength=len(names))
     energy_j, node_s = (_sums(code, jobs[name], len(names)) for name in ("energy_j", "node_s"))
     wait_s, slowdown = (_means(code, jobs[name], len(names)) for name in ("wait_s", "bounded_slowdown"))
+    if jobs["energy_j"].null_count() == jobs.height and len(names):  # nobody gave watts
+        energy_j = np.full(len(names), np.nan)
     total_j = float(energy_j.sum())
     share = energy_j / total_j if total_j else np.full(len(names), np.nan)
     rows = [
         GroupRow(name, int(counts[i]), *(float(column[i]) for column in (node_s, energy_j, share, wait_s, slowdown)))
         for i, name in enumerate(names)
     ]
-    return tuple(sorted(rows, key=lambda row: (-row.energy_j, -row.node_s, -row.jobs, row.name)))
+    return tuple(
+        sorted(
+            rows, key=lambda row: (0.0 if math.isnan(row.energy_j) else -row.energy_j, -row.node_s, -row.jobs, row.name)
+        )
+    )
 
 
 def count_sizes(jobs: pl.DataFrame) -> tuple[SizeRow, ...]:

@@ -37,6 +37,7 @@ from wattline.report.sections import (
     distribution_table,
     event_table,
     group_table,
+    loud,
     service_table,
     size_table,
 )  # fmt: skip
@@ -129,15 +130,16 @@ def _header(run: Run, summary: Summary) -> str:
     warning = f'<p class="sub warn">The run did not reach its end: {escape(stopped)}.</p>' if stopped else ""
     items = [
         ("policies", policies), ("ties", manifest.get("ties")), ("seed", summary.seed),
-        ("cluster", f"{cluster.get('name') or 'cluster'}, {plural(summary.nodes, 'node')}"),
+        ("cluster", f"{cluster.get('name') or 'cluster'}, {plural(summary.nodes, summary.unit)}"),
+        ("machine of the log", (cluster.get("machine") or {}).get("words")),
         ("trace", (manifest.get("trace") or {}).get("source")), ("versions", versions),
         ("scenario sha256", str(manifest.get("scenario_sha256") or "")[:16]), ("written", manifest.get("created")),
         ("simulated in", show(float(manifest["wall_s"]), "s") if manifest.get("wall_s") is not None else None),
     ]  # fmt: skip
     return (
         f'<header><p class="kicker">Wattline report</p><h1>{escape(summary.name or "Run")}</h1>'
-        f'<p class="sub">{plural(summary.jobs.total, "job")} on {plural(summary.nodes, "node")} over '
-        f"{show(summary.span.duration_s, 's')}</p>{warning}{facts(items)}</header>"
+        f'<p class="sub">{plural(summary.jobs.total, "job")} on {plural(summary.nodes, summary.unit)} over '
+        f"{show(summary.span.duration_s, 's')}</p>{warning}{loud(run, summary)}{facts(items)}</header>"
     )
 
 
@@ -147,14 +149,17 @@ def _cards(summary: Summary) -> str:
         f"{getattr(jobs, n):,} {n}" for n in ("killed", "failed", "rejected", "unfinished") if getattr(jobs, n)
     )
     limit = f"limit {limit_words(summary)}" if power.limited_s else f"mean {show(power.mean_w, 'W')}, no limit"
+    powered = (
+        card("energy", show(energy.total_j, "J"), energy_parts(summary)),
+        card("peak power", show(power.peak_w, "W"), limit, bad=power.rises_above_limit > 0),
+    ) if summary.has_power else ()  # fmt: skip
     cards = (
         card("jobs finished", f"{jobs.finished:,}", lost or ("all of them" if jobs.total else "there were none")),
         card("mean wait", show(summary.wait_s.mean, "s"), f"95 % within {show(summary.wait_s.p95, 's')}"),
         card("bounded slowdown", number(summary.bounded_slowdown.mean), f"median {number(summary.bounded_slowdown.median)}"),
         card("utilization", show(summary.utilization, "share"),
              f"{show(summary.utilization_submitting, 'share')} while submitting"),
-        card("energy", show(energy.total_j, "J"), energy_parts(summary)),
-        card("peak power", show(power.peak_w, "W"), limit, bad=power.rises_above_limit > 0),
+        *powered,
         card("makespan", show(summary.span.makespan_s, "s"), show(summary.throughput_per_h, "jobs/h")),
         card("queue length", number(summary.queued_jobs.mean), f"mean over time, at most {number(summary.queued_jobs.max)}"),
     )  # fmt: skip
@@ -237,17 +242,18 @@ def _add_learning(page: Page, run: Run, summary: Summary) -> None:
 
 
 def _add_time(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
-    power = None if summary.capping is not None else draw_power(run)  # under a limit it has a section of its own
+    shown = summary.has_power and summary.capping is None  # under a limit it has a section of its own
+    power = draw_power(run) if shown else None
     page.add("<h2>Over time</h2>", page.figure(power), page.figure(draw_load(run)), page.figure(draw_rates(run)))
     page.add(page.figure(draw_gantt(run, journal)))
 
 
 def _add_jobs(page: Page, run: Run, summary: Summary) -> None:
-    figures = (draw_waits(run), draw_slowdowns(run), draw_waits_by_size(summary.sizes), draw_sizes(summary.sizes),
-               draw_run_times(run), draw_energies(run))  # fmt: skip
+    figures = (draw_waits(run), draw_slowdowns(run), draw_waits_by_size(summary.sizes, summary.unit), draw_sizes(summary.sizes, summary.unit),
+               draw_run_times(run), draw_energies(run) if summary.has_power else None)  # fmt: skip
     page.add("<h2>Jobs</h2>", distribution_table(summary))
     page.add(f'<div class="grid">{"".join(page.figure(f) for f in figures)}</div>')
-    page.add("<h2>Jobs by size</h2>", size_table(summary.sizes))
+    page.add("<h2>Jobs by size</h2>", size_table(summary.sizes, summary.unit))
     page.add(event_table(summary))
 
 
@@ -258,12 +264,17 @@ def _add_energy(page: Page, summary: Summary) -> None:
         ("kind", summary.kinds),
         ("partition", summary.partitions),
     )
-    page.add("<h2>Energy</h2>", class_table(summary))
-    figures = "".join(page.figure(draw_ranking(rows, what)) for what, rows in groups)
+    known = summary.has_power
+    page.add("<h2>Energy</h2>" if known else f"<h2>Use of {summary.unit}s</h2>", class_table(summary))
+    figures = "".join(page.figure(draw_ranking(rows, what)) for what, rows in groups) if known else ""
     if figures:
         page.add(f'<div class="grid">{figures}</div><p></p>')
     page.add(
-        *(folded(f"Jobs by {what} ({len(rows):,})", group_table(rows, what)) for what, rows in groups if len(rows) > 1)
+        *(
+            folded(f"Jobs by {what} ({len(rows):,})", group_table(rows, what, summary.unit))
+            for what, rows in groups
+            if len(rows) > 1
+        )
     )
 
 

@@ -12,6 +12,7 @@ from wattline.report.capping import Capping, count_capping
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
 from wattline.report.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
 from wattline.report.learning import Learning, count_learning
+from wattline.report.plausibility import find_doubts
 from wattline.report.regulation import QosRow, Regulation, count_qos, count_regulation
 from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
@@ -58,13 +59,15 @@ class Summary:
     Waits are over jobs that started; response and slowdowns over jobs that ended; ``waking_s`` is the part of the run time
     in which nodes woke, over jobs that were given sleeping ones; ``recorded_wait_s`` is what the log says its own machine
     made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
-    node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
+    node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission. ``unit`` is
+    what is counted as nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to believe.
     """
 
     name: str
     seed: int | None
     policies: dict[str, str]
     nodes: int
+    unit: str
     jobs: JobCounts
     span: Span
     stopped: str
@@ -97,6 +100,12 @@ class Summary:
     capping: Capping | None = None
     learning: Learning | None = None
     shapes: Shapes | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def has_power(self) -> bool:
+        """Whether power and energy are known: not where nobody gave watts."""
+        return not math.isnan(self.energy.total_j)
 
     @property
     def cost(self) -> float:
@@ -143,16 +152,18 @@ def summarize_run(run: Run) -> Summary:
     span = _span(run)
     counts = _count_jobs(run)
     by_job: dict[str, Any] = {name: describe(jobs[name].to_numpy()) for name in PER_JOB}
+    recorded_s = _recorded(run.manifest)
     tables: dict[str, Any] = {f"{name}s": count_groups(jobs, name) for name in GROUPINGS}
     return Summary(
         name=str(run.manifest.get("name") or ""),
         seed=run.manifest.get("seed"),
         policies={slot: str(name) for slot, name in (run.manifest.get("policies") or {}).items() if name},
         nodes=run.nodes,
+        unit=run.unit,
         jobs=counts,
         span=span,
         stopped=str(run.manifest.get("stopped") or "done"),
-        recorded_wait_s=_recorded(run.manifest),
+        recorded_wait_s=recorded_s,
         **by_job,
         runtime_s=describe(run.ended["runtime_s"].to_numpy()),
         waking_s=describe(run.waking_s),
@@ -175,6 +186,7 @@ def summarize_run(run: Run) -> Summary:
         capping=count_capping(run),
         learning=count_learning(run),
         shapes=count_shapes(run),
+        doubts=find_doubts(run, by_job["wait_s"], recorded_s),
     )
 
 

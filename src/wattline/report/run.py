@@ -99,6 +99,17 @@ class Run:
         return int(self.classes["nodes"].sum())
 
     @property
+    def has_power(self) -> bool:
+        """Whether power is known: a log that was replayed without watts has none."""
+        return ((self.manifest.get("cluster") or {}).get("power") or {}).get("basis") != "unknown"
+
+    @property
+    def unit(self) -> str:
+        """What the journal counts as nodes: nodes, or processors where jobs share nodes."""
+        machine = (self.manifest.get("cluster") or {}).get("machine") or {}
+        return "processor" if machine.get("unit") == "processor" else "node"
+
+    @property
     def full_rate(self) -> float:
         """Full speed of the nodes: 1, or more where the only node class ran faster (a service-rate system)."""
         return max(1.0, float(self.steps.rate.max())) if len(self.steps) and self.classes.height == 1 else 1.0

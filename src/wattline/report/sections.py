@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -30,9 +31,9 @@ def distribution_table(summary: Summary) -> str:
     return table(("", "jobs", "mean", "median", "p90", "p95", "p99", "max"), [_sample_row(*row) for row in named])
 
 
-def size_table(sizes: Sequence[SizeRow]) -> str:
+def size_table(sizes: Sequence[SizeRow], unit: str = "node") -> str:
     """Return the waits of jobs by powers of two of nodes."""
-    header = ("nodes", "jobs", "node-hours", "mean wait", "median", "p95", "longest", "bounded slowdown")
+    header = (f"{unit}s", "jobs", f"{unit}-hours", "mean wait", "median", "p95", "longest", "bounded slowdown")
     rows = [
         (row.label, f"{row.jobs:,}", number(row.node_s / 3600), *(compact(v, "s") for v in _waits(row)),
          number(row.bounded_slowdown_mean))
@@ -41,25 +42,37 @@ def size_table(sizes: Sequence[SizeRow]) -> str:
     return table(header, rows)
 
 
-def group_table(rows: Sequence[GroupRow], what: str) -> str:
-    """Return the jobs by user, group, kind or partition."""
-    header = (what, "jobs", "node-hours", "energy", "share", "mean wait", "bounded slowdown")
+def loud(run: Run, summary: Summary) -> str:
+    """Return what must not be overlooked, one line each: what was assumed of power, and what is hard to believe."""
+    power = (run.manifest.get("cluster") or {}).get("power") or {}
+    assumed = [str(power["words"])] if power.get("basis") == "assumed" and power.get("words") else []
+    lines = "".join(f'<p class="sub warn">{escape(line)}</p>' for line in (*assumed, *summary.doubts))
+    told = "" if summary.has_power else f'<p class="sub">{escape(str(power.get("words", "")))}</p>'
+    return lines + told
+
+
+def group_table(rows: Sequence[GroupRow], what: str, unit: str = "node") -> str:
+    """Return the jobs by user, group, kind or partition; without energy where nobody gave watts."""
+    known = not any(math.isnan(row.energy_j) for row in rows)
+    header = (what, "jobs", f"{unit}-hours", *(("energy", "share") if known else ()), "mean wait", "bounded slowdown")
     body = [
-        (row.name or "(unknown)", f"{row.jobs:,}", number(row.node_s / 3600), show(row.energy_j, "J"),
-         show(row.energy_share, "share"), compact(row.wait_mean_s, "s"), number(row.bounded_slowdown_mean))
+        (row.name or "(unknown)", f"{row.jobs:,}", number(row.node_s / 3600),
+         *((show(row.energy_j, "J"), show(row.energy_share, "share")) if known else ()),
+         compact(row.wait_mean_s, "s"), number(row.bounded_slowdown_mean))
         for row in rows[:LISTED]
     ]  # fmt: skip
-    rest = len(rows) - LISTED
-    note = f'<p class="counted">and {rest:,} more with less energy (all are in the journal)</p>' if rest > 0 else ""
+    rest, of = len(rows) - LISTED, "energy" if known else f"{unit}-hours"
+    note = f'<p class="counted">and {rest:,} more with less {of} (all are in the journal)</p>' if rest > 0 else ""
     return table(header, body) + note
 
 
 def class_table(summary: Summary) -> str:
-    """Return energy and use of every node class."""
-    header = ("node class", "nodes", "energy", "busy", "idle", "asleep", "waking", "utilization", "out of service")
+    """Return energy (where it is known) and use of every node class."""
+    parts = ("energy", "busy", "idle", "asleep", "waking") if summary.has_power else ()
+    header = ("node class", f"{summary.unit}s", *parts, "utilization", "out of service")
     rows = [
         (row.node_class, f"{row.nodes:,}", *(show(v, "J") for v in (row.energy_j, row.busy_energy_j, row.idle_energy_j,
-         row.sleep_energy_j, row.boot_energy_j)), show(row.utilization, "share"), f"{number(row.down_node_s / 3600)} node-h")
+         row.sleep_energy_j, row.boot_energy_j)[: len(parts)]), show(row.utilization, "share"), f"{number(row.down_node_s / 3600)} node-h")
         for row in summary.classes
     ]  # fmt: skip
     return table(header, rows)
@@ -81,11 +94,12 @@ def service_table(summary: Summary) -> str:
     found = summary.service
     customers = (
         ("delay", found.delay_s, "s"), ("sojourn time", found.sojourn_s, "s"), ("service time", found.service_s, "s"),
-        ("slowdown", found.slowdown, ""), ("energy budget", found.energy_budget_j, "J"),
+        ("slowdown", found.slowdown, ""), *((("energy budget", found.energy_budget_j, "J"),) if summary.has_power else ()),
     )  # fmt: skip
     system = (
         ("potential load", found.potential_load, ""), ("effective load", found.effective_load, ""),
-        ("job wasting", found.job_wasting, ""), ("energy consumption", found.energy_consumption_w, "W"),
+        ("job wasting", found.job_wasting, ""),
+        *((("energy consumption", found.energy_consumption_w, "W"),) if summary.has_power else ()),
         ("customers in the system", found.customers, ""), ("customers in the queue", found.queue, ""),
         ("busy servers", found.busy_servers, ""), ("rate", found.rate, ""),
         ("workload (at events)", found.workload, ""),
@@ -109,10 +123,13 @@ Run time is how long a job held its nodes; where they slept, that begins with th
 Slowdown is response / time alone, over jobs whose time alone is more than 0 s. Time alone is the run time at full speed on nodes that are awake, up to the request for a killed job. Bounded slowdown is max(1, response / max(time alone, {bound:g} s)). Percentiles interpolate linearly.
 Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start} to {end} of the trace's clock, and between the first and the last submission.
 Averages over time (queue, power, loads) weigh every value by how long it held.
-Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less than a thousand-millionth is taken as rounding.
 As a queue: potential load is rate × (all available servers if somebody waits, else busy servers), effective load is rate × busy servers, job wasting their difference; slowdown there is sojourn / (end − start).
 """
 """What every number on the page means, one line a note."""
+
+ENERGY = """
+Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less than a thousand-millionth is taken as rounding.
+"""
 
 CENSORED = (
     "{unfinished:,} jobs had not ended when the run stopped. Those still queued have no wait in the numbers above, which "
@@ -138,9 +155,11 @@ def counted(run: Run, summary: Summary) -> str:
     off = abs(energy.total_j - energy.accounts_j) / energy.total_j if energy.total_j else 0.0
     gap = "agree with it" if off < 1e-9 else f"differ from it by {show(off, 'share')}"
     text = COUNTED.format(
-        ended=summary.jobs.ended, bound=BOUND_S, start=show(run.start_s, "s"), end=show(run.end_s, "s"), gap=gap
+        ended=summary.jobs.ended, bound=BOUND_S, start=show(run.start_s, "s"), end=show(run.end_s, "s")
     )
     lines = text.strip().splitlines()
+    if summary.has_power:
+        lines.append(ENERGY.format(gap=gap).strip())
     if summary.capping is not None:
         lines.append(LIMITED.strip())
     if summary.learning is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wattline.report.compare import Comparison, Row
 from wattline.report.metrics import Summary
-from wattline.report.show import Scale, compact, number, scale_of, show, show_interval
+from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_interval
 from wattline.report.statistics import NAN, Distribution
 from wattline.report.tables_accounts import accounts_facts
 from wattline.report.tables_power import power_facts
@@ -50,12 +50,15 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         ("makespan", f"{show(summary.span.makespan_s, 's')}, {show(summary.throughput_per_h, 'jobs/h')}"),
         (
             "utilization",
-            f"{show(summary.utilization, 'share')} of {summary.nodes:,} nodes ({submitting} while submitting)",
+            f"{show(summary.utilization, 'share')} of {plural(summary.nodes, summary.unit)} ({submitting} while submitting)",
         ),
         ("queue", f"{number(summary.queued_jobs.mean)} jobs on average, {number(summary.queued_jobs.max)} at most"),
-        ("energy", f"{show(energy.total_j, 'J')}: {energy_parts(summary)}"),
-        ("power", f"{show(power.mean_w, 'W')} on average, {show(power.peak_w, 'W')} at most"),
     ]
+    if summary.has_power:
+        rows += [
+            ("energy", f"{show(energy.total_j, 'J')}: {energy_parts(summary)}"),
+            ("power", f"{show(power.mean_w, 'W')} on average, {show(power.peak_w, 'W')} at most"),
+        ]
     if power.limited_s:
         rows.append(("power limit", limit_words(summary)))
     rows += [*power_facts(summary), *shape_facts(summary)]

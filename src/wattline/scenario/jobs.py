@@ -48,7 +48,7 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
         not path.exists() and document.source.where(("trace", "file")) != spec.file
     ):  # a log given by itself says so itself
         raise document.source.error(("trace", "file"), f"no such file: {path}")
-    trace = _read(spec, path)
+    trace = _read(spec, path, nodes)
     machine = nodes if nodes is not None else trace.suggested_nodes
     if spec.load is not None:
         if machine is None:
@@ -57,12 +57,12 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
     return _with_kinds(document, trace), _sha256(path)
 
 
-def _read(spec: TraceSpec, path: Path) -> Trace:
+def _read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     from wattline.scenario.resume import make_readable
     from wattline.traces import read_trace
 
     cut = make_readable(path)
-    trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node)
+    trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node, nodes=nodes)
     if cut:
         trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))
     left_out = len(trace.jobs) - (spec.jobs or len(trace.jobs))

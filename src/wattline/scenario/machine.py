@@ -28,8 +28,9 @@ def cluster_nodes(document: Document) -> int | None:
 
 
 def build_cluster(document: Document, trace: Trace) -> Cluster:
-    """Return the machine: stated, or as large as the trace says its own was."""
+    """Return the machine: stated, or as large as the trace says its own was; watts are those of what is scheduled."""
     from wattline.model.cluster import Cluster
+    from wattline.scenario.watts import build_watts
 
     spec = document.spec.cluster
     if spec.class_:
@@ -45,7 +46,7 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
                 f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
                 "give nodes in [cluster] (or --nodes)"
             )
-        classes = [document.located(("cluster",), _node_class, spec, "node", count)]
+        classes = [build_watts(document, trace).of(document.located(("cluster",), _node_class, spec, "node", count))]
     if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
         lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
         classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]

@@ -86,7 +86,10 @@ class TraceSpec(Section):
     format: Literal["swf", "sacct", "table", "krc", "pm100", "rrze"] | None = Field(
         None, description="format of the file (default: by content)"
     )
-    cores_per_node: Count = Field(1, description="processors of the log that make one node")
+    cores_per_node: Count | None = Field(
+        None,
+        description="processors of the log that make one node (default: as an SWF header and its jobs say; else 1)",
+    )
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
     generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like", "mira-like"] | None = Field(
         None, description="draw the jobs instead of reading them"

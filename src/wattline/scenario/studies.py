@@ -25,6 +25,7 @@ from wattline.scenario.read import Document
 from wattline.scenario.regulation import DURATION_S, build_market, takes_part
 from wattline.scenario.spec import PolicySpec
 from wattline.scenario.toml_text import to_toml
+from wattline.scenario.watts import Watts, build_watts, leave_power_out
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
@@ -81,6 +82,8 @@ class Study:
     baseline: Study | None = None
     """The same jobs once more, in no market, to hold this run against."""
     learned: LearnedFiles = field(default_factory=LearnedFiles)
+    watts: Watts = field(default_factory=Watts)
+    """On what its watts rest; where they are unknown, the journal has none."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -113,6 +116,10 @@ class Study:
             result, name=self.name, source=self.trace.source, notes=[asdict(note) for note in self.trace.notes],
             scenario=self.scenario, scenario_sha256=self.scenario_sha256, trace_sha256=self.trace_sha256,
         )  # fmt: skip
+        about["cluster"] |= {
+            "machine": self._machine(),
+            "power": {"basis": self.watts.basis, "words": self.watts.words},
+        }
         recorded_s = self.trace.jobs.recorded_wait_s
         if not np.isnan(recorded_s).all():
             about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
@@ -121,10 +128,19 @@ class Study:
         about["accounts"] = None if self.billing is None else self.billing.manifest()
         about["resume"] = resume
         tables = frames(result)
+        if not self.watts.known:
+            leave_power_out(tables, about)
         if self.billing is not None:
             tables["hours"] = self.billing.columns(result, tables["timeline"])
         write_journal(folder, tables, about)
         self.learned.leave(result)
+
+    def _machine(self) -> dict[str, Any]:
+        """Return what is scheduled, and what the log says of its machine."""
+        found = self.trace.machine
+        if found is None:
+            return {"unit": self.watts.unit, "per_node": 1, "words": ""}
+        return {"unit": self.watts.unit, "per_node": found.per_node, "words": found.words}
 
 
 def variants(document: Document) -> list[Variant]:
@@ -201,6 +217,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     study = Study(
         name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
         trace_sha256=trace_sha256, market=market, billing=billing, learned=learned_files(document),
+        watts=build_watts(document, trace),
     )  # fmt: skip
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
