@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,6 +65,7 @@ def alone(policies: Sequence[Policy], folder: Path) -> tuple[int, int]:
         os.close(reading)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.environ[LIMIT_KEY] = str(LIMIT_S)
+        warnings.simplefilter("ignore")  # numpy's remarks on what policies compute
         compiling.plugin = functools.partial(_uncached, compiling.plugin)
         for policy in policies:
             try:
