@@ -233,6 +233,11 @@ def test_an_exception_that_cannot_be_told(tmp_path: Path) -> None:
     assert "Odd" in refusal(written(tmp_path, body))
 
 
+def test_a_long_exception_is_cut(tmp_path: Path) -> None:
+    """An exception that has much to say is cut: one line stays one that can be read."""
+    assert len(refusal(written(tmp_path, "s.__init__()"))) < 500
+
+
 @TIERS
 def test_a_good_policy_is_let_alone(tmp_path: Path, compiled: bool) -> None:
     """The edge changes nothing of what a right policy does: first fit gives the built-in's schedule."""

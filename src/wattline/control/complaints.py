@@ -18,6 +18,10 @@ from wattline.model.state import State
 READ_ONLY = "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
 
 
+LONGEST = 200
+"""Characters of an exception's own text that are told."""
+
+
 def where(mechanism: Mechanism) -> str:
     """Return file and line of a mechanism, for messages."""
     code = mechanism.function.__code__
@@ -113,7 +117,8 @@ def _meaning(problem: BaseException) -> str:
         return text
     if isinstance(problem, AttributeError) and "'State'" in text and isinstance(problem.name, str):
         return _no_field(problem.name)
-    return f"{type(problem).__name__}: {text.splitlines()[0] if text else 'no message'}"
+    first = text.splitlines()[0] if text else "no message"
+    return f"{type(problem).__name__}: {first if len(first) <= LONGEST else first[: LONGEST - 1] + '…'}"
 
 
 def _no_field(name: str) -> str:
