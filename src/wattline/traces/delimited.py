@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _NEWLINE = 10
 _MAX_HEADER_CHARS = 20_000
 _SHOWN_CHARS = 80
+AT_ONCE = 8 << 20
+"""Bytes that are read together."""
+Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
 
 
 @dataclass(frozen=True)
@@ -51,21 +55,69 @@ class Delimited:
         return Finding(action, reason, int(rows.size), int(self.lines[first]), column, value, text, benign)
 
 
-def read_delimited(path: Path | str, separator: str, *, raw: bytes | None = None) -> Delimited:
-    """Read a table; every column stays text. ``raw`` gives the bytes if they have been read already."""
+def read_delimited(
+    path: Path | str, separator: str, *, raw: bytes | None = None, tidy: Tidy | None = None
+) -> Delimited:
+    """Read a table; every column stays text. ``raw`` gives the bytes if they have been read already.
+
+    It is read in parts, so that what a part takes beside is small; ``tidy`` is done to each.
+    """
     text = as_text(path, read_bytes(path) if raw is None else raw)
-    header, _, body = text.lstrip(b"\n").partition(b"\n")
-    skipped = text[: len(text) - len(text.lstrip(b"\n"))].count(b"\n") + 1
+    begin = len(text) - len(text.lstrip(b"\n"))
+    at = text.find(b"\n", begin) + 1 or len(text)
+    header = text[begin:at].rstrip(b"\n")
     names = _header_names(path, header, separator)
+    line = begin + 2
+    frames, places = [], []
+    wrong: list[Finding] = []
+    for part in parts(text, at):
+        frame, lines, found = _read_part(path, part, header, names, separator, line)
+        frames.append(frame if tidy is None else tidy(frame))
+        places.append(lines)
+        wrong.extend(found)
+        line += part.count(b"\n")
+    if not frames:
+        empty = _parse(path, b"", names, separator)
+        frames, places = [empty if tidy is None else tidy(empty)], [np.empty(0, dtype=np.int64)]
+    return Delimited(path, separator, joined(frames), np.concatenate(places), summed(wrong))
+
+
+def parts(text: bytes, at: int, *, quoted: bool = False) -> Iterator[bytes]:
+    """Give the rest of a text in parts of whole lines; where fields are ``quoted``, a line ends outside of quotes."""
+    while at < len(text):
+        end = text.find(b"\n", at + AT_ONCE) + 1 or len(text)
+        while quoted and end < len(text) and text.count(b'"', at, end) % 2:
+            end = text.find(b"\n", end) + 1 or len(text)
+        yield text[at:end]
+        at = end
+
+
+def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Put parts together; a column that is text in one of them is text in all."""
+    import polars as pl
+
+    for name in frames[0].columns:
+        if len({frame.schema[name] for frame in frames}) > 1:
+            frames = [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
+    return pl.concat(frames, rechunk=False)
+
+
+def summed(wrong: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return one finding for those of all parts."""
+    return (replace(wrong[0], count=sum(found.count for found in wrong)),) if wrong else ()
+
+
+def _read_part(
+    path: Path | str, body: bytes, header: bytes, names: list[str], separator: str, line: int
+) -> tuple[pl.DataFrame, Ints, tuple[Finding, ...]]:
     starts, ends = _line_bounds(body)
     filled = ends > starts
     width = _separators_per_line(body, ends, separator) + 1
     repeated = _repeats(body, header, starts, ends)
     right = filled & (width == len(names)) & ~repeated
-    lines = np.arange(starts.size, dtype=np.int64) + skipped + 1
+    lines = np.arange(line, line + starts.size, dtype=np.int64)
     wrong = _wrong_width(body, starts, ends, lines, width, filled & ~right & ~repeated, len(names))
-    frame = _parse(path, _pick(body, starts, ends, right), names, separator)
-    return Delimited(path, separator, frame, lines[right], wrong)
+    return _parse(path, _pick(body, starts, ends, right), names, separator), lines[right], wrong
 
 
 def _header_names(path: Path | str, header: bytes, separator: str) -> list[str]:

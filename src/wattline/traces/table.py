@@ -62,7 +62,8 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         frame, series = split_series(path, frame, about)
         lines = np.arange(1, frame.height + 1)
     else:
-        frame, lines, wrong = read_csv_frame(path, raw)
+        frame, lines, wrong = read_csv_frame(path, raw, [name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS])
+    raw = None  # as large as the file, and no longer needed
     rows = _Rows(path, frame, lines)
     rows.findings.extend(wrong)
     _check_columns(path, frame.columns)
