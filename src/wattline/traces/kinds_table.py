@@ -107,7 +107,9 @@ def _kind(path: Path | str, line: int, names: Sequence[str], cells: Sequence[str
             raise TraceError.at(path, "is empty", line=line, field=name)
         if text:
             try:
-                values[name] = parse(text)
+                values[name] = parse(
+                    text if "_" not in text or name == "name" else "no number"
+                )  # Python's own digit groups
             except ValueError:
                 told = "expected yes or no" if parse is _yes else f"expected a {'whole ' if parse is int else ''}number"
                 raise TraceError.at(path, told, line=line, field=name, value=text) from None

@@ -43,7 +43,7 @@ def read_factors(path: Path | str) -> tuple[list[str], NodeFactors]:
 
 def _number(path: Path | str, line: int, field: str, text: str | None) -> float:
     try:
-        value = float(text or "")
+        value = float(text or "") if "_" not in (text or "") else math.nan
     except ValueError:
         raise TraceError.at(path, "expected a number without a unit", line=line, field=field, value=text) from None
     if not 0 < value < math.inf:

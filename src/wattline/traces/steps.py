@@ -56,7 +56,7 @@ def _time(path: Path, line: int, cell: str, last_s: float) -> float:
 def number(path: Path, line: int, name: str, cell: str) -> float:
     """Return a cell as a finite number."""
     try:
-        value = float(cell)
+        value = float(cell) if "_" not in cell else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -148,6 +148,11 @@ class CsvSource:
         for block in self._blocks():
             text = (block.partition(b"\n")[2] if first else block).replace(b"\r\n", b"\n")
             first = False
+            if b"\r" in text:
+                row = line + text.count(b"\n", 0, text.index(b"\r"))
+                raise TraceError.at(
+                    self.path, "a carriage return inside a line", line=row, hint="end lines in LF or CRLF"
+                )
             if not text.strip():
                 continue
             body = _without_empty_lines(text)
