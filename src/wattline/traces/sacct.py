@@ -232,7 +232,7 @@ def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, e
     dump.note("repaired", "out of order: sorted by submit time", late, "submit", benign=True)
     blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
     dump.note("kept", "run time 0: ends the instant it starts", keep & (elapsed == 0), blamed)
-    unknown = keep & ~np.isfinite(job_id)
+    unknown = keep & ~(job_id >= 0)
     dump.note("kept", "job number unknown", unknown, dump.first_of("jobidraw", "jobid") or "jobid")
     again = keep & ~unknown
     rows = np.flatnonzero(again)
