@@ -571,7 +571,7 @@ WRITES: dict[str, frozenset[str]] = {
         "uncap", "k_uncap", "reserved_s", "wake_at_s",
     }),
     "place": frozenset({"place_a", "place_b", "wake_at_s"}),
-    "cap": frozenset({"want_cap_w", "want_level", "recap_job", "recap_w", "recap_shape", "n_recap", "wake_at_s"}),
+    "cap": frozenset({"want_cap_w", "want_level", "recap_job", "recap_w", "recap_shape", "n_recap", "uncap", "wake_at_s"}),
     "learn": frozenset({"estimate_s", "wake_at_s"}),
     "profile": frozenset({"profile_w", "spread_w", "profile_from", "margin", "wake_at_s"}),
     "bid": frozenset({"want_mean_w", "want_reserve_w", "wake_at_s"}),
