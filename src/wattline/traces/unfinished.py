@@ -257,9 +257,12 @@ def read_run(out: Path, *, arrays: bool = True) -> tuple[dict[str, Any], list[Ar
 
 def read_flush(out: Path) -> Flush:
     """Return the newest flush that is whole; damaged ones are warned about, in one line."""
+    flushes = _flushes(out)
+    if not flushes:
+        raise TraceError.at(out, "was cut off before its first flush", hint="run it again")
     run = read_run(out, arrays=False)[0]["run"]
     damaged: list[Damaged] = []
-    for path in _flushes(out):
+    for path in flushes:
         try:
             found = _read_flush(path, run)
         except Damaged as problem:
@@ -269,9 +272,7 @@ def read_flush(out: Path) -> Flush:
             told = "; ".join(f"{bad.path}: {bad}" for bad in damaged)
             warnings.warn(f"{told}; the flush before it is used", stacklevel=2)
         return found
-    if damaged:
-        raise TraceError.at(damaged[0].path, str(damaged[0]), hint="no flush is whole: run it again without --resume")
-    raise TraceError.at(out, "was cut off before its first flush", hint="run it again")
+    raise TraceError.at(damaged[0].path, str(damaged[0]), hint="no flush is whole: run it again without --resume")
 
 
 def _flushes(out: Path) -> list[Path]:
