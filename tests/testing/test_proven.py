@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from wattline.control.catalog import find, load
 from wattline.control.compile import compile_user
 from wattline.errors import PolicyError
 from wattline.model.compiled import JIT
+from wattline.model.mechanism import Mechanism
 from wattline.testing import check_policy_file
 
 pytestmark = pytest.mark.skipif(not JIT, reason="about compiled policies")
@@ -103,3 +106,53 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
     monkeypatch.setattr("wattline.control.compile.is_proven", lambda _: True)
     with pytest.raises(PolicyError, match="only the engine writes"):
         run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", str(file)))
+
+
+HELPED = (
+    "import {module}\nfrom wattline.policy import policy\n\n\n@policy('order', compiled=True, memory=1)\ndef helped(s, arg, param, memory):\n"
+    "    {line}\n    return 0\n"
+)
+
+
+def helped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str, line: str) -> Mechanism:
+    """Return a policy that uses a module of the user's own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    importlib.invalidate_caches()
+    (tmp_path / f"{module}.py").write_text(text)
+    file = tmp_path / f"with_{module}.py"
+    file.write_text(HELPED.format(module=module, line=line))
+    return find("order", str(file))
+
+
+def test_constants_of_a_users_module_are_part_of_the_policy(
+    tmp_path: Path, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constant that is reached through a module is frozen into the code: changed, it is another policy, checked anew."""
+    before = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 0\n", "memory[numbers_of_mine.AT] = 1.0")
+    proven.remember(before)
+    assert proven.is_proven(before)
+    after = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 1_000_000_000\n", "memory[numbers_of_mine.AT] = 1.0")
+    assert not proven.is_proven(after)
+    jobs = table({"submit": 0, "work": 1, "nodes": 1})
+    with pytest.raises(PolicyError, match="out of bounds|no such element"):
+        run(jobs, cluster(), order=after)
+    again = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 0\n", "memory[numbers_of_mine.AT] = 1.0")
+    assert run(jobs, cluster(), order=again).state.started_s[0] == 0.0
+
+
+BACK_DOORS = {
+    "recursion": ("from numba import njit\n\n\n@njit\ndef f(n):\n    return f(n + 1) if n > 0 else 0\n", "memory[0] = back.f(1)", "calls itself"),
+    "flat": ("from numba import njit\n\n\n@njit\ndef f(a):\n    a.flat[0] = 99\n", "back.f(s.free)", "flat"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BACK_DOORS)
+def test_functions_of_a_users_module_are_looked_through(
+    tmp_path: Path, marks: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What is refused in a policy is refused in functions that it reaches through a module."""
+    text, line, told = BACK_DOORS[name]
+    policy = helped(tmp_path, monkeypatch, "back", text, line)
+    with pytest.raises(PolicyError, match=told):
+        compile_user(policy)

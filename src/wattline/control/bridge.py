@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.control.complaints import failed_call
+from wattline.control.complaints import code_of, failed_call
 from wattline.errors import PolicyError, WattlineError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import kernel
@@ -64,9 +64,11 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
         got = function(state, arg, param, memory)
     except WattlineError:
         raise
-    except (Exception, SystemExit, GeneratorExit, KeyboardInterrupt) as problem:
+    except BaseException as problem:  # exits, interrupts and classes of the user's own
+        if getattr(problem, "ends_policies", False):
+            raise
         raise failed_call(function, name, problem) from problem
-    code = function.__code__
+    code = code_of(function)
     if not isinstance(got, (int, np.integer)):  # bool is an int
         raise PolicyError(
             f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int, "

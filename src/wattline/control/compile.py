@@ -14,7 +14,7 @@ from wattline.control.bridge import ask
 from wattline.control.complaints import failed_compile, where
 from wattline.control.doors import back_door
 from wattline.control.edge import edge
-from wattline.control.proven import is_proven
+from wattline.control.proven import identity, is_proven
 from wattline.errors import PolicyError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
@@ -116,7 +116,11 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
 
 
 def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
-    options: dict[str, Any] = {"cache": True, "boundscheck": checked}
+    try:  # constants of other files are frozen into the code: it is kept by all that it comes from
+        variant = identity(mechanism)
+    except (OSError, ValueError):  # a policy without a file
+        variant = ""
+    options: dict[str, Any] = {"cache": variant != "", "boundscheck": checked, "variant": variant}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)
         returns = compiled.overloads[signature.args].signature.return_type

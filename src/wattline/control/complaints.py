@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from wattline.errors import PolicyError, did_you_mean
@@ -22,9 +23,15 @@ LONGEST = 200
 """Characters of an exception's own text that are told."""
 
 
+def code_of(function: Callable[..., Any]) -> CodeType:
+    """Return the code that the user wrote, also of a function that was wrapped to be watched."""
+    code: CodeType = inspect.unwrap(function).__code__
+    return code
+
+
 def where(mechanism: Mechanism) -> str:
     """Return file and line of a mechanism, for messages."""
-    code = mechanism.function.__code__
+    code = code_of(mechanism.function)
     return f"{code.co_filename}:{code.co_firstlineno}: policy {mechanism.name!r}"
 
 
@@ -71,7 +78,7 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     """Return the error for a policy that numba refuses, with numba's pages cut to the line that says why."""
     text = str(problem)
     lines = re.findall(r'File "[^"]*", line (\d+)', text) or re.findall(r"\.py[:\s(]+(\d+)\)", text)
-    file = mechanism.function.__code__.co_filename
+    file = code_of(mechanism.function).co_filename
     place = f"{_spot(file, int(lines[0]))}: policy {mechanism.name!r}" if lines else where(mechanism)
     return PolicyError(f"{place} cannot be compiled: {_gist(text)}")
 
@@ -81,7 +88,7 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
 
 def _line(trace: TracebackType | None, function: Callable[..., Any]) -> int:
     """Return the innermost line of the function's file in a traceback (0: none)."""
-    file, found = Path(function.__code__.co_filename).resolve(), 0
+    file, found = Path(code_of(function).co_filename).resolve(), 0
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).resolve() == file:
             found = trace.tb_lineno
@@ -90,7 +97,7 @@ def _line(trace: TracebackType | None, function: Callable[..., Any]) -> int:
 
 
 def _place(trace: TracebackType | None, function: Callable[..., Any]) -> str:
-    code = function.__code__
+    code = code_of(function)
     line = _line(trace, function)
     return _spot(code.co_filename, line) if line else f"{code.co_filename}:{code.co_firstlineno}"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from wattline.control.doors import reachable
+from wattline.control.doors import named_values, reachable
 from wattline.model.compile_cache import cache_dir
 from wattline.model.compiled import JIT, python_tag
 from wattline.model.mechanism import Mechanism
@@ -30,8 +30,7 @@ def identity(mechanism: Mechanism) -> str:
         digest.update(b"file" + Path(file).read_bytes())
     for f in functions:
         digest.update(f.__qualname__.encode() + f.__code__.co_code)
-        for name in f.__code__.co_names:
-            value = f.__globals__.get(name)
+        for name, value in named_values(f):
             if isinstance(value, np.ndarray):
                 digest.update(name.encode() + str((value.dtype, value.shape)).encode() + value.tobytes())
             elif isinstance(value, _CONSTANTS):

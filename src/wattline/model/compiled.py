@@ -58,10 +58,11 @@ def _njit(function: F, *signature: Any, **options: Any) -> F:
     """Compile a function: at once for the signatures that are given; with ``cache`` kept on disk."""
     if not JIT:
         return function
+    variant = options.pop("variant", "")
     if not options.pop("cache", False):
         return cast("F", numba.njit(*signature, **options)(function))
     dispatcher = numba.njit(**options)(function)
-    dispatcher._cache = SealedCache(function, f"{sorted(options.items())} level {_config.OPT}")
+    dispatcher._cache = SealedCache(function, f"{sorted(options.items())} level {_config.OPT}{variant}")
     if signature:
         with typeinfer.register_dispatcher(dispatcher):  # as numba does where it is given signatures
             for one in signature:
@@ -184,12 +185,15 @@ def library(function: F) -> F:
     return _njit(function, cache=True, nogil=True)
 
 
-def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False) -> F:
-    """Compile a user's policy: it may allocate. With ``boundscheck`` the functions it calls, if they are new, check their indices too."""
+def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False, variant: str = "") -> F:
+    """Compile a user's policy: it may allocate. With ``boundscheck`` the functions it calls, if they are new, check their indices too.
+
+    What is kept on disk is used again for the same ``variant`` only.
+    """
     saved = _config.BOUNDSCHECK
     _config.BOUNDSCHECK = 1 if boundscheck else saved
     try:
-        return _njit(function, signature, cache=cache, boundscheck=boundscheck)
+        return _njit(function, signature, cache=cache, boundscheck=boundscheck, variant=variant)
     finally:
         _config.BOUNDSCHECK = saved
 

@@ -37,6 +37,8 @@ Look = Callable[[], None]
 class _StoppedError(BaseException):
     """Raised inside a plain-Python policy that did not come back."""
 
+    ends_policies = True
+
 
 _limit: contextvars.ContextVar[float | None] = contextvars.ContextVar("policy_time_limit", default=None)
 

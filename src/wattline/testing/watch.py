@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ def wrapped(mechanism: Mechanism, around: Callable[[Call], Call]) -> Mechanism:
     inner: Call = callable_from_python(mechanism) if _is_compiled(mechanism) else mechanism.function
     outer = around(inner)
 
+    @functools.wraps(inspect.unwrap(mechanism.function))  # errors then name the user's own line
     def watched(s: State, arg: int, param: Any, memory: Any) -> int:
         return outer(s, arg, param.copy(), memory)  # compiled code takes no read-only arrays
 
@@ -38,6 +40,7 @@ def in_plain_python(mechanism: Mechanism, *, indices: bool = False) -> Mechanism
     """Return the mechanism run as plain Python; ``indices`` refuses negative and too large ones."""
     function = plain(mechanism.function)
 
+    @functools.wraps(inspect.unwrap(mechanism.function))
     def call(s: State, arg: int, param: Any, memory: Any) -> int:
         return int(function(_strict(s) if indices else s, arg, param, memory))
 
@@ -171,23 +174,34 @@ _RULES: dict[str, Callable[[State, int, int], str]] = {
 
 
 class _Strict(np.ndarray[Any, Any]):
-    """An array that refuses negative indices: in a compiled policy they reach memory of somebody else."""
+    """A field that refuses negative indices: in a compiled policy they reach memory of somebody else."""
+
+    label = "an array"
 
     def __getitem__(self, index: Any) -> Any:
         _refuse_negative(self, index)
-        return super().__getitem__(index)
+        try:
+            return super().__getitem__(index)
+        except IndexError as problem:
+            raise IndexError(f"{self.label}: {problem}") from None
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _refuse_negative(self, index)
-        super().__setitem__(index, value)
+        try:
+            super().__setitem__(index, value)
+        except (IndexError, ValueError) as problem:
+            raise type(problem)(f"{self.label}: {problem}") from None
 
 
 def _refuse_negative(array: Any, index: Any) -> None:
     for i in index if isinstance(index, tuple) else (index,):
         if isinstance(i, (int, np.integer)) and i < 0:
-            raise IndexError(f"index {i} of an array of {array.shape[0]}: the state takes no negative ones")
+            raise IndexError(f"{array.label}[{i}]: it has {array.shape[0]} elements, and takes no negative index")
 
 
 @functools.lru_cache(maxsize=4)
 def _strict(s: State) -> State:
-    return State(**{name: array.view(_Strict) for name, array in s.arrays().items()})
+    fields = {name: array.view(_Strict) for name, array in s.arrays().items()}
+    for name, field in fields.items():
+        field.label = f"s.{name}"
+    return State(**fields)
