@@ -94,7 +94,7 @@ def test_every_line_fits_a_terminal(wattline: Call, folder: Path) -> None:
 def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
     """A replay without watts reports no power: no rows, figures or energies, nulls in the journal, and a word on how to give them."""
     said, found, page = replayed(wattline, folder, swf(BOTH, (4, 8)))
-    assert "power: not reported, as nobody gave watts; give --idle-power and --max-power" in said
+    assert "power: not reported, as nobody gave watts; give idle and max of [cluster]" in said
     assert set(found["energy"].values()) == {None}  # type: ignore[attr-defined]
     assert found["power"]["mean_w"] is None  # type: ignore[index]
     for text in ("<h2>Energy</h2>", "peak power", "kWh", "Energy per job", "<h3>Power</h3>", " MJ", " kJ", " kW"):

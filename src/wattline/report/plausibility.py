@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattline.report.show import show
-from wattline.traces.notes import ROUNDED
+from wattline.traces.notes import BEYOND, ROUNDED
 
 if TYPE_CHECKING:
     from wattline.report.run import Run
@@ -39,13 +39,14 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
     if not told.get("sha256") or run.jobs.height < FEWEST:
         return ()
     return (
-        *_far_waits(wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run)
+        *_far_waits(run, wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run)
     )  # fmt: skip
 
 
-def _far_waits(wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
+def _far_waits(run: Run, wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
     if not recorded_s.count or not wait_s.count:
         return
+    limited = "the power limit holds jobs back; else, " if np.isfinite(run.steps.limit_w).any() else ""
     for way, far in (("LONGER", _ratio(wait_s, recorded_s)), ("SHORTER", _ratio(recorded_s, wait_s))):
         if far:
             shown = " and ".join(
@@ -53,7 +54,7 @@ def _far_waits(wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
                 for key, name in (("median", "median"), ("p95", "p95"))
                 if key in far
             )
-            yield f"WAITS FAR {way} THAN RECORDED: {shown}; {ASK[way]}"
+            yield f"WAITS FAR {way} THAN RECORDED: {shown}; {limited if way == 'LONGER' else ''}{ASK[way]}"
 
 
 def _ratio(longer: Distribution, shorter: Distribution) -> list[str]:
@@ -65,12 +66,15 @@ def _ratio(longer: Distribution, shorter: Distribution) -> list[str]:
 
 def _rounded(run: Run) -> Iterator[str]:
     notes = (run.manifest.get("trace") or {}).get("notes") or []
-    count = sum(int(note.get("count", 0)) for note in notes if str(note.get("reason", "")).endswith(ROUNDED))
-    if count > MANY * run.jobs.height:
-        part = show(count / run.jobs.height, "share")
+
+    def counted(word: str) -> int:
+        return sum(int(note.get("count", 0)) for note in notes if word in str(note.get("reason", "")))
+
+    count, of = counted(ROUNDED), run.jobs.height + counted(BEYOND)  # a reader counts in the whole log
+    if count > MANY * of:
         yield (
-            f"MANY JOBS ROUNDED UP: {count:,} of {run.jobs.height:,} ({part}) are given whole nodes though they asked for "
-            "less; if jobs share nodes, schedule processors (cores_per_node = 1)"
+            f"MANY JOBS ROUNDED UP: {count:,} of the log's {of:,} ({show(count / of, 'share')}) are given whole nodes though "
+            "they asked for less; if jobs share nodes, schedule processors (cores_per_node = 1)"
         )
 
 

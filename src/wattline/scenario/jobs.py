@@ -16,7 +16,7 @@ from wattline.model.cluster import Outage
 from wattline.model.jobs import Ints, JobTable
 from wattline.scenario.kinds import LIKE_DURATION_S
 from wattline.scenario.spec import FailuresSpec, TraceSpec
-from wattline.traces.notes import Note, Trace, quote
+from wattline.traces.notes import BEYOND, Note, Trace, quote
 
 if TYPE_CHECKING:
     from wattline.model.kinds import Kind
@@ -69,7 +69,7 @@ def _read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     if left_out <= 0:
         return trace
     first = int(trace.jobs.job_id[spec.jobs])
-    note = Note("dropped", f"beyond the first {spec.jobs} jobs that were asked for", left_out, f"job {first}")
+    note = Note("dropped", f"{BEYOND} {spec.jobs} jobs that were asked for", left_out, f"job {first}")
     return replace(
         trace, jobs=trace.jobs.take(np.arange(len(trace.jobs) - left_out)), notes=(*trace.notes, note), records=None
     )

@@ -46,7 +46,8 @@ def build_cluster(document: Document, trace: Trace) -> Cluster:
                 f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
                 "give nodes in [cluster] (or --nodes)"
             )
-        classes = [build_watts(document, trace).of(document.located(("cluster",), _node_class, spec, "node", count))]
+        watts = build_watts(document, trace)
+        classes = [watts.of(document.located(("cluster",), _node_class, spec, watts.unit, count))]
     if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
         lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
         classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]

@@ -94,7 +94,9 @@ def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tu
         told = (
             f"{show_power(max(watts for _, watts in steps))} at most, but all nodes at rest draw {show_power(lowest_w)}"
         )
-        raise document.source.error(key, f"{told}: no job could ever start")
+        own = {"idle", "levels", "class_"} & document.spec.cluster.model_fields_set
+        assumed = "" if own else f" ({show_power(document.spec.cluster.idle)} a node is assumed, as nobody gave watts)"
+        raise document.source.error(key, f"{told}{assumed}: no job could ever start")
     return steps
 
 

@@ -31,7 +31,7 @@ _POWER_COLUMNS = {
 
 _ASSUMED = "ASSUMED POWER"
 
-HOW = "give --idle-power and --max-power ([cluster] idle and max), both of a node"
+HOW = "give idle and max of [cluster] (replay: --idle-power, --max-power), both of a node"
 
 
 @dataclass(frozen=True)
@@ -128,5 +128,17 @@ def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit
     assumed = told(set(watts) - given)
     if assumed:
         also = f"; {told(given)} as given" if told(given) else ""
-        return f"{_ASSUMED}: {assumed}, as nobody gave it{also}{own}; {HOW}"
+        return f"{_ASSUMED}: {assumed}, as nobody gave it{also}{_in_all(document, trace, divide)}{own}; {HOW}"
     return f"power: {told(given)}, as given{own}" if unit == "processor" else ""
+
+
+def _in_all(document: Document, trace: Trace, divide: int) -> str:
+    """Return the watts of the whole machine, which show at a glance whether those of a node can be right."""
+    from wattline.scenario.machine import cluster_nodes
+
+    cluster, stated = document.spec.cluster, cluster_nodes(document)
+    count = stated if stated is not None else trace.suggested_nodes
+    if count is None:
+        return ""
+    idle, busy = (show_power(value * count / divide) for value in (cluster.idle, cluster.max))
+    return f"; in all {idle} idle, {busy} busy"

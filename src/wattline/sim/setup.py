@@ -405,7 +405,8 @@ def _reject(
         mask = applies & (s.status == codes.FUTURE)
         if np.any(mask):
             j = int(np.argmax(mask))
-            example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} nodes, class {cluster.classes[s.pool[j]].name!r}"
+            wanted = cluster.classes[s.pool[j]]
+            example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} of {wanted.count} in class {wanted.name!r}"
             notes.append(("rejected", reason, int(mask.sum()), example))
             s.status[mask] = codes.REJECTED
     dependants = 0

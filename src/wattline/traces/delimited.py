@@ -127,6 +127,9 @@ def _header_names(path: Path | str, header: bytes, separator: str) -> list[str]:
     names = [name.strip().strip('"').lower() for name in header.decode("utf-8", errors="replace").split(separator)]
     names = [name or f"(unnamed {i})" for i, name in enumerate(names, start=1)]
     twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None and twice[:1].isdigit():
+        hint = "is it a dump without its header line (sacct -n, --noheader)?"
+        raise TraceError.at(path, "looks like data, expected the names of columns", line=1, field=twice, hint=hint)
     if twice is not None:
         raise TraceError.at(path, "column is named twice in the header line", line=1, field=twice)
     return names

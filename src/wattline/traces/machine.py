@@ -16,6 +16,9 @@ Unit = Literal["node", "processor"]
 SHARED = 0.2
 """Where a larger part of the jobs asks for no multiple of a node's processors, jobs share nodes."""
 
+MOST = 10**9
+"""A header that says more nodes or processors than this is taken to say none."""
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -97,7 +100,7 @@ def _percent(share: float) -> str:
 
 def _whole(header: Mapping[str, str], key: str) -> int | None:
     value = header_number(header.get(key, ""))
-    return int(value) if value >= 1 else None
+    return int(value) if 1 <= value <= MOST else None
 
 
 def header_number(text: str) -> float:

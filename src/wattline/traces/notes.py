@@ -15,6 +15,9 @@ Action = Literal["dropped", "repaired", "kept"]
 ROUNDED = "rounded up"
 """How the reason of a note ends that counts jobs which were given more than they asked for."""
 
+BEYOND = "beyond the first"
+"""How the reason of a note begins that counts jobs of the log which were left out."""
+
 EXAMPLE_CHARS = 100
 """Longest quotation of a line in a note or an error."""
 
