@@ -15,5 +15,8 @@ from __future__ import annotations
 
 FAMILIES = (
     "classic",
-)  # fmt: skip
+    "energy",
+    "market",
+    "moldable",
+)
 """Names of the families, one a line."""

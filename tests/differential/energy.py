@@ -33,10 +33,14 @@ MOST_INSTANTS = 20_000
 # ------------------------------------------------------------------ drawing
 
 
-def draw(rng: np.random.Generator, size: int = 14, family: str = "") -> World:
-    """Return a random world of at most so many jobs, of a family or of any."""
+MOST_JOBS = {"small": 14, "deep": 60}
+"""Jobs of the largest worlds, by size."""
+
+
+def draw(rng: np.random.Generator, size: str = "small", family: str = "") -> World:
+    """Return a random world of a size, of a family or of any."""
     family = family or str(rng.choice(FAMILIES))
-    world = World(family, _jobs(rng, family, size), seed=int(rng.integers(0, 10_000)))
+    world = World(family, _jobs(rng, family, MOST_JOBS[size]), seed=int(rng.integers(0, 10_000)))
     some = {
         "kill": rng.random() < 0.4, "requeue": rng.random() < 0.7, "keep": rng.random() < 0.4,
         "ties": "event" if rng.random() < 0.2 else "instant", "log_rows": 1 if rng.random() < 0.2 else 65536,
@@ -98,9 +102,9 @@ def _of_family(rng: np.random.Generator, family: str, *, limited: bool) -> dict[
     }
 
 
-def _jobs(rng: np.random.Generator, family: str, size: int) -> tuple[Row, ...]:
+def _jobs(rng: np.random.Generator, family: str, most_jobs: int) -> tuple[Row, ...]:
     rows = []
-    for t in sorted(rng.integers(0, 60, rng.integers(1, size + 1)).tolist()):
+    for t in sorted(rng.integers(0, 60, rng.integers(1, most_jobs + 1)).tolist()):
         work = float(rng.choice([0.0, *rng.integers(0, 25, 3), np.round(rng.uniform(0, 25), 2)]))
         which = int(rng.integers(0, 4 if family in ("target", "network") else 2))
         slack = (None, 0.0, 1.0, 5.0, 30.0, -3.0)[int(rng.integers(0, 6))]

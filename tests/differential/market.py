@@ -1,4 +1,4 @@
-"""Random worlds that follow a power target: the engine against plain twins of gps, slackline, tracking-only and energyqare."""
+"""Random worlds that follow a power target: the engine against plain twins of the select policies that do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reference import gps, slackline, target, track
+from reference import gps, qoscap, slackline, target, track
 
 NAME = "market"
 CLOSE = 1e-9
@@ -63,7 +63,11 @@ def draw(rng: np.random.Generator, size: str) -> World:
     nodes = whole(1, 40) if deep or rng.random() < 0.1 else whole(1, 10)
     idle = float(pick(0, 32, 64, 96, 100)) if dyadic else round(100 * rng.random(), 1)
     tick = float(pick(1, 1, 1, 2, 0.5, 2.5)) if dyadic or rng.random() < 0.7 else round(0.3 + 3 * rng.random(), 2)
-    kinds = [_kind(rng, k, nodes, dyadic=dyadic) for k in range(whole(1, 6 if deep else 4))]
+    select = pick("gps", "gps", "slackline", "slackline", "tracking-only", "energyqare", "qoscap", "qoscap")
+    mixed = select == "energyqare" and rng.random() < 0.8  # kinds that suffer unlike each other, and some that wait
+    kinds = [_kind(rng, k, nodes, dyadic=dyadic) for k in range(whole(1 + mixed, 6 if deep else 4))]
+    if mixed:
+        kinds = [(*kind[:5], kind[5] or 1.0, kind[6] or 0.5, False) for kind in kinds]
     if all(kind[7] for kind in kinds) and rng.random() < 0.9:
         kinds[0] = (*kinds[0][:6], 0.5, False)
     until = tick * whole(40, 200) if deep else tick * whole(8, 50)
@@ -105,7 +109,9 @@ def draw(rng: np.random.Generator, size: str) -> World:
         first = whole(0, nodes - 1)
         off = begin + 0.5 * whole(0, 40)
         outages.append((off, off + 0.5 * whole(1, 40), first, whole(1, nodes - first), rng.random() < 0.4))
-    select = pick("gps", "gps", "slackline", "slackline", "tracking-only", "energyqare")
+    if mixed:
+        jobs = [_of_first(job, kinds[0]) if rng.random() < 0.5 else job for job in jobs]
+        bids = [(t, max(1.0, float(round(low_w + 0.4 * rng.random() * (high_w - low_w)))), float(round((0.3 + rng.random()) * (high_w - low_w)) + 1)) for t, _, _ in bids]  # fmt: skip
     return World(
         select=select, params=_params(rng, select, dyadic=dyadic), cap="none" if rng.random() < 0.12 else "match-target",
         order="lcfs" if rng.random() < 0.1 else "fcfs", nodes=nodes, idle=idle,
@@ -114,6 +120,11 @@ def draw(rng: np.random.Generator, size: str) -> World:
         requeue=rng.random() < 0.7, keep_progress=rng.random() < 0.5, ties="event" if rng.random() < 0.15 else "instant",
         stop_cost=float(pick(0, 0, 0.5, 2)), until=until,
     )  # fmt: skip
+
+
+def _of_first(job: Any, kind: Any) -> Any:
+    """Return a job as one of the first kind."""
+    return (job[0], 0, kind[1], kind[0], job[4] and max(0.25, kind[1]), *kind[2:5])
 
 
 def _kind(rng: np.random.Generator, k: int, nodes: int, *, dyadic: bool) -> Any:
@@ -182,6 +193,8 @@ def _params(rng: np.random.Generator, select: str, *, dyadic: bool) -> list[tupl
             ("preempt", float(rng.integers(3))),
             ("fill", of(1.0)),
         ]
+    if select == "qoscap":
+        return [("near", of(1.25)), ("meets", of(1.5)), ("hold", float(rng.integers(2)))]
     return [("largest", float(rng.integers(3)))] if select == "energyqare" else []
 
 
@@ -208,6 +221,7 @@ def twin_of(w: World) -> target.Machine:
     rules: dict[str, Any] = {
         "gps": lambda: gps.sharing(carry=params["carry"] == 1, preempt=preempt > 0, standby=params["standby"] == 1),
         "slackline": lambda: slackline.by_need(**params, preempt=preempt > 0),
+        "qoscap": lambda: qoscap.sparing(near=params["near"], meets=params["meets"], hold=params["hold"] == 1),
         "tracking-only": lambda: track.below_target,
         "energyqare": lambda: track.energyqare(largest=int(params["largest"])),
     }

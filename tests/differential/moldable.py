@@ -239,7 +239,6 @@ def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableS
             draw=watts, priority=priority, after=after, think=think, rows=tables[app] if app >= 0 else (),
         )  # fmt: skip
         jobs.append(job)
-    _reject(world, jobs)
     params = dict(world.params)
     setup = MoldableSetup(
         [(world.nodes, world.idle)], select=world.select, order=ORDERS[world.order], limit=world.limit, outages=world.outages,
@@ -251,18 +250,6 @@ def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableS
     found = (made or TWINS[world.select])(jobs, setup)
     found.run()
     return found
-
-
-def _reject(world: World, jobs: list[MoldableJob]) -> None:
-    """Reject who can never run: wider than the machine, as asked or in every configuration, or with too much power; and who waits for such."""
-    highest = max([w for _, w in world.limit], default=math.inf)
-    if world.limit and min(t for t, _ in world.limit) > min(j.submit for j in jobs):
-        highest = math.inf  # until a limit comes into force there is none
-    for job in jobs:
-        wide = job.nodes > world.nodes or (job.rows and min(r.nodes for r in job.rows) > world.nodes)
-        hot = not job.rows and world.nodes * world.idle + job.nodes * (job.draw - world.idle) > highest * (1 + 1e-9)
-        if wide or hot or (job.after >= 0 and jobs[job.after].status == "rejected"):
-            job.status = "rejected"
 
 
 def check(world: World) -> str | None:

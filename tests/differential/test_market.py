@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from differential import market
 from differential.market import World, check, draw, shrink
-from reference import gps, slackline, target, track
+from reference import gps, qoscap, slackline, target, track
 
 SEEDS, WORLDS = range(8), 40
 
@@ -48,7 +49,9 @@ def test_worlds_are_nasty() -> None:
     """Every policy, parameter and trouble is drawn: pauses, standby jobs, jumps of the target, outages, kills, wide jobs."""
     rng = np.random.default_rng(1)
     worlds = [draw(rng, "small") for _ in range(300)]
-    assert {w.select for w in worlds} == {"gps", "slackline", "tracking-only", "energyqare"}
+    assert {w.select for w in worlds} == {"gps", "slackline", "tracking-only", "energyqare", "qoscap"}
+    assert {dict(w.params).get("largest") for w in worlds} >= {0.0, 1.0, 2.0}
+    assert {dict(w.params).get("hold") for w in worlds if w.select == "qoscap"} == {0.0, 1.0}
     assert {dict(w.params).get("preempt") for w in worlds} >= {0.0, 1.0, 2.0}
     assert {w.cap for w in worlds} == {"none", "match-target"}
     assert {w.ties for w in worlds} == {"instant", "event"}
@@ -84,6 +87,34 @@ def _half_as_much(m: Any, over: int) -> float:
     return 0.5 * RIGHT["suffering"](m, over)
 
 
+def _over(wrong: int, right: int) -> Any:
+    return lambda m, over: RIGHT["suffering"](m, wrong if over == right else over)
+
+
+def _by_degradation(m: Any, mean: Any, lines: Any) -> int:
+    return max((k for k, line in lines.items() if line), key=lambda k: mean[k])
+
+
+def _spares_nobody(m: Any, mean: Any, meets: float) -> set[int]:
+    return set()
+
+
+def _waiting_alone(m: Any) -> Any:
+    on_nodes, m.on_nodes = m.on_nodes, []
+    try:
+        return RIGHT["averages"](m)
+    finally:
+        m.on_nodes = on_nodes
+
+
+def _never_near(**params: Any) -> Any:
+    return RIGHT["sparing"](**{**params, "near": 99.0})
+
+
+def _passes(**params: Any) -> Any:
+    return RIGHT["sparing"](**{**params, "hold": False})
+
+
 def _one_second_early(self: Any, job: Any) -> float:
     return RIGHT["end_of"](self, job) - (0.5 if job.rate < 1.0 else 0.0)
 
@@ -94,8 +125,14 @@ def _by_number(self: Any, jobs: Any, sign: int) -> Any:
 
 RIGHT: dict[str, Any] = {
     "whole": gps.whole, "by_need": slackline.by_need, "below_target": track.below_target, "suffering": track.suffering,
-    "end_of": target.Machine.end_of, "by_danger": target.Machine.by_danger,
+    "end_of": target.Machine.end_of, "by_danger": target.Machine.by_danger, "averages": qoscap.averages, "sparing": qoscap.sparing,
 }  # fmt: skip
+
+
+OF_TWIN: dict[Any, tuple[str, ...]] = {
+    gps: ("gps",), slackline: ("slackline",), track: ("tracking-only", "energyqare"), qoscap: ("qoscap",),
+}  # fmt: skip
+"""Policies whose rule is in a twin's file; the machine's is everybody's."""
 
 
 @pytest.mark.parametrize(
@@ -103,14 +140,18 @@ RIGHT: dict[str, Any] = {
     [
         (gps, "whole", _rounds_up), (slackline, "by_need", _never_holds), (track, "below_target", _passes_the_hungry),
         (track, "suffering", _half_as_much), (target.Machine, "end_of", _one_second_early),
-        (target.Machine, "by_danger", _by_number),
+        (target.Machine, "by_danger", _by_number), (track, "suffering", _over(2, 0)), (track, "suffering", _over(1, 0)),
+        (track, "suffering", _over(0, 1)), (track, "suffering", _over(0, 2)), (qoscap, "worst", _by_degradation),
+        (qoscap, "over_limit", _spares_nobody), (qoscap, "averages", _waiting_alone), (qoscap, "sparing", _never_near),
+        (qoscap, "sparing", _passes),
     ],
 )  # fmt: skip
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, wrong: Any) -> None:
-    """A twin that rounds, holds, passes, weighs, ends or pauses otherwise differs from the engine within some hundred worlds."""
+    """A twin that rounds, holds, passes, weighs, ends, pauses, averages or spares otherwise differs from the engine within some hundred worlds."""
     monkeypatch.setattr(where, name, wrong)
     rng = np.random.default_rng(3)
-    assert any(check(draw(rng, "small")) is not None for _ in range(300))
+    worlds = (w for w in iter(lambda: draw(rng, "small"), None) if w.select in OF_TWIN.get(where, w.select))
+    assert any(check(w) is not None for w in itertools.islice(worlds, 300))
 
 
 def test_what_is_found_can_be_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:

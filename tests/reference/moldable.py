@@ -6,13 +6,12 @@ Written from docs/moldable-jobs.md and docs/systems/rmap.md (the reading, exactl
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reference.scheduler import ENDED, KILLED, Job, Scheduler, Setup
+from reference.scheduler import ENVELOPE, LIMIT_SLACK, Job, Scheduler, Setup
 
 SLACK = 1e-9
 """Power may exceed the limit by a billionth of it: sums of floats are off by less."""
@@ -46,6 +45,8 @@ class MoldableJob(Job):
     began: float = 0.0
     told: float = 0.0
     """What admission counts for it while it runs, all nodes together."""
+    reserved: float = math.inf
+    """The earliest time that was promised to it."""
 
     def __post_init__(self) -> None:
         self.asked = self.nodes
@@ -96,9 +97,18 @@ class MoldableScheduler(Scheduler):
     def __init__(self, jobs: Sequence[MoldableJob], setup: MoldableSetup) -> None:
         super().__init__(jobs, setup)
         self.count, self.idle = setup.classes[0]
-        self.steps_seen = len(self.steps)
         self.caps: list[tuple[float, int, float]] = []
         self.rough = self.doubtful = False
+
+    def reject(self) -> None:
+        """Turn away who can never run: too wide, as asked or in every configuration, or rigid and too thirsty; and who waits for such."""
+        nodes, idle = self.setup.classes[0]
+        most_w = max([self.limit_w, *(w for _, w in self.steps)]) * (1 + LIMIT_SLACK)
+        for job in self.jobs:
+            wide = job.nodes > nodes or (job.rows and min(r.nodes for r in job.rows) > nodes)
+            thirsty = not job.rows and nodes * idle + self.increase(job) > most_w
+            if wide or thirsty or (job.after >= 0 and self.jobs[job.after].status == "rejected"):
+                job.status = "rejected"
 
     # -- doubts
 
@@ -119,28 +129,6 @@ class MoldableScheduler(Scheduler):
             if job.rough and self.setup.kill and job.request < math.inf:
                 self.doubt(job.since + job.left, job.since + job.request - job.ran)
         super().instant()
-
-    def events(self) -> Iterator[None]:
-        """Let the events of this instant happen; by itself counts an end or an arrival, and a change of nodes or limit only if no arrival follows."""
-        for job in sorted(self.running, key=lambda j: (self.end_of(j), self.jobs.index(j))):
-            if self.end_of(job) <= self.now:
-                yield self.leave(job, KILLED if job.since + job.left > self.now else ENDED)
-        changed = False
-        while self.changes and self.changes[0][0] <= self.now:
-            changed = True
-            self.change(*self.changes.pop(0)[1:])
-        while self.steps and self.steps[0][0] <= self.now:
-            changed = True
-            self.limit_w = self.steps.pop(0)[1]
-        while self.future and self.future[0].submit <= self.now:
-            if self.arrive(self.future.pop(0)):
-                changed = False
-                yield
-        while self.due and self.due[0][0] <= self.now:
-            changed = False
-            yield self.enter(heapq.heappop(self.due)[2])
-        if changed:
-            yield
 
     # -- what a configuration does
 
@@ -309,9 +297,9 @@ class MoldableScheduler(Scheduler):
 
     # -- the pass
 
-    def do_pass(self) -> None:
+    def do_pass(self, happened: set[str]) -> None:
         """Take raised caps back if somebody waits or the limit changed, start who may start, then raise caps."""
-        changed, self.steps_seen = self.steps_seen != len(self.steps), len(self.steps)
+        changed = ENVELOPE in happened
         if self.setup.dynamic_order and self.setup.order:
             for job in self.queue:
                 job.key = self.setup.order(job, self.now)

@@ -97,7 +97,7 @@ class Scheduler:
         from reference.selects import SELECTS
 
         self.jobs, self.setup = list(jobs), setup
-        self.select = SELECTS[setup.select]
+        self.rules = SELECTS
         self.now = self.jobs[0].submit if jobs else 0.0
         self.free: list[set[int]] = []
         self.pool_of: dict[int, int] = {}
@@ -337,7 +337,7 @@ class Scheduler:
         self.queue.sort(key=lambda j: (j.key, j.seq))
         self.expect_anew()
         self.passes += 1
-        self.select(self, happened)
+        self.rules[self.setup.select](self, happened)
         if self.setup.exceed and not self.running:
             job = next((j for j in self.queue if j.nodes <= len(self.free[j.pool])), None)
             if job is not None and not self.fits(job):

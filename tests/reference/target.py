@@ -1,7 +1,7 @@
 """A cluster that follows a power target, in plain Python and from the definitions: job by job, no clocks, no classes.
 
 Written from docs/demand-response.md (the run-time rules), docs/systems/aqa.md, docs/slackline.md and docs/design.md. The
-rule that starts jobs is handed in (``gps.py``, ``slackline.py``, ``track.py``); what they share stands here: time, the
+rule that starts jobs is handed in (``gps.py``, ``slackline.py``, ``track.py``, ``qoscap.py``); what they share stands here: time, the
 target, one cap ratio for all, pauses, standby jobs, the power limit.
 
 Floats of two programs differ in their last digits. Where a decision hangs on such digits ``Unclear`` is raised, and the
@@ -108,6 +108,8 @@ class Plan:
     stops: list[Job] = field(default_factory=list)
     resumes: list[Job] = field(default_factory=list)
     uncapped: bool = False
+    spared: set[int] = field(default_factory=set)
+    """Kinds whose jobs get no cap."""
 
 
 class Machine:
@@ -124,6 +126,7 @@ class Machine:
         self.queue: list[Job] = []
         self.on_nodes: list[Job] = []
         self.gamma = 1.0
+        self.spared: set[int] = set()
         self.limit_w = math.inf
         self.target: float | None = None
         self.reserve = 0.0
@@ -136,8 +139,9 @@ class Machine:
         self.changes = sorted(changes + [(o[1], 2, o[2], o[3]) for o in setup.outages])
         self.signal_times = [setup.signal_from + k * setup.signal_step for k in range(len(setup.signal))]
         self.future = list(self.jobs)
-        steps = [watts for _, watts in setup.limits]
-        ever = math.inf if not steps or min(setup.limits)[0] > self.start else max(steps)
+        steps = sorted(setup.limits)
+        over = [watts for t, watts in steps if t <= self.start]  # but for the last of these, which is in force
+        ever = max([*(over[-1:] or [math.inf]), *(watts for t, watts in steps if t > self.start)])
         for job in self.jobs:
             alone = setup.nodes * setup.idle + self.rise(job)
             if job.nodes > setup.nodes or alone > ever * (1 + SLACK):
@@ -170,7 +174,8 @@ class Machine:
 
     def at_ratio(self, job: Job, gamma: float) -> float:
         """Return what a node of a job draws at a cap ratio."""
-        return job.draw if gamma == 1.0 else self.lowest(job) + gamma * (job.draw - self.lowest(job))
+        free = gamma == 1.0 or job.kind in self.spared
+        return job.draw if free else self.lowest(job) + gamma * (job.draw - self.lowest(job))
 
     def working(self) -> list[Job]:
         """Return the jobs that hold nodes and are not paused."""
@@ -502,14 +507,16 @@ class Machine:
             self.on_nodes.append(job)
             self.begin(job)
         if self.setup.caps:
-            self.match_target(uncapped=plan.uncapped)
+            self.match_target(uncapped=plan.uncapped, spared=plan.spared)
 
-    def match_target(self, *, uncapped: bool) -> None:
-        """Set the one ratio for which the power is the target, or the limit where that is lower."""
+    def match_target(self, *, uncapped: bool, spared: set[int]) -> None:
+        """Set the one ratio, for all but the spared kinds, for which the power is the target, or the limit where that is lower."""
+        self.spared = spared
         goal = self.limit_w
         if not uncapped and self.target is not None:
             goal = min(goal, self.target)
-        low, high = self.low(), self.high()
+        full = sum(j.nodes * (j.draw - self.lowest(j)) for j in self.working() if j.kind in spared)
+        low, high = self.low() + full, self.high()
         self.gamma = 1.0
         if high > goal:
             self.gamma = max(0.0, (goal - low) / (high - low)) if high > low else 0.0

@@ -12,8 +12,8 @@ from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
 from wattline.physics.power import lowest_share, span_w
 
-M_RATIO, M_GOAL, M_LOW, M_HIGH = range(4)
-"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for"""
+M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)
+"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which kinds were spared"""
 
 
 @kernel
@@ -33,9 +33,21 @@ def reach_w(s: State) -> tuple[float, float]:
     return low_w, high_w
 
 
+@kernel
+def others_spared(s: State, before: Any) -> bool:
+    """Tell whether other kinds than before are spared, and note which are."""
+    changed = False
+    for k in range(s.k_uncap.shape[0]):
+        if before[k] != s.k_uncap[k]:
+            before[k] = s.k_uncap[k]
+            changed = True
+    return changed
+
+
 @mechanism(
-    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=4), source="AQA §3.4, eq. for γ"
-)
+    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=4, per_kind=1),
+    source="AQA §3.4, eq. for γ",
+)  # fmt: skip
 def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     """One ratio for all caps, so that power meets the target when it would exceed it.
 
@@ -49,7 +61,8 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
         goal_w = s.target_w[0]
     s.uncap[0] = 0
     low_w, high_w = reach_w(s)
-    if goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
+    others = others_spared(s, memory[M_SPARED:])
+    if not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
         return 0
     memory[M_GOAL] = goal_w
     memory[M_LOW] = low_w
