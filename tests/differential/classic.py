@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -22,8 +23,9 @@ from differential.classic_worlds import (
 )  # fmt: skip
 from differential.fast import STATUS, policies, run, segments
 from policy.naive_places import NAIVE
+from reference.at_random import AT_RANDOM
 from reference.scheduler import Job, Scheduler, Setup
-from wattline.model.cluster import Cluster, NodeClass, Outage
+from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.network import Network
 from wattline.sim.setup import Options
@@ -48,20 +50,23 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
         priority=columns[PRIORITY], user=columns[USER], users=("a", "b", "c"),
     )  # fmt: skip
     cluster = Cluster(
-        tuple(NodeClass(name, n, w, 300.0) for name, (n, w) in zip(names, world.classes, strict=True)),
+        tuple(
+            NodeClass(name, n, w, 300.0, sleep=Sleep(*state) if state else None)
+            for name, (n, w), state in zip(names, world.classes, world.sleep or [None] * len(names), strict=True)
+        ),
         outages=tuple(Outage(*outage) for outage in world.outages),
         network=Network(*world.network) if world.network else None,
     )
     options = Options(
         ties=world.ties, kill=world.kill, requeue=world.requeue, keep_progress=world.keep_progress, limit_w=world.limit,
-        exceed=world.exceed, log_rows=64 if len(world.jobs) < 64 else 4096, decisions=False, timeline=False,
+        exceed=world.exceed, tick_s=world.tick or math.inf, quantum=world.tick > 0.0, log_rows=64 if len(world.jobs) < 64 else 4096, decisions=False, timeline=False,
     )  # fmt: skip
     chosen = policies(order=world.order, select=world.select, place=world.place, learn=world.learn)
     given = {
         "select": world.params if params is None else params,
         "order": {"truth": float(world.truth)} if world.truth else {},
     }
-    return run(jobs, cluster, chosen, options, params=given)
+    return run(jobs, cluster, chosen, options, seed=world.seed, params=given)
 
 
 # ------------------------------------------------------------------ the twin
@@ -94,13 +99,16 @@ def scheduled(world: World) -> Scheduler:
         ))  # fmt: skip
     network = Network(*world.network) if world.network else None
     pick = None
-    if network is not None:
+    if world.place in AT_RANDOM:
+        chance, starts = AT_RANDOM[world.place], itertools.count()
+        pick = lambda free, n: chance(network, free, n, world.seed, next(starts))  # noqa: E731
+    elif network is not None:
         naive = NAIVE[world.place]
         pick = lambda free, n: naive(network, free, n)  # noqa: E731
     slow = Scheduler(jobs, Setup(
         classes=world.classes, select=world.select, params=world.params, order=_key(world), dynamic_order=world.order == "wfp",
         place=pick, learn=world.learn, limit=world.limit, outages=world.outages, kill=world.kill, requeue=world.requeue,
-        keep_progress=world.keep_progress, exceed=world.exceed, ties=world.ties,
+        keep_progress=world.keep_progress, exceed=world.exceed, ties=world.ties, sleep=world.sleep, tick=world.tick,
     ))  # fmt: skip
     slow.run()
     return slow

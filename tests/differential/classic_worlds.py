@@ -12,6 +12,7 @@ import numpy as np
 
 from differential.shrinking import each, fewer, simpler
 from policy.naive_places import NAIVE
+from reference.at_random import AT_RANDOM
 
 SUBMIT, WORK, NODES, REQUEST, DRAW, CLASS, AFTER, THINK, PRIORITY, USER = range(10)
 """Columns of a world's jobs."""
@@ -37,6 +38,11 @@ class World:
     requeue: bool = True
     keep_progress: bool = False
     exceed: bool = False
+    sleep: list[tuple[float, float, float, float] | None] = field(default_factory=list)
+    """For each class: watts asleep, seconds free before it begins, to fall asleep, to wake."""
+    tick: float = 0.0
+    """Seconds between two passes (0: one whenever something happens)."""
+    seed: int = 0
 
 
 # ------------------------------------------------------------------ drawing
@@ -53,6 +59,8 @@ INDEXED = (
     "window",
     "conservative",
 )
+SHY = ("reselect", "window", "conservative")
+"""Policies whose twins do not know what sleeping nodes count under a limit."""
 ORDERS = ("fcfs", "fcfs", "lcfs", "shortest", "longest", "priority", "wfp")
 MACHINES: tuple[list[tuple[int, float]], ...] = (
     [(1, 100.0)], [(4, 100.0)], [(6, 100.0)], [(12, 0.0)], [(4, 100.0), (3, 50.0)], [(2, 100.0), (6, 100.0), (4, 0.0)],
@@ -73,8 +81,6 @@ def draw(rng: np.random.Generator, size: str) -> World:
     order = _one(ORDERS, pick[3])
     learn = _one(("request", "request", "exact", "recent"), pick[4])
     kind = _one(("whole", "whole", "quarters", "tenths"), pick[5])
-    if learn == "recent" and kind == "tenths":
-        kind = "quarters"  # means of two run times are the same numbers however they are summed
     links = pick[6] < 0.2
     watts = WATTS
     if pick[18] < 0.15:  # sums of these depend on their order
@@ -84,14 +90,30 @@ def draw(rng: np.random.Generator, size: str) -> World:
     network = place = None
     if pick[7] < 0.25:
         network = _one([n for n in NETWORKS if math.prod(n) >= total] or [(total, 1, 1)], pick[8])
-        place = _one(tuple(NAIVE), pick[9])
+        place = _one((*NAIVE, *AT_RANDOM), pick[9])
+    limit = _limit(rng, classes, jobs) if pick[11] < (0.15 if deep else 0.35) else []
+    sleep = _sleep(rng, classes) if pick[19] < 0.2 and not (limit and select in SHY) else []
+    ties = _one(("instant", "event"), pick[13])
+    tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
     return World(
         jobs=jobs, classes=classes, select=select, params=_params(rng, select, order), order=order,
-        truth=int(order in ("shortest", "longest") and pick[10] < 0.3), place=place or _one(("lowest", "lowest", "frugal"), pick[9]),
-        network=network, learn=learn, limit=_limit(rng, classes, jobs) if pick[11] < (0.15 if deep else 0.35) else [],
-        outages=_outages(rng, total, jobs) if pick[12] < 0.3 else [], ties=_one(("instant", "event"), pick[13]),
+        truth=int(order in ("shortest", "longest") and pick[10] < 0.3), place=place or _one(("lowest", "lowest", "lowest", "frugal", "rdn"), pick[9]),
+        network=network, learn=learn, limit=limit,
+        outages=_outages(rng, total, jobs) if pick[12] < 0.3 else [], ties=ties, sleep=sleep, tick=tick, seed=int(pick[21] * 2**53) if pick[22] < 0.5 else 0,
         kill=pick[14] < 0.3, requeue=pick[15] < 0.8, keep_progress=pick[16] < 0.4, exceed=pick[17] < 0.3,
     )  # fmt: skip
+
+
+def _sleep(
+    rng: np.random.Generator, classes: list[tuple[int, float]]
+) -> list[tuple[float, float, float, float] | None]:
+    """Return a sleep state for most classes: fallen into soon, woken from at once or slowly."""
+    states: list[tuple[float, float, float, float] | None] = []
+    for _, idle_w in classes:
+        wake = float(rng.choice((0.0, 1.0, 3.0, 8.0, 30.0)))
+        state = (min(idle_w, float(rng.choice((0.0, 10.0, 100.0)))), float(rng.integers(1, 20)), float(rng.choice((0.0, 0.0, 2.0))), wake)
+        states.append(state if rng.random() < 0.8 else None)
+    return states if any(states) else []
 
 
 def _one(choices: Any, u: float) -> Any:
@@ -213,6 +235,7 @@ def _outages(
 PLAIN: dict[str, Any] = {
     "limit": [], "outages": [], "order": "fcfs", "learn": "request", "place": "lowest", "network": None, "truth": 0,
     "params": {}, "ties": "instant", "kill": False, "requeue": True, "keep_progress": False, "exceed": False,
+    "sleep": [], "tick": 0.0, "seed": 0,
 }  # fmt: skip
 
 
@@ -228,7 +251,8 @@ def shrink(world: World) -> Iterator[World]:
         for p in range(len(world.classes)):
             jobs = [_put(job, CLASS, job[CLASS] - (job[CLASS] > p)) for job in world.jobs if job[CLASS] != p]
             if len(jobs) == len(world.jobs):
-                yield replace(world, jobs=jobs, classes=[c for i, c in enumerate(world.classes) if i != p])
+                rest = {"sleep": [x for i, x in enumerate(world.sleep) if i != p]}
+                yield replace(world, jobs=jobs, classes=[c for i, c in enumerate(world.classes) if i != p], **rest)
     for name in ("limit", "outages"):
         for kept in fewer(len(getattr(world, name))):
             yield replace(world, **{name: [getattr(world, name)[i] for i in kept]})

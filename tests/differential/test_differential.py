@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from differential.shrinking import as_test, fewer, simpler, smallest
 from differential.soaking import soak
 from policy.naive_places import NAIVE
 from reference import selects
+from reference.at_random import AT_RANDOM
 from reference.scheduler import Scheduler
 from reference.select_backfill import by_end
 from wattline.model import fitindex
@@ -57,11 +59,13 @@ def test_the_suite_draws_every_policy() -> None:
     assert pairs == {
         (s, o) for s in selects.SELECTS for o in ("fcfs", "lcfs", "shortest", "longest", "priority", "wfp")
     }
-    assert {w.place for w in drawn} == {*NAIVE, "frugal"}
+    assert {w.place for w in drawn} == {*NAIVE, *AT_RANDOM, "frugal"}
     assert {w.learn for w in drawn} == {"request", "exact", "recent"}
-    for name in ("limit", "outages", "kill", "exceed", "truth", "keep_progress"):
+    for name in ("limit", "outages", "kill", "exceed", "truth", "keep_progress", "sleep", "tick"):
         assert len({bool(getattr(w, name)) for w in drawn}) == 2
     assert any(len(w.classes) > 1 and w.limit and w.outages for w in drawn)
+    assert any(w.sleep and w.limit for w in drawn)
+    assert any(w.sleep and w.kill and w.outages and w.keep_progress for w in drawn)
 
 
 def test_deep_worlds_fill_the_queue_empty_it_and_fill_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +120,34 @@ def test_a_wrong_rule_is_found_shrunk_and_printed(monkeypatch: pytest.MonkeyPatc
         test()
     monkeypatch.setitem(selects.SELECTS, "easy", right)
     test()
+
+
+def _never_sleeps(self: Scheduler) -> dict[int, float]:
+    return {}
+
+
+def _waking_is_run_time(self: Scheduler, job: Any) -> None:
+    job.ran += max(0.0, job.since - job.taken)
+    STOP(self, job)
+
+
+STOP = Scheduler.stop
+
+
+@pytest.mark.skipif(not JIT, reason="thousands of runs")
+@pytest.mark.parametrize(("name", "wrong"), [("sleepy", _never_sleeps), ("stop", _waking_is_run_time)])
+def test_a_twin_that_is_wrong_about_sleep_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, wrong: Any) -> None:
+    """Nodes that never sleep, or waking that counts against a request, differ within the suite's worlds."""
+    monkeypatch.setattr(Scheduler, name, wrong)
+    drawn = (world(classic, SUITE + i) for i in range(16000))
+    asleep = (w for w in drawn if w.sleep and (name != "stop" or (w.kill and w.outages and w.keep_progress)))
+    assert any(verdict(classic, w) is not None for w in asleep)
+
+
+def test_a_twin_that_does_not_wait_for_ticks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With passes at ticks alone, a twin that passes at once starts somebody too early."""
+    drawn = [w for w in (world(classic, SUITE + i) for i in range(300)) if w.tick > 0.0][:5]
+    assert any(classic._difference(w, *classic.simulate(w), classic.scheduled(replace(w, tick=0.0))) for w in drawn)
 
 
 def test_what_raises_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

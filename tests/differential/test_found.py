@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from differential.classic import World, check
+from dataclasses import replace
+
+from differential.classic import World, check, simulate
+from differential.fast import STATUS
 
 
 def job(
@@ -72,4 +75,37 @@ def test_backfilling_by_end_compares_work_with_work() -> None:
     world = World(
         jobs=[job(2415.0, 16.9, 1), job(2415.0, 0.0, 4), job(2415.0, 16.9, 1)], classes=[(4, 50.0)], select="backfill-by-end"
     )  # fmt: skip
+    assert check(world) is None
+
+
+WAKING = World(
+    jobs=[job(0.0, 0.0, 1), job(10.0, 10.0, 1, request=10.0)], classes=[(1, 100.0)], sleep=[(9.0, 1.0, 0.0, 5.0)],
+    outages=[(17.0, 18.0, 0, 1, False)], kill=True, keep_progress=True,
+)  # fmt: skip
+"""A job whose node wakes from 10 to 15 s, works for two seconds, loses its node, and goes on at 18 s."""
+
+
+def test_waking_is_no_time_that_a_request_allows() -> None:
+    """A job that lost a node and kept its progress has the rest of its request, of which waking took nothing."""
+    result, _ = simulate(WAKING)
+    assert result.state.end_s.tolist() == [0.0, 26.0]
+    assert STATUS[result.state.status[1]] == "finished"
+    assert check(WAKING) is None
+
+
+def test_a_job_that_loses_its_node_while_it_wakes_has_run_for_no_time() -> None:
+    """It has all of its request left."""
+    world = replace(WAKING, outages=[(13.0, 14.0, 0, 1, False)])
+    result, _ = simulate(world)
+    assert result.state.end_s.tolist() == [0.0, 24.0]
+    assert STATUS[result.state.status[1]] == "finished"
+    assert check(world) is None
+
+
+def test_recent_run_times_are_kept_to_the_last_digit() -> None:
+    """A user's third job is estimated to take exactly the mean of the first two, and passes the head that has just so much time."""
+    own = [(*job(0.0, 0.1, 1)[:-1], 0), (*job(0.2, 0.3, 1)[:-1], 0), (*job(1.0, 0.2, 1, request=9.0)[:-1], 0)]
+    world = World(jobs=own, classes=[(2, 100.0)], learn="recent")
+    result, _ = simulate(world)
+    assert result.state.estimate_s[2] == (0.1 + (0.2 + 0.3 - 0.2)) / 2
     assert check(world) is None

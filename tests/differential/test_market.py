@@ -177,6 +177,12 @@ FILLER = (1, 33.6, 220.0, 165.8, 2.55, 0.5, 0.0, True)
 TWO = [(1, 8.0, 256.0, 192.0, 2.0, None, 0.125, False), (1, 50.0, 512.0, 512.0, 3.0, 0.25, 0.125, False)]
 
 ONCE_WRONG = {
+    "a kind that was spared from caps since nobody of it ran was capped when it came": replace(
+        PLAIN, select="qoscap", params=[("near", 0.0), ("meets", 0.375), ("hold", 0.0)], idle=0.0, lowest_cap=64.0,
+        kinds=[(1, 2.0, 256.0, 192.0, 1.0, 1.0, 0.5, False), (1, 20.0, 256.0, 256.0, 1.0, 4.0, 0.5, False)],
+        jobs=[(28.25, 1, 20.0, 1, None, 256.0, 256.0, 1.0), (30.75, 0, 2.0, 1, None, 256.0, 192.0, 1.0)], signal_from=13.0,
+        signal_step=1.0, signal=[-0.5], bids=[(13.0, 80.0, 172.0)], until=49.0,
+    ),
     "slackline set time aside for caps that no cap of the nodes or the job could cause": replace(
         PLAIN, select="slackline", params=[("force", 0.375), ("hold", 0.625), ("slow", 1.5), ("preempt", 0.0), ("fill", 0.75)],
         kinds=[(1, 20.0, 256.0, 256.0, 3.0, 2.0, 0.25, False)], jobs=[(0.0, 0, 20.0, 1, None, 256.0, 256.0, 3.0)],

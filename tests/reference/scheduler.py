@@ -10,6 +10,10 @@ Readings where the documentation says no more:
   instant: they share the pass of the first one.
 * A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not those
   that fail.
+* Nodes sleep once they have been free for ``after`` and ``entry``, and are awake when a job or an outage gives them back. Waking is
+  no run time for requests and learners. A job whose nodes have woken makes no select; only estimates that ran out are renewed.
+* A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass lasts, as if
+  it began to work at once.
 * A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
 """
 
@@ -21,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
-END, NODE, ENVELOPE, ARRIVAL, AGAIN = "end", "node", "envelope", "arrival", "again"
+END, NODE, ENVELOPE, ARRIVAL, AGAIN, AWAKE = "end", "node", "envelope", "arrival", "again", "awake"
 
 LIMIT_SLACK = 1e-9
 """A power limit is kept to within a billionth of it."""
@@ -54,6 +58,10 @@ class Job:
     left: float = 0.0
     ran: float = 0.0
     since: float = 0.0
+    """When it began to work, or will where its nodes wake."""
+    taken: float = 0.0
+    """When it took its nodes."""
+    wakes: bool = False
     expected: float = 0.0
     in_pass: int = -1
     restarts: int = 0
@@ -88,6 +96,12 @@ class Setup:
     keep_progress: bool = False
     exceed: bool = False
     ties: str = "instant"
+    sleep: Sequence[tuple[float, float, float, float] | None] = ()
+    """For each class: watts asleep, seconds free before it begins, to fall asleep, to wake."""
+    tick: float = 0.0
+    """Seconds between the times at which control passes; 0: whenever something happens."""
+    highest_w: float = 300.0
+    """What a node draws while it wakes, at least."""
 
 
 class Scheduler:
@@ -108,6 +122,11 @@ class Scheduler:
             first += count
         self.outages_of = dict.fromkeys(self.pool_of, 0)
         self.down: set[int] = set()
+        self.idle_since = dict.fromkeys(self.pool_of, self.now)
+        self.asleep: set[int] = set()
+        self.asleep_before = [0] * len(setup.classes)
+        self.counted_w = 0.0
+        self.begin, self.ticked, self.pending = self.now, -1, set[str]()
         self.limit_w = math.inf
         self.queue: list[Job] = []
         self.running: list[Job] = []
@@ -136,9 +155,28 @@ class Scheduler:
         most_w = max([self.limit_w, *(w for _, w in self.steps)]) if not self.setup.exceed else math.inf
         for job in self.jobs:
             wide = job.nodes > self.setup.classes[job.pool][0]
-            thirsty = idle_w + self.increase(job) > most_w * (1 + LIMIT_SLACK)
+            may_wake = self.sleep_of(job.pool)[3] > 0
+            watts = max(job.draw, self.setup.highest_w) if may_wake else job.draw
+            rise = job.nodes * (watts - self.setup.classes[job.pool][1])
+            thirsty = idle_w + rise > most_w * (1 + LIMIT_SLACK)
             if wide or thirsty or (job.after >= 0 and self.jobs[job.after].status == "rejected"):
                 job.status = "rejected"
+
+    def sleep_of(self, pool: int) -> tuple[float, float, float, float]:
+        """Return a class's sleep state; one that never sleeps waits for ever."""
+        return (self.setup.sleep[pool] if self.setup.sleep else None) or (0.0, math.inf, 0.0, 0.0)
+
+    def sleepy(self) -> dict[int, float]:
+        """Return when each free node that is awake will sleep."""
+        if not self.setup.sleep:
+            return {}
+        delays = [after + entry for _, after, entry, _ in map(self.sleep_of, range(len(self.free)))]
+        return {
+            n: self.idle_since[n] + delay
+            for free, delay in zip(self.free, delays, strict=True)
+            for n in free
+            if delay < math.inf and n not in self.asleep
+        }
 
     # -- time
 
@@ -147,6 +185,8 @@ class Scheduler:
         while True:
             times = [self.end_of(j) for j in self.running] + [due[0] for due in self.due[:1]]
             times += [j.submit for j in self.future[:1]] + [c[0] for c in self.changes[:1] + self.steps[:1]]
+            times += [min(sleepy.values())] if (sleepy := self.sleepy()) else []
+            times += [self.begin + (self.ticked + 1) * self.setup.tick] if self.pending else []
             times += [self.again] if self.again < math.inf else []
             if not times or not (self.future or self.queue or self.running or self.due):
                 return
@@ -156,11 +196,13 @@ class Scheduler:
     def to(self, t: float) -> None:
         """Let time pass."""
         for p, (_, idle_w) in enumerate(self.setup.classes):
-            self.idle_energy += len(self.free[p]) * idle_w * (t - self.now)
+            self.idle_energy += len(self.free[p] - self.asleep) * idle_w * (t - self.now)
         self.now = t
 
     def end_of(self, job: Job) -> float:
-        """When a running job will leave: its work is done, or its request is over."""
+        """When a running job will leave: its work is done, or its request is over; or begin to work, where its nodes wake."""
+        if job.wakes:
+            return job.since
         done = job.since + job.left
         if self.setup.kill and job.request < math.inf:
             return min(done, job.since + max(0.0, job.request - job.ran))
@@ -173,21 +215,34 @@ class Scheduler:
             happened |= what
             if self.setup.ties == "event":
                 break
+        if self.setup.tick:
+            self.pending |= happened
+            last = math.floor((self.now - self.begin) / self.setup.tick)
+            on_tick = self.begin + last * self.setup.tick == self.now and last > self.ticked
+            self.ticked = max(self.ticked, last)
+            happened, self.pending = (self.pending, set()) if on_tick else (set(), self.pending)
         if happened:
             self.do_pass(happened)
 
     def events(self) -> Iterator[set[str]]:
         """Let the events of this instant happen, one by one; a job that is submitted but held back is none."""
-        due = [j for j in self.running if self.end_of(j) <= self.now]
-        if due:
-            late = {j.number: j.since + j.left > self.now for j in due}
-            for job in sorted(due, key=lambda j: (late[j.number], 0 if late[j.number] else j.pool, j.number)):
-                self.learn(job)
-                self.leave(job, KILLED if late[job.number] else ENDED)
-                yield {END}
+        while due := [j for j in self.running if self.end_of(j) <= self.now]:
+            done = [j for j in due if not j.wakes and j.since + j.left <= self.now]
+            if not done and (job := min(due, key=lambda j: j.number)).wakes:
+                job.wakes, job.expected = False, self.now + job.estimate_left()
+                job.energy += job.nodes * self.waking_w(job) * (self.now - job.taken)
+                yield {AWAKE}
+                continue
+            job = min(done or due, key=lambda j: (j.pool if done else 0, j.number))
+            self.learn(job)
+            self.leave(job, ENDED if done else KILLED)
+            yield {END}
         happened = set()
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
+            happened.add(NODE)
+        if slept := {node for node, t in self.sleepy().items() if t <= self.now}:
+            self.asleep |= slept
             happened.add(NODE)
         while self.steps and self.steps[0][0] <= self.now:
             self.limit_w = self.steps.pop(0)[1]
@@ -256,12 +311,17 @@ class Scheduler:
     def stop(self, job: Job) -> None:
         """Take a job off its nodes."""
         self.running.remove(job)
-        took = self.now - job.since
-        job.energy += job.nodes * job.draw * took
-        job.left = max(0.0, job.since + job.left - self.now)
-        job.ran += took
-        job.places.append((job.since, self.now, job.held))
+        if job.wakes:
+            job.energy += job.nodes * self.waking_w(job) * (self.now - job.taken)
+        else:
+            took = self.now - job.since
+            job.energy += job.nodes * job.draw * took
+            job.left = max(0.0, job.since + job.left - self.now)
+            job.ran += took
+        job.wakes = False
+        job.places.append((job.taken, self.now, job.held))
         for node in job.held:
+            self.idle_since[node] = self.now
             (self.down if self.outages_of[node] else self.free[job.pool]).add(node)
         job.held = ()
 
@@ -280,8 +340,10 @@ class Scheduler:
             if up and not self.outages_of[node] and node in self.down:
                 self.down.remove(node)
                 pool.add(node)
+                self.idle_since[node] = self.now
             if not up and node in pool:
                 pool.remove(node)
+                self.asleep.discard(node)
                 self.down.add(node)
         if not up and not outage[4]:
             for job in [j for j in self.running if set(j.held) & set(nodes)]:
@@ -303,7 +365,7 @@ class Scheduler:
     def expect_anew(self) -> None:
         """Give jobs that outlived their estimate a new one: twice what they ran, a minute more at least, the request at most."""
         for job in self.running:
-            if job.expected < self.now:
+            if job.expected < self.now and not job.wakes:
                 ran = job.ran + self.now - job.since
                 job.expected = self.now + max(ran, 60.0)
                 asked = self.now + job.request - ran
@@ -312,16 +374,33 @@ class Scheduler:
 
     def power(self) -> float:
         """Watts drawn now."""
-        idle = sum(len(self.free[p]) * w for p, (_, w) in enumerate(self.setup.classes))
-        return idle + sum(j.nodes * j.draw for j in self.running)
+        awake = sum(len(self.free[p] - self.asleep) * w for p, (_, w) in enumerate(self.setup.classes))
+        asleep = sum(self.sleep_of(self.pool_of[n])[0] for n in self.asleep)
+        return awake + asleep + sum(j.nodes * (self.waking_w(j) if j.wakes else j.draw) for j in self.running)
+
+    def waking_w(self, job: Job) -> float:
+        """Watts of a node of a job while its nodes wake."""
+        return max(job.draw, self.setup.highest_w)
 
     def headroom(self) -> float:
         """Watts that starts may add."""
-        return math.inf if self.limit_w == math.inf else self.limit_w * (1 + LIMIT_SLACK) - self.power()
+        return math.inf if self.limit_w == math.inf else self.limit_w * (1 + LIMIT_SLACK) - self.power() - self.counted_w
+
+    def counted(self, job: Job) -> float:
+        """Watts that count for a node of a job that starts now, some of whose nodes may have to wake."""
+        wakes = self.asleep_before[job.pool] > 0 and self.sleep_of(job.pool)[3] > 0
+        return self.waking_w(job) if wakes else job.draw
 
     def increase(self, job: Job) -> float:
-        """Watts that a start adds."""
-        return job.nodes * (job.draw - self.setup.classes[job.pool][1])
+        """Watts that a start adds at most: it may get all the nodes that slept when the pass began."""
+        idle = self.setup.classes[job.pool][1]
+        asleep = min(job.nodes, self.asleep_before[job.pool])
+        return job.nodes * (self.counted(job) - idle) + asleep * (idle - self.sleep_of(job.pool)[0])
+
+    def gives_back(self, job: Job) -> float:
+        """Watts by which power falls when a running job ends."""
+        watts = self.counted(job) if job.in_pass == self.passes else self.waking_w(job) if job.wakes else job.draw
+        return job.nodes * (watts - self.setup.classes[job.pool][1])
 
     def fits(self, job: Job) -> bool:
         """Whether a job may start now."""
@@ -331,6 +410,10 @@ class Scheduler:
         """Sort the queue and start what the rule allows; nothing running, nothing started: one may exceed the limit."""
         if not self.queue:
             return
+        if happened == {AWAKE}:
+            self.expect_anew()
+            return
+        self.asleep_before = [len(free & self.asleep) for free in self.free]
         if self.setup.dynamic_order and self.setup.order:
             for job in self.queue:
                 job.key = self.setup.order(job, self.now)
@@ -342,6 +425,10 @@ class Scheduler:
             job = next((j for j in self.queue if j.nodes <= len(self.free[j.pool])), None)
             if job is not None and not self.fits(job):
                 self.start(job)
+        self.counted_w = 0.0
+        for job in self.running:
+            if job.wakes and job.in_pass == self.passes:
+                job.expected = job.since + job.estimate_left()
 
     def lines(self) -> list[list[Job]]:
         """Return the waiting jobs of each node class, in order."""
@@ -352,12 +439,18 @@ class Scheduler:
     def start(self, job: Job) -> None:
         """Put a job on free nodes: the lowest, or those that the place policy picks."""
         self.queue.remove(job)
+        before = self.power() + self.increase(job)
         free = sorted(self.free[job.pool])
         job.held = tuple(self.setup.place(free, job.nodes) if self.setup.place else free[: job.nodes])
         self.free[job.pool] -= set(job.held)
-        job.since, job.in_pass = self.now, self.passes
+        job.since, job.taken, job.in_pass = self.now, self.now, self.passes
+        if self.asleep & set(job.held) and self.sleep_of(job.pool)[3] > 0:
+            job.wakes, job.since = True, self.now + self.sleep_of(job.pool)[3]
+        self.asleep -= set(job.held)
         job.expected = self.now + job.estimate_left()
         if math.isnan(job.started):
             job.started = self.now
         job.status = "running"
         self.running.append(job)
+        if self.setup.sleep:
+            self.counted_w += before - self.power()

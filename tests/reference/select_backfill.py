@@ -45,7 +45,7 @@ def reservation(m: Scheduler, head: Job) -> tuple[float, float, float]:
     for t in sorted({j.expected for j in m.running} | {m.now}):
         gone = [j for j in m.running if j.expected <= t]
         n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
-        w = watts + sum(m.increase(j) for j in gone)
+        w = watts + sum(m.gives_back(j) for j in gone)
         if n >= head.nodes and w >= m.increase(head):
             return t, n - head.nodes, w - m.increase(head)
     return math.inf, math.inf, math.inf
@@ -80,7 +80,7 @@ def _work_before(m: Scheduler, head: Job) -> float:
     for work in sorted({0.0, *left.values()}):
         gone = [j for j in m.running if left[j] <= work]
         n = nodes + sum(j.nodes for j in gone if j.pool == head.pool)
-        if n >= head.nodes and watts + sum(m.increase(j) for j in gone) >= m.increase(head):
+        if n >= head.nodes and watts + sum(m.gives_back(j) for j in gone) >= m.increase(head):
             return work
     return math.inf
 
@@ -137,7 +137,7 @@ def _has_watts(m: Scheduler, job: Job, at: float, booked: Booked) -> bool:
     times = {at} | {t for b in booked for t in b[:2]} | {gone_at(m, j) for j in m.running}
     for t in times:
         if at <= t < until:
-            gone = sum(m.increase(j) for j in m.running if gone_at(m, j) <= t)
+            gone = sum(m.gives_back(j) for j in m.running if gone_at(m, j) <= t)
             promised = sum(w for a, b, w, _ in booked if a <= t < b)
             if m.increase(job) > m.headroom() + gone - promised:
                 return False

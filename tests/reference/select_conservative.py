@@ -65,7 +65,7 @@ class Plan:
         for job in m.running:
             self.nodes[job.pool].add(gone_at(m, job), math.inf, job.nodes)
             if self.watts:
-                self.watts.add(gone_at(m, job), math.inf, m.increase(job))
+                self.watts.add(gone_at(m, job), math.inf, m.gives_back(job))
 
     def holds(self, job: Job, at: float) -> bool:
         """Whether a job may begin at a time and run as long as it is estimated to."""

@@ -171,7 +171,7 @@ def begin_work(s: State, j: int) -> None:
     left = s.v_estimate[j] - clocks.virtual_now(s, c)
     s.estimated_end_s[j] = s.now[0] + (left if rate == 1.0 else left / rate)
     if s.option[OPT_KILL] == 1 and s.request_s[j] < np.inf:
-        running.set_due(s, j, s.now[0] + max(0.0, s.request_s[j] - s.ran_s[j]))
+        running.set_due(s, j, s.now[0] + max(0.0, s.request_s[j] - (s.ran_s[j] - s.woke_s[j])))
 
 
 @kernel
@@ -215,6 +215,7 @@ def finish_waking(s: State, j: int) -> None:
     _end_waking(s, j)
     running.leave(s, j)
     begin_work(s, j)
+    s.woke_s[j] += s.now[0] - s.resumed_s[j]  # not yet in the time run, by which the request is cut above
     running.enter(s, j)
 
 
@@ -300,6 +301,7 @@ def _end_rest(s: State, j: int) -> None:
     """Let go of a job that holds nodes without working: they wake, or it is paused."""
     if s.status[j] == codes.WAKING:
         _end_waking(s, j)
+        s.woke_s[j] += s.now[0] - s.resumed_s[j]
     else:
         s.paused[s.pool[j]] -= s.nodes[j]
         s.ran_s[j] -= s.now[0] - s.resumed_s[j]  # a pause is no time run
@@ -435,6 +437,7 @@ def fail(s: State, j: int) -> None:
         s.remaining[j] = s.work[j]
         s.lost_s[j] += s.ran_s[j]
         s.ran_s[j] = 0.0
+        s.woke_s[j] = 0.0
     queue.append(s, j)
     log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])
 

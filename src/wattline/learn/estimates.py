@@ -34,7 +34,7 @@ def exact(s: State, arg: int, param: Any, memory: Any) -> int:
     return 0
 
 
-@mechanism("learn", "recent", wake=ARRIVAL | END, memory=Memory(per_user=2), source="Tsafrir, Etsion & Feitelson 2007")
+@mechanism("learn", "recent", wake=ARRIVAL | END, memory=Memory(per_user=3), source="Tsafrir, Etsion & Feitelson 2007")
 def recent(s: State, arg: int, param: Any, memory: Any) -> int:
     """Estimate = mean run time of the user's last two ended jobs, at most the request."""
     j = arg if arg >= 0 else -1 - arg
@@ -42,9 +42,10 @@ def recent(s: State, arg: int, param: Any, memory: Any) -> int:
     if u < 0:
         return 0
     if arg < 0:
-        memory[2 * u] = memory[2 * u + 1]
-        memory[2 * u + 1] = s.ran_s[j] + 1.0  # shifted by one, so that zero still means *none yet*
-    elif memory[2 * u] > 0.0:
-        mean_s = 0.5 * (memory[2 * u] + memory[2 * u + 1]) - 1.0
+        memory[3 * u] = memory[3 * u + 1]
+        memory[3 * u + 1] = s.ran_s[j] - s.woke_s[j]
+        memory[3 * u + 2] += 1.0
+    elif memory[3 * u + 2] > 1.0:
+        mean_s = 0.5 * (memory[3 * u] + memory[3 * u + 1])
         s.estimate_s[j] = min(mean_s, requested(s, j))
     return 0

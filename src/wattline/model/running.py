@@ -95,7 +95,7 @@ def extend_expired(s: State) -> None:
     while s.n_running[0] > 0 and s.run_end_s[0] < now:
         j = s.running[0]
         leave(s, j)
-        ran_s = s.ran_s[j] + now - s.resumed_s[j]
+        ran_s = s.ran_s[j] - s.woke_s[j] + now - s.resumed_s[j]
         end_s = now + max(ran_s, LEAST_EXTENSION_S)
         limit_s = now + s.request_s[j] - ran_s
         if now < limit_s < end_s:

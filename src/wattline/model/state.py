@@ -174,6 +174,7 @@ class State(Record):
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
     lost_s: Annotated[_F, Field("J", "s", "time run of which nothing was kept after a node failed")]
     wake_w: Annotated[_F, Field("J", "W", "power per node counted while its nodes wake")]
+    woke_s: Annotated[_F, Field("J", "s", "part of the time run in which its nodes woke: it counts against no request")]
 
     # -- power over time, and what is believed of it
     now_w: Annotated[_F, Field("J", "W", "power per node now, uncapped", block="moving")]
