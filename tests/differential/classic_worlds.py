@@ -59,8 +59,6 @@ INDEXED = (
     "window",
     "conservative",
 )
-SHY = ("reselect", "window", "conservative")
-"""Policies whose twins do not know what sleeping nodes count under a limit."""
 ORDERS = ("fcfs", "fcfs", "lcfs", "shortest", "longest", "priority", "wfp")
 MACHINES: tuple[list[tuple[int, float]], ...] = (
     [(1, 100.0)], [(4, 100.0)], [(6, 100.0)], [(12, 0.0)], [(4, 100.0), (3, 50.0)], [(2, 100.0), (6, 100.0), (4, 0.0)],
@@ -92,7 +90,7 @@ def draw(rng: np.random.Generator, size: str) -> World:
         network = _one([n for n in NETWORKS if math.prod(n) >= total] or [(total, 1, 1)], pick[8])
         place = _one((*NAIVE, *AT_RANDOM), pick[9])
     limit = _limit(rng, classes, jobs) if pick[11] < (0.15 if deep else 0.35) else []
-    sleep = _sleep(rng, classes) if pick[19] < 0.2 and not (limit and select in SHY) else []
+    sleep = _sleep(rng, classes) if pick[19] < 0.2 else []
     ties = _one(("instant", "event"), pick[13])
     tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
     return World(
@@ -111,7 +109,12 @@ def _sleep(
     states: list[tuple[float, float, float, float] | None] = []
     for _, idle_w in classes:
         wake = float(rng.choice((0.0, 1.0, 3.0, 8.0, 30.0)))
-        state = (min(idle_w, float(rng.choice((0.0, 10.0, 100.0)))), float(rng.integers(1, 20)), float(rng.choice((0.0, 0.0, 2.0))), wake)
+        state = (
+            min(idle_w, float(rng.choice((0.0, 10.0, 100.0)))),
+            float(rng.integers(1, 20)),
+            float(rng.choice((0.0, 0.0, 2.0))),
+            wake,
+        )
         states.append(state if rng.random() < 0.8 else None)
     return states if any(states) else []
 

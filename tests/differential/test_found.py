@@ -78,6 +78,17 @@ def test_backfilling_by_end_compares_work_with_work() -> None:
     assert check(world) is None
 
 
+def test_whoever_was_stopped_is_served_once_more_at_the_next_tick() -> None:
+    """Reselection that stopped a job serves all classes again, also where passes wait for ticks; it waited for ever for a pass of the same instant."""
+    world = World(
+        jobs=[job(0.0, 10.0, 2, pool=1), job(1.0, 5.0, 1)], classes=[(1, 100.0), (2, 100.0)], select="reselect",
+        limit=[(0.0, 750.0), (3.0, 550.0), (20.0, 750.0)], tick=2.0,
+    )  # fmt: skip
+    result, _ = simulate(world)
+    assert result.state.started_s.tolist() == [0.0, 6.0]
+    assert check(world) is None
+
+
 WAKING = World(
     jobs=[job(0.0, 0.0, 1), job(10.0, 10.0, 1, request=10.0)], classes=[(1, 100.0)], sleep=[(9.0, 1.0, 0.0, 5.0)],
     outages=[(17.0, 18.0, 0, 1, False)], kill=True, keep_progress=True,

@@ -126,7 +126,7 @@ class Scheduler:
         self.asleep: set[int] = set()
         self.asleep_before = [0] * len(setup.classes)
         self.counted_w = 0.0
-        self.begin, self.ticked, self.pending = self.now, -1, set[str]()
+        self.start_s, self.ticked, self.pending = self.now, -1, set[str]()
         self.limit_w = math.inf
         self.queue: list[Job] = []
         self.running: list[Job] = []
@@ -186,7 +186,7 @@ class Scheduler:
             times = [self.end_of(j) for j in self.running] + [due[0] for due in self.due[:1]]
             times += [j.submit for j in self.future[:1]] + [c[0] for c in self.changes[:1] + self.steps[:1]]
             times += [min(sleepy.values())] if (sleepy := self.sleepy()) else []
-            times += [self.begin + (self.ticked + 1) * self.setup.tick] if self.pending else []
+            times += [self.start_s + (self.ticked + 1) * self.setup.tick] if self.pending else []
             times += [self.again] if self.again < math.inf else []
             if not times or not (self.future or self.queue or self.running or self.due):
                 return
@@ -217,8 +217,8 @@ class Scheduler:
                 break
         if self.setup.tick:
             self.pending |= happened
-            last = math.floor((self.now - self.begin) / self.setup.tick)
-            on_tick = self.begin + last * self.setup.tick == self.now and last > self.ticked
+            last = math.floor((self.now - self.start_s) / self.setup.tick)
+            on_tick = self.start_s + last * self.setup.tick == self.now and last > self.ticked
             self.ticked = max(self.ticked, last)
             happened, self.pending = (self.pending, set()) if on_tick else (set(), self.pending)
         if happened:
@@ -384,7 +384,9 @@ class Scheduler:
 
     def headroom(self) -> float:
         """Watts that starts may add."""
-        return math.inf if self.limit_w == math.inf else self.limit_w * (1 + LIMIT_SLACK) - self.power() - self.counted_w
+        return (
+            math.inf if self.limit_w == math.inf else self.limit_w * (1 + LIMIT_SLACK) - self.power() - self.counted_w
+        )
 
     def counted(self, job: Job) -> float:
         """Watts that count for a node of a job that starts now, some of whose nodes may have to wake."""

@@ -48,29 +48,32 @@ def _prefix(m: Scheduler, p: int, drift: float, headroom: float, *, alone: bool)
     """Return who of a class is stopped, who starts, and the watts that are left for the next class."""
     serving = [j for j in m.running if j.pool == p]
     back = {j: sum(not m.outages_of[node] for node in j.held) for j in serving}
-    key = {j: j.key + drift * (j.left - (j.since + j.left - m.now)) if drift and not j.wakes else j.key for j in serving}
+    key = {
+        j: j.key + drift * (j.left - (j.since + j.left - m.now)) if drift and not j.wakes else j.key for j in serving
+    }
     line = [(key[j], j.seq, j) for j in serving] + [(j.key, j.seq, j) for j in m.queue if j.pool == p]
     line.sort(key=lambda entry: entry[:2])
     nodes = all_nodes = len(m.free[p]) + sum(back.values())
-    watts = all_watts = headroom + sum(m.increase(j) for j in serving)
+    watts = all_watts = headroom + sum(m.gives_back(j) for j in serving)
     starts: list[Job] = []
     stays: list[Job] = []
     blocked = False
     for _, _, job in line:
         runs = job in back
         need = back[job] if runs else job.nodes
+        need_w = m.gives_back(job) if runs else m.increase(job)
         if not runs and blocked:
             continue
-        if need > nodes or m.increase(job) > watts:
+        if need > nodes or need_w > watts:
             if runs and alone and m.setup.exceed and not starts and need <= nodes:
                 stays.append(job)
-            possible = runs or (job.nodes <= all_nodes and m.increase(job) <= all_watts)
+            possible = runs or (job.nodes <= all_nodes and need_w <= all_watts)
             if possible:
                 break
             blocked = True
             continue
         nodes -= need
-        watts -= m.increase(job)
+        watts -= need_w
         (stays if runs else starts).append(job)
     stops = [j for _, _, j in line if j in back and j not in stays and (back[j] or m.limit_w < math.inf)]
-    return stops, starts, headroom + sum(m.increase(j) for j in stops) - sum(m.increase(j) for j in starts)
+    return stops, starts, headroom + sum(m.gives_back(j) for j in stops) - sum(m.increase(j) for j in starts)

@@ -172,7 +172,7 @@ def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     LCFS preemptive-resume: order lcfs and the defaults. LPF or SPF: order longest or shortest (truth = 1), at_arrivals = 0
     and drift = 1 or -1; preempt = 0 for the non-preemptive form.
     """
-    again = mask & TIMER != 0 and memory[M_AGAIN] == s.now[0] + 1.0
+    again = mask & TIMER != 0 and memory[M_AGAIN] == 1.0  # with passes at ticks it is later by now
     if mask & ANY_CHANGE == 0 and not again:
         return 0  # somebody else's timer
     first_new = int(memory[M_SEQ])
@@ -187,7 +187,7 @@ def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
         for p in range(s.free.shape[0]):
             n = serve_prefix(s, p, n, param[2], room[:half], room[half:])
         if s.n_stop[0] > 0 and s.limit_w[0] < np.inf and s.free.shape[0] > 1:
-            memory[M_AGAIN] = s.now[0] + 1.0  # classes that were served before may use the watts of those now stopped
+            memory[M_AGAIN] = 1.0  # classes that were served before may use the watts of those now stopped
             s.wake_at_s[SELECT] = s.now[0]
         return n
     n = 0
