@@ -15,6 +15,8 @@ Readings where the documentation says no more:
 * A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass lasts, as if
   it began to work at once.
 * A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
+
+The file is long because one machine has one state: time, nodes, sleep and power are read together to be believed.
 """
 
 from __future__ import annotations
