@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ class JobTable:
       that was measured while it ran, for those who look at logs; nothing is simulated with it.
     * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
     * ``series``: power per node over the run of each job, where it is known to change; ``draw_w`` is then its mean.
+
+    A column that nobody gave takes no memory until it is first asked for.
     """
 
     job_id: Ints
@@ -70,7 +72,12 @@ class JobTable:
             column = getattr(self, name)
             if column.shape != self.job_id.shape:
                 raise InputError(f"job table: column {name!r} has {column.size} rows, expected {self.job_id.size}")
+        for name, column in ((name, getattr(self, name)) for name in ARRAY_COLUMNS):
+            if column.size > 1 and column.strides == (0,):  # one value for all
+                object.__delattr__(self, name)
         for name, (most, unit) in _BOUNDS.items():
+            if name not in self.__dict__:
+                continue
             column = getattr(self, name)
             far = np.abs(column) > most  # false for NaN
             if name == "request_s":
@@ -82,6 +89,16 @@ class JobTable:
             raise InputError(f"job table: power series of {len(self.series)} jobs, expected {len(self)}")
         if np.any(np.diff(self.submit_s) < 0):
             raise InputError("job table: rows must be sorted by submit_s (JobTable.build sorts them)")
+
+    if not TYPE_CHECKING:  # so that misspelt names are still found
+
+        def __getattr__(self, name: str) -> Any:
+            """Make a column that nobody gave."""
+            if name not in ARRAY_COLUMNS or "job_id" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            dtype, default = ARRAY_COLUMNS[name]
+            object.__setattr__(self, name, np.full(self.job_id.size, default, dtype=dtype))
+            return self.__dict__[name]
 
     @classmethod
     def build(
@@ -108,22 +125,26 @@ class JobTable:
         unknown = set(given) - set(ARRAY_COLUMNS)
         if unknown:
             raise InputError(f"job table: unknown column {sorted(unknown)[0]!r}; known: {', '.join(ARRAY_COLUMNS)}")
+        columns.clear()
         full: dict[str, Any] = {}
         for name, (dtype, default) in ARRAY_COLUMNS.items():
             if name in given:
-                full[name] = np.ascontiguousarray(given[name], dtype=dtype)
+                full[name] = np.ascontiguousarray(given.pop(name), dtype=dtype)
             elif name == "job_id":
                 full[name] = np.arange(1, submit.size + 1, dtype=np.int64)
-            else:
-                full[name] = np.full(submit.size, default, dtype=dtype)
-        table_order = np.argsort(submit, kind="stable")
-        if np.any(np.diff(table_order) != 1):
-            inverse = np.empty_like(table_order)
-            inverse[table_order] = np.arange(table_order.size)
-            full = {name: np.ascontiguousarray(column[table_order]) for name, column in full.items()}
-            linked = full["after"] >= 0
-            full["after"][linked] = inverse[full["after"][linked]]
+        if np.any(np.diff(submit) < 0):
+            table_order = np.argsort(submit, kind="stable")
+            for name in full:
+                full[name] = np.ascontiguousarray(full[name][table_order])
+            if "after" in full:
+                inverse = np.empty_like(table_order)
+                inverse[table_order] = np.arange(table_order.size)
+                linked = full["after"] >= 0
+                full["after"][linked] = inverse[full["after"][linked]]
             series = None if series is None else series.take(table_order)
+        for name, (dtype, default) in ARRAY_COLUMNS.items():
+            if name not in full:
+                full[name] = np.broadcast_to(np.array(default, dtype=dtype), submit.shape)
         return cls(
             **full, users=tuple(users), groups=tuple(groups), kinds=tuple(kinds), partitions=tuple(partitions),
             epoch_unix_s=epoch_unix_s, series=series,

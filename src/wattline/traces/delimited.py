@@ -1,11 +1,17 @@
-"""Text tables with a header line (CSV, Slurm dumps) → columns of text; rows of the wrong width are counted, not guessed."""
+"""Text tables with a header line (CSV, Slurm dumps), read in parts; rows of the wrong width are counted, not guessed.
+
+What a part holds is made numbers before the next is read (``Pieces``); a record that is to be quoted is read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import csv
+import io
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +19,7 @@ import numpy.typing as npt
 from wattline.errors import TraceError
 from wattline.model.jobs import Ints
 from wattline.traces.notes import Action, Finding
-from wattline.traces.source import as_text, read_bytes
+from wattline.traces.source_parts import TextParts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,25 +27,136 @@ if TYPE_CHECKING:
 _NEWLINE = 10
 _MAX_HEADER_CHARS = 20_000
 _SHOWN_CHARS = 80
-AT_ONCE = 8 << 20
-"""Bytes that are read together."""
 Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
+Take = TypeVar("Take", bound=Callable[["pl.DataFrame"], None])
+Part = tuple["pl.DataFrame", Ints, tuple[Finding, ...]]
 
 
-@dataclass(frozen=True)
+class Pieces:
+    """Columns that grow by pieces, as a table is read."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[npt.NDArray[Any]]] = {}
+
+    def add(self, name: str, piece: npt.NDArray[Any]) -> None:
+        """Put a piece to the end of a column."""
+        self._pieces.setdefault(name, []).append(piece)
+
+    def take(self, name: str) -> npt.NDArray[Any]:
+        """Return a column in one piece, and forget it here."""
+        return np.concatenate(self._pieces.pop(name))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._pieces
+
+
+class _QuoteError(Exception):
+    """A quote was met in a table that was read as one without."""
+
+
 class Delimited:
-    """Columns of text by lower-case name; ``lines[i]`` is the line of row i; rows of the wrong width are in ``wrong``."""
+    """A table on disk: lower-case ``names`` of its columns; ``lines[i]`` is the line of row i; ``wrong`` are rows of other widths.
 
-    path: Path | str
-    separator: str
-    frame: pl.DataFrame
-    lines: Ints
-    wrong: tuple[Finding, ...]
+    ``quotes``: fields may be quoted, as in CSV; a table with a single quote is read so from its beginning. ``head`` is a header
+    line for a table without; ``skip_blank``: lines above the header may be blank. ``tidy`` is done to texts before anybody
+    sees them.
+    """
+
+    def __init__(
+        self, path: Path | str, separator: str, *,
+        head: bytes = b"", quotes: bool = False, skip_blank: bool = False, tidy: Tidy | None = None,
+    ) -> None:  # fmt: skip
+        self.path, self.separator = path, separator
+        self.names: list[str] = []
+        self.lines: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
+        self.wrong: tuple[Finding, ...] = ()
+        self._text = TextParts(path, head)
+        self._quotes, self._skip_blank, self._tidy = quotes, skip_blank, tidy
+        self._quoted = False
+        self._read_as: list[tuple[int, int, int]] = []
+        """Of a table with quotes: the line with which each part begins, the first and the last part of the text that it is of."""
 
     @property
     def records(self) -> int:
         """Rows read, sound or not; repeated header lines are no rows."""
-        return self.frame.height + sum(found.count for found in self.wrong)
+        return int(self.lines.size) + sum(found.count for found in self.wrong)
+
+    def read(self, begin: Callable[[], Take]) -> Take:
+        """Give every part, as columns of text, to what ``begin`` makes, and return that; it may be made a second time."""
+        try:
+            return self._go_through(begin())
+        except _QuoteError:
+            self._quoted = True
+            return self._go_through(begin())
+
+    def _go_through(self, take: Take) -> Take:
+        places: list[npt.NDArray[Any]] = []
+        wrong: list[Finding] = []
+        text = iter(self._text)
+        with self._text.sound_first(text):
+            for frame, lines, found in self._quoted_parts(text) if self._quoted else self._plain_parts(text):
+                take(frame if self._tidy is None else self._tidy(frame))
+                places.append(lines.astype(np.int32) if not lines.size or lines[-1] < 1 << 31 else lines)
+                wrong.extend(found)
+        if not places:
+            empty = _parse(self.path, b"", self.names, self.separator)
+            take(empty if self._tidy is None else self._tidy(empty))
+        self.lines = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
+        self.wrong = (replace(wrong[0], count=sum(found.count for found in wrong)),) if wrong else ()
+        return take
+
+    def _plain_parts(self, text: Iterable[tuple[int, bytes]]) -> Iterator[Part]:
+        header = b""
+        for line, part in text:
+            if self._quotes and b'"' in part:
+                raise _QuoteError
+            if not header:
+                begin = len(part) - len(part.lstrip(b"\n"))
+                at = part.find(b"\n", begin) + 1 or len(part)
+                header = part[begin:at].rstrip(b"\n")
+                if not header:
+                    continue
+                self.names = _header_names(self.path, header, self.separator)
+                line, part = line + begin + 1, part[at:]  # noqa: PLW2901
+            if part:
+                yield _read_part(self.path, part, header, self.names, self.separator, line)
+
+    def _quoted_parts(self, text: Iterator[tuple[int, bytes]]) -> Iterator[Part]:
+        self._read_as = []
+        names: list[str] = []
+        last = -1
+        for line, part in text:
+            first, last = last + 1, last + 1
+            line, part = self._without_blank(line, part, first)  # noqa: PLW2901
+            while True:
+                try:
+                    self.names, *found = _read_quoted(self.path, part, names, line)
+                    break
+                except _CutOffError as cut:
+                    more = next(text, None)
+                    if more is None:
+                        raise cut.told from None
+                    part, last = part + more[1], last + 1  # noqa: PLW2901
+            names = self.names
+            self._read_as.append((line, first, last))
+            yield found[0], found[1], found[2]
+
+    def _without_blank(self, line: int, part: bytes, number: int) -> tuple[int, bytes]:
+        """Leave out blank lines above the header, where they are allowed."""
+        rest = part.lstrip(b"\n") if self._skip_blank and number == 0 else part
+        return line + len(part) - len(rest), rest
+
+    def row(self, line: int) -> dict[str, Any]:
+        """Return a record that was read, by its line, as texts."""
+        if self._quoted:
+            first_line, first, last = self._read_as[bisect_right([at for at, _, _ in self._read_as], line) - 1]
+            part = b"".join(self._text.part(i)[1] for i in range(first, last + 1))
+            _, part = self._without_blank(0, part, first)
+            _, frame, lines, _ = _read_quoted(self.path, part, self.names if first else [], first_line)
+            frame = frame[int(np.searchsorted(lines, line)) :][:1]
+        else:
+            frame = _parse(self.path, self._text.line(line), self.names, self.separator)
+        return (frame if self._tidy is None else self._tidy(frame)).row(0, named=True)
 
     def finding(
         self, action: Action, reason: str, which: npt.NDArray[np.bool_], column: str, *, benign: bool = False
@@ -48,63 +165,11 @@ class Delimited:
         rows = np.flatnonzero(which)
         if not rows.size:
             return None
-        first = int(rows[0])
-        shown = [str(value)[:_SHOWN_CHARS] for value in self.frame.row(first)]
-        value = str(self.frame[column][first])[:_SHOWN_CHARS] if column in self.frame.columns else None
-        text = self.separator.join(shown)
-        return Finding(action, reason, int(rows.size), int(self.lines[first]), column, value, text, benign)
-
-
-def read_delimited(
-    path: Path | str, separator: str, *, raw: bytes | None = None, tidy: Tidy | None = None
-) -> Delimited:
-    """Read a table; every column stays text. ``raw`` gives the bytes if they have been read already.
-
-    It is read in parts, so that what a part takes beside is small; ``tidy`` is done to each.
-    """
-    text = as_text(path, read_bytes(path) if raw is None else raw)
-    begin = len(text) - len(text.lstrip(b"\n"))
-    at = text.find(b"\n", begin) + 1 or len(text)
-    header = text[begin:at].rstrip(b"\n")
-    names = _header_names(path, header, separator)
-    line = begin + 2
-    frames, places = [], []
-    wrong: list[Finding] = []
-    for part in parts(text, at):
-        frame, lines, found = _read_part(path, part, header, names, separator, line)
-        frames.append(frame if tidy is None else tidy(frame))
-        places.append(lines)
-        wrong.extend(found)
-        line += part.count(b"\n")
-    if not frames:
-        empty = _parse(path, b"", names, separator)
-        frames, places = [empty if tidy is None else tidy(empty)], [np.empty(0, dtype=np.int64)]
-    return Delimited(path, separator, joined(frames), np.concatenate(places), summed(wrong))
-
-
-def parts(text: bytes, at: int, *, quoted: bool = False) -> Iterator[bytes]:
-    """Give the rest of a text in parts of whole lines; where fields are ``quoted``, a line ends outside of quotes."""
-    while at < len(text):
-        end = text.find(b"\n", at + AT_ONCE) + 1 or len(text)
-        while quoted and end < len(text) and text.count(b'"', at, end) % 2:
-            end = text.find(b"\n", end) + 1 or len(text)
-        yield text[at:end]
-        at = end
-
-
-def joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Put parts together; a column that is text in one of them is text in all."""
-    import polars as pl
-
-    for name in frames[0].columns:
-        if len({frame.schema[name] for frame in frames}) > 1:
-            frames = [frame.with_columns(pl.col(name).cast(pl.String)) for frame in frames]
-    return pl.concat(frames, rechunk=False)
-
-
-def summed(wrong: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return one finding for those of all parts."""
-    return (replace(wrong[0], count=sum(found.count for found in wrong)),) if wrong else ()
+        line = int(self.lines[rows[0]])
+        row = self.row(line)
+        text = self.separator.join(str(value)[:_SHOWN_CHARS] for value in row.values())
+        value = str(row[column])[:_SHOWN_CHARS] if column in row else None
+        return Finding(action, reason, int(rows.size), line, column, value, text, benign)
 
 
 def _read_part(
@@ -187,3 +252,47 @@ def _parse(path: Path | str, body: bytes, names: list[str], separator: str) -> p
         ).fill_null("")  # fmt: skip
     except pl.exceptions.PolarsError as problem:
         raise TraceError.at(path, f"cannot be read as a table ({str(problem).splitlines()[0][:200]})") from None
+
+
+class _CutOffError(Exception):
+    """A part of a table ends within quotes; ``told`` is the error if nothing follows."""
+
+    def __init__(self, told: TraceError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
+def _read_quoted(
+    path: Path | str, text: bytes, names: list[str], line: int
+) -> tuple[list[str], pl.DataFrame, Ints, tuple[Finding, ...]]:
+    """Return names and rows of a part that begins with a line; the first part begins with the names."""
+    import polars as pl
+
+    # strict: a quote that is never closed would swallow all lines behind it
+    reader = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    wrong: list[tuple[int, list[str]]] = []
+    try:
+        names = names or [name.strip().lower() for name in next(reader, [])]
+        for row in reader:
+            if len(row) == len(names):
+                rows.append(row)
+                lines.append(line - 1 + reader.line_num)
+            elif row:
+                wrong.append((line - 1 + reader.line_num, row))
+    except csv.Error as problem:
+        told = TraceError.at(path, f"cannot be read as CSV ({problem})", line=line - 1 + reader.line_num)
+        if str(problem) == "unexpected end of data":
+            raise _CutOffError(told) from None
+        raise told from None
+    if len(set(names)) != len(names) or not names:
+        raise TraceError.at(path, "the header line must name every column once", line=1, value=",".join(names)[:80])
+    findings: tuple[Finding, ...] = ()
+    if wrong:
+        where, row = wrong[0]
+        reason = f"malformed: expected {len(names)} columns like the header (got {len(row)} in the first)"
+        findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), ",".join(row)[:1000]),)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    frame = pl.DataFrame([pl.Series(name, column, dtype=pl.String) for name, column in zip(names, columns, strict=True)])
+    return names, frame, np.array(lines, dtype=np.int64), findings

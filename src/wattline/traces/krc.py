@@ -12,16 +12,19 @@ computes on the raw records: ``drop_zero_service=False, spread_ties=False``.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.model.jobs import Floats
-from wattline.traces.delimited import Delimited, read_delimited
+from wattline.traces.delimited import Delimited, Pieces
 from wattline.traces.notes import Finding, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.sacct_fields import MAX_WHOLE, numbers
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 
@@ -30,6 +33,7 @@ CORES = 80
 
 COLUMNS = ("interarrival", "service", "cores_used", "cores_requested", "delays")
 _EXTRA = ("i", "delay_observed", "delay_model", "total_cores")
+_DELAYS = ("delays", "delay_observed")
 _TIE_S = (0.001, 0.010)
 
 
@@ -51,11 +55,11 @@ def read_krc(
     """
     if not amount_factor > 0:
         raise InputError(f"amount_factor must be positive (got {amount_factor})")
-    table = read_delimited(path, ",")
+    table = Delimited(path, ",")
+    wanted = ("interarrival", "service", f"cores_{cores}")
+    read = table.read(lambda: _Columns((*wanted, *_DELAYS))).pieces
     _check_columns(table, f"cores_{cores}")
-    gap, service, size = (
-        numbers(table.frame[name].str.strip_chars()) for name in ("interarrival", "service", f"cores_{cores}")
-    )
+    gap, service, size = (read.take(name) for name in wanted)
     findings = list(table.wrong)
     keep = _keep(table, findings, gap, service, size, f"cores_{cores}", drop_zero_service=drop_zero_service)
     submit = _arrivals(table, findings, gap, keep, seed if spread_ties else None, keep_gaps=keep_gaps)
@@ -65,13 +69,26 @@ def read_krc(
     jobs = build_jobs(
         path,
         job_id=_row_numbers(table)[keep], submit_s=submit, work_s=service[keep] * amount_factor, nodes=size[keep],
-        recorded_wait_s=_delays(table)[keep],
+        recorded_wait_s=_delays(table, read)[keep],
     )  # fmt: skip
     return Trace(jobs, notes, str(path), {"Computer": "KRC RAS cluster"}, CORES, table.records)
 
 
+class _Columns:
+    """Columns of numbers, as a table is read."""
+
+    def __init__(self, wanted: tuple[str, ...]) -> None:
+        self._wanted = wanted
+        self.pieces = Pieces()
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        for name in frame.columns:
+            if name in self._wanted:
+                self.pieces.add(name, numbers(frame[name].str.strip_chars()))
+
+
 def _check_columns(table: Delimited, cores: str) -> None:
-    names = table.frame.columns
+    names = table.names
     for name in ("interarrival", "service", cores):
         if name not in names:
             raise TraceError.at(table.path, f"column {name!r} is missing: found {listed(names)}", line=1)
@@ -133,9 +150,9 @@ def _row_numbers(table: Delimited) -> npt.NDArray[np.int64]:
     return table.lines - 1
 
 
-def _delays(table: Delimited) -> Floats:
-    for name in ("delays", "delay_observed"):
-        if name in table.frame.columns:
-            delay = numbers(table.frame[name].str.strip_chars())
+def _delays(table: Delimited, read: Pieces) -> Floats:
+    for name in _DELAYS:
+        if name in table.names:
+            delay = read.take(name)
             return np.where(delay >= 0, delay, np.nan)
-    return np.full(table.frame.height, np.nan)
+    return np.full(table.lines.size, np.nan)

@@ -28,7 +28,7 @@ from wattline.market.held import Held
 from wattline.model.jobs import Floats, Ints
 from wattline.traces.calendar import local_to_unix
 from wattline.traces.notes import Note, listed, plural, settle
-from wattline.traces.signal_columns import Rows, Series, find_columns, is_clock, read_series, times_of, values_of
+from wattline.traces.signal_columns import Rows, Series, find_columns, is_clock, read_series, times_of, values_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def read_held(
     told = how or Reading()
     if told.step_s is not None and not (told.step_s > 0 and math.isfinite(told.step_s)):
         raise InputError(f"series: the step must be positive (got {told.step_s})")
-    series = _chosen(read_series(path), told.where or {})
+    series = _chosen(read_series(path, [name.strip().lower() for name in told.where or ()]), told.where or {})
     time, column = _columns(series, told, known)
     series = series if time is None else _with_seconds(series, time)
     rows = Rows(series, time or "line", column)
@@ -219,7 +219,7 @@ def _zoned(column: pl.Series, name: str) -> bool:
 
 def _values(rows: Rows, told: Reading, least: float) -> Floats:
     """Return the numbers of the column, NaN where there is none."""
-    value = values_of(rows.series.frame[rows.column])
+    value = values_in(rows.series, rows.column)
     value = np.where(np.isfinite(value), value, np.nan)
     low = np.flatnonzero(value < least)
     rows.note("dropped", f"must not be below {least:g}", low, rows.column, refuse=True)

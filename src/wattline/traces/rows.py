@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,33 @@ MAX_WHOLE = 2.0**53
 class Rows:
     """A frame being turned into arrays; rows are known by line (text) or by number from 1 (Parquet)."""
 
-    def __init__(self, path: Path | str, frame: pl.DataFrame, lines: Ints) -> None:
-        self.path, self.frame, self.lines = path, frame, lines
+    def __init__(self, path: Path | str, frame: pl.DataFrame | None, lines: npt.NDArray[Any]) -> None:
+        self.path, self.lines = path, lines
+        self._frame = frame
+        self.height = int(lines.size)
         self.findings: list[Finding] = []
-        self.bad = np.zeros(frame.height, dtype=np.bool_)
+        self.bad = np.zeros(self.height, dtype=np.bool_)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The frame that the rows are of."""
+        assert self._frame is not None, "rows of a text have no frame"
+        return self._frame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self.frame.columns
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it stands in the file."""
+        return self.frame.row(index, named=True)
 
     def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
         """Count the rows of a mask, quoting the first."""
         rows = np.flatnonzero(which)
         if rows.size:
-            row = self.frame.row(int(rows[0]), named=True)
+            row = self.row(int(rows[0]))
             text = ", ".join(f"{key}={str(value)[:30]}" for key, value in row.items())
             value = str(row.get(column))[:80]
             self.findings.append(Finding(action, reason, int(rows.size), int(self.lines[rows[0]]), column, value, text))
@@ -43,31 +60,39 @@ class Rows:
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null; None if absent. Rows whose text is no number are left out if it is needed."""
-        import polars as pl
-
-        if name not in self.frame.columns:
+        if name not in self.columns:
             return None
-        series = self.frame[name]
-        if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
-            raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=name)
-        given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-        if series.dtype == pl.String:
-            absent = series.is_null() | (series.str.to_lowercase() == "nan")
-            wrong = np.isnan(given) & ~absent.to_numpy()
-            if needed:
-                self.drop("malformed: not a number", wrong, name)
-            else:
-                self.note("repaired", "malformed: not a number: taken as unknown", wrong & ~self.bad, name)
+        given, wrong = self._given(name)
+        if wrong is not None and needed:
+            self.drop("malformed: not a number", wrong, name)
+        elif wrong is not None:
+            self.note("repaired", "malformed: not a number: taken as unknown", wrong & ~self.bad, name)
         return given
 
     def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:
         """Return a column of names as codes and names."""
+        if name not in self.columns:
+            return np.full(self.height, UNKNOWN, dtype=np.int64), ()
+        return self._coded(name)
+
+    def _given(self, name: str) -> tuple[Floats, Mask | None]:
+        """Return a column as floats, and which of its texts are no numbers (None: it holds no texts)."""
+        import polars as pl
+
+        series = self.frame[name]
+        if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
+            raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=name)
+        given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)
+        if series.dtype != pl.String:
+            return given, None
+        absent = series.is_null() | (series.str.to_lowercase() == "nan")
+        return given, np.isnan(given) & ~absent.to_numpy()
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
         import polars as pl
 
         from wattline.traces.sacct_fields import codes
 
-        if name not in self.frame.columns:
-            return np.full(self.frame.height, UNKNOWN, dtype=np.int64), ()
         series = self.frame[name]
         if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
             physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)

@@ -13,7 +13,7 @@ from its first submission: Slurm gives it a new submit time with every requeue. 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,9 @@ import numpy.typing as npt
 from wattline.errors import InputError, TraceError
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.traces import sacct_fields as fields
-from wattline.traces.delimited import Delimited, read_delimited
+from wattline.traces.delimited import Delimited
 from wattline.traces.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
-
-if TYPE_CHECKING:
-    import polars as pl
+from wattline.traces.sacct_columns import CPUS, NAMED, NODES, Columns
 
 Mask = npt.NDArray[np.bool_]
 
@@ -34,60 +32,64 @@ MAX_DRAW_W = 1e5
 """No node draws more: energy counters that say so have overflowed or mean "not available"."""
 
 
-_NODES, _CPUS = ("allocnodes", "nnodes", "alloctres", "reqnodes"), ("alloccpus", "ncpus", "reqcpus")
-"""Columns that tell a job's size, in nodes or in CPUs."""
-
-
 def read_sacct(
     path: Path | str, *, strict: bool = False, cores_per_node: int = 1, timezone: str | None = None
 ) -> Trace:
     """Read a Slurm accounting dump, plain or gzip; the first submission is second 0."""
     if cores_per_node < 1:
         raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")
-    dump = _Dump(read_delimited(path, "|"))
-    if not dump.table.frame.height:
+    dump = _Dump(Delimited(path, "|"), cores_per_node, timezone)
+    if not dump.table.lines.size:
         raise refuse_empty(path, dump.table.records, settle(path, dump.findings, strict=strict))
     job_id, whole = _job_numbers(dump)
-    submit = fields.instants(dump.column("submit"), timezone, path)
-    elapsed = _elapsed(dump, timezone)
-    nodes = _nodes(dump, cores_per_node)
-    keep, earlier = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
-    if dump.first_of(*_NODES) is None:
-        cpus = fields.numbers(dump.column(*_CPUS)) % cores_per_node != 0
+    submit = _submits(dump)
+    elapsed = _elapsed(dump)
+    dump.require(*(dump.among(*NODES) or CPUS))
+    nodes = dump.column("nodes")
+    keep, earlier, job = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
+    if "rounded" in dump.read.pieces:
         told = f"not whole nodes of {cores_per_node} CPUs: {ROUNDED}"
-        dump.note("kept", told, keep & cpus, dump.first_of(*_CPUS) or "")
+        dump.note("kept", told, keep & dump.column("rounded"), dump.first_of(*CPUS) or "")
     if keep.any():
-        submit = _first_submissions(dump, keep, earlier, submit)
-        jobs = _build(dump, keep, job_id, submit, elapsed, nodes, timezone)
+        submit = _first_submissions(dump, keep, earlier, submit, job)
+        del job, earlier, whole
+        jobs = _build(dump, keep, job_id, submit, elapsed, nodes)
     notes = settle(path, dump.findings, strict=strict)
     if not keep.any():
         raise refuse_empty(path, dump.table.records, notes)
-    return Trace(jobs, notes, str(path), {"columns": ", ".join(dump.table.frame.columns)}, None, dump.table.records)
+    return Trace(jobs, notes, str(path), {"columns": ", ".join(dump.table.names)}, None, dump.table.records)
 
 
 class _Dump:
-    """The table and what has been found in it so far."""
+    """The dump and what has been found in it so far."""
 
-    def __init__(self, table: Delimited) -> None:
+    def __init__(self, table: Delimited, cores_per_node: int, timezone: str | None) -> None:
         self.table = table
+        self.read = table.read(lambda: Columns(table.path, cores_per_node, timezone))
         self.findings: list[Finding] = list(table.wrong)
 
     def has(self, name: str) -> bool:
-        return name in self.table.frame.columns
+        return name in self.table.names
+
+    def among(self, *names: str) -> tuple[str, ...]:
+        return tuple(name for name in names if self.has(name))
 
     def first_of(self, *names: str) -> str | None:
-        return next((name for name in names if self.has(name)), None)
+        return next(iter(self.among(*names)), None)
 
-    def column(self, *names: str) -> pl.Series:
-        """Return the first of these columns that is there, without blanks around its values."""
-        name = self.first_of(*names)
-        if name is None:
-            found = self.table.frame.columns
-            problem = f"no column {' or '.join(names)}: found {listed(found)}"
-            if found and found[0][:1].isdigit():  # no column of Slurm's is called like a job number
-                problem = f"the first line must name the columns, but it is a job: {listed(found)} (was it `sacct -n`?)"
-            raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
-        return self.table.frame[name].str.strip_chars()
+    def require(self, *names: str) -> None:
+        """Refuse a dump with none of these columns."""
+        if self.among(*names):
+            return
+        found = self.table.names
+        problem = f"no column {' or '.join(names)}: found {listed(found)}"
+        if found and found[0][:1].isdigit():  # no column of Slurm's is called like a job number
+            problem = f"the first line must name the columns, but it is a job: {listed(found)} (was it `sacct -n`?)"
+        raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return what was read of all records, once."""
+        return self.read.pieces.take(name)
 
     def note(self, action: Action, reason: str, which: Mask, column: str, *, benign: bool = False) -> None:
         found = self.table.finding(action, reason, which, column, benign=benign)
@@ -97,64 +99,49 @@ class _Dump:
 
 def _job_numbers(dump: _Dump) -> tuple[Floats, Mask]:
     """Return the job number of every record (NaN if it has none) and which records are jobs rather than steps."""
-    name = dump.first_of("jobidraw", "jobid")
-    texts = dump.column("jobid", "jobidraw")
-    step = texts.str.contains(".", literal=True).to_numpy()
+    dump.require("jobid", "jobidraw")
+    step = dump.column("step")
     dump.note("dropped", "a step of a job, not a job", step, "jobid" if dump.has("jobid") else "jobidraw", benign=True)
-    number = fields.leading_integer(dump.column(name or "jobid"))
     if dump.has("jobid"):
-        part = texts.str.contains("+", literal=True).to_numpy()
-        dump.note("kept", "part of a heterogeneous job: a job of its own", part & ~step, "jobid")
-    return number, ~step
+        dump.note("kept", "part of a heterogeneous job: a job of its own", dump.column("part") & ~step, "jobid")
+    return dump.column("number"), ~step
 
 
-def _elapsed(dump: _Dump, timezone: str | None) -> Floats:
-    """Return run times, from the most exact column there is; NaN where unknown."""
-    if dump.has("elapsedraw"):
-        return fields.numbers(dump.column("elapsedraw"))
-    if dump.has("elapsed"):
-        return fields.clock_s(dump.column("elapsed"))
+def _submits(dump: _Dump) -> Floats:
+    dump.require("submit")
+    if dump.read.refused is not None:
+        raise dump.read.refused
+    return dump.column("submit")
+
+
+def _elapsed(dump: _Dump) -> Floats:
     if not (dump.has("start") and dump.has("end")):
-        dump.column("elapsedraw", "elapsed")
-    start, end = (fields.instants(dump.column(name), timezone, dump.table.path) for name in ("start", "end"))
-    return end - start
-
-
-def _nodes(dump: _Dump, cores_per_node: int) -> Floats:
-    """Return sizes in nodes: allocated if known, else requested; NaN where unknown."""
-    whole = [fields.numbers(dump.column(name)) for name in ("allocnodes", "nnodes") if dump.has(name)]
-    if dump.has("alloctres"):
-        whole.append(fields.numbers(dump.column("alloctres").str.extract(r"(?:^|,)node=(\d+)")))
-    if dump.has("reqnodes"):
-        whole.append(fields.numbers(dump.column("reqnodes")))
-    if not whole:
-        cpus = fields.numbers(dump.column(*_CPUS))
-        return np.ceil(cpus / cores_per_node)
-    nodes = whole[0]
-    for other in whole[1:]:
-        nodes = np.where(nodes > 0, nodes, other)
-    return nodes
+        dump.require("elapsedraw", "elapsed")
+    return dump.column("elapsed")
 
 
 def _drop_what_did_not_run(
     dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats
-) -> tuple[Mask, Mask]:
-    """Return which records are jobs, and which are earlier runs of one; every record that is no job is counted once."""
+) -> tuple[Mask, Mask, Ints]:
+    """Return which records are jobs, which are earlier runs of one, and the key of each; those that are no jobs are counted once."""
     keep = whole.copy()
-    requeued = np.zeros_like(keep)
+    requeued, lost = np.zeros_like(keep), np.zeros_like(keep)
 
     def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
         dump.note("dropped", reason, hit & keep, column, benign=benign)
         np.logical_and(keep, ~hit, out=keep)
 
     if dump.has("state"):
-        state = fields.state(dump.column("state"))
-        drop("not finished when the dump was made", np.isin(state, fields.UNFINISHED), "state")
-        requeued |= (state == "REQUEUED") & keep
+        state = dump.column("state")
+        names = dump.read.coders["state"].names
+        lost = _is_one_of(state, names, fields.LOST_ITS_NODES)
+        drop("not finished when the dump was made", _is_one_of(state, names, fields.UNFINISHED), "state")
+        requeued |= _is_one_of(state, names, ("REQUEUED",)) & keep
         drop("an earlier run of a requeued job", requeued, "state")
-        never = (state == "CANCELLED") & ~(elapsed > 0)
+        cancelled = _is_one_of(state, names, ("CANCELLED",))
+        never = cancelled & ~(elapsed > 0)
         if dump.has("start"):
-            never |= (state == "CANCELLED") & fields.is_unknown(dump.column("start"))
+            never |= cancelled & dump.column("start unknown")
         drop("cancelled before it started", never, "state")
     drop("submit time unknown", ~np.isfinite(submit), "submit")
     blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
@@ -162,20 +149,24 @@ def _drop_what_did_not_run(
     sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
     sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
     drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
-    old = _superseded(dump, keep)
+    job = dump.column("job")
+    old = _superseded(dump, keep, job, submit, lost)
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
-    return keep, requeued | old
+    return keep, requeued | old, job
 
 
-def _superseded(dump: _Dump, keep: Mask) -> Mask:
+def _is_one_of(coded: Ints, names: tuple[str, ...], words: tuple[str, ...]) -> Mask:
+    return np.isin(coded, [code for code, name in enumerate(names) if name in words])
+
+
+def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
     """Return which kept records are followed by another of the same job: of one submission, or after the loss of its nodes."""
     import polars as pl
 
-    state = fields.state(dump.column("state")) if dump.has("state") else np.full(keep.size, "")
-    rows = pl.DataFrame({
-        "job": dump.column("jobidraw", "jobid"), "submit": dump.column("submit"), "row": np.arange(keep.size),
-        "lost": np.isin(state, fields.LOST_ITS_NODES),
-    }).filter(pl.Series(keep))  # fmt: skip
+    if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice
+        return np.zeros_like(keep)
+    key = dump.column("submit key") if dump.read.odd_submits else submit
+    rows = pl.DataFrame({"job": job, "submit": key, "row": np.arange(keep.size), "lost": lost}).filter(pl.Series(keep))
     last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"]
     final = rows.unique(["job"], keep="last", maintain_order=True)["row"]
     old = keep.copy()
@@ -185,13 +176,13 @@ def _superseded(dump: _Dump, keep: Mask) -> Mask:
     return old
 
 
-def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats) -> Floats:
+def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats, job: Ints) -> Floats:
     """Return submit times in which a requeued job has that of its first run."""
     import polars as pl
 
     if not earlier.any():
         return submit
-    rows = pl.DataFrame({"job": dump.column("jobidraw", "jobid"), "submit": submit})
+    rows = pl.DataFrame({"job": job, "submit": submit})
     first = rows.filter(pl.Series(earlier & np.isfinite(submit))).group_by("job").agg(first=pl.col("submit").min())
     told = rows.join(first, on="job", how="left", maintain_order="left")["first"].to_numpy()
     moved = keep & (told < submit)  # false where there was no earlier run
@@ -200,21 +191,20 @@ def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats) -
 
 
 def _build(
-    dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats, timezone: str | None
+    dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats
 ) -> JobTable:
     epoch = float(submit[keep].min())
     numbered = np.where(np.isfinite(job_id), job_id, UNKNOWN)
     _mention_oddities(dump, keep, numbered, submit, elapsed)
-    user, users = _coded(dump, keep, "user", "uid")
-    group, groups = _coded(dump, keep, "account", "group", "gid")
-    kind, kinds = _coded(dump, keep, "jobname")
-    partition, partitions = _coded(dump, keep, "partition")
+    (user, users), (group, groups), (kind, kinds), (partition, partitions) = (
+        dump.read.taken(name, keep) for name in NAMED
+    )
     columns: dict[str, npt.ArrayLike] = {}
     if dump.has("priority"):
-        priority = fields.numbers(dump.column("priority"))[keep]
+        priority = dump.column("priority")[keep]
         columns["priority"] = np.where(np.isfinite(priority), priority, 0.0)
     if dump.has("start"):
-        wait = fields.instants(dump.column("start"), timezone, dump.table.path)[keep] - submit[keep]
+        wait = dump.column("start")[keep] - submit[keep]
         columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
     return build_jobs(
         dump.table.path,
@@ -241,20 +231,12 @@ def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, e
     dump.note("kept", told, again, dump.first_of("jobid", "jobidraw") or "jobid")
 
 
-def _coded(dump: _Dump, keep: Mask, *names: str) -> tuple[Ints, tuple[str, ...]]:
-    name = dump.first_of(*names)
-    if name is None:
-        return np.full(int(keep.sum()), UNKNOWN, dtype=np.int64), ()
-    return fields.codes(dump.column(name).filter(keep))
-
-
 def _limits(dump: _Dump, keep: Mask, elapsed: Floats) -> Floats:
     """Return the jobs' own time limits; NaN for "unlimited" and for those that only their partition limits."""
     name = dump.first_of("timelimitraw", "timelimit")
     if name is None:
         return np.full(int(keep.sum()), np.nan)
-    texts = dump.column(name)
-    limit = fields.numbers(texts) * 60.0 if name == "timelimitraw" else fields.clock_s(texts)
+    limit = dump.column("limit")
     known = limit > 0
     dump.note("kept", "no time limit of its own", keep & ~known, name)
     dump.note("kept", "ran longer than its time limit", keep & known & (elapsed > limit), name)
@@ -266,7 +248,7 @@ def _draw_w(dump: _Dump, keep: Mask, elapsed: Floats, nodes: Floats) -> Floats:
     name = dump.first_of("consumedenergyraw", "consumedenergy")
     if name is None:
         return np.full(int(keep.sum()), np.nan)
-    energy_j = fields.scaled_numbers(dump.column(name))
+    energy_j = dump.column("energy")
     usable = keep & (energy_j > 0) & (elapsed > 0)
     draw = np.full(keep.size, np.nan)
     draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]

@@ -22,7 +22,7 @@ LOST_ITS_NODES = ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED")
 _UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)$"
-_LONGEST = 64
+LONGEST = 64
 """Longer texts are no number, date or state: cut before any pattern sees them."""
 
 
@@ -30,14 +30,14 @@ def numbers(texts: pl.Series) -> Floats:
     """Return plain finite numbers."""
     import polars as pl
 
-    values = texts.str.slice(0, _LONGEST).cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
-    short = (texts.str.len_bytes() <= _LONGEST).fill_null(value=False).to_numpy()
+    values = texts.str.slice(0, LONGEST).cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+    short = (texts.str.len_bytes() <= LONGEST).fill_null(value=False).to_numpy()
     return np.where(np.isfinite(values) & short, values, np.nan)
 
 
 def leading_integer(texts: pl.Series) -> Floats:
     """Return the number a job number starts with: 123 of ``123_4``, ``123+1`` or ``123.batch``."""
-    values = numbers(texts.str.slice(0, _LONGEST).str.extract(r"^(\d+)(?:$|[_+.\[])"))
+    values = numbers(texts.str.slice(0, LONGEST).str.extract(r"^(\d+)(?:$|[_+.\[])"))
     return np.where(values < MAX_WHOLE, values, np.nan)
 
 
@@ -50,7 +50,7 @@ def scaled_numbers(texts: pl.Series) -> Floats:
     """
     import polars as pl
 
-    short = texts.str.slice(0, _LONGEST)
+    short = texts.str.slice(0, LONGEST)
     mantissa = numbers(short.str.strip_suffix("J").str.extract(r"^([-+0-9.eE]+)[KMGTP]?$"))
     factor = short.str.extract(r"([KMGTP])J?$").replace_strict(_SUFFIXES, default=1.0, return_dtype=pl.Float64)
     return np.asarray(mantissa * factor.fill_null(1.0).to_numpy(), dtype=np.float64)
@@ -65,7 +65,7 @@ def clock_s(texts: pl.Series) -> Floats:
     """
     import polars as pl
 
-    short = texts.str.slice(0, _LONGEST)
+    short = texts.str.slice(0, LONGEST)
     distinct = short.unique()  # a dump repeats few durations many times, and patterns are slow
     parts = distinct.str.extract_groups(_CLOCK).struct
     days, hours, minutes, seconds = (numbers(parts.field(name)) for name in parts.fields)
@@ -78,7 +78,7 @@ def instants(texts: pl.Series, timezone: str | None, path: Path | str) -> Floats
     """Return Unix seconds of ISO times (or of Unix seconds, as ``SLURM_TIME_FORMAT=%s`` prints them)."""
     import polars as pl
 
-    short = texts.str.slice(0, _LONGEST)
+    short = texts.str.slice(0, LONGEST)
     local = short.str.replace(" ", "T", literal=True).str.to_datetime(
         "%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False
     )
@@ -93,25 +93,42 @@ def instants(texts: pl.Series, timezone: str | None, path: Path | str) -> Floats
     return np.where(np.isnan(micros), unix, micros / 1e6)
 
 
-def state(texts: pl.Series) -> npt.NDArray[np.str_]:
+def state(texts: pl.Series) -> pl.Series:
     """Return the first word of states, in capitals: CANCELLED of ``CANCELLED by 1000`` and ``CANCELLED+``."""
-    words = texts.str.slice(0, _LONGEST).str.to_uppercase().str.extract(r"^([A-Z_]+)").fill_null("")
-    return np.asarray(words.to_numpy(), dtype=np.str_)
+    return texts.str.slice(0, LONGEST).str.to_uppercase().str.extract(r"^([A-Z_]+)").fill_null("")
 
 
 def is_unknown(texts: pl.Series) -> npt.NDArray[np.bool_]:
     """Return which texts are one of Slurm's words for *no value*."""
-    answer: npt.NDArray[np.bool_] = texts.str.slice(0, _LONGEST).str.to_lowercase().is_in(_UNKNOWN_WORDS).to_numpy()
+    answer: npt.NDArray[np.bool_] = texts.str.slice(0, LONGEST).str.to_lowercase().is_in(_UNKNOWN_WORDS).to_numpy()
     return answer
+
+
+class Coder:
+    """Number distinct texts in order of appearance, part by part; an empty one is unknown."""
+
+    def __init__(self) -> None:
+        self._table: dict[str, int] = {"": UNKNOWN}
+
+    def __call__(self, texts: pl.Series) -> npt.NDArray[np.int32]:
+        """Return the codes of a part."""
+        import polars as pl
+
+        known = texts.fill_null("")
+        distinct = known.unique(maintain_order=True)
+        of_part = pl.Series(
+            [self._table.setdefault(name, len(self._table) - 1) for name in distinct.to_list()], dtype=pl.Int32
+        )
+        found = known.replace_strict(distinct, of_part, return_dtype=pl.Int32) if known.len() else of_part
+        return np.asarray(found.to_numpy(), dtype=np.int32)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All texts that have a code."""
+        return tuple(self._table)[1:]
 
 
 def codes(texts: pl.Series) -> tuple[Ints, tuple[str, ...]]:
     """Number distinct texts in order of appearance; an empty one is unknown."""
-    distinct = texts.unique(maintain_order=True)
-    names = distinct.filter((distinct != "").fill_null(value=False))
-    table = {name: code for code, name in enumerate(names.to_list())}
-    import polars as pl
-
-    coded = texts.replace_strict(table, default=UNKNOWN, return_dtype=pl.Int64) if table else None
-    numbers_ = np.full(texts.len(), UNKNOWN) if coded is None else coded.to_numpy()
-    return numbers_.astype(np.int64), tuple(table)
+    coder = Coder()
+    return coder(texts).astype(np.int64), coder.names

@@ -8,20 +8,23 @@ of values; *wide*, as PJM publishes its signals, a column of times of day and on
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import Floats, Ints
-from wattline.traces.delimited import read_delimited
+from wattline.traces.delimited import Delimited
 from wattline.traces.notes import Action, Finding, listed
-from wattline.traces.sacct_fields import clock_s, numbers
-from wattline.traces.source import PARQUET_MAGIC, as_text, read_bytes
+from wattline.traces.sacct_fields import LONGEST, clock_s, numbers
+from wattline.traces.source import is_parquet, read_bytes
+from wattline.traces.source_parts import TextParts
 from wattline.traces.table import read_parquet
-from wattline.traces.table_text import read_csv_frame
+from wattline.traces.table_text import tidy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +38,8 @@ VALUE_NAMES = (
     "value", "values", "y", "signal", "regd", "rega", "reg_d", "reg_a", "regd_signal", "rega_signal", "regulation",
     "regulation_signal", "agc", "agc_signal",
 )  # fmt: skip
+_UNIX_NAMES = ("unix", "unix_s", "epoch")
+_ISO, _ISO_FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d$", "%Y-%m-%dT%H:%M:%S"
 _UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
 _DAY_S = 86400.0
 _UNIX_FROM = 1e8
@@ -48,12 +53,27 @@ _DATE_TIMES = (
 
 @dataclass(frozen=True)
 class Series:
-    """A table as read: columns by lower-case name (texts from CSV), the line or row of each record, and what was wrong."""
+    """A table as read: columns by lower-case name, the line or row of each record, and what was wrong.
+
+    Of CSV, columns are texts unless all of them are numbers, or dates with times in ISO's notation; ``table`` is then what
+    quotes them as they are written, but those in ``texts``.
+    """
 
     path: Path | str
     frame: pl.DataFrame
-    lines: Ints
+    lines: npt.NDArray[Any]
     wrong: tuple[Finding, ...]
+    table: Delimited | None = None
+    texts: Collection[str] = ()
+    shift: int = 0
+
+    def shown(self, row: int, names: Iterable[str]) -> dict[str, object]:
+        """Return some fields of a row as they are written."""
+        written: dict[str, Any] = {}
+        there = [name for name in names if name in self.frame]
+        if self.table is not None and any(name not in self.texts for name in there):
+            written = self.table.row(int(self.lines[row]) - self.shift)
+        return {name: written[name] if name in written and name not in self.texts else self.frame[name][row] for name in there}
 
 
 class Rows:
@@ -61,7 +81,7 @@ class Rows:
 
     def __init__(self, series: Series, time: str, column: str) -> None:
         self.series, self.time, self.column = series, time, column
-        self.row = np.arange(series.frame.height)
+        self.row = np.empty(0, dtype=np.int64)
         self.findings: list[Finding] = list(series.wrong)
         self.refused: list[Finding] = []
 
@@ -72,38 +92,100 @@ class Rows:
         if not rows.size:
             return
         first = int(rows[0])
-        frame = self.series.frame
-        text = ", ".join(f"{name}={str(frame[name][first])[:30]}" for name in (self.time, self.column) if name in frame)
-        given = frame[field][first] if field in frame else None
-        value = None if field not in frame else "" if given is None else str(given)[:80]
+        shown = self.series.shown(first, dict.fromkeys((self.time, self.column, field)))
+        text = ", ".join(f"{name}={str(shown[name])[:30]}" for name in (self.time, self.column) if name in shown)
+        given = shown.get(field)
+        value = None if field not in shown else "" if given is None else str(given)[:80]
         found = Finding(action, reason, count or rows.size, int(self.series.lines[first]), field, value, text)
         (self.refused if refuse else self.findings).append(found)
 
 
-def read_series(path: Path | str) -> Series:
-    """Read a table of any kind; a first line of numbers is taken for values, not for names."""
-    raw = read_bytes(path)
-    if raw.startswith(PARQUET_MAGIC):
-        frame, _ = read_parquet(path, raw)
+def read_series(path: Path | str, texts: Collection[str] = ()) -> Series:
+    """Read a table of any kind; a first line of numbers is taken for values, not for names. Columns in ``texts`` stay texts."""
+    if is_parquet(path):
+        frame, _ = read_parquet(path, read_bytes(path))
         frame = frame.rename({name: name.strip().lower() for name in frame.columns})
         return Series(path, frame, np.arange(1, frame.height + 1), ())
-    whole = as_text(path, raw)
-    text = whole.lstrip(b"\n")
-    above = len(whole) - len(text)  # blank lines before the first
-    first = text.partition(b"\n")[0].decode("utf-8", errors="replace").strip()
+    first = _first_line(path)
     separator = next((mark for mark in ("\t", ";", ",") if mark in first), ",")
     bare = all(_is_number(part) for part in first.split(separator))
+    head = b""
     if bare:
         names = ("value",) if separator not in first else ("time_s", *(f"column {i}" for i in range(2, 99)))
-        head = separator.join(names[: first.count(separator) + 1])
-        text = head.encode() + b"\n" + text
-    if separator == ",":
-        frame, lines, wrong = read_csv_frame(path, text)
-    else:
-        table = read_delimited(path, separator, raw=text)
-        frame, lines, wrong = _plain(table.frame), table.lines, table.wrong
-    shift = above - int(bare)
-    return Series(path, frame, lines + shift, tuple(replace(f, line=(f.line or 0) + shift) for f in wrong))
+        head = separator.join(names[: first.count(separator) + 1]).encode()
+    table = Delimited(path, separator, head=head, quotes=separator == ",", skip_blank=True, tidy=tidy)
+    read = table.read(lambda: _Parts(texts))
+    frame, kept = read.joined()
+    shift = -int(bare)
+    wrong = tuple(replace(f, line=(f.line or 0) + shift) for f in table.wrong)
+    table.lines += shift
+    return Series(path, frame, table.lines, wrong, table, kept, shift)
+
+
+def _first_line(path: Path | str) -> str:
+    """Return the first line that is not empty."""
+    text = TextParts(path)
+    parts = iter(text)
+    with text.sound_first(parts):
+        for _, part in parts:
+            line = part.lstrip(b"\n").partition(b"\n")[0]
+            if line:
+                return line.decode("utf-8", errors="replace").strip()
+    return ""
+
+
+class _Parts:
+    """Columns of a table as it is read, as numbers or times where all their texts are."""
+
+    def __init__(self, texts: Collection[str]) -> None:
+        self._texts = texts
+        self._pieces: dict[str, list[pl.Series]] = {}
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        for name in frame.columns:
+            piece = frame[name] if name in self._texts else _compact(frame[name])
+            self._pieces.setdefault(name, []).append(piece)
+
+    def joined(self) -> tuple[pl.DataFrame, set[str]]:
+        """Return all columns, and which of them are texts as they are written."""
+        import polars as pl
+
+        columns, texts = [], set()
+        for name in list(self._pieces):
+            pieces = self._pieces.pop(name)
+            kinds = {piece.dtype for piece in pieces} - {pl.Null()}
+            kind = kinds.pop() if len(kinds) == 1 else pl.String()
+            if kind == pl.String and kinds <= {pl.String()}:
+                texts.add(name)
+            columns.append(pl.concat([_as(piece, kind) for piece in pieces], rechunk=True))
+        return pl.DataFrame(columns), texts
+
+
+def _compact(texts: pl.Series) -> pl.Series:
+    """Return a part of a column as finite numbers or as times, if all its texts are; nulls if there are none."""
+    import polars as pl
+
+    known = texts.len() - texts.null_count()
+    if not known:
+        return texts.cast(pl.Null)
+    if int(texts.str.len_bytes().max() or 0) > LONGEST:  # type: ignore[arg-type]
+        return texts
+    number = texts.cast(pl.Float64, strict=False)
+    if number.is_finite().sum() == known:
+        return number
+    if texts.name not in _UNIX_NAMES and texts.str.contains(_ISO).sum() == known:
+        time = texts.str.replace(" ", "T", literal=True).str.to_datetime(_ISO_FORM, time_unit="us", strict=False)
+        if time.null_count() == texts.null_count():
+            return time
+    return texts
+
+
+def _as(piece: pl.Series, kind: pl.DataType) -> pl.Series:
+    import polars as pl
+
+    if kind == pl.String and isinstance(piece.dtype, pl.Datetime):
+        return piece.dt.strftime(_ISO_FORM)
+    return piece.cast(kind)
 
 
 def find_columns(series: Series, time_column: str | None, column: str | None) -> tuple[str | None, list[str]]:
@@ -128,7 +210,17 @@ def values_of(texts: pl.Series) -> Floats:
         return numbers(texts)
     if texts.dtype.is_nested() or texts.dtype in (pl.Binary, pl.Object):
         return np.full(len(texts), np.nan)
-    return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+    return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)
+
+
+def values_in(series: Series, name: str) -> Floats:
+    """Return a column of a table as numbers; dates that are written as texts are none."""
+    import polars as pl
+
+    column = series.frame[name]
+    if series.table is not None and isinstance(column.dtype, pl.Datetime):
+        return np.full(len(column), np.nan)
+    return values_of(column)
 
 
 def times_of(series: Series, name: str) -> tuple[Floats, float]:
@@ -144,7 +236,10 @@ def times_of(series: Series, name: str) -> tuple[Floats, float]:
     if column.dtype == pl.Time:
         return _over_midnight(_float(column.cast(pl.Int64)) / 1e9), math.nan
     if column.dtype in (pl.Datetime, pl.Date):
-        return _from_midnight(_float(column.cast(pl.Datetime("us")).dt.epoch("us")) / 1e6)
+        seconds = _float(column.cast(pl.Datetime("us")).dt.epoch("us")) / 1e6
+        if series.table is not None and not _most(seconds):  # texts, and too few of them are dates
+            return _plain_times(np.full(seconds.size, np.nan), name)
+        return _from_midnight(seconds)
     if column.dtype != pl.String:
         return _plain_times(values_of(column), name)
     plain = numbers(column)
@@ -199,12 +294,6 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    return frame.with_columns(pl.all().str.strip_chars()).with_columns(pl.all().replace("", None))
-
-
 def _float(column: pl.Series) -> Floats:
     import polars as pl
 
@@ -212,8 +301,9 @@ def _float(column: pl.Series) -> Floats:
 
 
 def _plain_times(values: Floats, name: str) -> tuple[Floats, float]:
-    given = np.where(np.isfinite(values), values, np.nan)
-    first = given[np.isfinite(given)][:1]
+    known = np.isfinite(values)
+    given = values if known.all() else np.where(known, values, np.nan)
+    first = given[np.argmax(known) :][:1] if known.any() else given[:0]
     if name.endswith("_ms") or (first.size and first[0] >= _UNIX_MS_FROM):
         given = given / 1e3
         first = first / 1e3

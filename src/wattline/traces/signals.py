@@ -28,7 +28,8 @@ from wattline.market.tracking import require
 from wattline.model.jobs import Floats, Ints
 from wattline.model.regulation import Signal
 from wattline.traces.notes import Note, listed, plural, settle
-from wattline.traces.signal_columns import Rows, Series, date_of, find_columns, read_series, times_of, values_of
+from wattline.traces.signal_columns import Rows, Series, date_of, find_columns, read_series, times_of, values_in
+from wattline.traces.signal_rows import AT_ONCE, distances, is_run, rows_of
 
 __all__ = ["Repairs", "SignalTrace", "read_signal", "read_signals", "require"]
 
@@ -120,7 +121,7 @@ def _read(
     at, epoch = _times(rows, time, step_s)
     value = _values(rows, scale, repairs)
     rows.row = _in_order(rows, at, repairs)
-    at, value = at[rows.row], value[rows.row]
+    at, value = _picked(at, rows.row), _picked(value, rows.row)
     rows.row, at, value = _from_first_value(rows, at, value)
     if not value.size:
         raise _nothing(rows)
@@ -157,61 +158,76 @@ def _times(rows: Rows, time: str | None, step_s: float | None) -> tuple[Floats, 
 
 def _values(rows: Rows, scale: float, repairs: Repairs) -> Floats:
     """Return values within [−1, 1], NaN where there is none."""
-    value = values_of(rows.series.frame[rows.column]) * scale
-    value = np.where(np.isfinite(value), value, np.nan)
-    known = np.abs(value[~np.isnan(value)])
-    if known.size and np.median(known) > 1.0 + _ROUNDING:
-        hint = "a regulation signal stays within [-1, 1]: is it in per cent?"
-        problem = f"half of all values are beyond {float(np.median(known)):.4g}"
-        raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
-    if value.size > 2 * known.size > 0:
-        problem = f"more values are missing ({value.size - known.size}) than there are"
+    value = values_in(rows.series, rows.column)
+    if scale != 1.0:
+        value = value * scale
+    known = np.isfinite(value)
+    missing = int(value.size - np.count_nonzero(known))
+    if missing:
+        value = np.where(known, value, np.nan)
+    del known
+    beyond = np.flatnonzero((value > 1.0 + _ROUNDING) | (value < -1.0 - _ROUNDING))
+    if 2 * beyond.size >= value.size - missing > 0:  # else the median is within
+        median = float(np.median(np.abs(value[~np.isnan(value)])))
+        if median > 1.0 + _ROUNDING:
+            hint = "a regulation signal stays within [-1, 1]: is it in per cent?"
+            problem = f"half of all values are beyond {median:.4g}"
+            raise TraceError.at(rows.series.path, problem, field=rows.column, hint=hint)
+    if value.size > 2 * (value.size - missing) > 0:
+        problem = f"more values are missing ({missing}) than there are"
         raise TraceError.at(rows.series.path, problem, field=rows.column)
-    beyond = np.flatnonzero(np.abs(value) > 1.0 + _ROUNDING)
     refuse = repairs.outside == "refuse"
     rows.note("repaired", "value outside [-1, 1]: clipped", beyond, rows.column, refuse=refuse)
     held = np.flatnonzero(np.isnan(value))
     refuse = repairs.gaps == "refuse"
     rows.note("repaired", "value is not a number: the last one held", held, rows.column, refuse=refuse)
-    return np.clip(value, -1.0, 1.0)
+    return np.clip(value, -1.0, 1.0) if ((value > 1.0) | (value < -1.0)).any() else value
 
 
 def _in_order(rows: Rows, at: Floats, repairs: Repairs) -> Ints:
     """Return the rows with a time, in order of time."""
-    kept = np.flatnonzero(np.isfinite(at))
-    back = kept[1:][np.diff(at[kept]) < 0]
+    kept = rows_of(np.isfinite(at))
+    times = _picked(at, kept)
+    back = kept[1:][times[1:] < times[:-1]]
     refuse = repairs.order == "refuse"
     rows.note("repaired", "time goes back: sorted", back, rows.time, refuse=refuse)
-    return kept[np.argsort(at[kept], kind="stable")] if back.size else kept
+    return kept[np.argsort(times, kind="stable")] if back.size else kept
+
+
+def _picked(values: Floats, rows: Ints) -> Floats:
+    """Return the values of some rows; those of all of them in order are not copied."""
+    return values if rows.size == values.size and is_run(rows) else values[rows]
 
 
 def _from_first_value(rows: Rows, at: Floats, value: Floats) -> tuple[Ints, Floats, Floats]:
     """Leave out what stands before the first value: there is nothing to hold yet."""
-    known = np.flatnonzero(~np.isnan(value))
-    first = int(known[0]) if known.size else value.size
+    known = ~np.isnan(value)
+    first = int(np.argmax(known)) if known.any() else value.size
     rows.note("dropped", "no value yet", rows.row[:first], rows.column)
     return rows.row[first:], at[first:], value[first:]
 
 
 def _step(rows: Rows, at: Floats) -> float:
     """Return the most frequent distance of times."""
-    distance = np.round(np.diff(at), 6)
-    distance = distance[distance > 0]
-    if not distance.size:
+    sizes, counts = distances(at)
+    sizes, counts = sizes[sizes > 0], counts[sizes > 0]
+    if not sizes.size:
         told = f"{at.size} {plural(at.size, 'value')} at one time"
         raise TraceError.at(rows.series.path, f"cannot tell its step from {told}", hint="give the step")
-    sizes, counts = np.unique(distance, return_counts=True)
     return float(sizes[np.argmax(counts)])
 
 
 def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> Floats:
     """Return one value a step: of several the last, of none the one before."""
+    if not np.isnan(value).any() and _is_regular(at, step_s):
+        return value if value.flags.writeable and value.flags.owndata else value.copy()
     exact = (at - at[0]) / step_s
     place = np.round(exact)
     off = np.flatnonzero(np.abs(exact - place) > _OFF_GRID)
     rows.note(
         "repaired", f"time is not on the grid of {step_s:g} s: moved to the nearest step", rows.row[off], rows.time
     )
+    del exact
     apart = np.diff(place)
     last = np.append(apart > 0, True)
     merged = np.flatnonzero((apart == 0) & (np.diff(at) > 0))
@@ -229,9 +245,25 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
     refuse = repairs.gaps == "refuse"
     reason = "steps missing after this: the last value held"
     rows.note("repaired", reason, rows.row[gaps], rows.time, count=int(missing), refuse=refuse)
+    del apart, last
     grid = np.full(int(place[-1]) + 1, np.nan)
-    whole = place.astype(np.int64)
-    known = ~np.isnan(value)
-    grid[whole[known]] = value[known]  # in order of time: the last one stays
-    source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.size)))
-    return np.asarray(grid[source], dtype=np.float64)
+    for at_once in range(0, value.size, AT_ONCE):
+        known = ~np.isnan(value[at_once : at_once + AT_ONCE])
+        whole = place[at_once : at_once + AT_ONCE][known].astype(np.int64)
+        grid[whole] = value[at_once : at_once + AT_ONCE][known]  # in order of time: the last one stays
+    del place
+    absent = np.flatnonzero(np.isnan(grid))
+    if absent.size:  # each run of them holds the value before it; the first value is there
+        begins = np.append(True, np.diff(absent) > 1)
+        grid[absent] = grid[absent[begins] - 1][np.cumsum(begins) - 1]
+    return grid
+
+
+def _is_regular(at: Floats, step_s: float) -> bool:
+    """Tell whether every time has the next place on the grid; looked at in parts, since most signals are so and long."""
+    for begin in range(0, at.size, AT_ONCE):
+        exact = (at[begin : begin + AT_ONCE] - at[0]) / step_s
+        place = np.arange(begin, begin + exact.size)
+        if not ((np.abs(exact - place) <= _OFF_GRID) & (np.round(exact) == place)).all():
+            return False
+    return True

@@ -38,7 +38,7 @@ def read_bytes(path: Path | str) -> bytes:
             file.seek(0)
             if packed:
                 return b"".join(unpacked(path, file, _PART, whole=True))
-            _refuse_large(path, os.fstat(file.fileno()).st_size, machine_bytes())
+            refuse_large(path, os.fstat(file.fileno()).st_size, machine_bytes())
             return file.read()
         except OSError as problem:
             raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
@@ -56,6 +56,14 @@ def peek(path: Path | str, size: int = 65536) -> bytes:
             raise _damaged(path, problem) from None
         except OSError as problem:
             raise TraceError.at(path, f"cannot be read ({problem.strerror or problem})") from None
+
+
+def is_parquet(path: Path | str) -> bool:
+    """Tell whether a file, packed or not, is Parquet; what cannot be unpacked is not, and its reader will say why."""
+    try:
+        return peek(path, 512).startswith(PARQUET_MAGIC)
+    except TraceError:
+        return False
 
 
 def is_packed(path: Path | str) -> bool:
@@ -76,7 +84,7 @@ def unpacked(path: Path | str, file: IO[bytes], part: int, *, whole: bool) -> It
             while piece := content.read(part):
                 size += len(piece)
                 if whole:
-                    _refuse_large(path, size, most)
+                    refuse_large(path, size, most)
                 if size > FREE_BYTES and size > ratio * packed:
                     told = f"unpacks to more than {ratio:g} times its size ({show_bytes(packed)}), as a gzip bomb does"
                     raise TraceError.at(path, told, hint=f"if it is sound, set {RATIO_ENV} to a larger number")
@@ -104,7 +112,8 @@ def _given(name: str, usual: float) -> float:
     return value
 
 
-def _refuse_large(path: Path | str, size: float, most: float) -> None:
+def refuse_large(path: Path | str, size: float, most: float) -> None:
+    """Refuse a content of more bytes than are read."""
     if size > most:
         if most >= machine_bytes():
             raise TraceError.at(path, f"holds more than this machine's memory ({show_bytes(most)})")
@@ -125,14 +134,19 @@ def as_text(path: Path | str, raw: bytes) -> bytes:
     """Check and normalise the bytes of a text file (see ``read_text``)."""
     if not (raw[:4096].removeprefix(_UTF8_BOM).strip() or raw.removeprefix(_UTF8_BOM).strip()):
         raise TraceError.at(path, "the file is empty")
-    for magic, packer in _OTHER_PACKERS.items():
-        if raw.startswith(magic):
-            raise TraceError.at(path, f"is packed with {packer}", hint="unpack it first (gzip is read directly)")
-    if raw.startswith(_UTF16_BOMS):
-        raise TraceError.at(path, "is UTF-16 text", hint="save it as UTF-8")
-    if b"\0" in raw:
-        raise TraceError.at(path, f"is a binary file (NUL at byte {raw.index(0)}), expected text")
+    refuse_foreign(path, raw)
     text = raw.removeprefix(_UTF8_BOM)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text
+
+
+def refuse_foreign(path: Path | str, raw: bytes, at: int = 0) -> None:
+    """Refuse bytes that are no text; they stand ``at`` so many from the beginning of the file."""
+    for magic, packer in _OTHER_PACKERS.items():
+        if at == 0 and raw.startswith(magic):
+            raise TraceError.at(path, f"is packed with {packer}", hint="unpack it first (gzip is read directly)")
+    if at == 0 and raw.startswith(_UTF16_BOMS):
+        raise TraceError.at(path, "is UTF-16 text", hint="save it as UTF-8")
+    if b"\0" in raw:
+        raise TraceError.at(path, f"is a binary file (NUL at byte {at + raw.index(0)}), expected text")

@@ -66,8 +66,6 @@ def read_swf(
     header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
     machine = size_machine(header, _processors(log)[keep], cores_per_node, nodes)
     _mention_oddities(log, keep, machine.divide, dependencies=dependencies)
-    if not dependencies:
-        log.parsed.text = b""  # nothing more will be quoted, and it is as large as the file
     jobs = _build(log, keep, machine.divide, partition_from) if keep.any() else None
     if jobs is not None and dependencies:
         jobs = _link(log, jobs, keep)

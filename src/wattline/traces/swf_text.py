@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.model.jobs import Floats, Ints
-from wattline.traces.source import read_text
+from wattline.traces.source_parts import TextParts
 
 FIELDS = (
     "job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
@@ -30,8 +30,6 @@ _SPACE, _NEWLINE = 32, 10
 _MAX_WHOLE = 2.0**53
 _MAX_FIELD_CHARS = 40
 _HEADER_CHARS = 2000
-_AT_ONCE = 8 << 20
-"""Bytes that are parsed together: what that takes beside is small."""
 
 
 @dataclass(frozen=True)
@@ -67,41 +65,42 @@ def _compact(pieces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 class SwfText:
     """A parsed file: ``columns[i]`` is field i + 1 of every well-formed record, ``lines`` where each record stands."""
 
-    text: bytes
+    text: TextParts
     columns: Columns
-    lines: Ints
+    lines: npt.NDArray[Any]
     header: dict[str, list[str]]
     malformed: Malformed = field(default_factory=Malformed)
 
     def line_text(self, line: int) -> bytes:
         """Return the text of a line (counted from 1)."""
-        start = 0
-        for _ in range(line - 1):
-            start = self.text.find(b"\n", start) + 1
-        end = self.text.find(b"\n", start)
-        return _squeeze(self.text[start : end if end >= 0 else len(self.text)])
+        return _squeeze(self.text.line(line))
 
 
 def parse_swf(path: Path | str) -> SwfText:
     """Read a file (plain or gzip) into columns; wrong records are counted, not raised."""
-    text = read_text(path)
-    at = _header_end(text)
-    header = _parse_header(text[:at])
-    line = text.count(b"\n", 0, at) + 1
+    text = TextParts(path)
+    comments: list[bytes] | None = []
+    header: dict[str, list[str]] = {}
     pieces: list[list[npt.NDArray[Any]]] = []
-    lines: list[Ints] = []
+    lines: list[npt.NDArray[Any]] = []
     malformed = Malformed()
-    while at < len(text):
-        end = text.find(b"\n", at + _AT_ONCE) + 1 or len(text)
-        part = _squeeze(text[at:end])
-        columns, found, wrong = _parse_part(part, line)
+    for first, whole in text:
+        line, part = first, whole
+        if comments is not None:
+            at = _header_end(whole)
+            comments.append(whole[:at])
+            line, part = first + whole.count(b"\n", 0, at), whole[at:]
+            if not part:
+                continue
+            header, comments = _parse_header(b"".join(comments)), None
+        columns, found, wrong = _parse_part(_squeeze(part), line)
         pieces.append([_halved(column) for column in columns])
-        lines.append(found)
+        lines.append(found.astype(np.int32) if not found.size or found[-1] < 1 << 31 else found)
         if wrong.count:
-            first = malformed if malformed.count else wrong
-            malformed = replace(first, count=malformed.count + wrong.count)
-        line += text.count(b"\n", at, end)
-        at = end
+            known = malformed if malformed.count else wrong
+            malformed = replace(known, count=malformed.count + wrong.count)
+    if comments is not None:
+        header = _parse_header(b"".join(comments))
     numbers = np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
     return SwfText(text, Columns(pieces), numbers, header, malformed)
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
 from wattline.model.series import PowerSeries
 from wattline.traces.machine import machine_of
-from wattline.traces.notes import Finding, Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.parquet import reading_parquet
 from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
 from wattline.traces.series_column import COLUMN as SERIES
 from wattline.traces.series_column import mean_over_run, split_series
-from wattline.traces.source import PARQUET_MAGIC, read_bytes
-from wattline.traces.table_text import read_csv_frame
+from wattline.traces.source import is_parquet, read_bytes
+from wattline.traces.table_text import TextRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,37 +52,38 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
     ``raw``: the file's content, if somebody has read it already.
     """
     about: dict[str, Any] = {}
-    wrong: Sequence[Finding] = ()
     series: PowerSeries | None = None
     if (Path(path) / "manifest.json").exists():
         frame, about = _jobs_of_journal(Path(path))
         lines = np.arange(1, frame.height + 1)
-    elif (raw := read_bytes(path) if raw is None else raw).startswith(PARQUET_MAGIC):
-        frame, about = read_parquet(path, raw)
+        rows = _Rows(path, frame, lines)
+    elif raw is not None or is_parquet(path):
+        frame, about = read_parquet(path, read_bytes(path) if raw is None else raw)
         frame, series = split_series(path, frame, about)
-        lines = np.arange(1, frame.height + 1)
+        rows = _Rows(path, frame, np.arange(1, frame.height + 1, dtype=np.int32))
+        raw = None  # as large as the file, and no longer needed
+        del frame
     else:
-        frame, lines, wrong = read_csv_frame(path, raw, [name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS])
-    raw = None  # as large as the file, and no longer needed
-    rows = _Rows(path, frame, lines)
-    rows.findings.extend(wrong)
-    _check_columns(path, frame.columns)
+        numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
+        rows = _TextRows(path, numbers, NAME_COLUMNS)
+    _check_columns(path, rows.columns)
     return _to_trace(path, rows, about, series, strict=strict)
 
 
 def _to_trace(
-    path: Path | str, rows: _Rows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
+    path: Path | str, rows: _TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
 ) -> Trace:
     wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
     columns = {name: values for name, values in wanted.items() if values is not None}
-    names = {name: rows.codes(name) for name in NAME_COLUMNS}
+    del wanted
+    names = {name: rows.codes(name) for name in NAME_COLUMNS if name in rows.columns}
     keep = _keep(rows, columns)
     if series is not None:
         columns["draw_w"] = _mean_draw(rows, keep, columns, series)
         series = series.take(np.flatnonzero(keep))
     jobs = _build(rows, keep, columns, names, _epoch(about), series) if keep.any() else None
     notes = settle(path, rows.findings, strict=strict)
-    records = rows.frame.height + sum(f.count for f in rows.findings if f.field == "record")
+    records = rows.height + sum(f.count for f in rows.findings if f.field == "record")
     if jobs is None:
         raise refuse_empty(path, records, notes)
     header, suggested, earlier = _origin(about)
@@ -134,7 +135,7 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
             raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
 
 
-class _Rows(Rows):
+class _TableRows(Rows):
     """Rows of a job table; a journal's columns stand in where it has other names."""
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
@@ -147,7 +148,15 @@ class _Rows(Rows):
         return values
 
 
-def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
+class _Rows(_TableRows):
+    """Rows of a frame."""
+
+
+class _TextRows(_TableRows, TextRows):
+    """Rows of a CSV table."""
+
+
+def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
     submit, work, nodes = (columns[name] for name in ("submit_s", "work_s", "nodes"))
     for reason, hit, column in (
         ("submit time unknown", ~np.isfinite(submit), "submit_s"),
@@ -161,27 +170,38 @@ def _keep(rows: _Rows, columns: dict[str, Floats]) -> Mask:
 
 
 def _build(
-    rows: _Rows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
+    rows: _TableRows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
     epoch_unix_s: float, series: PowerSeries | None,
 ) -> JobTable:  # fmt: skip
-    given: dict[str, Any] = {name: values[keep] for name, values in columns.items()}
-    given.update({name: coded[keep] for name, (coded, _) in names.items()})
     _mention_oddities(rows, keep, columns)
-    for name, least in _LEAST.items():
-        if name in given:
-            given[name] = _within(rows, keep, name, columns[name], least)[keep]
+    after = columns.pop("after", None)
+    given: dict[str, Any] = {}
+    bounded = [name for name in _LEAST if name in columns]
+    for name in (*bounded, *(name for name in tuple(columns) if name not in _LEAST)):  # so that one at a time is there twice
+        values = columns.pop(name)
+        if name in _LEAST:
+            values = _within(rows, keep, name, values, _LEAST[name])
+        given[name] = _kept(values, keep).astype(ARRAY_COLUMNS[name][0], copy=False)
+    given.update({name: _kept(coded, keep) for name, (coded, _) in names.items()})
     if "request_s" in given:
         given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
     for name in ("priority", "think_s"):
         if name in given:
             given[name] = np.where(np.isfinite(given[name]), given[name], 0.0)
-    if "after" in given:
-        given["after"] = _links(rows, keep, columns["after"], given["submit_s"])
+    if after is not None:
+        given["after"] = _links(rows, keep, after, given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
     return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
 
 
-def _mean_draw(rows: _Rows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
+def _kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
+    """Return the kept rows of a column, never a view of somebody else's memory."""
+    if not keep.all():
+        return values[keep]
+    return values if values.flags.writeable else values.copy()
+
+
+def _mean_draw(rows: _TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
     """Return ``draw_w`` of all rows: the mean of the power over time where that is known."""
     given = columns.get("draw_w", np.full(keep.size, np.nan))
     mean = mean_over_run(series, np.where(keep, columns["work_s"], 0.0))
@@ -195,14 +215,14 @@ def _mean_draw(rows: _Rows, keep: Mask, columns: dict[str, Floats], series: Powe
     return np.where((mean >= 0) & ~same, mean, given)
 
 
-def _within(rows: _Rows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
+def _within(rows: _TableRows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
     """Return a column without the numbers that no job can have: they are unknown."""
     wrong = keep & ((values < least) | np.isinf(values))
     rows.note("repaired", f"{name} is below {least:g} or endless: taken as unknown", wrong, name)
     return np.where(wrong, np.nan, values)
 
 
-def _mention_oddities(rows: _Rows, keep: Mask, columns: dict[str, Floats]) -> None:
+def _mention_oddities(rows: _TableRows, keep: Mask, columns: dict[str, Floats]) -> None:
     submit, work = columns["submit_s"], columns["work_s"]
     order = np.flatnonzero(keep)
     late = np.zeros(keep.size, dtype=np.bool_)
@@ -215,7 +235,7 @@ def _mention_oddities(rows: _Rows, keep: Mask, columns: dict[str, Floats]) -> No
         rows.note("kept", "ran longer than requested", keep & (request > 0) & (work > request), "request_s")
 
 
-def _links(rows: _Rows, keep: Mask, after: Floats, submit: Floats) -> Ints:
+def _links(rows: _TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
     place = np.full(keep.size, UNKNOWN, dtype=np.int64)
     place[keep] = np.arange(int(keep.sum()))

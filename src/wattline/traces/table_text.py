@@ -1,91 +1,79 @@
-"""CSV job tables → a frame of text columns with line numbers; quoted fields are understood."""
+"""CSV job tables → columns of numbers and codes with the line of each row; quoted fields are understood."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.errors import TraceError
-from wattline.model.jobs import Ints
-from wattline.traces.delimited import joined, parts, read_delimited, summed
-from wattline.traces.notes import Finding
-from wattline.traces.source import as_text
+from wattline.model.jobs import Floats, Ints
+from wattline.traces.delimited import Delimited, Pieces
+from wattline.traces.rows import Mask, Rows
+from wattline.traces.sacct_fields import Coder
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def read_csv_frame(
-    path: Path | str, raw: bytes, numbers: Collection[str] = ()
-) -> tuple[pl.DataFrame, Ints, tuple[Finding, ...]]:
-    """Return the rows (empty fields as null), the line of each, and what was wrong with the others.
-
-    Columns called ``numbers`` may come as whole numbers, where that says exactly what their texts do.
-    """
+def tidy(frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out blanks around texts; an empty field is null."""
     import polars as pl
 
-    def tidy(frame: pl.DataFrame) -> pl.DataFrame:
-        stripped = frame.with_columns(pl.all().str.strip_chars())
-        plain = stripped.with_columns(pl.all().replace("", None))
-        return plain.with_columns(_whole(plain[name]) for name in plain.columns if name in numbers)
-
-    text = as_text(path, raw)
-    if b'"' not in text:
-        table = read_delimited(path, ",", raw=text, tidy=tidy)
-        return table.frame, table.lines, table.wrong
-    frames, places = [], []
-    wrong: list[Finding] = []
-    names: list[str] = []
-    line = 0
-    for part in parts(text, 0, quoted=True):
-        names, frame, lines, found = _read_quoted(path, part, names, line)
-        frames.append(tidy(frame))
-        places.append(lines)
-        wrong.extend(found)
-        line += part.count(b"\n")
-    return joined(frames), np.concatenate(places), summed(wrong)
+    return frame.with_columns(pl.all().str.strip_chars()).with_columns(pl.all().replace("", None))
 
 
-def _whole(column: pl.Series) -> pl.Series:
-    """Return a column as whole numbers if those, written out, are its texts."""
-    import polars as pl
+class _Columns:
+    """Columns of a table as it is read: numbers, which texts are none, and codes of names."""
 
-    found = column.cast(pl.Int64, strict=False)
-    return found if found.cast(pl.String).equals(column) else column
+    def __init__(self, numbers: Collection[str], names: Collection[str]) -> None:
+        self._numbers, self._names = numbers, names
+        self.height = 0
+        self.pieces = Pieces()
+        self.wrong: dict[str, list[Ints]] = {}
+        self.coders = {name: Coder() for name in names}
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        """Take a part of the table."""
+        import polars as pl
+
+        for name in frame.columns:
+            if name in self._names:
+                self.pieces.add(name, self.coders[name](frame[name]))
+            elif name in self._numbers:
+                given = frame[name].cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+                self.pieces.add(name, given)
+                odd = np.flatnonzero(np.isnan(given) & frame[name].is_not_null().to_numpy())
+                if odd.size:
+                    said = frame[name][odd].str.to_lowercase() != "nan"
+                    self.wrong.setdefault(name, []).append(odd[said.to_numpy()] + self.height)
+        self.height += frame.height
 
 
-def _read_quoted(
-    path: Path | str, text: bytes, names: list[str], line: int
-) -> tuple[list[str], pl.DataFrame, Ints, tuple[Finding, ...]]:
-    """Return names and rows of a part; the first part begins with the names."""
-    import polars as pl
+class TextRows(Rows):
+    """Rows of a CSV table, of which only numbers and codes are kept."""
 
-    # strict: a quote that is never closed would swallow all lines behind it
-    reader = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""), strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    wrong: list[tuple[int, list[str]]] = []
-    try:
-        names = names or [name.strip().lower() for name in next(reader, [])]
-        for row in reader:
-            if len(row) == len(names):
-                rows.append(row)
-                lines.append(line + reader.line_num)
-            elif row:
-                wrong.append((line + reader.line_num, row))
-    except csv.Error as problem:
-        raise TraceError.at(path, f"cannot be read as CSV ({problem})", line=line + reader.line_num) from None
-    if len(set(names)) != len(names) or not names:
-        raise TraceError.at(path, "the header line must name every column once", line=1, value=",".join(names)[:80])
-    findings: tuple[Finding, ...] = ()
-    if wrong:
-        where, row = wrong[0]
-        reason = f"malformed: expected {len(names)} columns like the header (got {len(row)} in the first)"
-        findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), ",".join(row)[:1000]),)
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    return names, frame, np.array(lines, dtype=np.int64), findings
+    def __init__(self, path: Path | str, numbers: Collection[str], names: Collection[str]) -> None:
+        self._table = Delimited(path, ",", quotes=True, tidy=tidy)
+        self._read = self._table.read(lambda: _Columns(numbers, names))
+        super().__init__(path, None, self._table.lines)
+        self.findings.extend(self._table.wrong)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self._table.names
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it is written."""
+        return self._table.row(int(self.lines[index]))
+
+    def _given(self, name: str) -> tuple[Floats, Mask | None]:
+        wrong = np.zeros(self.height, dtype=np.bool_)
+        for rows in self._read.wrong.get(name, []):
+            wrong[rows] = True
+        return self._read.pieces.take(name), wrong
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        return self._read.pieces.take(name), self._read.coders[name].names
