@@ -79,7 +79,7 @@ class JobTable:
             if name not in self.__dict__:
                 continue
             column = getattr(self, name)
-            far = np.abs(column) > most  # false for NaN
+            far = (column > most) | (column < -most)  # false for NaN
             if name == "request_s":
                 far &= column < np.inf  # inf says that there is no limit
             if np.any(far):
@@ -87,7 +87,7 @@ class JobTable:
                 raise InputError(f"job {self.job_id[j]}: {name} is {column[j]:g} {unit}, at most {most:g} makes sense")
         if self.series is not None and len(self.series) != len(self):
             raise InputError(f"job table: power series of {len(self.series)} jobs, expected {len(self)}")
-        if np.any(np.diff(self.submit_s) < 0):
+        if np.any(self.submit_s[1:] < self.submit_s[:-1]):
             raise InputError("job table: rows must be sorted by submit_s (JobTable.build sorts them)")
 
     if not TYPE_CHECKING:  # so that misspelt names are still found
@@ -132,7 +132,7 @@ class JobTable:
                 full[name] = np.ascontiguousarray(given.pop(name), dtype=dtype)
             elif name == "job_id":
                 full[name] = np.arange(1, submit.size + 1, dtype=np.int64)
-        if np.any(np.diff(submit) < 0):
+        if np.any(submit[1:] < submit[:-1]):
             table_order = np.argsort(submit, kind="stable")
             for name in full:
                 full[name] = np.ascontiguousarray(full[name][table_order])

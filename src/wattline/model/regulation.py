@@ -24,7 +24,7 @@ class Signal:
             raise InputError(f"signal: the step must be a positive time, got {self.step_s:g} s")
         if self.values.ndim != 1 or self.values.size == 0:
             raise InputError("signal: there is no value in it")
-        if not np.all(np.abs(self.values) <= 1.0):
+        if not np.all((self.values <= 1.0) & (self.values >= -1.0)):
             worst = int(np.argmax(~(np.abs(self.values) <= 1.0)))
             raise InputError(
                 f"signal: value {worst} is {self.values[worst]:g}; a regulation signal stays within [-1, 1]"

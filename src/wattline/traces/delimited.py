@@ -27,27 +27,43 @@ if TYPE_CHECKING:
 _NEWLINE = 10
 _MAX_HEADER_CHARS = 20_000
 _SHOWN_CHARS = 80
+_GROWTH = 8
+"""A column grows by this part of itself."""
 Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
 Take = TypeVar("Take", bound=Callable[["pl.DataFrame"], None])
 Part = tuple["pl.DataFrame", Ints, tuple[Finding, ...]]
 
 
 class Pieces:
-    """Columns that grow by pieces, as a table is read."""
+    """Columns that grow by pieces, as a table is read; each stays one array, since freed pieces would leave holes in memory."""
 
     def __init__(self) -> None:
-        self._pieces: dict[str, list[npt.NDArray[Any]]] = {}
+        self._columns: dict[str, npt.NDArray[Any]] = {}
+        self._sizes: dict[str, int] = {}
 
     def add(self, name: str, piece: npt.NDArray[Any]) -> None:
         """Put a piece to the end of a column."""
-        self._pieces.setdefault(name, []).append(piece)
+        column = self._columns.get(name)
+        if column is None:
+            self._columns[name], self._sizes[name] = np.array(piece), piece.size
+            return
+        begin = self._sizes[name]
+        end = begin + piece.size
+        if not np.can_cast(piece.dtype, column.dtype):
+            column = self._columns[name] = column.astype(np.result_type(piece, column))
+        if end > column.size:
+            column.resize(max(end, column.size + column.size // _GROWTH), refcheck=False)
+        column[begin:end] = piece
+        self._sizes[name] = end
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """Return a column in one piece, and forget it here."""
-        return np.concatenate(self._pieces.pop(name))
+        """Return a column, and forget it here."""
+        column = self._columns.pop(name)
+        column.resize(self._sizes.pop(name), refcheck=False)
+        return column
 
     def __contains__(self, name: str) -> bool:
-        return name in self._pieces
+        return name in self._columns
 
 
 class _QuoteError(Exception):
@@ -90,18 +106,18 @@ class Delimited:
             return self._go_through(begin())
 
     def _go_through(self, take: Take) -> Take:
-        places: list[npt.NDArray[Any]] = []
+        places = Pieces()
         wrong: list[Finding] = []
         text = iter(self._text)
         with self._text.sound_first(text):
             for frame, lines, found in self._quoted_parts(text) if self._quoted else self._plain_parts(text):
                 take(frame if self._tidy is None else self._tidy(frame))
-                places.append(lines.astype(np.int32) if not lines.size or lines[-1] < 1 << 31 else lines)
+                places.add("line", lines.astype(np.int32) if not lines.size or lines[-1] < 1 << 31 else lines)
                 wrong.extend(found)
-        if not places:
+        if "line" not in places:
             empty = _parse(self.path, b"", self.names, self.separator)
             take(empty if self._tidy is None else self._tidy(empty))
-        self.lines = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
+        self.lines = places.take("line") if "line" in places else np.empty(0, dtype=np.int64)
         self.wrong = (replace(wrong[0], count=sum(found.count for found in wrong)),) if wrong else ()
         return take
 

@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError, did_you_mean
-from wattline.model.jobs import Floats
+from wattline.model.jobs import Floats, Ints
 from wattline.traces.delimited import Delimited, Pieces
 from wattline.traces.notes import Finding, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.traces.rows import kept
 from wattline.traces.sacct_fields import MAX_WHOLE, numbers
+from wattline.traces.signal_rows import AT_ONCE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,14 +64,20 @@ def read_krc(
     gap, service, size = (read.take(name) for name in wanted)
     findings = list(table.wrong)
     keep = _keep(table, findings, gap, service, size, f"cores_{cores}", drop_zero_service=drop_zero_service)
+    work = kept(service, keep)
+    del service
+    nodes = kept(size, keep).astype(np.int64)
+    del size
     submit = _arrivals(table, findings, gap, keep, seed if spread_ties else None, keep_gaps=keep_gaps)
+    del gap
     notes = settle(path, findings, strict=strict)
     if not keep.any():
         raise refuse_empty(path, table.records, notes)
+    work *= amount_factor
     jobs = build_jobs(
         path,
-        job_id=_row_numbers(table)[keep], submit_s=submit, work_s=service[keep] * amount_factor, nodes=size[keep],
-        recorded_wait_s=_delays(table, read)[keep],
+        job_id=_row_numbers(table, keep), submit_s=submit, work_s=work, nodes=nodes,
+        recorded_wait_s=kept(_delays(table, read), keep),
     )  # fmt: skip
     return Trace(jobs, notes, str(path), {"Computer": "KRC RAS cluster"}, CORES, table.records)
 
@@ -126,33 +134,48 @@ def _arrivals(
 ) -> Floats:
     """Return the arrival times of the kept records, the first at 0."""
     back = table.finding("repaired", "negative interarrival time: set to 0", gap < 0, "interarrival")
-    forward = np.where(gap > 0, gap, 0.0)
+    gap[~(gap > 0)] = 0.0  # in place, as all that follows: there may be very many
     if keep_gaps:
-        arrival = np.concatenate([[0.0], np.cumsum(forward)[:-1]])[keep] if gap.size else forward
-        between = np.diff(arrival)
+        arrival = np.zeros(gap.size)
+        np.cumsum(gap[:-1], out=arrival[1:])
+        arrival = kept(arrival, keep)
+        between = np.subtract(arrival[1:], arrival[:-1], out=gap[: max(arrival.size - 1, 0)])
     else:
-        between = forward[keep][:-1]
+        between = kept(gap, keep)[:-1]
+        arrival = np.empty(np.count_nonzero(keep))
     # Zero gaps belong to the record before them, as in the file.
     tied = np.zeros(gap.size, dtype=np.bool_)
-    tied[np.flatnonzero(keep)[:-1]] = between == 0
+    tied[keep] = np.append(between == 0, False)[: arrival.size]
     if seed is not None and between.size:
-        random = np.random.Generator(np.random.Philox(seed))
-        between = np.where(between == 0, random.uniform(*_TIE_S, size=between.size), between)
+        _spread(between, seed)
         together = table.finding("repaired", "arrives with the next: set 1 to 10 ms apart", tied, "interarrival")
     else:
         together = table.finding("kept", "arrives with the next", tied, "interarrival")
     findings.extend(found for found in (back, together) if found is not None)
-    return np.concatenate([[0.0], np.cumsum(between)]) if keep.any() else np.empty(0)
+    arrival[:1] = 0.0
+    np.cumsum(between, out=arrival[1:])
+    return arrival
 
 
-def _row_numbers(table: Delimited) -> npt.NDArray[np.int64]:
+def _spread(between: Floats, seed: int) -> None:
+    """Set those that arrive together apart."""
+    random = np.random.Generator(np.random.Philox(seed))
+    for begin in range(0, between.size, AT_ONCE):
+        part = between[begin : begin + AT_ONCE]
+        part[...] = np.where(part == 0, random.uniform(*_TIE_S, size=part.size), part)
+
+
+def _row_numbers(table: Delimited, keep: Mask) -> Ints:
     """Number records by their place in the file; the header line is not counted."""
-    return table.lines - 1
+    numbered = kept(table.lines, keep).astype(np.int64)
+    numbered -= 1
+    return numbered
 
 
 def _delays(table: Delimited, read: Pieces) -> Floats:
     for name in _DELAYS:
         if name in table.names:
-            delay = read.take(name)
-            return np.where(delay >= 0, delay, np.nan)
+            delay: Floats = read.take(name)
+            delay[~(delay >= 0)] = np.nan
+            return delay
     return np.full(table.lines.size, np.nan)

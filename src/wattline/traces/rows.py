@@ -98,10 +98,28 @@ class Rows:
             physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
             return physical, tuple(series.dtype.categories)
         if series.dtype.is_integer():
-            series = series.set(series < 0, None)
-        elif not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
+            return _numbered(series.set(series < 0, None))
+        if not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
             raise TraceError.at(self.path, f"column must hold names, not {series.dtype}"[:200], field=name)
         return codes(series.cast(pl.String).fill_null(""))
+
+
+def _numbered(series: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+    """Return whole numbers, null where unknown, as codes in order of appearance and names."""
+    import polars as pl
+
+    distinct = series.unique(maintain_order=True).drop_nulls()
+    places = pl.Series(np.arange(distinct.len()), dtype=pl.Int32)
+    found = series.replace_strict(distinct, places, default=UNKNOWN, return_dtype=pl.Int32) if distinct.len() else None
+    coded = np.full(series.len(), UNKNOWN) if found is None else found.fill_null(UNKNOWN).to_numpy()
+    return coded.astype(np.int64), tuple(map(str, distinct.to_list()))
+
+
+def kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
+    """Return the kept rows of a column, never a view of somebody else's memory."""
+    if not keep.all():
+        return values[keep]
+    return values if values.flags.writeable else values.copy()
 
 
 def whole(values: Floats, least: float) -> Mask:

@@ -13,7 +13,7 @@ from wattline.files import open_trace
 from wattline.memory import machine_bytes
 from wattline.traces.source import GZIP_MAGIC, refuse_foreign, refuse_large, unpacked
 
-AT_ONCE = 4 << 20
+AT_ONCE = 2 << 20
 """Bytes that are read together: what they take as texts is several times that."""
 _KEPT_BYTES = 32 << 20
 """A smaller file stays in memory, so that quoting from it needs no second reading."""

@@ -21,7 +21,7 @@ from wattline.model.series import PowerSeries
 from wattline.traces.machine import machine_of
 from wattline.traces.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.traces.parquet import reading_parquet
-from wattline.traces.rows import MAX_WHOLE, Mask, Rows, whole
+from wattline.traces.rows import MAX_WHOLE, Mask, Rows, kept, whole
 from wattline.traces.series_column import COLUMN as SERIES
 from wattline.traces.series_column import mean_over_run, split_series
 from wattline.traces.source import is_parquet, read_bytes
@@ -58,10 +58,10 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         lines = np.arange(1, frame.height + 1)
         rows = _Rows(path, frame, lines)
     elif raw is not None or is_parquet(path):
-        frame, about = read_parquet(path, read_bytes(path) if raw is None else raw)
+        packed = raw if raw is not None else read_bytes(path)
+        frame, about = read_parquet(path, packed)
         frame, series = split_series(path, frame, about)
-        rows = _Rows(path, frame, np.arange(1, frame.height + 1, dtype=np.int32))
-        raw = None  # as large as the file, and no longer needed
+        rows = _ParquetRows(path, frame, packed)
         del frame
     else:
         numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
@@ -152,6 +152,35 @@ class _Rows(_TableRows):
     """Rows of a frame."""
 
 
+class _ParquetRows(_TableRows):
+    """Rows of a Parquet file, of which each column goes once it has been used; a row that is quoted is read again."""
+
+    def __init__(self, path: Path | str, frame: pl.DataFrame, packed: bytes) -> None:
+        super().__init__(path, frame, np.arange(1, frame.height + 1, dtype=np.int32))
+        self._names, self._packed = frame.columns, packed
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self._names
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it stands in the file."""
+        import polars as pl
+
+        return pl.scan_parquet(self._packed).select(self._names).slice(index, 1).collect().row(0, named=True)
+
+    def _given(self, name: str) -> tuple[Floats, Mask | None]:
+        given = super()._given(name)
+        self.frame.drop_in_place(name)
+        return given
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        coded = super()._coded(name)
+        self.frame.drop_in_place(name)
+        return coded
+
+
 class _TextRows(_TableRows, TextRows):
     """Rows of a CSV table."""
 
@@ -181,8 +210,8 @@ def _build(
         values = columns.pop(name)
         if name in _LEAST:
             values = _within(rows, keep, name, values, _LEAST[name])
-        given[name] = _kept(values, keep).astype(ARRAY_COLUMNS[name][0], copy=False)
-    given.update({name: _kept(coded, keep) for name, (coded, _) in names.items()})
+        given[name] = kept(values, keep).astype(ARRAY_COLUMNS[name][0], copy=False)
+    given.update({name: kept(coded, keep) for name, (coded, _) in names.items()})
     if "request_s" in given:
         given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
     for name in ("priority", "think_s"):
@@ -192,13 +221,6 @@ def _build(
         given["after"] = _links(rows, keep, after, given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
     return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
-
-
-def _kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
-    """Return the kept rows of a column, never a view of somebody else's memory."""
-    if not keep.all():
-        return values[keep]
-    return values if values.flags.writeable else values.copy()
 
 
 def _mean_draw(rows: _TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
