@@ -135,7 +135,7 @@ def test_constants_of_a_users_module_are_part_of_the_policy(
     after = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 1_000_000_000\n", "memory[numbers_of_mine.AT] = 1.0")
     assert not proven.is_proven(after)
     jobs = table({"submit": 0, "work": 1, "nodes": 1})
-    with pytest.raises(PolicyError, match="out of bounds|no such element"):
+    with pytest.raises(PolicyError, match=r"out of bounds|no such element"):
         run(jobs, cluster(), order=after)
     again = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 0\n", "memory[numbers_of_mine.AT] = 1.0")
     assert run(jobs, cluster(), order=again).state.started_s[0] == 0.0

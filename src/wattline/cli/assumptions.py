@@ -44,4 +44,5 @@ def machine_words(study: Study) -> str:
         return f"{nodes:,} nodes, as the trace says" if taken else ""
     if own.count == nodes:
         return own.words
-    return f"{nodes:,} {own.unit}s are simulated; the log's own: {own.words}"
+    each = ", one for each processor that a job asks for" if study.watts.unit != own.unit else ""
+    return f"{nodes:,} {study.watts.unit}s are simulated{each}; the log's own: {own.words}"

@@ -111,7 +111,7 @@ def replay(
     config_source: Annotated[ConfigSource | None, typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample.")] = None,
     config_sample: Annotated[float | None, typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1).")] = None,
     config_power: Annotated[ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")] = None,
-    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node (not of a processor), e.g. "90 W".')] = None,
+    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W" (of a processor where --nodes counts processors).')] = None,
     max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
@@ -314,7 +314,7 @@ def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report
         notes = [*about["trace"]["notes"], *(n.__dict__ for n in study.notes[len(study.trace.notes) :])]
         terminal.data({
             "journal": str(folder), "report": str(page) if page else None, "stopped": about["stopped"], "wall_s": about["wall_s"],
-            "scenario_sha256": study.scenario_sha256, "notes": notes, "summary": summary.to_dict(),
+            "scenario_sha256": study.scenario_sha256, "notes": notes, "power": about["cluster"].get("power"), "summary": summary.to_dict(),
             "baseline": None if baseline is None else baseline.to_dict(),
         })  # fmt: skip
     told = read_manifest(last.folder)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from wattline.errors import InputError
-from wattline.model.jobs import MOST_W
+from wattline.model.jobs import MOST_S, MOST_W
 from wattline.model.network import Network
 
 
@@ -76,6 +76,13 @@ class Outage:
     first: int
     count: int
     drain: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse times that no clock can count."""
+        if not (abs(self.start_s) <= MOST_S and abs(self.end_s) <= MOST_S):
+            raise InputError(
+                f"an outage from {self.start_s:g} s to {self.end_s:g} s: at most {MOST_S:g} s can be counted"
+            )
 
 
 @dataclass(frozen=True)

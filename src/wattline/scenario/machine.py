@@ -84,7 +84,8 @@ def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
                     ("cluster", "outage", i, "nodes"),
                     f"the cluster has nodes 0-{nodes - 1}, got {first}-{first + count - 1}",
                 )
-            planned.append(Outage(start_s + outage.start, start_s + outage.end, first, count, outage.drain))
+            times_s = (start_s + outage.start, start_s + outage.end)
+            planned.append(document.located(("cluster", "outage", i), Outage, *times_s, first, count, outage.drain))
     if spec.failures is None:
         return planned
     seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed

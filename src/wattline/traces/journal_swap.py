@@ -46,7 +46,7 @@ def swap(temporary: Path, target: Path, own: Iterable[str]) -> None:
 
 def tidy(target: Path, own: Iterable[str]) -> None:
     """Finish what processes left half-way that were killed while they wrote this journal; without permission, leave it."""
-    with suppress(OSError, ValueError):  # ValueError: no name that a folder can have
+    with suppress(OSError, ValueError, RuntimeError):  # no name that a folder can have; links in a circle
         target = Path(target).resolve()
         for left in sorted(target.parent.glob(f".{glob.escape(target.name)}{_MARK}*")):
             if left.name.endswith(_OLD) or _is_running(left):
