@@ -127,7 +127,7 @@ class JobTable:
             raise InputError(f"job table: unknown column {sorted(unknown)[0]!r}; known: {', '.join(ARRAY_COLUMNS)}")
         columns.clear()
         full: dict[str, Any] = {}
-        for name, (dtype, default) in ARRAY_COLUMNS.items():
+        for name, (dtype, _) in ARRAY_COLUMNS.items():
             if name in given:
                 full[name] = np.ascontiguousarray(given.pop(name), dtype=dtype)
             elif name == "job_id":

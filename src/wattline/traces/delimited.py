@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -146,7 +146,7 @@ class Delimited:
             line, part = self._without_blank(line, part, first)  # noqa: PLW2901
             while True:
                 try:
-                    self.names, *found = _read_quoted(self.path, part, names, line)
+                    self.names, frame, lines, found = _read_quoted(self.path, part, names, line)
                     break
                 except _CutOffError as cut:
                     more = next(text, None)
@@ -155,7 +155,7 @@ class Delimited:
                     part, last = part + more[1], last + 1  # noqa: PLW2901
             names = self.names
             self._read_as.append((line, first, last))
-            yield found[0], found[1], found[2]
+            yield frame, lines, found
 
     def _without_blank(self, line: int, part: bytes, number: int) -> tuple[int, bytes]:
         """Leave out blank lines above the header, where they are allowed."""
@@ -310,5 +310,7 @@ def _read_quoted(
         reason = f"malformed: expected {len(names)} columns like the header (got {len(row)} in the first)"
         findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), ",".join(row)[:1000]),)
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    frame = pl.DataFrame([pl.Series(name, column, dtype=pl.String) for name, column in zip(names, columns, strict=True)])
+    frame = pl.DataFrame(
+        [pl.Series(name, column, dtype=pl.String) for name, column in zip(names, columns, strict=True)]
+    )
     return names, frame, np.array(lines, dtype=np.int64), findings

@@ -32,7 +32,8 @@ class Rows:
     @property
     def frame(self) -> pl.DataFrame:
         """The frame that the rows are of."""
-        assert self._frame is not None, "rows of a text have no frame"
+        if self._frame is None:
+            raise AssertionError("rows of a text have no frame")
         return self._frame
 
     @property

@@ -190,9 +190,7 @@ def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats, j
     return np.where(moved, told, submit)
 
 
-def _build(
-    dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats
-) -> JobTable:
+def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats) -> JobTable:
     epoch = float(submit[keep].min())
     numbered = np.where(np.isfinite(job_id), job_id, UNKNOWN)
     _mention_oddities(dump, keep, numbered, submit, elapsed)

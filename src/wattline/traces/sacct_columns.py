@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 NODES, CPUS = ("allocnodes", "nnodes", "alloctres", "reqnodes"), ("alloccpus", "ncpus", "reqcpus")
 """Columns that tell a job's size, in nodes or in CPUs."""
-NAMED = {"user": ("user", "uid"), "group": ("account", "group", "gid"), "kind": ("jobname",), "partition": ("partition",)}
+NAMED = {
+    "user": ("user", "uid"),
+    "group": ("account", "group", "gid"),
+    "kind": ("jobname",),
+    "partition": ("partition",),
+}
 """Columns that name what a job belongs to, the best first."""
 _LIMITS, _ENERGIES = ("timelimitraw", "timelimit"), ("consumedenergyraw", "consumedenergy")
 _CANONICAL_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d$"
@@ -66,7 +71,9 @@ class Columns:
             ("energy", first(*_ENERGIES), fields.scaled_numbers),
         ):
             if texts is not None:
-                self.pieces.add(name, read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0))
+                self.pieces.add(
+                    name, read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
+                )
 
     def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, tuple[str, ...]]:
         """Return codes and names of kept records, numbered in the order in which those appear."""
@@ -94,7 +101,9 @@ class Columns:
 
         groups = texts.str.extract_groups(_CANONICAL_JOB).struct
         job, task = (groups.field(name).cast(pl.Int64) for name in groups.fields)
-        key = np.asarray(((job * (1 << _TASK_BITS)) + (task + 1).fill_null(0)).fill_null(UNKNOWN).to_numpy(), dtype=np.int64)
+        key = np.asarray(
+            ((job * (1 << _TASK_BITS)) + (task + 1).fill_null(0)).fill_null(UNKNOWN).to_numpy(), dtype=np.int64
+        )
         odd = np.flatnonzero((key < 0) & ~step)
         if odd.size:
             key = key.copy()

@@ -73,7 +73,10 @@ class Series:
         there = [name for name in names if name in self.frame]
         if self.table is not None and any(name not in self.texts for name in there):
             written = self.table.row(int(self.lines[row]) - self.shift)
-        return {name: written[name] if name in written and name not in self.texts else self.frame[name][row] for name in there}
+        return {
+            name: written[name] if name in written and name not in self.texts else self.frame[name][row]
+            for name in there
+        }
 
 
 class Rows:

@@ -15,7 +15,11 @@ AT_ONCE = 1 << 20
 
 def rows_of(mask: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
     """Return the rows of a mask, as small numbers where all are meant."""
-    return np.arange(mask.size, dtype=np.int32 if mask.size < 1 << 31 else np.int64) if mask.all() else np.flatnonzero(mask)
+    return (
+        np.arange(mask.size, dtype=np.int32 if mask.size < 1 << 31 else np.int64)
+        if mask.all()
+        else np.flatnonzero(mask)
+    )
 
 
 def is_run(rows: npt.NDArray[Any]) -> bool:

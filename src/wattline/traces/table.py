@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
 from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
@@ -53,10 +52,10 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
     """
     about: dict[str, Any] = {}
     series: PowerSeries | None = None
+    rows: _TableRows
     if (Path(path) / "manifest.json").exists():
         frame, about = _jobs_of_journal(Path(path))
-        lines = np.arange(1, frame.height + 1)
-        rows = _Rows(path, frame, lines)
+        rows = _TableRows(path, frame, np.arange(1, frame.height + 1))
     elif raw is not None or is_parquet(path):
         packed = raw if raw is not None else read_bytes(path)
         frame, about = read_parquet(path, packed)
@@ -148,10 +147,6 @@ class _TableRows(Rows):
         return values
 
 
-class _Rows(_TableRows):
-    """Rows of a frame."""
-
-
 class _ParquetRows(_TableRows):
     """Rows of a Parquet file, of which each column goes once it has been used; a row that is quoted is read again."""
 
@@ -206,7 +201,10 @@ def _build(
     after = columns.pop("after", None)
     given: dict[str, Any] = {}
     bounded = [name for name in _LEAST if name in columns]
-    for name in (*bounded, *(name for name in tuple(columns) if name not in _LEAST)):  # so that one at a time is there twice
+    for name in (
+        *bounded,
+        *(name for name in tuple(columns) if name not in _LEAST),
+    ):  # so that one at a time is there twice
         values = columns.pop(name)
         if name in _LEAST:
             values = _within(rows, keep, name, values, _LEAST[name])
