@@ -39,6 +39,11 @@ def test_a_market_run_may_end_before_or_in_an_hour(until: float) -> None:
     assert energy.check(world) is None
 
 
+def test_jobs_that_never_started_used_no_energy() -> None:
+    """A run that ends before its first job starts has groups of jobs with 0 J, which is known, and not with none."""
+    assert energy.check(World("rigid", ((10.0, 2.0, 1, 7.0, 200.0, 0, ()),), begin=0.0, until=0.0)) is None
+
+
 def test_a_world_is_written_as_it_is_read() -> None:
     """What a failure prints is the world that failed, and every smaller one is another."""
     for family in FAMILIES:

@@ -84,8 +84,10 @@ def _alone_s(full_rate: float) -> pl.Expr:
     return pl.when(status == "killed").then(killed).when(status == "failed").then(failed).otherwise(whole)
 
 
-def count_groups(jobs: pl.DataFrame, column: str) -> tuple[GroupRow, ...]:
+def count_groups(jobs: pl.DataFrame, column: str, *, watts: bool) -> tuple[GroupRow, ...]:
     """Return one row per value of a text column, the largest energy first; ``jobs`` as from ``with_slowdowns``.
+
+    Without ``watts``, which nobody gave, energies are NaN. Jobs that never started used none.
 
     Sums are numpy's, in the order of the rows: those of a parallel group-by differ in the last bit from run to run.
     """
@@ -93,7 +95,7 @@ def count_groups(jobs: pl.DataFrame, column: str) -> tuple[GroupRow, ...]:
     counts = np.bincount(code, minlength=len(names))
     energy_j, node_s = (_sums(code, jobs[name], len(names)) for name in ("energy_j", "node_s"))
     wait_s, slowdown = (_means(code, jobs[name], len(names)) for name in ("wait_s", "bounded_slowdown"))
-    if jobs["energy_j"].null_count() == jobs.height and len(names):  # nobody gave watts
+    if not watts:
         energy_j = np.full(len(names), np.nan)
     total_j = float(energy_j.sum())
     share = energy_j / total_j if total_j else np.full(len(names), np.nan)

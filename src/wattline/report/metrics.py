@@ -153,7 +153,7 @@ def summarize_run(run: Run) -> Summary:
     counts = _count_jobs(run)
     by_job: dict[str, Any] = {name: describe(jobs[name].to_numpy()) for name in PER_JOB}
     recorded_s = _recorded(run.manifest)
-    tables: dict[str, Any] = {f"{name}s": count_groups(jobs, name) for name in GROUPINGS}
+    tables: dict[str, Any] = {f"{name}s": count_groups(jobs, name, watts=run.has_power) for name in GROUPINGS}
     return Summary(
         name=str(run.manifest.get("name") or ""),
         seed=run.manifest.get("seed"),
