@@ -151,6 +151,8 @@ class Progress:
         on_grid = abs(since / s.sample_s[0] - round(since / s.sample_s[0])) < 1e-9
         if not on_grid and s.resumed_s[j] != now:
             return
+        if s.schedule_s[0] <= now and s.resumed_s[j] != now:
+            return  # event by event: the sample of this instant is still to come
         first, count, step = int(s.series_first[j]), int(s.series_count[j]), float(s.series_step_s[0])
         near = (done - AMBIGUOUS_S, done + AMBIGUOUS_S)
         may = {float(s.series_w[first + min(count - 1, max(0, int(d / step)))]) for d in near}
