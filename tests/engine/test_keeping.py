@@ -27,6 +27,11 @@ KINDS = tuple(replace(kind, arrival_per_s=0.05) for kind in (SMALL, WIDE, FIRM, 
 Make = Callable[[], Simulation]
 
 
+def described() -> tuple[dict[str, Any], list[Any]]:
+    """Return what a record of a run says of it."""
+    return {"identity": {}, "hidden": "", "study": ""}, []
+
+
 class Killed(Exception):  # noqa: N818
     """The process is gone."""
 
@@ -85,7 +90,7 @@ def _short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def keeper(folder: Path, **more: Any) -> Keeper:
     """Return a keeper that leaves no hour out."""
-    return Keeper(folder, lambda: ({"identity": {}}, []), every_hour=True, **more)
+    return Keeper(folder, described, every_hour=True, **more)
 
 
 def killed_after(run: Simulation, folder: Path, hours: int) -> None:
@@ -172,7 +177,7 @@ def test_an_interrupted_run_ends_at_a_full_hour(looks: int, tmp_path: Path, monk
         if next(left, None) is None:
             raise KeyboardInterrupt
 
-    with Keeper(tmp_path, lambda: ({}, [])) as kept:
+    with Keeper(tmp_path, described) as kept:
         result = everything_on().run(look, kept)
     assert result.stopped == "interrupted"
     hours = (result.state.now[0] - result.state.start_s[0]) / 100.0
@@ -191,7 +196,7 @@ def test_the_end_within_the_last_hour_is_the_end(tmp_path: Path, monkeypatch: py
     def look(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    with Keeper(tmp_path, lambda: ({}, [])) as kept:
+    with Keeper(tmp_path, described) as kept:
         result = everything_on().run(look, kept)
     assert result.stopped == "done"
     assert digest(result) == digest(whole)
@@ -207,7 +212,7 @@ def test_an_hour_that_takes_too_long_is_cut(tmp_path: Path, monkeypatch: pytest.
     def look(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    with Keeper(tmp_path, lambda: ({}, [])) as kept:
+    with Keeper(tmp_path, described) as kept:
         result = everything_on().run(look, kept)
     assert result.stopped == "interrupted"
     assert digest(carried_on(everything_on(), tmp_path)) == digest(whole)
@@ -246,7 +251,7 @@ def test_all_that_changes_is_kept() -> None:
 
 def test_short_runs_keep_nothing(tmp_path: Path) -> None:
     """A run of well under a second leaves the disk alone."""
-    with Keeper(tmp_path / "out", lambda: ({}, [])) as kept:
+    with Keeper(tmp_path / "out", described) as kept:
         everything_on().run(keeper=kept)
     assert not (tmp_path / "out").exists()
 
@@ -256,7 +261,7 @@ def test_the_pause_grows_with_the_cost(tmp_path: Path, monkeypatch: pytest.Monke
     clock = [0.0]
     monkeypatch.setattr(keeping.time, "perf_counter", lambda: clock[0])
     run = everything_on()
-    with run, Keeper(tmp_path, lambda: ({}, [])) as kept:
+    with run, Keeper(tmp_path, described) as kept:
         run.advance(50)
         assert not kept.due(run)
         clock[0] = 1.0
@@ -288,7 +293,7 @@ def test_a_run_that_is_over_waits_for_no_disk(tmp_path: Path, monkeypatch: pytes
         return append(self, logs)
 
     monkeypatch.setattr(Writer, "_append", slowly)
-    with run, Keeper(tmp_path, lambda: ({}, [])) as kept:
+    with run, Keeper(tmp_path, described) as kept:
         run.advance(50)
         kept.keep(run, float(run.state.now[0]))
         kept.forget()
