@@ -56,6 +56,7 @@ MISTAKES = {
     "nodes beside classes": (GOOD + '[[cluster.class]]\nname = "x"\ncount = 2\n', "s.toml:11: [cluster] nodes: belongs into [[cluster.class]]"),
     "outage outside": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4-8"\n', "s.toml:15: [cluster.outage] nodes: the cluster has nodes 0-7, got 4-8"),
     "outage backwards": (GOOD + '[[cluster.outage]]\nstart = 9\nend = 9\nnodes = "4"\n', "s.toml:14: [cluster.outage] end: must be after start"),
+    "outage without end": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 1e300\nnodes = "4"\n', "at most 1e+12 s can be counted"),
     "bad range": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4..7"\n', "s.toml:15: [cluster.outage] nodes: expected a range of nodes"),
     "bad step": (GOOD + '[limit]\nsteps = [["1 h", "3 kW"],\n  ["2 h"]]\n', "s.toml:14: [limit] steps: expected [time, power]"),
     "steps backwards": (GOOD + '[limit]\nsteps = [["2 h", "3 kW"],\n  ["1 h", "off"]]\n', "s.toml:14: [limit] steps: times must increase"),

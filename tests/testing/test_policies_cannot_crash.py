@@ -152,6 +152,8 @@ def test_ways_around_read_only_marks_are_closed(tmp_path: Path, line: str) -> No
         ("select", "return 10000", "returned 10000 proposals; there is room for 0 … 5"),
         ("select", "return -1", "returned -1 proposals"),
         ("select", "s.n_stop[0] = 1 << 40\nreturn 0", "1099511627776 jobs on the stop list"),
+        ("place", "return 10**9", "returned 1000000000 extents of nodes"),
+        ("place", "return -3", "returned -3 extents of nodes"),
         ("select", "s.n_resume[0] = -3\nreturn 0", "-3 jobs resumed"),
         ("select", "s.p_job[0] = 0\ns.p_nodes[0] = 1\ns.p_why[0] = 77\nreturn 1", "77 as reason"),
         ("cap", "s.n_recap[0] = 99\nreturn 1", "wants 99 jobs capped"),

@@ -58,6 +58,7 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     counts = {
         edge.STARTS: ("returned {} proposals", s.p_job.size), edge.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
         edge.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size), edge.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
+        edge.EXTENTS: ("returned {} extents of nodes", s.place_a.size),
     }  # fmt: skip
     if fault in counts:
         text, room = counts[fault]

@@ -19,7 +19,7 @@ from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
 from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state import POLICY, State
 
-STARTS, STOPS, RESUMES, RECAPS, REASON, ESTIMATE, PROFILE, SPREAD, LEVEL, MARGIN = range(1, 11)
+STARTS, STOPS, RESUMES, RECAPS, REASON, ESTIMATE, PROFILE, SPREAD, LEVEL, MARGIN, EXTENTS = range(1, 12)
 """What can be wrong with what a policy did."""
 
 OUT_OF_RANGE = "a policy wrote what nobody can use"
@@ -64,6 +64,9 @@ def judge(s: State, slot: int, arg: int, got: int) -> None:
     """Refuse what a policy of a slot wrote or returned where the engine could not go on with it; the guard judges the rest."""
     if slot == codes.SELECT:
         _judge_select(s, slot, got)
+    elif slot == codes.PLACE:
+        if got < 0 or got > s.place_a.shape[0]:
+            refuse(s, slot, EXTENTS, got)
     elif slot == codes.CAP:
         if s.n_recap[0] < 0 or s.n_recap[0] > s.recap_job.shape[0]:
             refuse(s, slot, RECAPS, s.n_recap[0])

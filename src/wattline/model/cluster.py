@@ -23,6 +23,12 @@ class Sleep:
     entry_s: float = 0.0
     exit_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Refuse times that no clock can count."""
+        longest_s = max(self.entry_s, self.exit_s)
+        if longest_s > MOST_S or MOST_S < self.after_s < math.inf:
+            raise InputError(f"sleep: at most {MOST_S:g} s can be counted, got {max(longest_s, self.after_s):g} s")
+
 
 @dataclass(frozen=True)
 class Level:
@@ -79,7 +85,7 @@ class Outage:
 
     def __post_init__(self) -> None:
         """Refuse times that no clock can count."""
-        if not (abs(self.start_s) <= MOST_S and abs(self.end_s) <= MOST_S):
+        if any(MOST_S < abs(time_s) < math.inf for time_s in (self.start_s, self.end_s)):
             raise InputError(
                 f"an outage from {self.start_s:g} s to {self.end_s:g} s: at most {MOST_S:g} s can be counted"
             )
