@@ -73,7 +73,9 @@ class JobTable:
             if column.shape != self.job_id.shape:
                 raise InputError(f"job table: column {name!r} has {column.size} rows, expected {self.job_id.size}")
         for name, column in ((name, getattr(self, name)) for name in ARRAY_COLUMNS):
-            if column.size > 1 and column.strides == (0,):  # one value for all: made when it is asked for if it is the default
+            if column.size > 1 and column.strides == (
+                0,
+            ):  # one value for all: made when it is asked for if it is the default
                 given, default = column[0], ARRAY_COLUMNS[name][1]
                 if given == default or (given != given and default != default):
                     object.__delattr__(self, name)
