@@ -164,13 +164,15 @@ def test_far_waits_are_doubted(wattline: Call, folder: Path) -> None:
 def test_many_rounded_jobs_are_doubted(wattline: Call, folder: Path) -> None:
     """Where the user's nodes are too large for more than a fifth of the jobs, that is one loud line, also for Slurm's CPUs."""
     said, _, page = replayed(wattline, folder, swf(BOTH, (4, 8, 3, 1, 5)), "--cores-per-node", "4")
-    assert loud(said, page, "MANY JOBS ROUNDED UP: 36 of 60 (60 %) are given whole nodes though they asked for less")
+    assert loud(
+        said, page, "MANY JOBS ROUNDED UP: 36 of 60 in the log (60 %) are given whole nodes though they asked for less"
+    )
     rows = "".join(
         f"{i}|2024-01-01T00:{i % 60:02}:00|2024-01-01T01:00:00|60|{3 if i % 2 else 4}\n" for i in range(1, 61)
     )
     (folder / "log.txt").write_text("JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS\n" + rows)
     answer = wattline("replay", "log.txt", "--nodes", "8", "--cores-per-node", "4", "--out", "out/slurm")
-    assert "WARNING: MANY JOBS ROUNDED UP: 30 of 60 (50 %)" in plain(answer.err)
+    assert "WARNING: MANY JOBS ROUNDED UP: 30 of 60 in the log (50 %)" in plain(answer.err)
 
 
 def test_a_plausible_run_is_not_doubted(wattline: Call, folder: Path) -> None:

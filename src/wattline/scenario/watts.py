@@ -128,7 +128,7 @@ def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit
     assumed = told(set(watts) - given)
     if assumed:
         also = f"; {told(given)} as given" if told(given) else ""
-        return f"{_ASSUMED}: {assumed}, as nobody gave it{also}{_in_all(document, trace, divide)}{own}; {HOW}"
+        return f"{_ASSUMED}: {assumed}, as nobody gave it{also}{own}{_in_all(document, trace, divide)}; {HOW}"
     return f"power: {told(given)}, as given{own}" if unit == "processor" else ""
 
 
@@ -140,5 +140,8 @@ def _in_all(document: Document, trace: Trace, divide: int) -> str:
     count = stated if stated is not None else trace.suggested_nodes
     if count is None:
         return ""
-    idle, busy = (show_power(value * count / divide) for value in (cluster.idle, cluster.max))
-    return f"; in all {idle} idle, {busy} busy"
+    names = {"idle": cluster.idle, "busy": cluster.max}
+    if np.isfinite(trace.jobs.draw_w).all():  # no job draws what a node may
+        del names["busy"]
+    told = ", ".join(f"{show_power(value * count / divide)} {name}" for name, value in names.items())
+    return f"; in all {told}"
