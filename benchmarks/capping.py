@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.rows import Rows, row
 from wattline.model.compiled import library
-from wattline.policy.select import knapsack
+from wattline.policies.select import knapsack
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from benchmarks.rows import Rows, row
-from wattline.bid.days import DAY_S, Days, DayTrial, Pair, fixed_grid
+from wattline.bidding.days import DAY_S, Days, DayTrial, Pair, fixed_grid
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems.qoscap_study import PAIRS, machine

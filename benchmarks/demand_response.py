@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from benchmarks.rows import Rows, row
-from wattline.bid.aqa import aqa_bid
-from wattline.bid.setting import AQA, SLACKLINE, Protocol, Setting
-from wattline.bid.trial import Trial, TrialHour
+from wattline.bidding.aqa import aqa_bid
+from wattline.bidding.setting import AQA, SLACKLINE, Protocol, Setting
+from wattline.bidding.trial import Trial, TrialHour
 from wattline.model.regulation import Bid
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 

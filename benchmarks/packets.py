@@ -13,7 +13,7 @@ from benchmarks.rows import Rows, row
 from wattline.model.network import Dragonfly
 from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.simulator import Simulator
-from wattline.policy.place.allocate import allocate_all
+from wattline.policies.place.allocate import allocate_all
 
 GOAL, LEAST = 5e6, 3.8e6
 """Packet-hops per CPU-second to aim at, and not to fall below; SST did 43 thousand on the first case."""

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.rows import Rows, row
 from wattline.model.network import Dragonfly
 from wattline.physics.link_loads import capacities
-from wattline.policy.place.allocate import OnLinks, free_extents, place_policies, room_for
+from wattline.policies.place.allocate import OnLinks, free_extents, place_policies, room_for
 
 GOAL_S, WEIGHED_GOAL_S = 1e-3, 0.2
 """For policies that count nodes, and for those that weigh choices link by link."""

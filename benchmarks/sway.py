@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline import policy
 from wattline.model.state import State
-from wattline.policy import policy
 
 
 @policy("cap", wake="tick", compiled=True, caps=True)

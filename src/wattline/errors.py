@@ -18,10 +18,39 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 
 class WattlineError(Exception):
-    """Base of all errors a user may see; its text is one line that says what to do."""
+    """Base of all errors a user may see; its text is one line that says what to do.
+
+    Where they are known, ``file`` and ``line`` say where, ``field`` names the key, column or parameter, ``value`` is what was
+    found there.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+    value: object = None
+
+    def about(
+        self, file: Path | str | None = None, line: int | None = None, field: str | None = None, value: object = None
+    ) -> Self:
+        """Note what is known of where the mistake is; what is noted already stays."""
+        self.file = self.file if self.file is not None else None if file is None else str(file)
+        self.line = self.line if self.line is not None else line
+        self.field = self.field if self.field is not None else field
+        self.value = self.value if self.value is not None else value
+        return self
+
+    def preceded(self, text: str) -> Self:
+        """Return the same error with a text before its own."""
+        found = type(self)(f"{text}{self}")
+        return found.about(self.file, self.line, self.field, self.value)
+
+
+class WattlineWarning(UserWarning):
+    """What nobody should overlook although the run goes on: watts that were assumed, results that are hard to believe."""
 
 
 class InputError(WattlineError):
@@ -50,7 +79,7 @@ class TraceError(InputError):
         where = f"{path}:{line}" if line is not None else str(path)
         what = f" field {field!r}:" if field is not None else ""
         got = f" (got {shorten(value)})" if value is not None else ""
-        return cls(f"{where}:{what} {problem}{got}{'; ' + hint if hint else ''}")
+        return cls(f"{where}:{what} {problem}{got}{'; ' + hint if hint else ''}").about(path, line, field, value)
 
 
 class PolicyError(InputError):

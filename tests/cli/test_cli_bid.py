@@ -83,7 +83,7 @@ def test_a_written_bid_has_the_same_certificate(wattline: Call, folder: Path, te
 
 def test_figures_are_kept_beside_the_certificate(wattline: Call, folder: Path) -> None:
     """``--out`` writes a page with errors and service; under weights also their history and delays beside the theory."""
-    from wattline.bid import aqa, choose
+    from wattline.bidding import aqa, choose
 
     (folder / "sold.toml").write_text(MARKET.replace("slackline", "gps"))
     with pytest.MonkeyPatch.context() as patch:
@@ -117,8 +117,8 @@ def test_weights_and_parameters_are_written_too(folder: Path) -> None:
     """Weights of published and own kinds, and parameters of the policy, read back to the same numbers."""
     import numpy as np
 
-    from wattline.bid.choice import Choice
-    from wattline.bid.outcome import Outcome
+    from wattline.bidding.choice import Choice
+    from wattline.bidding.outcome import Outcome
     from wattline.model.regulation import Bid
     from wattline.scenario.regulation import build_setting
     from wattline.scenario.write_bid import write_bid
@@ -198,7 +198,7 @@ def test_a_recorded_signal_certifies_nothing(
     wattline: Call, market: Path, folder: Path, day: Path, how: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hours of a recorded signal are of the record that was searched: that is said everywhere, with exit code 3."""
-    from wattline.bid import choose
+    from wattline.bidding import choose
 
     monkeypatch.setattr(choose, "SEARCH_SEEDS", range(10_000, 10_002))
     monkeypatch.setattr(choose, "PROOF_SEEDS", range(20_000, 20_004))
@@ -271,7 +271,7 @@ def test_what_cannot_be_bid_is_one_line(wattline: Call, market: Path, arguments:
 
 def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """AQA, QoSG, the grid and the search return a bid within reach; AQA and QoSG show weights that sum to 1."""
-    from wattline.bid import aqa, choose
+    from wattline.bidding import aqa, choose
 
     monkeypatch.setattr(choose, "SEARCH_SEEDS", range(10_000, 10_001))
     monkeypatch.setattr(choose, "PROOF_SEEDS", range(20_000, 20_002))
@@ -286,6 +286,6 @@ def test_every_method_chooses(wattline: Call, folder: Path, monkeypatch: pytest.
 
 
 def _coarse(trial: object, mode: str) -> object:
-    from wattline.bid.grid import grid_bid
+    from wattline.bidding.grid import grid_bid
 
     return grid_bid(trial, mode=mode, step=0.3)  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ def test_a_run_in_no_market_has_no_bids(wattline: Call, folder: Path) -> None:
 def test_a_policy_that_never_bids_is_said(wattline: Call, day: Path) -> None:
     """A run in which the bid policy stayed out throughout says so, and bills what was drawn."""
     (day / "mine.py").write_text(
-        "from wattline.policy import policy\n@policy('bid')\ndef mine(s, hour, param, memory):\n    return 0\n"
+        "from wattline import policy\n@policy('bid')\ndef mine(s, hour, param, memory):\n    return 0\n"
     )
     answer = wattline("run", "day.toml", "--set", "policy.bid=mine.py")
     assert answer.code == 0, answer.err

@@ -149,7 +149,7 @@ def test_an_internal_error_is_one_line_too(wattline: Call, monkeypatch: pytest.M
 def test_a_run_that_gets_stuck_ends_with_code_1(wattline: Call, folder: Path) -> None:
     """A policy that never starts anything is named, with exit code 1."""
     (folder / "lazy.py").write_text(
-        "from wattline.policy import policy\n\n@policy(slot='select')\ndef lazy(s, arg, param, memory):\n    return 0\n"
+        "from wattline import policy\n\n@policy(slot='select')\ndef lazy(s, arg, param, memory):\n    return 0\n"
     )
     answer = wattline("run", "small.toml", "--set", "policy.select=lazy.py")
     assert answer.code == 1

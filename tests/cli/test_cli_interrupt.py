@@ -18,7 +18,7 @@ from wattline.traces.journal import open_journal
 SLOW_POLICY = """\
 import time
 from pathlib import Path
-from wattline.policy import policy
+from wattline import policy
 
 @policy(slot="order", wake="arrival")
 def slow(s, arg, param, memory):

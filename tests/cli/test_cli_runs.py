@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from calling import Call
 
-from wattline.cli.runs import trace_name
+from wattline.api.trace import trace_name
 from wattline.traces.journal import open_journal
 
 
@@ -280,7 +280,7 @@ def test_wide_numbers_of_a_trace_are_shown_whole(wattline: Call, folder: Path) -
 def test_check_policy_ends_with_the_verdict(wattline: Call, folder: Path) -> None:
     """A policy that conforms is told so in the last line, with the number of checks; a missing file is one line."""
     (folder / "mine.py").write_text(
-        "from wattline.policy import policy\n\n@policy(slot='order')\ndef mine(s, arg, param, memory):\n    return 0\n"
+        "from wattline import policy\n\n@policy(slot='order')\ndef mine(s, arg, param, memory):\n    return 0\n"
     )
     assert wattline("check-policy", "mine.py").out.splitlines()[-1] == "all 16 checks pass"
     missing = wattline("check-policy", "nope.py")

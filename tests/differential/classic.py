@@ -22,7 +22,7 @@ from differential.classic_worlds import (
     shrink,
 )  # fmt: skip
 from differential.fast import STATUS, policies, run, segments
-from policy.naive_places import NAIVE
+from policies.naive_places import NAIVE
 from reference.at_random import AT_RANDOM
 from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep

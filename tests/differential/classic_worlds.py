@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from differential.shrinking import each, fewer, simpler
-from policy.naive_places import NAIVE
+from policies.naive_places import NAIVE
 from reference.at_random import AT_RANDOM
 
 SUBMIT, WORK, NODES, REQUEST, DRAW, CLASS, AFTER, THINK, PRIORITY, USER = range(10)

@@ -20,7 +20,7 @@ from wattline.model.network import Communication, Dragonfly
 from wattline.model.regulation import Bid, Signal
 from wattline.model.series import PowerSeries
 from wattline.model.variability import NodeFactors, Variability
-from wattline.policy.helpers import uniform
+from wattline.policies.helpers import uniform
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Simulation
 

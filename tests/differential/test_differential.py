@@ -18,7 +18,7 @@ from differential.__main__ import main
 from differential.drawing import DEEP_EVERY, SEED_STRIDE, Family, family, size_of, verdict, world
 from differential.shrinking import as_test, fewer, simpler, smallest
 from differential.soaking import soak
-from policy.naive_places import NAIVE
+from policies.naive_places import NAIVE
 from reference import selects
 from reference.at_random import AT_RANDOM
 from reference.scheduler import Scheduler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from test_docs_commands import ROOT, follow
 
-from wattline.policy.place.allocate import place_policies
+from wattline.policies.place.allocate import place_policies
 
 PAGE = (ROOT / "docs/which-placement.md").read_text()
 

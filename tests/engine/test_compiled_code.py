@@ -187,5 +187,5 @@ def test_only_fingerprinted_rooms_hold_compiled_code() -> None:
 
 def test_importing_the_package_imports_no_numba(tmp_path: Path) -> None:
     """`import wattline`, its errors, units and policy door cost no compiler."""
-    code = "import sys, wattline, wattline.errors, wattline.units, wattline.policy; sys.exit('numba' in sys.modules)"
+    code = "import sys, wattline, wattline.errors, wattline.units, wattline.policies; sys.exit('numba' in sys.modules)"
     assert python("-c", code, cache=tmp_path).returncode == 0

@@ -27,7 +27,7 @@ from wattline.control.catalog import catalog
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.mechanism import policy
-from wattline.policy.helpers import uniform
+from wattline.policies.helpers import uniform
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 

@@ -31,7 +31,7 @@ from engine.worlds import (
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.mechanism import Mechanism, policy
-from wattline.policy.helpers import uniform
+from wattline.policies.helpers import uniform
 from wattline.sim.result import frames
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation

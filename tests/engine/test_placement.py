@@ -15,8 +15,8 @@ from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.network import Communication, Dragonfly, FatTree
-from wattline.policy.helpers import router_traffic
-from wattline.policy.place.allocate import allocate
+from wattline.policies.helpers import router_traffic
+from wattline.policies.place.allocate import allocate
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation, simulate
 

@@ -58,7 +58,7 @@ def test_it_knows_which_placement_is_better() -> None:
     """For a mix of jobs, the model and the packet engine agree on what spreading and grouping do to small and large jobs."""
     from wattline.physics.packets.jobs import PacketJob
     from wattline.physics.packets.simulator import Simulator
-    from wattline.policy.place.allocate import allocate
+    from wattline.policies.place.allocate import allocate
 
     network = Dragonfly(4, 4, 17)
     sizes, pattern = np.array([16] * 6 + [64] * 2), "halo3d"

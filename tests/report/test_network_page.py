@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wattline.model.network import Dragonfly, FatTree, Flat, Network
-from wattline.policy.place.allocate import allocate
+from wattline.policies.place.allocate import allocate
 from wattline.report.figures_network import Placed, draw_network
 from wattline.report.network_page import fact_data, fact_rows, job_rows, network_page
 

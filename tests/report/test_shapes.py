@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.worlds import cluster, examples, run
-from policy.test_rmap import example, tables, workload
+from policies.test_rmap import example, tables, workload
 from wattline.report.shapes import why_words
 from wattline.sim.result_shapes import RULES, shape_columns
 from wattline.sim.setup import Options

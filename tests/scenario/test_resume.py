@@ -227,7 +227,7 @@ def test_the_identity_sees_every_job(cut: tuple[Study, Path]) -> None:
 
 
 HIDDEN = """\
-from wattline.policy import policy
+from wattline import policy
 seen = []
 
 @policy(slot="order", wake="arrival")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bid.trial import TrialHour
+from wattline.bidding.trial import TrialHour
 from wattline.errors import InputError
 from wattline.model.regulation import Bid
 from wattline.report.metrics import summarize

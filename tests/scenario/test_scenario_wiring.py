@@ -118,7 +118,7 @@ def test_lists_of_policies_are_combined(tmp_path: Path) -> None:
 def test_a_policy_is_found_beside_the_scenario(study: Any, tmp_path: Path) -> None:
     """A path is relative to the scenario file, not to where one stands."""
     (tmp_path / "mine.py").write_text(
-        "from wattline.policy import policy\n\n@policy(slot='order')\ndef mine(s, arg, param, memory):\n    return 0\n"
+        "from wattline import policy\n\n@policy(slot='order')\ndef mine(s, arg, param, memory):\n    return 0\n"
     )
     assert study(BASE + '[policy]\norder = "mine.py"\n').policies.order.name == "mine"
 

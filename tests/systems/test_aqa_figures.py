@@ -11,12 +11,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from wattline.bid.aqa import aqa_bid, load_weights, start_bid
-from wattline.bid.certificate import certify
-from wattline.bid.choice import PAPER, Choice
-from wattline.bid.choose import untried
-from wattline.bid.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
-from wattline.bid.trial import Trial
+from wattline.bidding.aqa import aqa_bid, load_weights, start_bid
+from wattline.bidding.certificate import certify
+from wattline.bidding.choice import PAPER, Choice
+from wattline.bidding.choose import untried
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
+from wattline.bidding.trial import Trial
 from wattline.model.regulation import Bid
 from wattline.report.run import Run, load
 from wattline.report.style import Drawn

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from wattline.bid.setting import AQA
+from wattline.bidding.setting import AQA
 from wattline.systems import REPRODUCTIONS
 from wattline.systems import qosg_jobs as jobs
 from wattline.systems import qosg_study as study

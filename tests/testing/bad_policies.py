@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.policy import policy
+from wattline import policy
 
 SELECT, WAITING_ROOM = 1, 8
 seen: list[float] = []

@@ -72,7 +72,7 @@ def test_report_of_a_file(tmp_path: Path) -> None:
     """Every policy of a file is checked; a file without one is a failed row, not an exception."""
     file = tmp_path / "two.py"
     file.write_text(
-        "from wattline.policy import policy\n\n"
+        "from wattline import policy\n\n"
         "@policy('order')\ndef a(s, arg, param, memory):\n    return 0\n\n"
         "@policy('cap', compiled=True)\ndef b(s, arg, param, memory):\n    return 0\n"
     )

@@ -13,7 +13,7 @@ from wattline.errors import PolicyError
 from wattline.model.compiled import JIT
 
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
-HEAD = "from wattline.policy import policy\n\n"
+HEAD = "from wattline import policy\n\n"
 BODIES = {
     "wrong arity": ("@policy('select'{c})\ndef p(s, arg):\n    return 0\n", "{f}:3", "takes exactly (s, arg, param, memory)"),
     "float returned": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    return 0.5\n", "{f}:3", "must return an int"),

@@ -9,7 +9,7 @@ import pytest
 from wattline.control.catalog import load
 from wattline.control.hidden import hidden_state, why_not_resumable
 
-HEAD = "import math, random\nimport numpy as np\nfrom wattline.policy import policy\n"
+HEAD = "import math, random\nimport numpy as np\nfrom wattline import policy\n"
 TAIL = "@policy('order', wake='arrival'{more})\ndef mine(s, arg, param, memory{default}):\n    {body}\n    return 0\n"
 HIDING = {
     "list": ("seen = []", "seen.append(1)", "", "uses 'seen', a list"),

@@ -20,7 +20,7 @@ from wattline.sim.watched import time_limit
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 TIERS = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NEEDS_JIT)], ids=["python", "compiled"])
 HEAD = (
-    "import numpy as np\nfrom wattline.policy import policy\nfrom wattline.policy.helpers import estimated_wall_s, headroom_w, propose, "
+    "import numpy as np\nfrom wattline import policy\nfrom wattline.policies.helpers import estimated_wall_s, headroom_w, propose, "
     "router_traffic, start_increase_w\n\n"
 )
 ROWS = [{"submit": i, "work": 3, "nodes": 1} for i in range(6)]
@@ -128,7 +128,7 @@ def test_plain_python_cannot_take_memory_away(tmp_path: Path, line: str, said: s
 def test_functions_of_the_user_are_checked_too(tmp_path: Path) -> None:
     """A compiled function that a policy calls checks its indices with it; one that calls itself is refused."""
     file = tmp_path / "mine.py"
-    helper = "import numba\nfrom wattline.policy import policy\n\n\n@numba.njit\ndef look(a, i):\n    return {0}\n\n\n"
+    helper = "import numba\nfrom wattline import policy\n\n\n@numba.njit\ndef look(a, i):\n    return {0}\n\n\n"
     body = "@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    more = s.nodes.copy()\n    return look(more, 1 << 40)\n"
     file.write_text(helper.format("a[i]") + body)
     assert "out of bounds" in refusal(find("select", str(file)))

@@ -68,8 +68,9 @@ def test_commands(folder: Path) -> None:
     assert ran == 2
 
 
-def test_python_blocks(folder: Path) -> None:
+def test_python_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lines for Python run; the test-suite's block collects the checks."""
+    monkeypatch.syspath_prepend(str(folder))  # as for a script that lies there
     world: dict[str, object] = {}
     exec(block("run"), world)  # noqa: S102
     assert world["starts"] == [30.0, 0.0, 5.0]
@@ -102,7 +103,7 @@ def test_tables() -> None:
 
 def test_helpers() -> None:
     """The table of helpers has every helper, with its parameters and in the words of the code."""
-    from wattline.policy import helpers
+    from wattline.policies import helpers
 
     found = {name: f for name, f in vars(helpers).items() if getattr(f, "__module__", "") == helpers.__name__}
     rows = []

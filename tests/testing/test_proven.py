@@ -20,7 +20,7 @@ from wattline.testing import check_policy_file
 
 pytestmark = pytest.mark.skipif(not JIT, reason="about compiled policies")
 ORDER = (
-    "from wattline.policy import policy\n\nFACTOR = {factor}\n\n\n@policy('order', compiled=True, memory=1)\ndef {name}(s, arg, param, memory):\n"
+    "from wattline import policy\n\nFACTOR = {factor}\n\n\n@policy('order', compiled=True, memory=1)\ndef {name}(s, arg, param, memory):\n"
     "    for i in range(s.q_new[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            s.key[s.queue[i]] = FACTOR * s.nodes[s.queue[i]]\n"
     "    return 0\n\n"
 )
@@ -89,7 +89,7 @@ def test_a_legal_failure_names_the_world(tmp_path: Path) -> None:
     """Who is refused something learns in which world that was."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "from wattline.policy import policy\n\n\n@policy('select')\ndef mine(s, arg, param, memory):\n"
+        "from wattline import policy\n\n\n@policy('select')\ndef mine(s, arg, param, memory):\n"
         "    s.p_job[0], s.p_nodes[0], s.p_why[0] = s.queue[s.q_head[0]], 999, 4\n    return 1\n"
     )
     row = next(row for row in check_policy_file(file).rows if row.check == "legal")
@@ -101,7 +101,7 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
     """Passing the checks lifts those of indices, not the read-only marks."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "from wattline.policy import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    s.free[0] = 9\n    return 0\n"
+        "from wattline import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    s.free[0] = 9\n    return 0\n"
     )
     monkeypatch.setattr("wattline.control.compile.is_proven", lambda _: True)
     with pytest.raises(PolicyError, match="only the engine writes"):
@@ -109,7 +109,7 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
 
 
 HELPED = (
-    "import {module}\nfrom wattline.policy import policy\n\n\n@policy('order', compiled=True, memory=1)\ndef helped(s, arg, param, memory):\n"
+    "import {module}\nfrom wattline import policy\n\n\n@policy('order', compiled=True, memory=1)\ndef helped(s, arg, param, memory):\n"
     "    {line}\n    return 0\n"
 )
 

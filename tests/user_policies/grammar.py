@@ -8,8 +8,8 @@ from random import Random
 from wattline.model.state import FIELDS, WRITES
 
 HEAD = """import numpy as np
-from wattline.policy import Memory, policy
-from wattline.policy.helpers import estimated_wall_s, headroom_w, propose, router_traffic, start_increase_w, uniform
+from wattline import Memory, policy
+from wattline.policies.helpers import estimated_wall_s, headroom_w, propose, router_traffic, start_increase_w, uniform
 
 """
 SCALARS = [name for name, (_, field) in FIELDS.items() if field.shape == "1"]

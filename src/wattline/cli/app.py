@@ -36,7 +36,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (typer calls it)
     if wanted:
-        from wattline import __version__
+        from wattline.version import __version__
 
         typer.echo(f"wattline {__version__}")
         raise typer.Exit

@@ -38,7 +38,7 @@ def budget(
 
       wattline budget site.toml --set "budget.0.limit=1 MW"
     """
-    from wattline.policy.budget import grants
+    from wattline.policies.budget import grants
     from wattline.scenario import TraceCache, read_scenario, variants
     from wattline.scenario.budget import build_budgets, system_name
     from wattline.scenario.jobs import run_bound_s
@@ -68,7 +68,7 @@ def _table(tree: BudgetTree, system: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from wattline.policy.budget import grants_at
+    from wattline.policies.budget import grants_at
     from wattline.report.show import compact, printable
     from wattline.units import show_duration
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wattline.api.listener import Note
+from wattline.api.many import Done, Task, carry_out_all, plan_runs
 from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, what_is_in
@@ -22,48 +22,16 @@ from wattline.errors import ScenarioError
 from wattline.files import read_regular
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from wattline.model.mechanism import Mechanism
     from wattline.report.metrics import Summary
-    from wattline.scenario import Document, TraceCache, Variant
+    from wattline.scenario import Document
 
 PAGE = "comparison.html"
 
-MOST_RUNS = 10_000
-"""Runs of a comparison: each leaves a journal, and its numbers stay in memory until all are shown."""
 
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for all runs (default: out/, the name and -comparison)."),
 ]
-
-
-Note = tuple[str, str, int, str]
-"""What was done to jobs, why, to how many, and to which for example."""
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One run of a comparison."""
-
-    label: str
-    variant: Variant
-    seed: int
-    folder: Path
-
-
-@dataclass(frozen=True)
-class Done:
-    """What is kept of a run: its numbers, and what was said about its trace."""
-
-    task: Task
-    summary: Summary
-    notes: tuple[Note, ...]
-    stopped: str
-    remarks: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """What was assumed, and what is hard to believe."""
 
 
 def compare(
@@ -90,59 +58,32 @@ def compare(
     from wattline.traces.folder_lock import held
 
     terminal = Terminal(as_json, quiet)
-    tasks, folder = plan(scenarios, sets or (), seeds, out)
+    documents, tasks, folder = plan(scenarios, sets or (), seeds, out)
     with held(folder):
-        names = {task.variant.document.spec.name for task in tasks}
-        refuse_other_comparison(folder, names, force=force)
-        _compare(tasks, folder, threads, terminal)
+        refuse_other_comparison(folder, {document.spec.name for document in documents}, force=force)
+        folders = [folder / "runs" / _file_name(task.label) / f"seed-{task.seed}" for task in tasks]
+        done = carry_out_all(tasks, terminal, threads=threads, folders=folders, partly=True)
+        show(done, dict(zip(tasks, folders, strict=True)), folder, terminal)
 
 
-def _compare(tasks: Sequence[Task], folder: Path, threads: int, terminal: Terminal) -> None:
-    clusters = [task.variant.document.spec.cluster for task in tasks]
-    terminal.warm_up(_mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
-    done = carry_out(tasks, threads, terminal)
-    show(done, len(tasks), folder, terminal)
-
-
-def plan(scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None) -> tuple[list[Task], Path]:
-    """Return the runs to carry out and the folder for all of it."""
-    from wattline.scenario import build_policies, in_no_market, read_scenario, variants
+def plan(
+    scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None
+) -> tuple[list[Document], list[Task], Path]:
+    """Return the scenarios, the runs to carry out and the folder for all of it."""
+    from wattline.scenario import read_scenario
 
     for path in scenarios:
         refuse_log(path)
     documents = [read_scenario(path, sets) for path in scenarios]
-    found: list[tuple[str, Variant]] = []
-    for document in documents:
-        beside = in_no_market(document)
-        choices = [*([beside] if beside else []), *variants(document)]
-        for choice in choices:
-            several = len(documents) > 1 and len(choices) > 1
-            found.append((f"{document.spec.name}: {choice.label}" if several else choice.label, choice))
-    labels = [label for label, _ in found]
-    if len(set(labels)) != len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ScenarioError(f"two runs would both be called {twice!r}: give the scenarios different names")
-    if len(found) * seeds > MOST_RUNS:
-        told = f"--seeds {seeds}: that would be {len(found) * seeds:,} runs, more than {MOST_RUNS:,}"
-        raise ScenarioError(f"{told}; give a smaller number, or compare fewer policies")
-    if len(found) == 1 and seeds == 1:
+    tasks = plan_runs(documents, seeds, asked="--seeds ")
+    if len(tasks) == 1:
         raise ScenarioError(
             f"{scenarios[0]}: nothing to compare: give several scenarios, list policies as in select = "
             '["easy", "in-order"], or ask for several runs with --seeds'
         )
-    for _, choice in found:
-        if choice.document.spec.profiles.save is not None:
-            told = "every run of a comparison would write this file: leave it out, or use wattline run"
-            raise choice.document.source.error(("profiles", "save"), told)
-        build_policies(choice.document)  # a misspelt policy is said before anything about folders
     folder = out or _default_folder(documents)
     _check_folder(folder)
-    tasks = [
-        Task(label, variant, seed, folder / "runs" / _file_name(label) / f"seed-{seed}")
-        for label, variant in found
-        for seed in range(variant.document.spec.seed, variant.document.spec.seed + seeds)
-    ]
-    return tasks, folder
+    return documents, tasks, folder
 
 
 def _default_folder(documents: Sequence[Document]) -> Path:
@@ -151,68 +92,10 @@ def _default_folder(documents: Sequence[Document]) -> Path:
     return Path(f"{own or 'out/' + '-vs-'.join(d.spec.name for d in documents)[:100]}-comparison")
 
 
-def _mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
-    """Return every policy that some run needs, once."""
-    from wattline.scenario import baseline_select, build_policies
-
-    documents = {id(task.variant): task.variant.document for task in tasks}.values()
-    found = [m for document in documents for m in (*build_policies(document).slots(), baseline_select(document)) if m]
-    return list({(m.slot, m.name): m for m in found}.values())
-
-
-def carry_out(tasks: Sequence[Task], threads: int, terminal: Terminal) -> list[Done]:
-    """Run all tasks in threads (compiled code releases the interpreter); after Ctrl-C return those that are done."""
-    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-
-    import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
-    from wattline.scenario import TraceCache
-
-    traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
-    stop = threading.Event()
-    with terminal.progress("runs") as progress, ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(_run, task, traces[task.seed], stop) for task in tasks]
-        try:
-            while (n := sum(_succeeded(future) for future in futures)) < len(futures):
-                progress(n, len(futures))
-                wait(futures, timeout=0.2, return_when=FIRST_EXCEPTION)
-        except BaseException as problem:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            if not isinstance(problem, KeyboardInterrupt):
-                raise
-    found = [future.result() for future in futures if not future.cancelled()]
-    return [item for item in found if item.stopped != "interrupted"]
-
-
-def _succeeded(future: Future[Done]) -> bool:
-    """Tell whether a run is done; if it failed, raise why."""
-    return future.done() and future.result() is not None
-
-
-def _run(task: Task, traces: TraceCache, stop: threading.Event) -> Done:
-    from wattline.cli.assumptions import remarks, warnings
-    from wattline.report.metrics import summarize
-    from wattline.scenario import wire
-    from wattline.traces.journal import open_journal
-
-    def progress(_done: int, _total: int) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-
-    study = wire(task.variant, seed=task.seed, traces=traces)
-    result = study.simulate(progress)
-    study.write(result, task.folder)
-    notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
-    summary = summarize(open_journal(task.folder))
-    return Done(task, summary, notes, result.stopped, tuple(remarks(study)), (*warnings(study), *summary.doubts))
-
-
-def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -> None:
+def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, terminal: Terminal) -> None:
     """Say what was noted, print and write the comparison."""
+    from wattline.api.compared import Comparison
     from wattline.cli import complain
-    from wattline.report.compare import compare as compare_runs
-    from wattline.report.html import write_comparison
-    from wattline.report.tables import comparison_table
 
     runs: dict[str, list[Summary]] = {}
     for item in done:
@@ -225,48 +108,48 @@ def show(done: Sequence[Done], planned: int, folder: Path, terminal: Terminal) -
         runs = {label: summaries[:1] for label, summaries in runs.items()}
     if not runs:
         raise typer.Exit(complain("interrupted before the first run was done", terminal.interrupted))
-    found = compare_runs(runs)
-    page = write_comparison(runs, folder / PAGE, title=folder.name, comparison=found)
+    found = Comparison(runs)
+    page = found.write(folder / PAGE, title=folder.name)
     result = {
         "scenarios": sorted({d.task.variant.document.spec.name for d in done}), "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "comparison": found.to_dict(), "report": str(page), "runs": [str(d.task.folder) for d in done],
-        "journals": _journals(runs, done, folder),
+        "comparison": found.to_dict(), "report": str(page), "runs": [str(planned[d.task]) for d in done],
+        "journals": _journals(runs, done, planned, folder),
     }  # fmt: skip
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
-        terminal.show(comparison_table(found))
+        terminal.show(found)
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
     terminal.data(result)
-    if len(done) < planned:
-        raise typer.Exit(complain(f"interrupted; {len(done)} of {planned} runs are in {folder}", terminal.interrupted))
+    if len(done) < len(planned):
+        raise typer.Exit(
+            complain(f"interrupted; {len(done)} of {len(planned)} runs are in {folder}", terminal.interrupted)
+        )
 
 
-def _journals(runs: Mapping[str, Sequence[Summary]], done: Sequence[Done], folder: Path) -> dict[str, list[str]]:
+def _journals(
+    runs: Mapping[str, Sequence[Summary]], done: Sequence[Done], planned: Mapping[Task, Path], folder: Path
+) -> dict[str, list[str]]:
     """Return where the runs that are shown lie within the comparison, by label."""
     found: dict[str, list[str]] = {label: [] for label in runs}
     for item in done:
         if len(found[item.task.label]) < len(runs[item.task.label]):
-            found[item.task.label].append(str(item.task.folder.relative_to(folder)))
+            found[item.task.label].append(str(planned[item.task].relative_to(folder)))
     return found
 
 
 def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
     """Count and draw a comparison again from the journals it left."""
-    from wattline.report.compare import compare as compare_runs
-    from wattline.report.html import write_comparison
-    from wattline.report.metrics import summarize
-    from wattline.report.tables import comparison_table
-    from wattline.traces.journal import open_journal
+    from wattline.api.compared import Comparison
+    from wattline.api.runs import Run
 
     try:
         told = json.loads(read_regular(folder / RESULT))["journals"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ScenarioError(f"{folder / RESULT}: does not say where its runs are; compare again") from None
-    runs = {label: [summarize(open_journal(folder / path)) for path in paths] for label, paths in told.items()}
-    found = compare_runs(runs)
-    page = write_comparison(runs, out or folder / PAGE, title=folder.name, comparison=found)
+    found = Comparison({label: [Run(folder=folder / path).summary for path in paths] for label, paths in told.items()})
+    page = found.write(out or folder / PAGE, title=folder.name)
     if terminal.for_people:
-        terminal.show(comparison_table(found))
+        terminal.show(found)
     terminal.line(f"\nreport   {page}")
     terminal.data({"comparison": found.to_dict(), "report": str(page)})
 

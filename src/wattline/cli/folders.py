@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.api.bids import CERTIFICATE
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
     from wattline.cli.terminal import Terminal
     from wattline.scenario import Study
 
-RESULT, CERTIFICATE, REPRODUCTION = "comparison.json", "certificate.json", "reproduction.json"
+RESULT, REPRODUCTION = "comparison.json", "reproduction.json"
 """What a folder is known by that holds a comparison, a certificate or a reproduction."""
 
 Force = Annotated[

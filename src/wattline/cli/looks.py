@@ -79,12 +79,9 @@ def report(
 
       wattline report out/days --bids bids.csv
     """
+    from wattline.api.runs import Run
     from wattline.cli.runs import show_summary
-    from wattline.report.baseline import baseline_of
-    from wattline.report.html import report_page
-    from wattline.report.metrics import summarize_run
-    from wattline.report.run import load
-    from wattline.traces.journal import REPORT, open_journal
+    from wattline.traces.journal import REPORT
 
     terminal = Terminal(as_json, quiet)
     if (journal / RESULT).exists():
@@ -97,15 +94,13 @@ def report(
         show_again(journal, out, terminal)
         return
     say_cut(journal, terminal)
-    opened = open_journal(journal)
-    told = _write_bids(opened, bids)
-    loaded = load(opened)
-    summary, baseline = summarize_run(loaded), baseline_of(journal)
-    page = report_page(loaded, summary, opened, baseline).write(out or journal / REPORT)
-    show_summary(summary, baseline, terminal)
+    run = Run(folder=journal)
+    told = _write_bids(run.journal, bids)
+    page = run.report(out or journal / REPORT)
+    show_summary(run, terminal)
     terminal.line(f"\nreport   {page}" + (f"\nbids     {told}" if told else ""))
     terminal.data({"journal": str(journal), "report": str(page), "bids": None if bids is None else str(bids),
-                   "summary": summary.to_dict(), "baseline": None if baseline is None else baseline.to_dict()})  # fmt: skip
+                   "summary": run.summary.to_dict(), "baseline": None if run.baseline is None else run.baseline.to_dict()})  # fmt: skip
 
 
 def _write_bids(journal: Journal, path: Path | None) -> str:
@@ -178,24 +173,11 @@ def check_policy(
 
       wattline check-policy examples/widest_first.py
     """
-    from rich.table import Table
-    from rich.text import Text
+    from wattline.api.checks import check_table, look
 
     terminal = Terminal(as_json, quiet)
-    check = _lazily("wattline.testing", "policy checks").check_policy_file
-    path = Path(_lazily("wattline.control.catalog", "policies").named(str(file))[0])
-    if not path.is_file():
-        hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""
-        raise ScenarioError(f"{path}: no such policy file{hint}")
-    terminal.warm_up()
-    found = check(file, call_limit_s=time_limit)
-    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
-    table.add_column("check", style="cyan", width=30)
-    table.add_column("", width=6)
-    table.add_column("", overflow="fold")
-    for title, passed, detail in found.rows:
-        table.add_row(str(title), Text("ok", "green") if passed else Text("FAILS", "bold red"), Text(str(detail)))
-    terminal.show(table)
+    found = look(file, terminal, time_limit=time_limit)
+    terminal.show(check_table(found))
     terminal.data({"file": str(file), "ok": found.ok, "checks": [list(row) for row in found.rows]})
     if found.ok:
         terminal.line(f"\nall {len(found.rows)} checks pass")

@@ -136,7 +136,7 @@ def _network(text: str, links: list[str] | None) -> Network:
 
 def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[Placed]:
     """Place jobs one after another."""
-    from wattline.policy.place.allocate import allocate_all
+    from wattline.policies.place.allocate import allocate_all
     from wattline.report.figures_network import Placed
 
     sizes: list[int] = []

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wattline.cli.assumptions import say_assumptions
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
-    from wattline.report.metrics import Summary
+    from wattline.api.runs import Run
     from wattline.scenario import Document, Study, Variant
     from wattline.traces.unfinished import Flush
 
@@ -35,10 +34,6 @@ Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with a run that was cut off, from the last simulated hour that was kept."),
 ]
-
-
-LONGEST_NAME = 100
-"""Characters of a run's name, as in scenarios."""
 
 
 class Ties(StrEnum):
@@ -149,73 +144,56 @@ def replay(
 
       wattline replay jobs.csv --configs table.csv --power-limit "4 kW" --idle-power "10 W" --select surplus
     """
-    from wattline.scenario import Source, document
+    from wattline.api.asking import ask
+    from wattline.api.machine import Machine
+    from wattline.api.trace import log_at
 
     refuse_scenario(trace)
-    flags: dict[tuple[str, str], tuple[str, Any]] = {
-        ("trace", "file"): ("TRACE", str(trace)), ("trace", "format"): ("--format", trace_format),
-        ("trace", "cores_per_node"): ("--cores-per-node", cores_per_node),
-        ("trace", "strict"): ("--strict", strict or None), ("trace", "jobs"): ("--jobs", jobs),
-        ("cluster", "nodes"): ("--nodes", nodes), ("cluster", "idle"): ("--idle-power", idle_power),
-        ("cluster", "max"): ("--max-power", max_power), ("policy", "order"): ("--order", order),
-        ("policy", "select"): ("--select", select), ("policy", "place"): ("--place", place if place != "lowest" else None),
-        ("network", "topology"): ("--network", network), ("policy", "learn"): ("--estimates", estimates),
-        ("run", "ties"): ("--ties", ties.value), ("run", "kill"): ("--kill", kill or None),
-        ("limit", "power"): ("--power-limit", power_limit),
-    }  # fmt: skip
     table: dict[str, tuple[str, Any]] = {
         "file": ("--configs", None if configs is None else str(configs)), "source": ("--config-source", config_source and config_source.value),
         "sample": ("--config-sample", config_sample), "power": ("--config-power", config_power and config_power.value),
     }  # fmt: skip
-    data: dict[str, Any] = {"schema": 1, "name": trace_name(trace), "seed": seed}
-    typed: dict[tuple[str | int, ...], str] = {("seed",): f"--seed {seed}"}
-    for (section, key), (flag, value) in flags.items():
-        if value is not None:
-            data.setdefault(section, {})[key] = value
-            typed[section, key] = f"{flag} {value}" if flag.startswith("--") else str(value)
     if configs is None and (lonely := next((flag for flag, value in table.values() if value is not None), None)):
         raise ScenarioError(f"{lonely}: goes with --configs, a table of configurations")
-    for key, (flag, value) in table.items():
-        if value is not None:
-            data.setdefault("configurations", [{}])[0][key] = value
-            typed["configurations", 0, key] = f"{flag} {value}"
     terminal = Terminal(as_json, quiet)
-    told = document(data, Source("wattline replay", overrides=typed))
-    carry_out(told, out, terminal, report=not no_report, resume=resume, force=force)
+    flags = {
+        "format": "--format", "cores_per_node": "--cores-per-node", "strict": "--strict", "jobs": "--jobs", "nodes": "--nodes",
+        "idle": "--idle-power", "max": "--max-power", "order": "--order", "select": "--select", "place": "--place", "network": "--network",
+        "learn": "--estimates", "ties": "--ties", "kill": "--kill", "limit": "--power-limit", "seed": "--seed",
+    } | {f"configurations.{key}": flag for key, (flag, _) in table.items()}  # fmt: skip
 
+    def typed(name: str, value: Any) -> str:
+        return f"{flags[name]} {value}" if name in flags else str(value)
 
-def trace_name(path: Path) -> str:
-    """Return a trace's name without the endings that say how it is stored, such that a folder can have it."""
-    whole = (path.resolve() if path.name in ("", "..") else path).name or "trace"
-    name = whole
-    for suffix in (".gz", ".swf", ".parquet", ".csv", ".txt"):
-        name = name.removesuffix(suffix)
-    readable = "".join(c if c.isprintable() and c != "\\" else "_" for c in name or whole)
-    return readable[:LONGEST_NAME].strip() or "trace"
+    machine = Machine(nodes, idle=idle_power, max=max_power, network=network)
+    log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs)
+    policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
+    asked = ask(
+        log, machine, policies=policies, ties=ties.value, kill=kill, limit=power_limit, seed=seed, words=typed, source="wattline replay",
+        configurations={key: value for key, (_, value) in table.items() if value is not None},
+    )  # fmt: skip
+    carry_out(asked, out, terminal, report=not no_report, resume=resume, force=force)
 
 
 def carry_out(
     document: Document, out: Path | None, terminal: Terminal, *, report: bool, resume: bool = False, force: bool = False
 ) -> None:
     """Wire, simulate, write, show."""
-    from wattline.scenario import build_policies, variants
+    from wattline.api.studies import only
+    from wattline.scenario import build_policies
     from wattline.traces.folder_lock import held
 
-    choices = variants(document)
-    if len(choices) > 1:
-        raise ScenarioError(
-            f"{document.source.where(('policy',))}: {len(choices)} combinations of policies are listed; "
-            f"compare them with wattline compare, or pick one with {pick_one(document)}"
-        )
-    build_policies(choices[0].document)  # a misspelt policy is said before anything about folders
+    choice = only(document, f"compare them with wattline compare, or pick one with {pick_one(document)}")
+    build_policies(choice.document)  # a misspelt policy is said before anything about folders
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
     with held(folder):
         refuse_other_journal(folder, document.spec.name, force=force)
-        _carry_out(choices[0], folder, terminal, report=report and document.spec.output.report, resume=resume)
+        _carry_out(choice, folder, terminal, report=report and document.spec.output.report, resume=resume)
 
 
 def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: bool, resume: bool) -> None:
+    from wattline.api.running import prepare
     from wattline.scenario import wire
     from wattline.traces.journal import BASELINE
 
@@ -225,11 +203,7 @@ def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: boo
         runs.append(Part(study.baseline, folder / BASELINE, "simulating the baseline"))
     left, since = where_to_begin(runs, terminal, resume=resume)
     say_replaced(folder, study, terminal)
-    terminal.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
-    say_assumptions(study, terminal)
-    slots = [m for part in runs for m in part.study.policies.slots()]
-    shared = any(sent.share > 0 for sent in study.options.communication)
-    terminal.warm_up(slots, nodes_change=study.cluster.nodes_change or shared)
+    prepare(study, terminal, [part.study for part in runs[1:]])
     for part in left:
         if not simulate(part, since, terminal):
             break
@@ -279,15 +253,12 @@ def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) ->
 
 def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
     """Carry a run out, or on, and write its journal; tell whether it reached its end."""
+    from wattline.api.running import carry_out as simulate_study
     from wattline.scenario.resume import hidden, keeper_for
 
     study = part.study
-    with keeper_for(study, part.folder, since) as keeper, terminal.progress(part.what) as progress:
-        result = study.simulate(progress, keeper)
-    if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
-        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
-        raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
-    terminal.notes(result.notes)
+    with keeper_for(study, part.folder, since) as keeper:
+        result = simulate_study(study, terminal, what=part.what, keeper=keeper)
     over = result.stopped != "interrupted"
     study.write(result, part.folder, resume=None if over or hidden(study) else keeper.kept)
     return over
@@ -295,27 +266,22 @@ def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
 
 def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report: bool) -> None:
     """Count what the journal holds, write the report, print the summary; an interrupted run ends with its exit code."""
-    from wattline.report.baseline import baseline_of
-    from wattline.report.html import report_page
-    from wattline.report.metrics import summarize_run
-    from wattline.report.run import load
-    from wattline.traces.journal import REPORT, open_journal, read_manifest
+    from wattline.api.runs import Run
+    from wattline.traces.journal import REPORT, read_manifest
 
-    journal = open_journal(folder)
-    loaded = load(journal)
-    summary, baseline = summarize_run(loaded), baseline_of(folder)
-    page = report_page(loaded, summary, journal, baseline).write(folder / REPORT) if report else None
-    show_summary(summary, baseline, terminal)
-    for doubt in summary.doubts:
+    run = Run(folder=folder)
+    page = run.report(folder / REPORT) if report else None
+    show_summary(run, terminal)
+    for doubt in run.summary.doubts:
         terminal.loud(doubt)
     terminal.line(f"\njournal  {folder}" + (f"\nreport   {page}" if page else ""))
     if terminal.as_json:
-        about = journal.manifest
+        about = run.journal.manifest
         notes = [*about["trace"]["notes"], *(n.__dict__ for n in study.notes[len(study.trace.notes) :])]
         terminal.data({
             "journal": str(folder), "report": str(page) if page else None, "stopped": about["stopped"], "wall_s": about["wall_s"],
-            "scenario_sha256": study.scenario_sha256, "notes": notes, "power": about["cluster"].get("power"), "summary": summary.to_dict(),
-            "baseline": None if baseline is None else baseline.to_dict(),
+            "scenario_sha256": study.scenario_sha256, "notes": notes, "power": about["cluster"].get("power"), "summary": run.summary.to_dict(),
+            "baseline": None if run.baseline is None else run.baseline.to_dict(),
         })  # fmt: skip
     told = read_manifest(last.folder)
     if told["stopped"] == "interrupted":
@@ -336,16 +302,16 @@ def _say_interrupted(part: Part, manifest: Mapping[str, Any], terminal: Terminal
     return complain(told, terminal.interrupted)
 
 
-def show_summary(summary: Summary, baseline: Summary | None, terminal: Terminal) -> None:
+def show_summary(run: Run, terminal: Terminal) -> None:
     """Print the numbers of a run, and beside them those of the run that it is held against."""
     if not terminal.for_people:
         return
     from wattline.report.baseline import beside
-    from wattline.report.tables import comparison_table, summary_table
+    from wattline.report.tables import comparison_table
 
-    terminal.show(summary_table(summary))
-    if baseline is not None:
-        terminal.show(comparison_table(beside(summary, baseline)))
+    terminal.show(run)
+    if run.baseline is not None:
+        terminal.show(comparison_table(beside(run.summary, run.baseline)))
 
 
 def check_folder(folder: Path) -> None:

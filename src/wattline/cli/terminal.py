@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,30 +12,16 @@ from typing import Annotated, Any
 
 import typer
 
+from wattline.api.listener import Listener, Meter, skip_blas, stop_signals
+
 WIDTH = 80
-PROGRESS_AFTER_S, LINE_EVERY_S = 2.0, 10.0
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
-def _skip_blas() -> None:
-    """Load numba without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
-
-    In a program of our own that is a fair trade; as a library we leave numba as it is.
-    """
-    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
-        return
-    blocked: Any = None  # what Python takes for "cannot be imported"
-    sys.modules["scipy.linalg"] = blocked
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]
-
-
 @dataclass
-class Terminal:
+class Terminal(Listener):
     """The two streams of a command."""
 
     as_json: bool = False
@@ -98,7 +80,7 @@ class Terminal:
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
         """Compile what a run needs if this machine never did, after saying so."""
-        _skip_blas()
+        skip_blas()
         from wattline.control.proven import on_probation
         from wattline.sim.warm import warm_up
 
@@ -109,8 +91,8 @@ class Terminal:
     @contextmanager
     def progress(self, what: str, keeping: str = ", and keeping what is done") -> Iterator[Callable[[int, int], None]]:
         """Yield a callback (done, total) that shows a bar; Ctrl-C and SIGTERM raise from it, so that the run stays whole."""
-        meter = _Meter(what, shown=not self.quiet)
-        with _signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to quit at once) ...\n") as got:
+        meter = Meter(what, shown=not self.quiet)
+        with stop_signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to quit at once) ...\n") as got:
 
             def report(done: int, total: int) -> None:
                 meter.update(done, total)
@@ -122,64 +104,6 @@ class Terminal:
                 yield report
             finally:
                 meter.close()
-
-
-class _Meter:
-    """A bar on a terminal, a line now and then elsewhere; nothing at all for what takes less than two seconds."""
-
-    def __init__(self, what: str, *, shown: bool) -> None:
-        self.what, self.shown = what, shown
-        self.began = self.last = 0.0  # the first report starts the clock: what comes before it is no progress
-        self.bar: Any = None
-        self.task: Any = None
-
-    def update(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not self.began:
-            self.began = self.last = now
-        if not self.shown or now - self.began < PROGRESS_AFTER_S:
-            return
-        if sys.stderr.isatty():
-            self._draw(done, total)
-        elif now - self.last >= LINE_EVERY_S:
-            self.last = now
-            sys.stderr.write(f"{self.what}: {done:,} of {total:,} ({100 * done // max(total, 1)} %)\n")
-
-    def _draw(self, done: int, total: int) -> None:
-        if self.bar is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self.bar = Progress(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(self.what, total=total)
-            self.bar.start()
-        self.bar.update(self.task, completed=done, total=total)
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-
-@contextmanager
-def _signals(answer: str) -> Iterator[list[int]]:
-    """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once."""
-    got: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield got
-        return
-
-    def handle(number: int, frame: Any) -> None:
-        if got:
-            signal.default_int_handler(number, frame)
-        got.append(number)
-        os.write(2, answer.encode())  # safe in a handler
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield got
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _console() -> Any:

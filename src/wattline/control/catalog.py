@@ -11,7 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from wattline import learn, policy
+from wattline import learn, policies
 from wattline.errors import PolicyError, did_you_mean
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
@@ -21,7 +21,7 @@ from wattline.model.mechanism import Mechanism
 def catalog() -> dict[str, dict[str, Mechanism]]:
     """Return the built-in mechanisms: slot → name → mechanism."""
     table: dict[str, dict[str, Mechanism]] = {slot: {} for slot in SLOT_NAMES}
-    for mechanism in [*policy.builtin(), *learn.builtin()]:
+    for mechanism in [*policies.builtin(), *learn.builtin()]:
         table[mechanism.slot][mechanism.name] = mechanism
     return table
 
@@ -88,7 +88,7 @@ def load(file: Path) -> list[Mechanism]:
         raise PolicyError(f"{file}:{_line_in(file, problem)}: importing it failed: {what}") from problem
     found = [value for value in vars(module).values() if isinstance(value, Mechanism) and not value.builtin]
     if not found:
-        raise PolicyError(f"{file}: no policy in it; mark a function with @wattline.policy.policy(slot=...)")
+        raise PolicyError(f"{file}: no policy in it; mark a function with @wattline.policy(slot=...)")
     return found
 
 

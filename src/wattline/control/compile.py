@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import threading
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from wattline.control.bridge import ask
 from wattline.control.complaints import failed_compile, where
 from wattline.control.doors import back_door
 from wattline.control.edge import edge
-from wattline.control.proven import identity, is_proven
+from wattline.control.proven import has_file, identity, is_proven
 from wattline.errors import PolicyError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
@@ -116,11 +117,13 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
 
 
 def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
+    importlib.import_module("wattline.policies.helpers")  # numba must know them before it meets them in a policy
     try:  # constants of other files are frozen into the code: it is kept by all that it comes from
         variant = identity(mechanism)
     except (OSError, ValueError):  # a policy without a file
         variant = ""
-    options: dict[str, Any] = {"cache": variant != "", "boundscheck": checked, "variant": variant}
+    keep = variant != "" and has_file(mechanism.function)  # a cell of a notebook is compiled anew in every kernel
+    options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)
         returns = compiled.overloads[signature.args].signature.return_type

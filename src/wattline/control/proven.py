@@ -7,9 +7,11 @@ calls, the constants they name, and versions. It lies beside the compiled code, 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -22,13 +24,20 @@ from wattline.model.mechanism import Mechanism
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic)
 
 
+def has_file(function: Callable[..., Any]) -> bool:
+    """Tell whether a function comes from a file, and not from a cell of a notebook."""
+    return Path(function.__code__.co_filename).is_file()
+
+
 def identity(mechanism: Mechanism) -> str:
     """Return a hash of all that a policy's compiled code comes from."""
     digest = hashlib.sha256()
     functions = reachable(mechanism.function)
-    for file in sorted({f.__code__.co_filename for f in functions}):
+    for file in sorted({f.__code__.co_filename for f in functions if has_file(f)}):
         digest.update(b"file" + Path(file).read_bytes())
     for f in functions:
+        if not has_file(f):  # a cell of a notebook
+            digest.update(b"cell" + inspect.getsource(f).encode())
         digest.update(f.__qualname__.encode() + f.__code__.co_code)
         for name, value in named_values(f):
             if isinstance(value, np.ndarray):

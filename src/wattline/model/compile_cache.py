@@ -31,7 +31,7 @@ from wattline.errors import InputError
 
 _config: Any = numba.config  # its attributes are made at run time
 
-KERNEL_ROOMS = ("model", "physics", "policy", "learn", "control", "sim")
+KERNEL_ROOMS = ("model", "physics", "policies", "learn", "control", "sim")
 """Packages that hold compiled code; a test sees to it that no other module uses a decorator of ``compiled``."""
 
 

@@ -35,6 +35,7 @@ from numba.extending import (
     lower_builtin,
     lower_getattr_generic,
     models,
+    register_jitable,
     register_model,
     typeof_impl,
     unbox,
@@ -140,7 +141,7 @@ class _Inner(CPUDispatcher):
     def __call__(self, *_: Any, **__: Any) -> Any:
         name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
         raise TypeError(
-            f"{name} is a kernel: only compiled code can call it. From Python take a helper of wattline.policy.helpers, or "
+            f"{name} is a kernel: only compiled code can call it. From Python take a helper of wattline.policies.helpers, or "
             f"its plain twin, wattline.testing.plain.plain({self.py_func.__name__})"
         )
 
@@ -183,6 +184,11 @@ def seldom(*signature: Any) -> Callable[[F], F]:
 def library(function: F) -> F:
     """Compile a stand-alone numerical function of arrays: cached on disk, without the GIL; it may allocate."""
     return _njit(function, cache=True, nogil=True)
+
+
+def either(function: F) -> F:
+    """Let compiled code call a function that Python runs as it is: for generators, whose compiled form numba cannot keep on disk."""
+    return register_jitable(function) if JIT else function
 
 
 def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False, variant: str = "") -> F:

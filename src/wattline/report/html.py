@@ -100,7 +100,7 @@ def write_comparison(
         f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
     )
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
-    page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", _comparison_table(found))
+    page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", comparison_html(found))
     page.add("<h2>What was run</h2>", _run_table(runs), "<h2>How these were counted</h2>", _comparison_notes(found))
     return page.write(Path(path))
 
@@ -221,7 +221,7 @@ def _add_baseline(page: Page, summary: Summary, baseline: Summary | None) -> Non
     if baseline is None:
         return
     note = "The same jobs without target, caps and standby jobs; cost and energy are of the same billed time, as drawn."
-    page.add("<h2>Against no participation</h2>", _comparison_table(beside(summary, baseline)))
+    page.add("<h2>Against no participation</h2>", comparison_html(beside(summary, baseline)))
     page.add(f'<p class="counted">{note}</p>')
 
 
@@ -284,7 +284,8 @@ def _add_service(page: Page, summary: Summary) -> None:
     page.add("<h2>As a queue with service rates</h2>", measures if varied else folded("At one constant rate", measures))
 
 
-def _comparison_table(found: Comparison) -> str:
+def comparison_html(found: Comparison) -> str:
+    """Return all numbers of a comparison as an HTML table."""
     runs = (f"{label} ({n} run{'s' if n > 1 else ''})" for label, n in zip(found.labels, found.runs, strict=True))
     header = ["", *runs, *(f"Δ {label}" for label in found.labels[1:])]
     rows = []

@@ -103,6 +103,11 @@ class Summary:
     doubts: tuple[str, ...] = ()
 
     @property
+    def wait(self) -> Distribution:
+        """Waits of jobs that started, in seconds: ``wait_s`` under the word that people use."""
+        return self.wait_s
+
+    @property
     def has_power(self) -> bool:
         """Whether power and energy are known: not where nobody gave watts."""
         return not math.isnan(self.energy.total_j)

@@ -31,7 +31,7 @@ def build_budgets(document: Document, until_s: float, machine_w: float) -> Budge
 
 def system_limit(document: Document, tree: BudgetTree) -> list[tuple[float, float]]:
     """Return the budget of the machine as (seconds since the first submission, watts)."""
-    from wattline.policy.budget import grants
+    from wattline.policies.budget import grants
 
     name = system_name(document)
     return grants(tree)[name]

@@ -39,25 +39,32 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
 
     spec = document.spec.trace
     nodes = cluster_nodes(document)
-    if spec.generator == "kinds":
+    if document.given.trace is not None:
+        trace, sha256 = document.given.trace(nodes)
+        if spec.generator is not None:  # drawn to the load that was wanted
+            return trace if spec.generator == "kinds" else _with_kinds(document, trace), sha256
+        trace = _cut(spec, trace)
+    elif spec.generator == "kinds":
         return _draw_kinds(document, seed, nodes), ""
-    if spec.file is None:
+    elif spec.file is None:
         return _with_kinds(document, _generate(document, seed, nodes)), ""
-    path = document.base / spec.file
-    if (
-        not path.exists() and document.source.where(("trace", "file")) != spec.file
-    ):  # a log given by itself says so itself
-        raise document.source.error(("trace", "file"), f"no such file: {path}")
-    trace = _read(spec, path, nodes)
+    else:
+        path = document.base / spec.file
+        if (
+            not path.exists() and document.source.where(("trace", "file")) != spec.file
+        ):  # a log given by itself says so itself
+            raise document.source.error(("trace", "file"), f"no such file: {path}")
+        trace, sha256 = _cut(spec, read(spec, path, nodes)), file_sha256(path)
     machine = nodes if nodes is not None else trace.suggested_nodes
     if spec.load is not None:
         if machine is None:
             raise document.source.error(("trace", "load"), "a wanted load needs [cluster] nodes")
         trace = scale_load(trace, spec.load, machine)
-    return _with_kinds(document, trace), _sha256(path)
+    return _with_kinds(document, trace), sha256
 
 
-def _read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
+def read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
+    """Read a job log as a scenario says; the journal of a run that was cut off is made first."""
     from wattline.scenario.resume import make_readable
     from wattline.traces import read_trace
 
@@ -65,6 +72,11 @@ def _read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node, nodes=nodes)
     if cut:
         trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))
+    return trace
+
+
+def _cut(spec: TraceSpec, trace: Trace) -> Trace:
+    """Keep as many jobs from the start as are asked for."""
     left_out = len(trace.jobs) - (spec.jobs or len(trace.jobs))
     if left_out <= 0:
         return trace
@@ -89,7 +101,8 @@ def scale_load(trace: Trace, load: float, nodes: int) -> Trace:
     return replace(trace, jobs=scaled, notes=(*trace.notes, note))
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Return the hash of a log's file ("" if it is a folder)."""
     if not path.is_file():  # a journal used as a trace is a folder
         return ""
     with path.open("rb") as file:
@@ -130,7 +143,7 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
 
 def _draw_kinds(document: Document, seed: int, nodes: int | None) -> Trace:
     """Draw jobs of the declared kinds, as the hours are drawn on which bids are tested."""
-    from wattline.bid.setting import Setting, draw_jobs
+    from wattline.bidding.setting import Setting, draw_jobs
     from wattline.scenario.kinds import build_kinds
     from wattline.scenario.regulation import DURATION_S
 

@@ -19,8 +19,10 @@ from wattline.scenario.toml_read import MOST_BYTES, check_size, loads
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+    from wattline.model.mechanism import Mechanism
     from wattline.scenario.section import Section
     from wattline.scenario.spec import Spec
+    from wattline.traces.notes import Trace
 
 Checked = TypeVar("Checked", bound="Section")
 
@@ -38,6 +40,8 @@ class Source:
     file: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     overrides: Mapping[KeyPath, str] = field(default_factory=dict)
+    is_program: bool = False
+    """Whether a program gave the values as arguments, and no file."""
 
     def where(self, path: KeyPath) -> str:
         """Return ``file:line`` of a key, or the override that set it."""
@@ -53,7 +57,22 @@ class Source:
         """Return the error of a key: where, section and key (a flag says that itself), what is wrong."""
         where = self.where(path)
         flag = where.startswith("--") and not where.startswith("--set ")
-        return ScenarioError(f"{where}: {'' if flag else _name(path)}{problem}")
+        told = ScenarioError(f"{where}: {'' if flag or self.is_program else _name(path)}{problem}")
+        return told.about(None if self.is_program else self.file, self.line(path), ".".join(map(str, path)) or None)
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a key, or of what it is in."""
+        return next((self.lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.lines), None)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a program hands over where a file could only name it: jobs that are in memory, policies that are objects."""
+
+    trace: Callable[[int | None], tuple[Trace, str]] | None = None
+    """Asked with the nodes of the machine, if they are known: the jobs, and the hash of the file they came from."""
+    policies: Mapping[tuple[str, str], Mechanism] = field(default_factory=dict)
+    """(slot, name) → policy."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +84,16 @@ class Document:
     source: Source
     text: str
     base: Path
+    given: Given = field(default_factory=Given)
 
     def located(self, path: tuple[str | int, ...], make: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Call something; an input error of it is said to come from this key."""
         try:
             return make(*args, **named)
         except InputError as problem:
-            raise type(problem)(f"{self.source.where(path)}: {problem}") from None
+            found = problem.preceded(f"{self.source.where(path)}: ")
+            source = None if self.source.is_program else self.source.file
+            raise found.about(source, self.source.line(path), ".".join(map(str, path))) from None
 
 
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Document:
@@ -108,7 +130,9 @@ def read_toml(
     return data, Source(str(path), lines, applied), text
 
 
-def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path | None = None) -> Document:
+def document(
+    data: dict[str, Any], source: Source, *, text: str = "", base: Path | None = None, given: Given | None = None
+) -> Document:
     """Check plain data; without a ``text`` it is written out as TOML."""
     from wattline.scenario.checks import cross_check
     from wattline.scenario.toml_text import to_toml
@@ -117,7 +141,7 @@ def document(data: dict[str, Any], source: Source, *, text: str = "", base: Path
     spec = validate(data, source)
     for path, problem in cross_check(spec, source.overrides):
         raise source.error(path, problem)
-    return Document(data, spec, source, text or to_toml(data), base or Path())
+    return Document(data, spec, source, text or to_toml(data), base or Path(), given or Given())
 
 
 def validate(data: Mapping[str, Any], source: Source) -> Spec:
@@ -165,25 +189,30 @@ def _override(data: dict[str, Any], text: str) -> KeyPath:
         value: Any = loads(f"v = {raw}", shown)["v"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()
+    return set_key(data, dotted, value, f"--set {cut(text)}")
+
+
+def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPath:
+    """Set one value by the names of its sections and its key; return its path. ``shown`` is what was typed, for messages."""
     *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
     path: KeyPath = ()
     table: Any = data
     for part in parents:
-        path = (*path, _step(table, part, text))
+        path = (*path, _step(table, part, shown))
         table = table.setdefault(part, {}) if isinstance(table, dict) else table[path[-1]]
-    key = _step(table, last, text)
+    key = _step(table, last, shown)
     table[key] = value
     return (*path, key)
 
 
-def _step(table: Any, part: str, text: str) -> str | int:
+def _step(table: Any, part: str, shown: str) -> str | int:
     if isinstance(table, dict):
         return part
     if isinstance(table, list):
         if part.isdigit() and int(part) < len(table):
             return int(part)
-        raise ScenarioError(f"--set {text}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
-    raise ScenarioError(f"--set {cut(text)}: {part!r} is inside {shorten(table)}, which has no keys")
+        raise ScenarioError(f"{shown}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
+    raise ScenarioError(f"{shown}: {part!r} is inside {shorten(table)}, which has no keys")
 
 
 def _migrate(data: dict[str, Any], source: Source) -> dict[str, Any]:

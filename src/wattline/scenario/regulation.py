@@ -14,7 +14,7 @@ from wattline.scenario.kinds import build_kinds
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, RegulationSpec
 
 if TYPE_CHECKING:
-    from wattline.bid.setting import Protocol, Setting, SignalLaw
+    from wattline.bidding.setting import Protocol, Setting, SignalLaw
     from wattline.market.reach import Reach
     from wattline.market.tariff import Tariff
     from wattline.model.cluster import Cluster
@@ -90,7 +90,7 @@ def read_file(document: Document) -> tuple[Signal, tuple[Note, ...]]:
 
 def signal_law(document: Document) -> SignalLaw:
     """Return what draws the signal of an hour: the generators, or a recorded signal from a place that the seed picks."""
-    from wattline.bid.setting import GaussianLaw, recorded
+    from wattline.bidding.setting import GaussianLaw, recorded
     from wattline.traces.generate_signal import FittedSignal, generate_signal
     from wattline.traces.generate_signal_fit import fit_signal
 
@@ -231,7 +231,7 @@ def _signal(
 
 def build_setting(document: Document) -> Setting:
     """Return what a bid is made for; a machine or policy that the search cannot take is refused."""
-    from wattline.bid.setting import Protocol, Recipe, Setting
+    from wattline.bidding.setting import Protocol, Recipe, Setting
     from wattline.scenario.machine import cluster_nodes
     from wattline.scenario.studies import build_policies
 

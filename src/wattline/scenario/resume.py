@@ -54,8 +54,8 @@ def hidden(study: Study) -> str:
 
 def identity(study: Study) -> dict[str, str]:
     """Return what must be the same for a run to be carried on."""
-    from wattline import __version__
     from wattline.model.compile_cache import fingerprint
+    from wattline.version import __version__
 
     files = [read_regular(m.file) for m in study.policies.slots() if m.file is not None]
     return {
@@ -90,8 +90,8 @@ def pick_up(study: Study, folder: Path) -> Flush:
 
 def is_over(study: Study, folder: Path) -> bool:
     """Tell whether a folder holds the journal of the same run, carried through to its end."""
-    from wattline import __version__
     from wattline.traces.journal import is_journal, read_manifest
+    from wattline.version import __version__
 
     if not is_journal(folder):
         return False

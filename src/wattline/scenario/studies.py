@@ -108,9 +108,17 @@ class Study:
 
     def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
         """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""
+        from wattline.traces.journal import write_journal
+
+        write_journal(folder, *self.tables(result, resume=resume))
+        self.learned.leave(result)
+
+    def tables(
+        self, result: Result, *, resume: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tables of a run of this study and what its manifest says, as a journal takes them."""
         from wattline.report.statistics import describe
         from wattline.sim.result import frames, manifest
-        from wattline.traces.journal import write_journal
 
         about = manifest(
             result, name=self.name, source=self.trace.source, notes=[asdict(note) for note in self.trace.notes],
@@ -132,8 +140,7 @@ class Study:
             leave_power_out(tables, about)
         if self.billing is not None:
             tables["hours"] = self.billing.columns(result, tables["timeline"])
-        write_journal(folder, tables, about)
-        self.learned.leave(result)
+        return tables, about
 
     def _machine(self) -> dict[str, Any]:
         """Return what is scheduled, and what the log says of its machine."""
@@ -251,12 +258,20 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
 
 def baseline_select(document: Document) -> Mechanism | None:
     """Return the select policy of the run in no market, if there is to be one."""
-    from wattline.control.catalog import find
-
     asked = document.spec.regulation
     if asked is None or asked.baseline is None:
         return None
-    found: Mechanism = document.located(("regulation", "baseline"), find, "select", asked.baseline, base=document.base)
+    return find_policy(document, ("regulation", "baseline"), "select", asked.baseline)
+
+
+def find_policy(document: Document, path: tuple[str, ...], slot: str, name: str) -> Mechanism:
+    """Return a policy that a key names: one that was handed over, a built-in one, or that of a file."""
+    from wattline.control.catalog import find
+
+    handed = document.given.policies.get((slot, name))
+    if handed is not None:
+        return handed
+    found: Mechanism = document.located(path, find, slot, name, base=document.base)
     return found
 
 
@@ -271,7 +286,7 @@ class TraceCache:
     """Traces that were read or drawn already: policies compared on the same seed share one."""
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[Trace, str]] = {}
+        self._found: dict[tuple[str, Any], tuple[Trace, str]] = {}
 
     def get(self, document: Document) -> tuple[Trace, str]:
         """Return the trace of a scenario and the hash of its file ("" if it was drawn)."""
@@ -280,7 +295,7 @@ class TraceCache:
         spec = document.spec
         seed = spec.trace.seed if spec.trace.seed is not None else spec.seed
         machine = (cluster_nodes(document), spec.kinds, spec.kind)
-        key = repr((spec.trace, seed, machine, str(document.base)))
+        key = (repr((spec.trace, seed, machine, str(document.base))), document.given.trace)
         if key not in self._found:
             self._found[key] = build_trace(document, seed)
         return self._found[key]
@@ -288,14 +303,13 @@ class TraceCache:
 
 def build_policies(document: Document) -> Policies:
     """Find the policy of every slot and check its parameters."""
-    from wattline.control.catalog import find
     from wattline.sim.simulate import Policies
 
     chosen: dict[str, Any] = {}
     params: dict[str, Mapping[str, float]] = {}
     for slot in SLOTS:
         pick = getattr(document.spec.policy, slot)[0]
-        mechanism = document.located(("policy", slot), find, slot, pick.name, base=document.base)
+        mechanism = find_policy(document, ("policy", slot), slot, pick.name)
         document.located(("policy", slot), mechanism.values, pick.params)
         chosen[slot], params[slot] = mechanism, _prices(document, mechanism) | pick.params
     return Policies(**chosen, params=params)

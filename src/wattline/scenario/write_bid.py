@@ -15,8 +15,8 @@ from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, named_kinds
 from wattline.scenario.toml_text import to_toml
 
 if TYPE_CHECKING:
-    from wattline.bid.choice import Choice
-    from wattline.bid.setting import Setting
+    from wattline.bidding.choice import Choice
+    from wattline.bidding.setting import Setting
     from wattline.scenario.read import Document
 
 

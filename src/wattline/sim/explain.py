@@ -88,7 +88,7 @@ def _need_w(s: State, j: int) -> float:
     """Return what the whole system would draw if a job started now."""
     if s.limit_w[0] == np.inf:
         return 0.0
-    from wattline.policy.helpers import headroom_w, start_increase_w
+    from wattline.policies.helpers import headroom_w, start_increase_w
 
     return float(s.limit_w[0] - headroom_w(s) + start_increase_w(s, j))
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.bid.certificate import Certificate
-from wattline.bid.choice import REACHES
+from wattline.bidding.certificate import Certificate
+from wattline.bidding.choice import REACHES
 from wattline.report.page import Page, table
 from wattline.systems.aqa_claims import claims
 from wattline.systems.aqa_run import run_study

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from wattline.bid.aqa import aqa_bid
-from wattline.bid.certificate import Certificate, certify
-from wattline.bid.choice import PAPER
-from wattline.bid.outcome import Outcome
-from wattline.bid.search import search_bid
-from wattline.bid.setting import AQA, SLACKLINE, Recipe, Setting, SignalLaw, recorded
-from wattline.bid.trial import Trial, fresh
+from wattline.bidding.aqa import aqa_bid
+from wattline.bidding.certificate import Certificate, certify
+from wattline.bidding.choice import PAPER
+from wattline.bidding.outcome import Outcome
+from wattline.bidding.search import search_bid
+from wattline.bidding.setting import AQA, SLACKLINE, Recipe, Setting, SignalLaw, recorded
+from wattline.bidding.trial import Trial, fresh
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.systems.aqa_study import Scale, certificates, setting_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bid.choice import PAPER, REACHES
+from wattline.bidding.choice import PAPER, REACHES
 from wattline.systems.aqa_study import PUBLISHED, PUBLISHED_MEETS, Study, ratio_of
 from wattline.systems.reproduction import Claim
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from wattline.bid.choice import PAPER, Choice
-from wattline.bid.choose import untried
-from wattline.bid.observed import Observed, observe
-from wattline.bid.qosg import first_bid
-from wattline.bid.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Recipe, Setting
-from wattline.bid.tails import delay_tails
+from wattline.bidding.choice import PAPER, Choice
+from wattline.bidding.choose import untried
+from wattline.bidding.observed import Observed, observe
+from wattline.bidding.qosg import first_bid
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Recipe, Setting
+from wattline.bidding.tails import delay_tails
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.report.figures_bid import draw_tails, draw_weights

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wattline.bid.choice import REACHES
-from wattline.bid.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
-from wattline.bid.trial import TrialHour
+from wattline.bidding.choice import REACHES
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
+from wattline.bidding.trial import TrialHour
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems import aqa_around as around

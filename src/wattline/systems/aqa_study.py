@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wattline.bid.aqa import aqa_bid
-from wattline.bid.certificate import Certificate, certify
-from wattline.bid.choice import PAPER, STRICT, Choice
-from wattline.bid.grid import grid_bid
-from wattline.bid.search import make_safe, search_bid
-from wattline.bid.setting import (
+from wattline.bidding.aqa import aqa_bid
+from wattline.bidding.certificate import Certificate, certify
+from wattline.bidding.choice import PAPER, STRICT, Choice
+from wattline.bidding.grid import grid_bid
+from wattline.bidding.search import make_safe, search_bid
+from wattline.bidding.setting import (
     AQA,
     ENERGYQARE,
     SLACKLINE,
@@ -20,8 +20,8 @@ from wattline.bid.setting import (
     Recipe,
     Setting,
 )
-from wattline.bid.trial import Trial, fresh
-from wattline.bid.weights import search_weights
+from wattline.bidding.trial import Trial, fresh
+from wattline.bidding.weights import search_weights
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 

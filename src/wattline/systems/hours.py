@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wattline.bid.choice import Choice
-from wattline.bid.journal import journal_of
-from wattline.bid.setting import Setting
+from wattline.bidding.choice import Choice
+from wattline.bidding.journal import journal_of
+from wattline.bidding.setting import Setting
 from wattline.report.figures_hour import draw_regulation
 from wattline.report.regulation import count_regulation
 from wattline.report.run import load

@@ -121,7 +121,7 @@ def bytes_per_s(network: Dragonfly, nodes: int, pattern: str) -> float:
 
 def place(policy: str, network: Dragonfly, jobs: Sequence[Job], seed: int) -> list[Ints]:
     """Place jobs one after another on an empty machine by a policy of the study; return the nodes of each."""
-    from wattline.policy.place.allocate import allocate_all
+    from wattline.policies.place.allocate import allocate_all
 
     sent = [bytes_per_s(network, job.nodes, job.pattern) for job in jobs] if policy in (BEYOND, HASTY) else None
     sizes = [job.nodes for job in jobs]

@@ -17,7 +17,7 @@ from wattline.physics.packets.metrics import (
     tile_samples,
     tile_stalls,
 )  # fmt: skip
-from wattline.policy.place.allocate import allocate
+from wattline.policies.place.allocate import allocate
 from wattline.systems.nedd_study import (
     ALONE,
     BLOCK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bid.days import DayOutcome
+from wattline.bidding.days import DayOutcome
 from wattline.market.tracking import SHARE
 from wattline.systems.qoscap_study import LAWS, OURS, OUT, PUBLISHED, PUBLISHED_PAIR, THETA, Study
 from wattline.systems.reproduction import Claim

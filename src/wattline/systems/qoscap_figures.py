@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bid.days import HOUR_S, DayTrial
+from wattline.bidding.days import HOUR_S, DayTrial
 from wattline.model import codes
 from wattline.report.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
 from wattline.systems.qoscap_claims import LIMIT, mean_cost

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from wattline.bid.days import DAY_S, HOUR_S, Days
-from wattline.bid.setting import recorded
+from wattline.bidding.days import DAY_S, HOUR_S, Days
+from wattline.bidding.setting import recorded
 from wattline.errors import InputError
 from wattline.market.accounts import Book
 from wattline.market.held import Held

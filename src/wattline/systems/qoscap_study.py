@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bid.days import DAY_S, GIVEN, HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_search
-from wattline.bid.setting import Setting, draw_jobs
+from wattline.bidding.days import DAY_S, GIVEN, HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_search
+from wattline.bidding.setting import Setting, draw_jobs
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from wattline.bid.days import DAY_S, Days
+from wattline.bidding.days import DAY_S, Days
 from wattline.errors import InputError
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap_study import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch

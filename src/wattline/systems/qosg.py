@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.bid.search import is_safe
-from wattline.bid.setting import Protocol
+from wattline.bidding.search import is_safe
+from wattline.bidding.setting import Protocol
 from wattline.report.page import Page, table
 from wattline.systems.qosg_claims import PUBLISHED_SAVINGS, claims
 from wattline.systems.qosg_jobs import APPLICATIONS, LEVELS, NAMES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bid.outcome import Outcome
-from wattline.bid.search import is_safe
+from wattline.bidding.outcome import Outcome
+from wattline.bidding.search import is_safe
 from wattline.model.jobs import Floats
 from wattline.systems.qosg_jobs import NAMES
 from wattline.systems.qosg_study import PUBLISHED_WEIGHTS, Study, saving, standby_share

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from wattline.bid.observed import Observed, observe
-from wattline.bid.setting import Setting
+from wattline.bidding.observed import Observed, observe
+from wattline.bidding.setting import Setting
 from wattline.report.figures_shares import Curve, Service, draw_error_shares, draw_services
 from wattline.report.style import BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
 from wattline.systems.hours import draw_hour

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wattline.bid.setting import GaussianLaw, Protocol, Recipe, Setting, SignalLaw, recorded
+from wattline.bidding.setting import GaussianLaw, Protocol, Recipe, Setting, SignalLaw, recorded
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Signal
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bid.choice import STRICT, Choice, largest_reserve_w
-from wattline.bid.grid import grid_bid
-from wattline.bid.outcome import Outcome
-from wattline.bid.qosg import qosg_bid
-from wattline.bid.search import search_bid
-from wattline.bid.setting import AQA, ENERGYQARE, HOUR_S, SLACKLINE, TRACKING_ONLY, Protocol, Setting, SignalLaw
-from wattline.bid.trial import Trial, fresh
+from wattline.bidding.choice import STRICT, Choice, largest_reserve_w
+from wattline.bidding.grid import grid_bid
+from wattline.bidding.outcome import Outcome
+from wattline.bidding.qosg import qosg_bid
+from wattline.bidding.search import search_bid
+from wattline.bidding.setting import AQA, ENERGYQARE, HOUR_S, SLACKLINE, TRACKING_ONLY, Protocol, Setting, SignalLaw
+from wattline.bidding.trial import Trial, fresh
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
 from wattline.physics.gps_moments import Gaussian

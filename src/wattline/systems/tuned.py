@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wattline.bid.choice import Choice
-from wattline.bid.outcome import Outcome
+from wattline.bidding.choice import Choice
+from wattline.bidding.outcome import Outcome
 
 HOUR_SEED = 30_000
 """The one hour on which everything is tuned, and in the papers tested too."""

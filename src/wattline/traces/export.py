@@ -65,7 +65,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     import io
 
     buffer = io.BytesIO()
-    frame = _frame(trace.jobs)
+    frame = jobs_frame(trace.jobs)
     if Path(path).name.endswith((".csv", ".csv.gz")):
         frame.write_csv(buffer)
         write_whole(path, buffer.getvalue())
@@ -88,7 +88,8 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     return ()
 
 
-def _frame(jobs: JobTable) -> pl.DataFrame:
+def jobs_frame(jobs: JobTable) -> pl.DataFrame:
+    """Return a job table as a frame: null for what is not known, names instead of codes."""
     import polars as pl
 
     series: list[pl.Series] = []

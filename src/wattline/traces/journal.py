@@ -23,14 +23,14 @@ from wattline.errors import TraceError
 from wattline.files import open_regular, read_regular
 from wattline.traces import journal_swap
 from wattline.traces.journal_schema import EVENTS, SCHEMA, STATUSES, Column
-from wattline.traces.journal_seal import KEY, check_manifest, check_seal, seal, sealed
+from wattline.traces.journal_seal import KEY, SEAL, check_manifest, check_seal, seal, sealed
 from wattline.traces.unfinished import is_unfinished
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "is_journal",
+    "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "in_memory", "is_journal",
     "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
 ]  # fmt: skip
 
@@ -135,8 +135,8 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
                 temporary / f"{name}.parquet", compression="lz4", statistics=True, row_group_size=1 << 17
             )
             rows[name] = table.height
-        told = _versions() | dict(manifest) | {"journal": VERSION, KEY: seal(temporary, rows)}
-        text = json.dumps(sealed(_plain(told)), indent=1, ensure_ascii=False)
+        told = _told(manifest) | {KEY: seal(temporary, rows)}
+        text = json.dumps(sealed(told), indent=1, ensure_ascii=False)
         (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
         journal_swap.swap(temporary, target, _OWN)
     except (OSError, pl.exceptions.ComputeError) as error:  # polars tells of a full disk in either way
@@ -145,6 +145,19 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def in_memory(frames: Mapping[str, Any], manifest: Mapping[str, Any]) -> Journal:
+    """Return the journal that ``write_journal`` would write, without writing it."""
+    _check_names(frames)
+    tables = {name: to_frame(name, frames[name], columns).lazy() for name, columns in SCHEMA.items()}
+    return Journal(Path("(not written yet)"), _told(manifest), tables)
+
+
+def _told(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with versions and the time, as JSON holds it."""
+    own = {key: value for key, value in manifest.items() if key not in (KEY, SEAL)}
+    return dict(_plain(_versions() | own | {"journal": VERSION}))
 
 
 def _why(error: Exception, temporary: Path) -> str:
@@ -353,7 +366,7 @@ def _versions() -> dict[str, Any]:
     import platform
     from importlib.metadata import version
 
-    from wattline import __version__
+    from wattline.version import __version__
 
     return {
         "wattline": __version__,

@@ -69,6 +69,14 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
     return _to_trace(path, rows, about, series, strict=strict)
 
 
+def table_of(frame: pl.DataFrame, source: str, *, strict: bool = False, epoch_unix_s: float = math.nan) -> Trace:
+    """Return the jobs of a frame with columns as in a table; ``source`` stands for its file in messages."""
+    rows = _TableRows(source, frame, np.arange(1, frame.height + 1))
+    _check_columns(source, rows.columns)
+    about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
+    return _to_trace(source, rows, about, None, strict=strict)
+
+
 def _to_trace(
     path: Path | str, rows: _TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
 ) -> Trace:

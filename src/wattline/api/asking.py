@@ -1,0 +1,110 @@
+"""From the arguments of a call, or the flags of a command, to a checked scenario: one way, whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import InputError
+
+if TYPE_CHECKING:
+    from wattline.api.machine import Machine
+    from wattline.api.trace import Trace
+    from wattline.model.mechanism import Mechanism
+    from wattline.scenario.read import Document
+
+Policy = Any
+"""A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``), an object made by ``wl.policy``, or a mapping
+``{"name": one of these, parameter: value, …}``."""
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass
+class Keys:
+    """The keys of a scenario in the making, each with what was typed for it."""
+
+    data: dict[str, Any]
+    typed: dict[KeyPath, str] = field(default_factory=dict)
+    policies: dict[tuple[str, str], Mechanism] = field(default_factory=dict)
+
+    def put(self, section: str, key: str, value: Any, typed: str) -> None:
+        """Set a key unless its value is None."""
+        if value is not None:
+            self.data.setdefault(section, {})[key] = value
+            self.typed[section, key] = typed
+
+    def put_policy(self, slot: str, given: Policy, typed: str) -> None:
+        """Set the policy of a slot."""
+        if given is not None:
+            self.put("policy", slot, plain_policy(slot, given, self.policies), typed)
+
+
+def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechanism]) -> Any:
+    """Return a policy as a scenario names it; an object is noted under its slot and name."""
+    from wattline.model.mechanism import Mechanism
+
+    if isinstance(given, (list, tuple)):
+        return [plain_policy(slot, one, objects) for one in given]
+    if isinstance(given, Mapping):
+        return {**given, "name": plain_policy(slot, given.get("name"), objects)}
+    if not isinstance(given, Mechanism):
+        return given
+    if given.slot != slot:
+        raise InputError(f"{slot}: {given.name!r} is a policy for {given.slot}; give {given.slot}={given.name}")
+    if given.builtin:
+        return given.name
+    known = objects.setdefault((slot, given.name), given)
+    if known is not given and known.function is not given.function:
+        raise InputError(
+            f"{slot}: two policies are called {given.name!r}; give one another name: wl.policy({slot!r}, name=…)"
+        )
+    return given.name
+
+
+def in_python(name: str, value: Any) -> str:
+    """Return an argument as it was typed in a program."""
+    return f"{name}={getattr(value, 'name', value)!r}"
+
+
+def ask(
+    trace: Trace,
+    machine: Machine,
+    *,
+    policies: Mapping[str, Policy],
+    ties: str | None = None,
+    kill: bool = False,
+    limit: Any = None,
+    configurations: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    name: str | None = None,
+    words: Callable[[str, Any], str] = in_python,
+    source: str = "simulate",
+) -> Document:
+    """Return the scenario of one run. ``words`` tells how an argument was typed, for messages; ``settings`` are dotted keys of a scenario."""
+    from wattline.scenario.read import Given, Source, document, set_key
+
+    keys = Keys({"schema": 1, "name": name or trace.name, "seed": seed}, {("seed",): words("seed", seed)})
+    for key, value in trace.section.items():
+        keys.put("trace", key, value, words("trace" if key == "file" else key, value))
+    for key, value in machine.cluster().items():
+        keys.put("cluster", key, value, words(key, value))
+    for slot in ("order", "select", "place"):
+        keys.put_policy(slot, policies.get(slot), words(slot, policies.get(slot)))
+    for key, value in machine.wires().items():
+        keys.put("network", key, value, words("network" if key == "topology" else key, value))
+    for slot in ("learn", "cap", "profile", "bid"):
+        keys.put_policy(slot, policies.get(slot), words(slot, policies.get(slot)))
+    keys.put("run", "ties", ties, words("ties", ties))
+    keys.put("run", "kill", kill or None, words("kill", kill))
+    keys.put("limit", "power", limit, words("limit", limit))
+    for key, value in (configurations or {}).items():
+        keys.data.setdefault("configurations", [{}])[0][key] = value
+        keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
+    for dotted, value in (settings or {}).items():
+        keys.typed[set_key(keys.data, dotted, value, dotted)] = in_python(dotted, value)
+    given = Given(trace.handed if trace.is_read else None, keys.policies)
+    told = Source(source, overrides=keys.typed, is_program=words is in_python)
+    return document(keys.data, told, given=given)

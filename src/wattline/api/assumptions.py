@@ -1,0 +1,48 @@
+"""What is said of a run before it begins: the machine of its log, on what its watts rest, bids that nobody follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wattline.api.listener import Listener
+    from wattline.scenario import Study
+
+
+def say_assumptions(study: Study, listener: Listener) -> None:
+    """Say what was taken for granted, and loudly what was assumed."""
+    for line in remarks(study):
+        listener.tell(line)
+    for line in warnings(study):
+        listener.loud(line)
+
+
+def remarks(study: Study) -> list[str]:
+    """Return what to know of a run: both numbers of the log's header and what was made of them, and whether power is reported."""
+    deciding = (study.policies.select, study.policies.cap)
+    lines = []
+    if study.market is not None and not any(m.target or not m.builtin for m in deciding):
+        told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
+        lines.append(f"bids: {told}; what is promised is met by chance")
+    if size := machine_words(study):
+        lines.append(f"machine: {size}")
+    if study.watts.words and study.watts.basis != "assumed":
+        lines.append(study.watts.words)
+    return lines
+
+
+def warnings(study: Study) -> list[str]:
+    """Return what was assumed of the power of a run."""
+    return [study.watts.words] if study.watts.basis == "assumed" and study.watts.words else []
+
+
+def machine_words(study: Study) -> str:
+    """Return the size of the machine and where it comes from ("": somebody stated it, and the log says nothing)."""
+    nodes, own = study.cluster.nodes, study.trace.machine
+    if own is None:
+        taken = study.trace.suggested_nodes == nodes and study.trace_sha256
+        return f"{nodes:,} nodes, as the trace says" if taken else ""
+    if own.count == nodes:
+        return own.words
+    each = ", one for each processor that a job asks for" if study.watts.unit != own.unit else ""
+    return f"{nodes:,} {study.watts.unit}s are simulated{each}; the log's own: {own.words}"

@@ -1,0 +1,153 @@
+"""What is said of a tested bid: what it is, what it costs, certified or not and why, in the same words on terminal, page, in notebooks and files."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wattline.bidding.certificate import Certificate
+    from wattline.bidding.choice import Choice
+    from wattline.bidding.setting import Setting
+    from wattline.scenario import Document
+
+WIDTH = 80
+
+HOURS_FROM = {
+    "law": "that no search has seen",
+    "searched record": "of the record that was searched",
+    "record": "cut out of one record",
+}
+"""Where hours of a certificate come from, in words."""
+
+
+def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
+    """Say whether the bid is certified; otherwise what is not kept, by how much, and why as far as that can be told."""
+    from wattline.report.show import printable
+
+    lines = [found.verdict]
+    if found.kept:
+        return lines
+    limits = {kind.name: kind.limit for kind in found.outcome.kinds}
+    for promise in (p for p in found.promises if not p.kept):
+        rate, name = promise.rate, promise.about
+        what = f"of its jobs reach Q ≥ {limits[name]:g}" if name in limits else "of the time"
+        allowed = f"{promise.limit:.0%} allowed".replace("%", " %")
+        lines.append(f"  {promise.state}: {printable(name)}: {percent(rate.share)} {what}, {allowed}")
+        if promise.state == "UNSURE":
+            lines.append(f"    with this many hours it may be {percent(rate.high)}: more hours tell")
+    needed_w = setting.idle_total_w + setting.load_w(capped=True)
+    if found.choice.bid.mean_w < needed_w:
+        lines.append(f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power")
+    return lines
+
+
+def percent(share: float) -> str:
+    """Return a share with two digits."""
+    return "–" if math.isnan(share) else f"{100 * share:.2f} %"
+
+
+def mode(document: Document) -> str:
+    """Return what a bid may ask of the cluster."""
+    market = document.spec.regulation
+    return "paper" if market is None else market.reach
+
+
+def title(document: Document, setting: Setting, choice: Choice) -> str:
+    """Return what was chosen by which method for which policy and machine."""
+    return f"{document.spec.name}: {choice.method} with {setting.recipe.name} on {setting.nodes:,} nodes"
+
+
+def facts(document: Document, setting: Setting, found: Certificate) -> list[tuple[str, str]]:
+    """Return the bid and the policy's parameters, as names and texts."""
+    from wattline.report.show import show
+
+    choice = found.choice
+    return [
+        ("mean power", f"P̄ = {show(choice.bid.mean_w, 'W')}"),
+        ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}, reach {mode(document)}"),
+        *(_weights(setting, choice) if choice.weights is not None else ()),
+        *_parameters(setting, choice),
+        ("tested on", f"{len(found.outcome.hours)} {document.spec.bid.protocol} hours {HOURS_FROM[found.hours_from]}"),
+    ]
+
+
+def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
+    weights = choice.weights
+    assert weights is not None  # noqa: S101 - the caller knows
+    named = [f"{kind.name} {w:.3f}" for kind, w in zip(setting.kinds, weights, strict=True) if not kind.standby]
+    return [("weights", ", ".join(named))]
+
+
+def _parameters(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
+    from wattline.bidding.trial import policies_of
+
+    rows = []
+    policies = policies_of(setting)
+    for m in (policies.select, policies.cap):
+        chosen = (choice.params or {}).get(m.slot) or m.values(policies.params.get(m.slot, {}))
+        named = ", ".join(f"{name} {value:g}" for name, value in zip(m.params, chosen, strict=False))
+        if named:
+            rows.append((m.name, named))
+    return rows
+
+
+def money(found: Certificate) -> list[tuple[str, str]]:
+    """Return what the bid costs and how well it is kept, as names and texts."""
+    data = found.to_json()
+    cost, drawn, given = data["cost"], data["without_drawn"], data["without_bid"]
+    broken, alone = percent(data["hours_beyond_tracking"]), percent(data["unreachable_exceed"])
+    half = 0.5 * (data["cost_high"] - data["cost_low"])
+    rows = [
+        ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
+        ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
+        ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
+        ("tracking", f"error {percent(data['error'])} of R on average; {broken} of hours break the limit"),
+        ("out of reach", f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
+    ]  # fmt: skip
+    if data["standby_share"]:
+        rows.append(("standby", f"{percent(data['standby_share'])} of the jobs' energy"))
+    return [*rows, ("limits R", found.limits)]
+
+
+def _less(cost: float, without: float) -> str:
+    if not without > 0:
+        return "–"
+    part = 100 * (1 - cost / without)
+    return f"{abs(part):.1f} % {'less' if part >= 0 else 'more'} with it"
+
+
+def promises(found: Certificate) -> Any:
+    """Return the constraints as a table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.report.show import printable
+
+    table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
+    table.add_column("constraint", style="cyan", overflow="fold")
+    for name in ("allowed", "found", "95 % interval", "of"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", width=8, no_wrap=True)
+    limits = {kind.name: kind.limit for kind in found.outcome.kinds}
+    for i, promise in enumerate(found.promises):
+        about = "tracking, ε > 30 %" if i == 0 else f"{promise.about}, Q ≥ {limits[promise.about]:g}"
+        rate = promise.rate
+        count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
+        state = Text(promise.state, "green" if promise.kept else "bold red")
+        table.add_row(Text(printable(about)), percent(promise.limit), percent(rate.share),
+                      f"{percent(rate.low)} – {percent(rate.high)}", count, state)  # fmt: skip
+    return table
+
+
+def table(rows: list[tuple[str, str]]) -> Any:
+    """Return names and texts as a table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(show_header=False, box=None, pad_edge=False, width=WIDTH)
+    made.add_column(style="cyan", no_wrap=True, width=13)
+    made.add_column(overflow="fold", ratio=1)
+    for name, text in rows:
+        made.add_row(name, Text(text))
+    return made

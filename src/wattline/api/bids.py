@@ -1,0 +1,194 @@
+"""``wl.bid``: choose what to promise the grid, test the promise on other hours, and say whether it is certified."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.api import bid_words
+from wattline.api.listener import Listener
+from wattline.api.runs import as_text
+from wattline.api.studies import Study, load, only
+from wattline.errors import InputError, ScenarioError
+
+if TYPE_CHECKING:
+    from wattline.bidding.certificate import Certificate
+    from wattline.bidding.choice import Choice
+    from wattline.bidding.setting import Setting
+    from wattline.scenario import Document
+
+CERTIFICATE, PAGE = "certificate.json", "bid.html"
+"""Names of what ``save`` writes."""
+
+
+class BidResult:
+    """A bid that was chosen and tested: mean power, reserve, and the certificate of what it keeps."""
+
+    def __init__(self, document: Document, setting: Setting, certificate: Certificate) -> None:
+        self.document, self.setting = document, setting
+        self.certificate = certificate
+        """Every promise with its rate and interval, the cost and its spread."""
+
+    @property
+    def choice(self) -> Choice:
+        """The bid, the weights and parameters that go with it, and how the search went."""
+        return self.certificate.choice
+
+    @property
+    def mean_w(self) -> float:
+        """Mean power that is promised, in watts."""
+        return self.choice.bid.mean_w
+
+    @property
+    def reserve_w(self) -> float:
+        """Reserve that is promised, in watts."""
+        return self.choice.bid.reserve_w
+
+    @property
+    def certified(self) -> bool:
+        """Whether every constraint is kept, with confidence, on new hours."""
+        return self.certificate.certified
+
+    @property
+    def title(self) -> str:
+        """What was chosen, by which method, for which policy and machine."""
+        return bid_words.title(self.document, self.setting, self.choice)
+
+    @property
+    def verdict(self) -> list[str]:
+        """Certified or not, and why not, a line each."""
+        return bid_words.verdict_lines(self.setting, self.certificate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, as ``wattline bid --json`` prints it."""
+        spec = self.document.spec
+        told = {
+            "scenario": self.document.source.file, "name": spec.name, "policy": self.setting.recipe.name, "protocol": spec.bid.protocol,
+            "reach": bid_words.mode(self.document), **self.certificate.to_json(), "feasible": self.choice.feasible, "history": self.choice.history,
+        }  # fmt: skip
+        return dict(_plain(told))
+
+    def write(self, path: Path | str) -> Path:
+        """Write the scenario with the bid put in, under its verdict."""
+        from wattline.scenario.write_bid import write_bid
+
+        write_bid(self.document, self.setting, self.choice, Path(path), (self.title, *self.verdict))
+        return Path(path)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the certificate, and the page with its figures, into a folder."""
+        from wattline.api.bid_page import write_page
+
+        target = Path(folder)
+        _save(target, self.to_dict())
+        told = bid_words.facts(self.document, self.setting, self.certificate) + bid_words.money(self.certificate)
+        facts = [(name or "or", text) for name, text in told]
+        write_page(target / PAGE, self.title, self.setting, self.certificate, facts)
+        return target
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        facts = bid_words.facts(self.document, self.setting, self.certificate)
+        return Group(
+            Text(self.title, style="bold"), bid_words.table(facts), "", bid_words.promises(self.certificate), "",
+            bid_words.table(bid_words.money(self.certificate)),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "\n".join([as_text(self), "", *self.verdict])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from wattline.api.bid_page import promise_table
+        from wattline.report.page import facts
+
+        told = bid_words.facts(self.document, self.setting, self.certificate) + bid_words.money(self.certificate)
+        lines = "".join(f"<p><b>{escape(line)}</b></p>" for line in self.verdict)
+        return f"<h4>{escape(self.title)}</h4>{lines}{promise_table(self.certificate)}{facts((n or 'or', t) for n, t in told)}"
+
+
+def bid(
+    study: Study | Path | str, *,
+    method: str | None = None, reach: str | None = None, hours: int | None = None, progress: bool = True,
+) -> BidResult:  # fmt: skip
+    """Choose mean power and reserve to offer as regulation, and test them on other hours.
+
+    ``study``: of ``wl.load`` (a path is read). ``method``: search, aqa, qosg, grid, heuristic or given (default: as the scenario says).
+    ``reach``: "strict" or "paper", whether the target may leave what the cluster can draw. ``hours``: on which the bid is
+    tested (default: as the scenario says, 200).
+    """
+    asked = study if isinstance(study, Study) else load(study)
+    if reach is not None:
+        asked = asked.set({"regulation.reach": reach})
+    if hours is not None and (isinstance(hours, bool) or not isinstance(hours, int) or not 2 <= hours <= MOST_HOURS):
+        raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
+    return find_bid(asked.document, Listener(progress=progress), method=method, hours=hours)
+
+
+MOST_HOURS = 100_000
+"""Hours on which a bid can be tested."""
+
+
+def find_bid(
+    document: Document, listener: Listener, *, method: str | None = None, hours: int | None = None
+) -> BidResult:
+    """Choose a bid for a scenario with one choice of policies, and test it."""
+    from wattline.bidding.certificate import certify
+    from wattline.bidding.trial import policies_of
+    from wattline.scenario.regulation import build_setting
+
+    document = only(document, "pick one: policy.{slot}=…").document
+    setting = build_setting(document)
+    listener.warm_up(policies_of(setting).slots(), nodes_change=False)
+    choice = _choose(document, setting, method or document.spec.bid.method, listener)
+    seeds = range(hours or document.spec.bid.hours)
+    listener.say(f"testing on {len(seeds)} {'hours of the record' if setting.on_record else 'fresh hours'} ...")
+    return BidResult(document, setting, certify(setting, choice, seeds))
+
+
+def _choose(document: Document, setting: Setting, method: str, listener: Listener) -> Choice:
+    from wattline.bidding.choose import choose
+    from wattline.model.regulation import Bid
+
+    market = document.spec.regulation
+    given = (
+        Bid(market.mean, market.reserve) if market and market.mean is not None and market.reserve is not None else None
+    )
+    if method == "given":
+        if given is None:
+            raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
+        from wattline.scenario.regulation import check_reach, reach_values
+
+        check_reach(document, given, reach_values(setting.signal), setting.cluster)
+    else:
+        listener.say(f"choosing a bid by {method} ...")
+    try:
+        with listener.progress("bids tried", keeping="") as progress:
+            return choose(setting, method, mode=bid_words.mode(document), given=given, progress=progress)
+    except ScenarioError:
+        raise
+    except InputError as problem:
+        raise ScenarioError(f"{document.source.where(('bid', 'method'))}: {problem}") from None
+
+
+def _save(folder: Path, data: dict[str, Any]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / CERTIFICATE).write_text(text + "\n", encoding="utf-8")
+    except OSError as problem:
+        raise ScenarioError(f"{folder}: cannot be written ({problem.strerror}); give another --out") from None
+
+
+def _plain(value: Any) -> Any:
+    """Return values as JSON knows them: null where there is no finite number."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,73 @@
+"""``wl.check``: tell whether a policy of yours keeps the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.api.listener import Listener
+from wattline.errors import InputError
+
+if TYPE_CHECKING:
+    from wattline.model.mechanism import Mechanism
+    from wattline.testing.report import Report
+
+
+def check(
+    policy: Mechanism | Path | str,
+    *,
+    params: dict[str, float] | None = None,
+    time_limit: float = 30.0,
+    progress: bool = True,
+) -> Report:
+    """Check a policy: deterministic, legal actions only, survives hard cases. ``report.ok`` tells whether it passed.
+
+    ``policy``: an object of ``wl.policy``, or a file, ``"mine.py"`` or ``"mine.py:name"``. ``params``: of a policy that has
+    parameters without a default. ``time_limit``: seconds that one call of it may take. A compiled policy that passes runs without
+    checks of its indices from then on, until its source changes.
+    """
+    return look(policy, Listener(progress=progress), params=params, time_limit=time_limit)
+
+
+def look(
+    policy: Mechanism | Path | str,
+    listener: Listener,
+    *,
+    params: dict[str, float] | None = None,
+    time_limit: float = 30.0,
+) -> Report:
+    """Check a policy, and tell a listener what is compiled for it."""
+    from wattline.control.catalog import named
+    from wattline.model.mechanism import Mechanism
+
+    if isinstance(policy, Mechanism):
+        from wattline.testing import check_policy
+
+        listener.warm_up()
+        return check_policy(policy, params, call_limit_s=time_limit)
+    if callable(policy):
+        raise InputError(
+            f"check: {getattr(policy, '__name__', policy)!r} is no policy yet; put @wl.policy(slot) above it"
+        )
+    path = Path(named(str(policy))[0])
+    if not path.is_file():
+        hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""
+        raise InputError(f"{path}: no such policy file{hint}")
+    from wattline.testing import check_policy_file
+
+    listener.warm_up()
+    return check_policy_file(policy, call_limit_s=time_limit)
+
+
+def check_table(report: Report) -> Any:
+    """Return the rows of a report as a table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
+    table.add_column("check", style="cyan", width=30)
+    table.add_column("", width=6)
+    table.add_column("", overflow="fold")
+    for title, passed, detail in report.rows:
+        table.add_row(str(title), Text("ok", "green") if passed else Text("FAILS", "bold red"), Text(str(detail)))
+    return table

@@ -1,0 +1,105 @@
+"""``wl.compare``: runs side by side, with intervals where there are several of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.api.runs import Run, as_text
+from wattline.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wattline.report.compare import Comparison as Found
+    from wattline.report.metrics import Summary
+
+
+class Comparison:
+    """Labelled runs side by side: a table in a terminal, HTML in a notebook, a page by ``write``."""
+
+    def __init__(self, runs: Mapping[str, Sequence[Summary]]) -> None:
+        self.runs = dict(runs)
+
+    @cached_property
+    def found(self) -> Found:
+        """Means with intervals and paired differences against the first label."""
+        from wattline.report.compare import compare as compare_summaries
+
+        return compare_summaries(self.runs)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What is compared; differences are against the first."""
+        return self.found.labels
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row a metric and label: ``metric``, ``unit``, ``label``, ``mean``, ``half_width`` (of the 95 % interval), ``difference``, ``difference_half_width``."""
+        import polars as pl
+
+        rows = []
+        for row in self.found.rows:
+            for label, one, other in zip(self.found.labels, row.estimates, row.differences, strict=True):
+                rows.append({
+                    "metric": row.metric.path, "unit": row.metric.unit, "label": label, "mean": one.mean, "half_width": one.half_width,
+                    "difference": None if other is None else other.mean,
+                    "difference_half_width": None if other is None else other.half_width,
+                })  # fmt: skip
+        schema = dict.fromkeys(("metric", "unit", "label"), pl.String) | dict.fromkeys(
+            ("mean", "half_width", "difference", "difference_half_width"), pl.Float64
+        )
+        return pl.DataFrame(rows, schema=schema).with_columns(pl.selectors.float().fill_nan(None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return self.found.to_dict()
+
+    def write(self, path: Path | str, *, title: str = "Comparison") -> Path:
+        """Write the page of the comparison."""
+        from wattline.report.html import write_comparison
+
+        return write_comparison(self.runs, Path(path), title=title, comparison=self.found)
+
+    def __rich__(self) -> Any:
+        from wattline.report.tables import comparison_table
+
+        return comparison_table(self.found)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from wattline.report.html import comparison_html
+
+        return comparison_html(self.found)
+
+
+def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comparison:
+    """Compare runs; several with other seeds, given as a list, count as one label. Keywords are labels.
+
+    Without a keyword a run is labelled by what sets it apart: its policies, else its name.
+    """
+    groups = [list(one) if not isinstance(one, Run) else [one] for one in (*runs, *labelled.values())]
+    if not groups or not all(groups):
+        raise InputError("compare: give at least one run, and no empty list of runs")
+    wrong = next((one for group in groups for one in group if not isinstance(one, Run)), None)
+    if wrong is not None:
+        raise InputError(f"compare: takes runs, of wl.simulate or wl.read_run, got {type(wrong).__name__}")
+    labels = [*_labels([group[0] for group in groups[: len(runs)]]), *labelled]
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"compare: two runs would both be called {twice!r}; give labels: compare(before=…, after=…)")
+    return Comparison({label: [run.summary for run in group] for label, group in zip(labels, groups, strict=True)})
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """Label runs by the policies in which they differ, else by name, else by number."""
+    slots = [slot for slot in (runs[0].policies if runs else {}) if len({run.policies.get(slot) for run in runs}) > 1]
+    by_policy = [", ".join(run.policies.get(slot, "") for slot in slots) for run in runs]
+    by_name = [run.name for run in runs]
+    both = [f"{name}, {policy}" for name, policy in zip(by_name, by_policy, strict=True)]
+    numbered = [f"{name} ({i + 1})" for i, name in enumerate(by_name)]
+    return next((some for some in (by_policy, by_name, both) if len(set(some)) == len(runs) and all(some)), numbered)

@@ -1,0 +1,156 @@
+"""Who is told what happens while something is computed: progress, what was assumed, what was compiled.
+
+``Listener`` is for programs and notebooks: a bar for what takes longer than two seconds, a line where code must be compiled, a warning
+for what nobody should overlook. The rest is kept with the result. The command line has a listener of its own, which says all of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from wattline.errors import WattlineWarning
+
+PROGRESS_AFTER_S, LINE_EVERY_S = 2.0, 10.0
+
+Note = tuple[str, str, int, str]
+"""What was done to jobs, why, to how many, and to which for example."""
+
+
+class Listener:
+    """What computations tell while they go on."""
+
+    def __init__(self, *, progress: bool = True) -> None:
+        self.shown = progress
+
+    def say(self, text: str) -> None:
+        """Hear a remark about what is done next."""
+
+    def tell(self, text: str) -> None:
+        """Hear what to know of a run."""
+
+    def loud(self, text: str) -> None:
+        """Hear what nobody should overlook."""
+        warnings.warn(text, WattlineWarning, stacklevel=_outside())
+
+    def notes(self, notes: Iterable[Note], label: str = "") -> None:
+        """Hear what was dropped, repaired, rejected or kept on purpose."""
+
+    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
+        """Compile what a run needs if this machine never did, after saying so."""
+        from wattline.sim.warm import warm_up
+
+        warm_up(policies, self._said if self.shown else self.say, nodes_change=nodes_change)
+
+    @contextmanager
+    def progress(self, what: str, keeping: str = "") -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002  (for those who say what is kept)
+        """Yield a callback (done, total) that shows a bar where it takes long; Ctrl-C is raised as ever."""
+        meter = Meter(what, shown=self.shown)
+        try:
+            yield meter.update
+        finally:
+            meter.close()
+
+    @staticmethod
+    def _said(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def _outside() -> int:
+    """Return how many calls up the first function is that is not ours: a warning names its line."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "wattline":
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]  # the outermost frame has none above it
+    return level
+
+
+def in_notebook() -> bool:
+    """Tell whether this is a kernel of a notebook that can show bars."""
+    shell = sys.modules.get("IPython")
+    kernel = getattr(shell, "get_ipython", lambda: None)() if shell is not None else None
+    return hasattr(kernel, "kernel") and importlib.util.find_spec("ipywidgets") is not None
+
+
+class Meter:
+    """A bar on a terminal, a line now and then elsewhere; nothing at all for what takes less than two seconds."""
+
+    def __init__(self, what: str, *, shown: bool) -> None:
+        self.what, self.shown = what, shown
+        self.began = self.last = 0.0  # the first report starts the clock: what comes before it is no progress
+        self.bar: Any = None
+        self.task: Any = None
+
+    def update(self, done: int, total: int) -> None:
+        """Show how much is done."""
+        now = time.monotonic()
+        if not self.began:
+            self.began = self.last = now
+        if not self.shown or now - self.began < PROGRESS_AFTER_S:
+            return
+        if sys.stderr.isatty() or in_notebook():
+            self._draw(done, total)
+        elif now - self.last >= LINE_EVERY_S:
+            self.last = now
+            sys.stderr.write(f"{self.what}: {done:,} of {total:,} ({100 * done // max(total, 1)} %)\n")
+
+    def _draw(self, done: int, total: int) -> None:
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=not in_notebook()), transient=True)
+            self.task = self.bar.add_task(self.what, total=total)
+            self.bar.start()
+        self.bar.update(self.task, completed=done, total=total)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+@contextmanager
+def stop_signals(answer: str) -> Iterator[list[int]]:
+    """Answer the first Ctrl-C or SIGTERM and yield a list that it gets into; a second one interrupts at once."""
+    got: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield got
+        return
+
+    def handle(number: int, frame: Any) -> None:
+        if got:
+            signal.default_int_handler(number, frame)
+        got.append(number)
+        os.write(2, answer.encode())  # safe in a handler
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield got
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def skip_blas() -> None:
+    """Load numba without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
+
+    In a program of our own that is a fair trade; as a library we leave numba as it is.
+    """
+    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
+        return
+    blocked: Any = None  # what Python takes for "cannot be imported"
+    sys.modules["scipy.linalg"] = blocked
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]

@@ -1,0 +1,53 @@
+"""The machine that jobs run on, as a program describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Quantity = str | float | int
+"""A number in SI units (watts, seconds), or a text with its unit, such as "350 W"."""
+
+Table = Mapping[str, Any]
+"""A section of a scenario: its keys are those of docs/scenario.md."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A cluster: nodes and their power, in the words of a scenario's [cluster].
+
+    ``nodes``: how many (None: as the log says, or as the network has). ``idle``, ``max``: power of an idle and of a busy node ("90 W", or watts).
+    ``min_cap``: the lowest cap that a node takes (None: it cannot be capped). ``sleep``: {"power", "after", "entry", "exit"}.
+    ``levels``: speeds, slowest first, {"rate", "busy", "idle"} each. ``classes``: node classes instead of ``nodes``, {"name", "count", "idle", "max", …} each.
+    ``outages``: {"start", "end", "nodes"} each. ``failures``: {"mtbf", "repair"}. ``network``: a topology ("dragonfly:4x4x17") or the keys of [network].
+    ``name`` stands in reports. What makes no sense is refused when a run asks for it.
+    """
+
+    nodes: int | None = None
+    idle: Quantity | None = None
+    max: Quantity | None = None
+    min_cap: Quantity | None = None
+    sleep: Table | None = None
+    levels: Sequence[Table] = ()
+    classes: Sequence[Table] = ()
+    outages: Sequence[Table] = ()
+    failures: Table | None = None
+    network: str | Table | None = None
+    name: str | None = None
+
+    def cluster(self) -> dict[str, Any]:
+        """Return the keys of [cluster]."""
+        given: dict[str, Any] = {
+            "name": self.name, "nodes": self.nodes, "idle": self.idle, "max": self.max, "min_cap": self.min_cap,
+            "sleep": None if self.sleep is None else dict(self.sleep), "levels": [dict(level) for level in self.levels],
+            "class": [dict(one) for one in self.classes], "outage": [dict(one) for one in self.outages],
+            "failures": None if self.failures is None else dict(self.failures),
+        }  # fmt: skip
+        return {key: value for key, value in given.items() if value is not None and value != []}
+
+    def wires(self) -> dict[str, Any]:
+        """Return the keys of [network]."""
+        if self.network is None:
+            return {}
+        return {"topology": self.network} if isinstance(self.network, str) else dict(self.network)

@@ -1,0 +1,149 @@
+"""Many runs side by side: which there are, and carrying them out in threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wattline.api.listener import Listener, Note
+from wattline.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from wattline.model.mechanism import Mechanism
+    from wattline.report.metrics import Summary
+    from wattline.scenario import Document, TraceCache, Variant
+
+MOST_RUNS = 10_000
+"""Runs of a comparison: each may leave a journal, and its numbers stay in memory until all are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One run of many."""
+
+    label: str
+    variant: Variant
+    seed: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is kept of a run: its numbers, and what was said about its trace."""
+
+    task: Task
+    summary: Summary
+    notes: tuple[Note, ...]
+    stopped: str
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was assumed, and what is hard to believe."""
+
+
+def plan_runs(documents: Sequence[Document], seeds: int, *, label: str = "", asked: str = "seeds=") -> list[Task]:
+    """Return the runs of scenarios: each combination of the policies they list, with the scenario's seed and the next ones.
+
+    Where a scenario names a baseline, the same jobs in no market come first. ``asked`` is how seeds are asked for.
+    """
+    from wattline.scenario import build_policies, in_no_market, variants
+
+    found: list[tuple[str, Variant]] = []
+    for document in documents:
+        beside = in_no_market(document)
+        choices = [*([beside] if beside else []), *variants(document)]
+        for choice in choices:
+            several = len(documents) > 1 and len(choices) > 1
+            found.append((f"{document.spec.name}: {choice.label}" if several else choice.label, choice))
+    labels = [one for one, _ in found]
+    if len(set(labels)) != len(labels):
+        twice = next(one for one in labels if labels.count(one) > 1)
+        raise ScenarioError(f"two runs would both be called {twice!r}: give the scenarios different names")
+    if len(found) * seeds > MOST_RUNS:
+        told = f"{asked}{seeds}: that would be {len(found) * seeds:,} runs, more than {MOST_RUNS:,}"
+        raise ScenarioError(f"{told}; give a smaller number, or compare fewer policies")
+    for _, choice in found:
+        if choice.document.spec.profiles.save is not None:
+            told = "every run of a comparison would write this file: leave it out, or use wattline run"
+            raise choice.document.source.error(("profiles", "save"), told)
+        build_policies(choice.document)  # a misspelt policy is said before anything about folders
+    return [
+        Task(f"{label}, {one}".strip(", ") if label else one, variant, seed)
+        for one, variant in found
+        for seed in range(variant.document.spec.seed, variant.document.spec.seed + seeds)
+    ]
+
+
+def mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
+    """Return every policy that some run needs, once."""
+    from wattline.scenario import baseline_select, build_policies
+
+    documents = {id(task.variant): task.variant.document for task in tasks}.values()
+    found = [m for document in documents for m in (*build_policies(document).slots(), baseline_select(document)) if m]
+    return list({(m.slot, m.name): m for m in found}.values())
+
+
+def carry_out_all(
+    tasks: Sequence[Task], listener: Listener, *, threads: int | None = None, folder: Path | None = None,
+    folders: Sequence[Path] | None = None, partly: bool = False,
+) -> list[Done]:  # fmt: skip
+    """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are given.
+
+    Ctrl-C ends all; ``partly``: return those that are done by then.
+    """
+    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+    import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
+    from wattline.scenario import TraceCache
+
+    if not tasks:
+        return []
+    if folders is None and folder is not None:
+        folders = [folder / f"run-{i + 1:0{len(str(len(tasks)))}}" for i in range(len(tasks))]
+    clusters = [task.variant.document.spec.cluster for task in tasks]
+    listener.warm_up(mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
+    traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
+    stop = threading.Event()
+    with listener.progress("runs") as progress, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        futures = [
+            pool.submit(_run, task, traces[task.seed], stop, None if folders is None else folders[i])
+            for i, task in enumerate(tasks)
+        ]
+        try:
+            while (n := sum(_succeeded(future) for future in futures)) < len(futures):
+                progress(n, len(futures))
+                wait(futures, timeout=0.2, return_when=FIRST_EXCEPTION)
+        except BaseException as problem:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not partly or not isinstance(problem, KeyboardInterrupt):
+                raise
+    found = [future.result() for future in futures if not future.cancelled()]
+    return [item for item in found if item.stopped != "interrupted"]
+
+
+def _succeeded(future: Future[Done]) -> bool:
+    """Tell whether a run is done; if it failed, raise why."""
+    return future.done() and future.result() is not None
+
+
+def _run(task: Task, traces: TraceCache, stop: threading.Event, folder: Path | None) -> Done:
+    from wattline.api.assumptions import remarks, warnings
+    from wattline.api.runs import Run
+    from wattline.scenario import wire
+
+    def progress(_done: int, _total: int) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    study = wire(task.variant, seed=task.seed, traces=traces)
+    result = study.simulate(progress)
+    if folder is not None:
+        study.write(result, folder)
+    notes = tuple((n.action, n.reason, n.count, n.example) for n in study.notes) + result.notes
+    summary = Run(wired=study, result=result).summary
+    return Done(task, summary, notes, result.stopped, tuple(remarks(study)), (*warnings(study), *summary.doubts))

@@ -1,0 +1,36 @@
+"""Carry one wired study out: compile what it needs, simulate, and see that it did anything at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from wattline.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from wattline.api.listener import Listener
+    from wattline.scenario.studies import Study
+    from wattline.sim.keeping import Keeper
+    from wattline.sim.simulate import Result
+
+
+def prepare(study: Study, listener: Listener, others: Iterable[Study] = ()) -> None:
+    """Say what is to be known of a study before it runs, and compile what it and the others need."""
+    from wattline.api.assumptions import say_assumptions
+
+    listener.notes((n.action, n.reason, n.count, n.example) for n in study.notes)
+    say_assumptions(study, listener)
+    slots = [m for one in (study, *others) for m in one.policies.slots()]
+    shared = any(sent.share > 0 for sent in study.options.communication)
+    listener.warm_up(slots, nodes_change=study.cluster.nodes_change or shared)
+
+
+def carry_out(study: Study, listener: Listener, *, what: str = "simulating", keeper: Keeper | None = None) -> Result:
+    """Simulate a study, or carry it on; a machine on which no job can run is an error."""
+    with listener.progress(what) as progress:
+        result = study.simulate(progress, keeper)
+    if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
+        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
+        raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
+    listener.notes(result.notes)
+    return result

@@ -1,0 +1,211 @@
+"""A run: its tables, its numbers, its figures; simulated a moment ago or read from its journal."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wattline.report.metrics import Summary
+    from wattline.report.run import Run as Loaded
+    from wattline.scenario.studies import Study as Wired
+    from wattline.sim.simulate import Result
+    from wattline.traces.journal import Journal
+
+
+class Run:
+    """One run. Its tables are polars frames, with columns as in docs/journal.md; times are in seconds, power in watts, energy in joules."""
+
+    def __init__(
+        self, *, wired: Wired | None = None, result: Result | None = None, folder: Path | None = None, label: str = "",
+        against: Run | None = None,
+    ) -> None:  # fmt: skip
+        self.wired, self.result = wired, result
+        """What was simulated, and the state at its end; None for a run that was read from its journal."""
+        self.folder = folder
+        """Where its journal lies, if it was written."""
+        self.label = label
+        self.against = against
+        """The same jobs in no market, where the scenario asks for that and it was simulated here."""
+
+    @cached_property
+    def journal(self) -> Journal:
+        """All tables, scanned lazily, and the manifest."""
+        from wattline.traces.journal import in_memory, open_journal
+
+        if self.wired is None or self.result is None:
+            assert self.folder is not None  # noqa: S101 - one of them is there
+            return open_journal(self.folder)
+        return in_memory(*self.wired.tables(self.result))
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario, or of the log."""
+        return str(self.journal.manifest.get("name") or "")
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of the run."""
+        return self.journal.manifest.get("seed")
+
+    @property
+    def policies(self) -> dict[str, str]:
+        """The policy of each slot."""
+        return self.summary.policies
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """One row a job: when it was submitted, started and ended, its nodes, its energy, what became of it."""
+        return self.journal.read("jobs")
+
+    @cached_property
+    def timeline(self) -> pl.DataFrame:
+        """The machine as a step function of time: power, nodes by state, queue, limit, target."""
+        return self.journal.read("timeline")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Everything that happened, in order."""
+        return self.journal.read("events")
+
+    @cached_property
+    def placements(self) -> pl.DataFrame:
+        """One row per contiguous range of nodes that a job held."""
+        return self.journal.read("placements")
+
+    @cached_property
+    def decisions(self) -> pl.DataFrame:
+        """What the policies proposed, and what became of it."""
+        return self.journal.read("decisions")
+
+    @cached_property
+    def classes(self) -> pl.DataFrame:
+        """Energy and node-seconds of each node class."""
+        return self.journal.read("classes")
+
+    @cached_property
+    def hours(self) -> pl.DataFrame:
+        """Energy, money and carbon hour by hour; empty where nothing has a price."""
+        return self.journal.read("hours")
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """What counting and drawing start from."""
+        from wattline.report.run import load
+
+        return load(self.journal)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """All numbers of the run, e.g. ``summary.wait.mean``; ``summary.to_dict()`` is plain data."""
+        from wattline.report.metrics import summarize_run
+
+        return summarize_run(self.loaded)
+
+    @cached_property
+    def baseline(self) -> Summary | None:
+        """The numbers of the same jobs in no market, where the scenario asks for them and they lie beside the journal."""
+        from wattline.report.baseline import baseline_of
+
+        if self.against is not None:
+            return self.against.summary
+        return None if self.folder is None else baseline_of(self.folder)
+
+    @property
+    def notes(self) -> list[dict[str, Any]]:
+        """What was dropped, repaired, rejected or kept on purpose: action, reason, count, example."""
+        own = list(self.journal.manifest["trace"]["notes"])
+        if self.wired is not None:
+            own += [vars(note) for note in self.wired.notes[len(self.wired.trace.notes) :]]
+        return own
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know of the run: the machine of its log, on what its watts rest, results that are hard to believe."""
+        from wattline.api.assumptions import remarks, warnings
+
+        said = [] if self.wired is None else [*remarks(self.wired), *warnings(self.wired)]
+        return [*said, *self.summary.doubts]
+
+    def plot(self, what: str = "power") -> Any:
+        """Return a figure of the report as a plotly figure.
+
+        ``what``: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates, regulation, tracking errors,
+        service, accounts, learning or profile errors.
+        """
+        from wattline.report.gallery import GALLERY
+
+        if what not in GALLERY:
+            raise InputError(f"plot: there is no figure {what!r}{did_you_mean(what, GALLERY)}")
+        drawn = GALLERY[what](self.loaded, self.summary, self.journal)
+        if drawn is None:
+            why = ": nobody gave watts" if what in ("power", "energies") and not self.summary.has_power else ""
+            raise InputError(f"plot: this run has nothing to draw as {what!r}{why}")
+        import plotly.graph_objects as go
+
+        figure = go.Figure({"data": drawn.figure.data, "layout": drawn.figure.layout})
+        margin = figure.layout.margin
+        return figure.update_layout(title={"text": drawn.title}, margin={"t": (margin.t or 0) + 40})
+
+    def report(self, path: Path | str) -> Path:
+        """Write the page of the run: one HTML file with everything in it."""
+        from wattline.report.html import report_page
+
+        return report_page(self.loaded, self.summary, self.journal, self.baseline).write(Path(path))
+
+    def write(self, folder: Path | str) -> Path:
+        """Write the journal into a folder, as ``wattline run`` does; a journal that is there is replaced."""
+        from wattline.traces.folder_lock import held
+        from wattline.traces.journal import BASELINE, write_journal
+
+        target = Path(folder)
+        with held(target):
+            if self.wired is not None and self.result is not None:
+                self.wired.write(self.result, target)
+            else:
+                tables = {name: self.journal.read(name) for name in self.journal.frames}
+                write_journal(target, tables, self.journal.manifest)
+            if self.against is not None:
+                self.against.write(target / BASELINE)
+        self.folder = target
+        return target
+
+    def __rich__(self) -> Any:
+        from wattline.report.tables import summary_table
+
+        return summary_table(self.summary)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from wattline.report.page import table
+        from wattline.report.tables import fact_rows
+
+        return table((self.name, ""), fact_rows(self.summary), text=(1,))
+
+
+def as_text(renderable: Any, width: int = 80) -> str:
+    """Return what a terminal shows of something, without colours."""
+    from rich.console import Console
+
+    console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(renderable, highlight=False)
+    return captured.get().rstrip()
+
+
+def read_run(folder: Path | str) -> Run:
+    """Open the journal that a run left; that of a run that was cut off is made first, up to the last simulated hour that was kept."""
+    from wattline.scenario.resume import make_readable
+
+    path = Path(folder)
+    make_readable(path)
+    run = Run(folder=path)
+    run.label = run.name  # also opens it, so that what is no journal is said now
+    return run

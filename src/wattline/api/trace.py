@@ -1,0 +1,193 @@
+"""Jobs for a simulation: a log of any known format, a drawn workload, or a frame of your own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wattline.traces.notes import Note
+    from wattline.traces.notes import Trace as Table
+
+LONGEST_NAME = 100
+"""Characters of a run's name, as in scenarios."""
+
+
+class Trace:
+    """Jobs and where they come from. ``read_trace``, ``draw_trace`` and ``from_frame`` make one."""
+
+    def __init__(self, section: Mapping[str, Any], *, name: str, table: Table | None = None, sha256: str = "") -> None:
+        self.section = dict(section)
+        """What a scenario's [trace] says of it."""
+        self.name = name
+        self._sha256 = sha256
+        self._read: dict[int | None, Table] = {} if table is None else {None: table}
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``, ``user``, … (null: not known)."""
+        from wattline.traces.export import jobs_frame
+
+        return jobs_frame(self._table().jobs)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was dropped, repaired or kept on purpose when the jobs were read: action, reason, count, example."""
+        return self._table().notes
+
+    @property
+    def nodes(self) -> int | None:
+        """Size of the machine that the log says it came from (processors where jobs share nodes; None: it does not say)."""
+        return self._table().suggested_nodes
+
+    @property
+    def machine(self) -> str:
+        """What the log says of its machine, in words."""
+        found = self._table().machine
+        return "" if found is None else found.words
+
+    def __len__(self) -> int:
+        return len(self._table().jobs)
+
+    def __repr__(self) -> str:
+        if not self._read:
+            return f"<Trace {self.name}, not read yet>"
+        size = "" if self.nodes is None else f" of a machine of {self.nodes:,}"
+        return f"<Trace {self.name}: {len(self):,} jobs{size}>"
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the jobs are in memory."""
+        return bool(self._read)
+
+    def handed(self, nodes: int | None) -> tuple[Table, str]:
+        """Return the jobs for a machine of so many nodes, and the hash of their file: how a scenario asks for them."""
+        table = self._table()
+        if "file" in self.section and nodes is not None and _decides(table, nodes):
+            if nodes not in self._read:
+                self._read[nodes] = self._from_file(nodes)
+            table = self._read[nodes]
+        return table, self._sha256
+
+    def _table(self) -> Table:
+        if None not in self._read:
+            from wattline.scenario.jobs import file_sha256
+
+            self._read[None] = self._from_file(None)
+            self._sha256 = file_sha256(Path(self.section["file"]))
+        return self._read[None]
+
+    def _from_file(self, nodes: int | None) -> Table:
+        from wattline.scenario.jobs import read
+        from wattline.scenario.read import Source, validate_as
+        from wattline.scenario.spec import TraceSpec
+
+        typed: dict[tuple[str | int, ...], str] = {(key,): f"{key}={value!r}" for key, value in self.section.items()}
+        spec = validate_as(TraceSpec, self.section, Source("read_trace", overrides=typed, is_program=True))
+        return read(spec, Path(self.section["file"]), nodes)
+
+
+def _decides(table: Table, nodes: int) -> bool:
+    """Tell whether so many nodes can decide that nodes, or processors, are what is scheduled: one of the header's two numbers does."""
+    from wattline.traces.machine import header_number
+
+    return nodes in [header_number(table.header.get(key, "")) for key in ("MaxNodes", "MaxProcs")]
+
+
+def log_at(
+    path: Path | str, *,
+    format: str | None = None,  # noqa: A002  (the word users type)
+    cores_per_node: int | None = None, strict: bool = False, jobs: int | None = None,
+) -> Trace:  # fmt: skip
+    """Return the log in a file, which is read when its jobs are asked for."""
+    given = {
+        "file": str(path), "format": format, "cores_per_node": cores_per_node, "strict": strict or None, "jobs": jobs
+    }  # fmt: skip
+    return Trace({key: value for key, value in given.items() if value is not None}, name=trace_name(Path(path)))
+
+
+def read_trace(
+    path: Path | str, *,
+    format: str | None = None,  # noqa: A002  (the word users type)
+    cores_per_node: int | None = None, strict: bool = False,
+) -> Trace:  # fmt: skip
+    """Read a job log: SWF, sacct, Parquet, CSV, PM100, emmy, meggie, or the folder of a journal.
+
+    ``format``: swf, sacct, table, krc, pm100 or rrze (default: by content). ``cores_per_node``: processors of the log that
+    make one node (default: as an SWF header and its jobs say). ``strict``: refuse a log with records that would be dropped
+    or repaired.
+    """
+    trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict)
+    trace._table()
+    return trace
+
+
+def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = None, strict: bool = False) -> Trace:
+    """Make a trace of a polars or pandas frame, or of a mapping of columns.
+
+    Columns are those of ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times are
+    seconds since ``epoch_unix_s`` (None: not known).
+    """
+    import polars as pl
+
+    from wattline.traces.table import table_of
+
+    table = _polars(frame)
+    texts = [column for column in table.columns if table[column].dtype in (pl.Enum, pl.Categorical)]
+    plain = table.with_columns(pl.col(texts).cast(pl.String)) if texts else table
+    epoch = {} if epoch_unix_s is None else {"epoch_unix_s": float(epoch_unix_s)}
+    digest = hashlib.sha256(plain.write_csv().encode()).hexdigest()
+    section = {"file": f"(frame {digest[:16]})"}
+    return Trace(section, name=name, table=table_of(plain, name, strict=strict, **epoch), sha256=digest)
+
+
+def _polars(frame: Any) -> pl.DataFrame:
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    try:
+        return pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.DataFrame(frame)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, ImportError) as problem:
+        why = " ".join(str(problem).split())
+        raise InputError(
+            f"from_frame: cannot make a frame of a {type(frame).__name__} ({why[:200]}); give a polars or pandas frame, or a mapping of columns"
+        ) from None
+
+
+def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **keys: Any) -> Trace:
+    """Draw a workload: ``generator`` is poisson, lublin, bursty, meggie-like, emmy-like or mira-like.
+
+    ``nodes`` is the size of the machine it is for. Other parameters are the keys of [trace] in a scenario (docs/scenario.md): ``jobs``,
+    ``load``, ``duration``, ``rate``, ``users``, ``type`` …
+    """
+    from wattline.scenario.read import Source, document
+    from wattline.scenario.studies import TraceCache
+
+    section = {"generator": generator, **keys, "seed": seed}
+    data: dict[str, Any] = {"schema": 1, "name": generator, "trace": section}
+    typed: dict[tuple[str | int, ...], str] = {("trace", key): f"{key}={value!r}" for key, value in section.items()}
+    if nodes is not None:
+        data["cluster"] = {"nodes": nodes}
+        typed["cluster", "nodes"] = f"nodes={nodes!r}"
+    table, _ = TraceCache().get(document(data, Source("draw_trace", overrides=typed, is_program=True)))
+    return Trace(section, name=generator, table=table)
+
+
+def trace_name(path: Path) -> str:
+    """Return a trace's name without the endings that say how it is stored, such that a folder can have it."""
+    whole = (path.resolve() if path.name in ("", "..") else path).name or "trace"
+    name = whole
+    for suffix in (".gz", ".swf", ".parquet", ".csv", ".txt"):
+        name = name.removesuffix(suffix)
+    readable = "".join(c if c.isprintable() and c != "\\" else "_" for c in name or whole)
+    return readable[:LONGEST_NAME].strip() or "trace"

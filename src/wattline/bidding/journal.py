@@ -1,0 +1,32 @@
+"""An hour of a setting as a journal: simulated with everything logged, so that reports and figures can show it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from wattline.bidding.choice import Choice, reach_of
+from wattline.bidding.setting import Setting
+from wattline.bidding.trial import TrialHour
+from wattline.model.kinds import column
+from wattline.sim.result import frames, manifest, regulation_entry
+from wattline.traces.journal import Journal, open_journal, write_journal
+
+
+def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: str) -> Journal:
+    """Simulate an hour under what was chosen, write its journal and open it."""
+    hour = TrialHour(setting, seed, watched=True)
+    hour.run(choice.bid, choice.weights, choice.params)
+    result = hour.world.simulation.result("until")
+    about = manifest(result, name=name, source=f"kinds of job, drawn with seed {seed}")
+    weights = column(setting.kinds, "weight") if choice.weights is None else choice.weights
+    about["kinds"] = [asdict(replace(kind, weight=float(w))) for kind, w in zip(setting.kinds, weights, strict=True)]
+    for slot, values in (choice.params or {}).items():
+        names = getattr(result.policies, slot).params
+        about["parameters"][slot] |= dict(zip(names, map(float, values), strict=False))
+    about["regulation"] = regulation_entry(
+        choice.bid, setting.tariff, reach_of(setting, choice.bid), [(hour.begin_s, hour.end_s)], (0.0, hour.last_s),
+        {"law": "drawn", "seed": seed, "step_s": hour.signal.step_s},
+    )  # fmt: skip
+    write_journal(folder, frames(result), about)
+    return open_journal(folder)

@@ -1,0 +1,162 @@
+"""Window scheduling: of the first jobs in the queue, start those that fill the most nodes under the power limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattline.model.codes import DEADLOCK, WINDOW
+from wattline.model.compiled import kernel, outlined
+from wattline.model.mechanism import Memory, Param, mechanism
+from wattline.model.state import OPT_EXCEED, State
+from wattline.physics.power import LIMIT_SLACK, node_w, start_increase_w
+from wattline.policies.select.easy import fits, reservation
+from wattline.policies.select.knapsack import choose, gcd
+from wattline.policies.select.proposals import headroom_left_w, outlasts, propose
+
+MOST = 1000
+"""Jobs of the largest window."""
+
+W_WINDOW, W_PATIENCE, W_WIDEN = range(3)
+M_JOB, M_WIDTH, M_WATTS, M_TAKEN, M_TABLE = (i * MOST for i in range(5))
+
+
+@outlined
+def look(
+    s: State, p: int, first: int, most: int, free: int, watts: float, before_s: float, but: int, memory: Any
+) -> tuple[int, int]:
+    """Gather the jobs of a window that fit by themselves, from a slot on; return how many, and the slot behind the window.
+
+    Those that would outlast a span of time are left out, and so is the job ``but``, which starts anyway.
+    """
+    n = 0
+    seen = 0
+    i = first
+    while i < s.q_tail[0] and seen < most:
+        j = s.queue[i]
+        i += 1
+        if j < 0 or j == but or s.pool[j] != p:
+            continue
+        seen += 1
+        if fits(s, j, free, watts) and not outlasts(s, j, before_s):
+            memory[M_JOB + n] = j
+            memory[M_WIDTH + n] = s.nodes[j]
+            memory[M_WATTS + n] = 0.0 if watts == np.inf else max(0.0, start_increase_w(s, j, np.inf))
+            n += 1
+    return n, i
+
+
+@outlined
+def pick(n: int, free: int, watts: float, memory: Any) -> None:
+    """Mark which of n gathered jobs to start: all if they fit together, otherwise the best choice."""
+    if n == 0:
+        return
+    nodes = 0.0
+    power_w = 0.0
+    for i in range(n):
+        nodes += memory[M_WIDTH + i]
+        power_w += memory[M_WATTS + i]
+    if nodes <= free and power_w <= watts:
+        for i in range(n):
+            memory[M_TAKEN + i] = 1.0
+        return
+    unit = 0
+    for i in range(n):
+        unit = gcd(unit, int(memory[M_WIDTH + i]))
+    for i in range(n):
+        memory[M_WIDTH + i] /= unit
+    choose(
+        memory[M_WIDTH:], memory[M_WATTS:], n, int(min(float(free), nodes)) // unit, watts, memory[M_TABLE:],
+        memory[M_TAKEN:],
+    )  # fmt: skip
+
+
+@outlined
+def never_fits(s: State, j: int) -> bool:
+    """Tell whether a job would exceed the limit even if it ran alone (nodes that sleep are taken as idle)."""
+    if s.limit_w[0] == np.inf:
+        return False
+    total_w = s.nodes[j] * (node_w(s, j, np.inf) - s.idle_w[s.pool[j]] + s.margin[0] * s.spread_w[j])
+    for p in range(s.free.shape[0]):
+        total_w += (s.free[p] + s.busy[p]) * s.idle_w[p]
+    return total_w > s.limit_w[0] * (1.0 + LIMIT_SLACK)
+
+
+@outlined
+def overdue(s: State, p: int, patience_s: float) -> int:
+    """Return the job that has waited longest, if longer than one has to be patient for (-1: none).
+
+    Of one node class those that never fit are left out, for there is nothing to be kept free for them. Of all classes
+    (``p`` = -1) they are not.
+    """
+    oldest = -1
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j < 0 or (p >= 0 and s.pool[j] != p) or s.now[0] - s.eligible_s[j] < patience_s:
+            continue
+        older = oldest < 0 or s.eligible_s[j] < s.eligible_s[oldest]
+        if older and (p < 0 or not never_fits(s, j)):
+            oldest = j
+    return oldest
+
+
+@kernel
+def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory: Any) -> int:
+    """Propose starts of jobs that end within a span on one node class; return the number of proposals so far."""
+    n = n0
+    free = s.free[p]
+    watts = headroom_left_w(s, n0)
+    before_s = drained_s
+    served = -1
+    if param[W_PATIENCE] < np.inf:
+        due = overdue(s, p, param[W_PATIENCE])
+        if due >= 0 and fits(s, due, free, watts) and not outlasts(s, due, drained_s):
+            free -= s.nodes[due]
+            if watts < np.inf:
+                watts -= start_increase_w(s, due, np.inf)
+            n = propose(s, n, due, WINDOW)
+            served = due
+        elif due >= 0:  # nobody starts who would still run when it can
+            shadow_s, _, _ = reservation(s, due, p, n, free, watts, memory[M_TABLE:])
+            before_s = min(before_s, shadow_s - s.now[0]) if shadow_s < np.inf else 0.0
+            s.reserved_s[due] = min(s.reserved_s[due], shadow_s)
+    at = s.q_head[0]
+    while free > 0 and at < s.q_tail[0]:
+        found, at = look(s, p, at, int(param[W_WINDOW]), free, watts, before_s, served, memory)
+        pick(found, free, watts, memory)
+        started = 0
+        for i in range(found):
+            j = int(memory[M_JOB + i])
+            if memory[M_TAKEN + i] == 1.0:
+                n = propose(s, n, j, WINDOW)
+                started += 1
+        if started > 0 or n > 0 or s.n_running[0] > 0 or param[W_WIDEN] == 0.0:
+            break  # a wider window is for a machine that would stand still
+    return n
+
+
+@mechanism(
+    "select", "window", memory=Memory(fixed=M_TABLE + 64, per_running=2, table="window"), sorted_running=True,
+    params={
+        "window": Param(20.0, "jobs at the head of the queue that are chosen from", 1, MOST),
+        "patience": Param(np.inf, "wait in seconds after which nobody may delay a job any further (inf: others always may)", 0),
+        "widen": Param(0.0, "1: look behind the window when nothing runs and nothing in it fits", 0, 1),
+    },
+    source="knapsack §VI, solved exactly (decision 16)",
+)  # fmt: skip
+def window(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and watts."""
+    drained_s = np.inf
+    if param[W_PATIENCE] < np.inf and s.option[OPT_EXCEED] == 1:
+        due = overdue(s, -1, param[W_PATIENCE])
+        if due >= 0 and never_fits(s, due) and s.nodes[due] <= s.free[s.pool[due]] + s.busy[s.pool[due]]:
+            if s.n_running[0] == 0:
+                return propose(s, 0, due, DEADLOCK)
+            # it may run above the limit, alone: nobody starts who would still run when the others have ended
+            drained_s = max(0.0, s.run_end_s[s.n_running[0] - 1] - s.now[0])
+    n = 0
+    for p in range(s.free.shape[0]):
+        if s.free[p] > 0:
+            n = window_class(s, p, n, drained_s, param, memory)
+    return n

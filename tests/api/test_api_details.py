@@ -1,0 +1,249 @@
+"""The Python door in detail: traces and frames, machines, policies as objects, errors with fields, figures, labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import wattline as wl
+
+COLUMNS = {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0, 30.0, 10.0], "nodes": [4, 1, 2]}
+
+
+def test_a_frame_becomes_a_trace_and_back() -> None:
+    """What ``from_frame`` is given is what ``jobs`` shows: names, requests, order."""
+    frame = pl.DataFrame(COLUMNS | {"user": ["ann", "bob", "ann"], "request_s": [100.0, None, 20.0]})
+    trace = wl.from_frame(frame)
+    assert trace.jobs.select(frame.columns).with_columns(pl.col("user").cast(pl.String)).equals(frame)
+    again = wl.from_frame(trace.jobs)
+    assert again.jobs.equals(trace.jobs)
+
+
+def test_a_mapping_of_columns_is_a_frame() -> None:
+    """Lists do as well as frames, and rows are sorted by submission."""
+    trace = wl.from_frame({"submit_s": [5, 0], "work_s": [10, 20], "nodes": [1, 2]})
+    assert trace.jobs["nodes"].to_list() == [2, 1]
+
+
+def test_a_frame_is_simulated() -> None:
+    """Starts of three jobs on four nodes, first come, first served."""
+    run = wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), select="in-order")
+    assert run.jobs["start_s"].to_list() == [0.0, 60.0, 60.0]
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    """Anything else is told what to be."""
+    with pytest.raises(wl.InputError, match="polars or pandas"):
+        wl.from_frame(object())
+    with pytest.raises(wl.TraceError, match="work_s"):
+        wl.from_frame({"submit_s": [0], "nodes": [1]})
+
+
+def test_a_drawn_trace_stays_the_same_whatever_the_seed_of_the_run() -> None:
+    """A trace is drawn once: the seed of a run is that of its policies."""
+    trace = wl.draw_trace("lublin", nodes=32, jobs=50, load=0.5, seed=7)
+    one, two = (wl.simulate(trace, wl.Machine(nodes=32, idle=100, max=300), seed=seed) for seed in (1, 2))
+    assert one.jobs["submit_s"].equals(two.jobs["submit_s"])
+    assert one.jobs["submit_s"].to_list() == trace.jobs["submit_s"].to_list()
+
+
+def test_processors_or_nodes_are_chosen_as_the_command_does(tmp_path: Path) -> None:
+    """A log whose header has both numbers is read for the machine that is given, not for the one it was first read for."""
+    rows = [f"{i} {i} 0 10 {p} -1 -1 {p} 20 -1 1 1 1 1 1 1 -1 -1" for i, p in enumerate((3, 5, 1, 7), 1)]
+    path = tmp_path / "shared.swf"
+    path.write_text("; MaxNodes: 10\n; MaxProcs: 40\n" + "\n".join(rows) + "\n")
+    trace = wl.read_trace(path)
+    assert trace.nodes == 40
+    assert wl.simulate(trace, wl.Machine(nodes=10)).jobs["nodes"].to_list() == [1, 2, 1, 2]
+    assert wl.simulate(trace, wl.Machine(nodes=40)).jobs["nodes"].to_list() == [3, 5, 1, 7]
+
+
+def test_policies_are_names_objects_files_or_tables(tmp_path: Path) -> None:
+    """All four ways lead to the same run."""
+    file = tmp_path / "mine.py"
+    source = (
+        "import wattline as wl\n\n\n@wl.policy('order', params={'sign': -1.0}, compiled=True)\n"
+        "def mine(s, happened, param, memory):\n    for j in wl.waiting(s, new=True):\n"
+        "        s.key[j] = param[0] * s.nodes[j]\n    return 0\n"
+    )
+    file.write_text(source)
+    space: dict[str, object] = {}
+    exec(compile(source.replace(", compiled=True", ""), "<cell>", "exec"), space)  # noqa: S102 - as a notebook does
+    trace = wl.draw_trace("lublin", nodes=16, jobs=60, load=1.5, seed=2)
+    machine = wl.Machine(nodes=16, idle=100, max=300)
+    given = [str(file), f"{file}:mine", space["mine"], {"name": space["mine"], "sign": -1.0}]
+    starts = [wl.simulate(trace, machine, order=order).jobs["start_s"].to_list() for order in given]
+    assert all(one == starts[0] for one in starts)
+    assert starts[0] != wl.simulate(trace, machine, order={"name": str(file), "sign": 1.0}).jobs["start_s"].to_list()
+
+
+def test_a_compiled_policy_of_a_cell_is_checked_and_runs(tmp_path: Path) -> None:
+    """A policy without a file compiles, and passing its checks lifts the bounds checks in this process."""
+    from wattline.control.proven import is_proven
+
+    source = (
+        "import wattline as wl\n@wl.policy('order', compiled=True)\ndef in_a_cell(s, happened, param, memory):\n"
+        f"    for j in wl.waiting(s, new=True):\n        s.key[j] = s.nodes[j]  # {tmp_path} tells it from earlier ones\n    return 0\n"
+    )
+    space: dict[str, object] = {}
+    import linecache
+
+    linecache.cache["<cell 7>"] = (len(source), None, source.splitlines(keepends=True), "<cell 7>")  # as IPython does
+    exec(compile(source, "<cell 7>", "exec"), space)  # noqa: S102
+    policy = space["in_a_cell"]
+    assert not is_proven(policy)
+    report = wl.check(policy)
+    assert report.ok, report
+    assert is_proven(policy)
+
+
+def test_a_policy_for_another_slot_is_refused() -> None:
+    """An order given as select is told where it belongs."""
+
+    @wl.policy("order")
+    def mine(s, happened, param, memory):
+        return 0
+
+    with pytest.raises(wl.InputError, match="policy for order"):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), select=mine)
+    with pytest.raises(wl.InputError, match=r"@wl\.policy"):
+        wl.check(lambda s: 0)
+
+
+def test_errors_have_fields(tmp_path: Path) -> None:
+    """One line for people, and file, line, field and value for programs."""
+    (tmp_path / "bad.toml").write_text('[trace]\ngenerator = "lublin"\n\n[cluster]\nnodes = "many"\n')
+    with pytest.raises(wl.ScenarioError) as caught:
+        wl.load(tmp_path / "bad.toml")
+    assert "\n" not in str(caught.value)
+    assert caught.value.file == str(tmp_path / "bad.toml")
+    assert caught.value.line == 5
+    assert caught.value.field == "cluster.nodes"
+    (tmp_path / "bad.swf").write_text("1 2 x\n")
+    with pytest.raises(wl.TraceError) as caught_trace:
+        wl.read_trace(tmp_path / "bad.swf")
+    assert caught_trace.value.file == str(tmp_path / "bad.swf")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"limit": "28 kX"}, "limit='28 kX'"),
+        ({"select": "esay"}, "did you mean 'easy'"),
+        ({"settings": {"run.til": 3}}, "unknown key 'til'"),
+        ({"select": ["easy", "in-order"]}, "one run takes one policy"),
+        ({"ties": "never"}, "ties='never'"),
+        ({"seed": -1}, "seed=-1"),
+        ({"machine": wl.Machine(nodes=0)}, "nodes=0"),
+        ({"machine": wl.Machine(nodes=4, idle="cold")}, "idle='cold'"),
+        ({"machine": wl.Machine()}, "how large its machine was"),
+    ],
+)  # fmt: skip
+def test_arguments_are_refused_by_name(asked: dict[str, object], words: str) -> None:
+    """A wrong argument is named as it was typed, in one line."""
+    machine = asked.pop("machine", wl.Machine(nodes=4))
+    with pytest.raises(wl.WattlineError) as caught:
+        wl.simulate(wl.from_frame(COLUMNS), machine, **asked)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_assumed_watts_are_warned_of_once_and_kept() -> None:
+    """A limit without watts is a warning at the caller's line, and a remark of the run."""
+    with pytest.warns(wl.WattlineWarning, match="ASSUMED POWER") as caught:
+        run = wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), limit="1.2 kW")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert any("ASSUMED POWER" in line for line in run.remarks)
+
+
+def test_figures_by_name() -> None:
+    """Every figure that a run has can be had alone; what it has not, and what nobody knows, is said."""
+    run = wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4, idle="90 W", max="350 W"))
+    for what in ("power", "load", "gantt", "waits", "sizes", "energies"):
+        assert run.plot(what).data, what
+    with pytest.raises(wl.InputError, match="did you mean 'power'"):
+        run.plot("pwer")
+    with pytest.raises(wl.InputError, match="nothing to draw"):
+        run.plot("regulation")
+    with pytest.raises(wl.InputError, match="nobody gave watts"):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4)).plot("power")
+
+
+def test_a_figure_is_that_of_the_report() -> None:
+    """The curve of power is the timeline's."""
+    run = wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4, idle="90 W", max="350 W"))
+    drawn = [np.asarray(trace.y, dtype=float) for trace in run.plot("power").data if trace.y is not None]
+    highest = max(np.nanmax(y) for y in drawn if y.size)
+    assert highest in (pytest.approx(run.timeline["power_w"].max()), pytest.approx(run.timeline["power_w"].max() / 1e3))
+
+
+def test_labels_of_a_comparison() -> None:
+    """Runs are called by what differs; equal ones by a number, or as the caller says."""
+    trace, machine = wl.from_frame(COLUMNS), wl.Machine(nodes=4)
+    easy, fcfs = (wl.simulate(trace, machine, select=select) for select in ("easy", "in-order"))
+    assert wl.compare(easy, fcfs).labels == ("easy", "in-order")
+    assert wl.compare(easy, easy).labels == ("frame (1)", "frame (2)")
+    assert wl.compare(before=easy, after=fcfs).labels == ("before", "after")
+    both = wl.compare(easy=[easy, easy], fcfs=[fcfs, fcfs])
+    assert both.table.filter(pl.col("metric") == "wait_s.mean")["half_width"].to_list() == [0.0, 0.0]
+    with pytest.raises(wl.InputError, match="takes runs"):
+        wl.compare(easy, "fcfs")  # type: ignore[arg-type]
+
+
+def test_a_study_is_changed_by_keys_and_objects() -> None:
+    """``set`` returns another study and leaves the first alone."""
+    study = wl.load(Path(__file__).parents[2] / "examples" / "easy-vs-fcfs.toml")
+
+    @wl.policy("select")
+    def nobody(s, happened, param, memory):
+        return 0
+
+    other = study.set({"policy.select": ["easy", nobody], "trace.jobs": 10})
+    assert study.data["policy"]["select"] != other.data["policy"]["select"]
+    assert other.data["policy"]["select"] == ["easy", "nobody"]
+    with pytest.raises(wl.ScenarioError, match="2 combinations"):
+        other.simulate()
+    with pytest.raises(wl.InputError, match="list of values"):
+        study.vary({"trace.load": 0.6})
+    with pytest.raises(wl.ScenarioError, match="laod"):
+        study.set({"trace.laod": 0.6})
+
+
+def test_a_sweep_over_policies_as_objects() -> None:
+    """A sweep takes objects as values, and shows their names."""
+
+    @wl.policy("order")
+    def last(s, happened, param, memory):
+        for j in wl.waiting(s, new=True):
+            s.key[j] = -s.submit_s[j]
+        return 0
+
+    study = wl.load(
+        Path(__file__).parents[2] / "examples" / "easy-vs-fcfs.toml", {"trace.jobs": 40, "policy.select": "easy"}
+    )
+    frame = study.vary({"policy.order": ["fcfs", last]}, seeds=2).run()
+    assert frame["policy.order"].to_list() == ["fcfs", "fcfs", "last", "last"]
+    assert frame["seed"].to_list() == [1, 2, 1, 2]
+
+
+def test_waiting_is_the_queue_without_its_holes() -> None:
+    """Compiled and plain, ``waiting`` yields what a loop over the queue's slots finds."""
+    source = (
+        "import wattline as wl\n@wl.policy('select', compiled={compiled}, memory=1)\ndef mine(s, happened, param, memory):\n"
+        "    n = 0\n    free = s.free[0]\n    total = 0\n"
+        "    for j in wl.waiting(s):\n        total += j\n        if s.nodes[j] <= free:\n            n = wl.propose(s, n, j)\n            free -= s.nodes[j]\n"
+        "    by_hand = 0\n    for i in range(s.q_head[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            by_hand += s.queue[i]\n"
+        "    if total != by_hand:\n        return -1\n    return n\n"
+    )
+    trace = wl.draw_trace("lublin", nodes=16, jobs=80, load=1.5, seed=4)
+    machine = wl.Machine(nodes=16, idle=100, max=300)
+    starts = []
+    for compiled in (False, True):
+        space: dict[str, object] = {}
+        exec(compile(source.format(compiled=compiled), f"<cell {compiled}>", "exec"), space)  # noqa: S102
+        starts.append(wl.simulate(trace, machine, select=space["mine"]).jobs["start_s"].to_list())
+    assert starts[0] == starts[1] == wl.simulate(trace, machine, select="first-fit").jobs["start_s"].to_list()

@@ -1,0 +1,136 @@
+"""Bids that searches choose, and certificates of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wattline.bidding.aqa import FLOOR, aqa_bid, load_weights, start_bid
+from wattline.bidding.certificate import certify
+from wattline.bidding.choice import PAPER, STRICT, largest_reserve_w
+from wattline.bidding.grid import grid_bid, heuristic_bid
+from wattline.bidding.outcome import ratio
+from wattline.bidding.qosg import qosg_bid
+from wattline.bidding.search import is_safe, mean_power_w, search_bid
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, Protocol, Recipe, Setting
+from wattline.bidding.trial import Trial
+from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
+
+
+def setting(recipe: Recipe = SLACKLINE, workload: str = "W14", *, paper: bool = False) -> Setting:
+    """Return a published workload on its cluster."""
+    return Setting(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=paper))
+
+
+def test_a_rate_is_pooled_and_its_interval_clustered() -> None:
+    """Violations over jobs are pooled; hours that differ widen the interval, equal hours do not."""
+    jobs = np.full(20, 50.0)
+    even, uneven = ratio(np.full(20, 5.0), jobs), ratio(np.repeat([10.0, 0.0], 10), jobs)
+    assert even.share == uneven.share == pytest.approx(0.1)
+    assert even.high == pytest.approx(0.1)
+    assert uneven.high > 0.14
+
+
+def test_intervals_cover() -> None:
+    """About 95 of 100 intervals hold the true rate, though jobs of one hour share their luck."""
+    random = np.random.default_rng(3)
+    hits = 0
+    for _ in range(400):
+        luck = random.beta(2.0, 18.0, 60)
+        found = ratio(random.binomial(40, luck).astype(float), np.full(60, 40.0))
+        hits += found.low <= 0.1 <= found.high
+    assert 0.91 < hits / 400 < 0.98
+
+
+def test_no_event_is_no_proof() -> None:
+    """Without a single violation the interval still ends above zero, at what so many hours leave open."""
+    assert ratio(np.zeros(200), np.full(200, 30.0)).high == pytest.approx(1 - 0.05 ** (1 / 200))
+    assert ratio(np.zeros(10), np.zeros(10)).count == 0
+
+
+def test_search_keeps_every_promise_and_its_reach() -> None:
+    """The searched bid keeps all constraints on the hours that prove it, and strict reach stays above idle power."""
+    made = setting(workload="W9")
+    trial, proof = Trial(made, range(100, 106)), Trial(made, range(200, 240))
+    strict = search_bid(made, mode=STRICT, rounds=1, trial=trial, proof=proof)
+    paper = search_bid(made, mode=PAPER, rounds=1, trial=trial, proof=proof)
+    for choice in (strict, paper):
+        assert choice.feasible
+        assert is_safe(choice.outcome)
+        assert choice.limits
+    assert strict.bid.mean_w - strict.bid.reserve_w >= made.idle_total_w - 1e-6
+    assert paper.bid.reserve_w > strict.bid.reserve_w
+    assert paper.outcome.cost < strict.outcome.cost
+
+
+def test_mean_powers_lie_between_capped_and_uncapped_load() -> None:
+    """Place 0 is the power that the jobs need at their lowest caps, place 1 what they draw without caps."""
+    made = setting(workload="W4")
+    assert mean_power_w(made, 1.0) == pytest.approx(9056.25)
+    assert mean_power_w(made, 0.0) == pytest.approx(7808.48, abs=0.01)
+
+
+def test_aqa_keeps_its_best_iterate_and_valid_weights() -> None:
+    """AQA's weights sum to 1 and respect the floor at every step; what it returns is the best it saw."""
+    made = setting(AQA, paper=True)
+    choice = aqa_bid(Trial(made, [1]), iterations=12)
+    weights = np.array([step["weights"] for step in choice.history])
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert weights.min() >= FLOOR - 1e-12
+    assert np.ptp(weights, axis=0).max() > 0.01
+    feasible = [step["cost"] for step in choice.history if step["excess"] == 0.0]
+    if feasible:
+        assert choice.outcome.cost == min(feasible)
+    else:
+        assert choice.outcome.excess() == min(step["excess"] for step in choice.history)
+
+
+def test_aqa_starts_where_decided() -> None:
+    """AQA starts at the mean power of the jobs uncapped, half the way to idle, with weights in proportion to load."""
+    made = setting(AQA, "W4")
+    bid = start_bid(made, PAPER)
+    assert bid.mean_w == pytest.approx(9056.25)
+    assert bid.reserve_w == pytest.approx(0.5 * (9056.25 - 6084.0))
+    np.testing.assert_allclose(load_weights(made.kinds), 1 / 8)
+
+
+def test_grid_takes_the_cheapest_feasible_point_or_the_least_violation() -> None:
+    """EnergyQARE's grid prefers feasible points, and without any the least total violation."""
+    trial = Trial(setting(ENERGYQARE, paper=True), [1])
+    choice = grid_bid(trial, step=0.25)
+    again = trial.run(choice.bid)
+    assert choice.outcome.cost == again.cost
+    assert choice.feasible == (again.excess() == 0.0)
+
+
+def test_qosg_bids_within_strict_reach() -> None:
+    """QoSG keeps the whole target between idle and maximum, with weights that sum to 1, or says that there are none."""
+    made = setting(AQA, "W2", paper=True)
+    choice = qosg_bid(Trial(made, [1]), points=12)
+    assert choice.bid.mean_w - choice.bid.reserve_w >= made.idle_total_w - 1e-6
+    assert choice.bid.mean_w + choice.bid.reserve_w <= made.max_total_w + 1e-6
+    assert choice.weights is not None
+    assert choice.weights.sum() == pytest.approx(1.0)
+
+
+def test_the_rule_of_thumb_and_the_reach() -> None:
+    """The heuristic offers what lies between mean and idle power; strict reach never offers more."""
+    made = setting(workload="W4")
+    bid = heuristic_bid(made)
+    assert bid.reserve_w == pytest.approx(bid.mean_w - made.idle_total_w)
+    assert largest_reserve_w(made, 7000.0, STRICT) == pytest.approx(916.0)
+    assert largest_reserve_w(made, 7000.0, PAPER) == made.max_total_w
+
+
+def test_a_certificate_is_made_of_hours_the_search_has_not_seen() -> None:
+    """A certificate names every constraint with limit, rate and interval, and is repeatable."""
+    made = setting(workload="W9")
+    choice = search_bid(made, rounds=1, trial=Trial(made, range(100, 104)), proof=Trial(made, range(200, 240)))
+    one, two = (certify(made, choice, range(6)) for _ in range(2))
+    told = one.to_json()
+    assert json.dumps(told) == json.dumps(two.to_json())
+    assert [p["about"] for p in told["promises"]][1:] == [kind.name for kind in made.kinds]
+    assert told["cost_low"] < told["cost"] < told["cost_high"]
+    assert told["without_drawn"] > told["cost"]

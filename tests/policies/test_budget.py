@@ -1,0 +1,146 @@
+"""Budgets that nest: who gets what at every instant, and which trees are none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wattline.errors import InputError
+from wattline.model.budget import Budget, BudgetTree, Steps
+from wattline.policies.budget import fill, grants, grants_at
+
+ROUNDING = 1e-9
+
+
+def tree(*budgets: Budget) -> BudgetTree:
+    """Return a tree with a site of 100 W above these."""
+    return BudgetTree((Budget("site", limit=Steps(100.0)), *budgets))
+
+
+def test_a_fixed_share_is_a_share_of_what_there_is() -> None:
+    """Fixed shares follow the whole when it changes; what nobody has a share of stays unused."""
+    found = grants(
+        BudgetTree((
+            Budget("site", limit=Steps(100.0, ((60.0, 50.0),)), rule="fixed"), Budget("a", "site", share=0.5),
+            Budget("b", "site", share=0.3, limit=Steps(20.0)),
+        ))
+    )  # fmt: skip
+    assert found == {
+        "site": [(0.0, 100.0), (60.0, 50.0)],
+        "a": [(0.0, 50.0), (60.0, 25.0)],
+        "b": [(0.0, 20.0), (60.0, 15.0)],
+    }
+
+
+def test_what_one_part_cannot_use_goes_to_the_others() -> None:
+    """By weight: 1 : 1 : 2 of 100 W, but the first takes only 10 W."""
+    found = tree(Budget("a", "site", Steps(10.0)), Budget("b", "site"), Budget("c", "site", weight=2.0))
+    assert grants_at(found, 0.0) == {"site": 100.0, "a": 10.0, "b": 30.0, "c": 60.0}
+
+
+def test_by_demand_nobody_gets_more_than_it_asks_for() -> None:
+    """Where all suffices, all get what they ask for; where it does not, the same part of it."""
+    asked = Steps(30.0, ((10.0, 90.0),))
+    found = BudgetTree(
+        (Budget("site", limit=Steps(80.0), rule="demand"), Budget("a", "site", demand=asked), Budget("b", "site", demand=Steps(30.0)))
+    )  # fmt: skip
+    assert grants_at(found, 0.0) == {"site": 80.0, "a": 30.0, "b": 30.0}
+    later = grants_at(found, 10.0)
+    assert later["a"] == pytest.approx(80.0 * 80 / 110)  # a demand above the whole counts as the whole
+    assert later["b"] == pytest.approx(80.0 * 30 / 110)
+
+
+def test_a_site_without_a_limit_leaves_parts_their_own() -> None:
+    """Where the whole is unlimited, its parts have their own limits, or none."""
+    found = BudgetTree((Budget("site"), Budget("a", "site", Steps(5.0)), Budget("b", "site")))
+    assert grants_at(found, 0.0) == {"site": math.inf, "a": 5.0, "b": math.inf}
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> BudgetTree:
+    """Return any tree of up to nine budgets with limits and demands that change."""
+    watts = st.floats(0.0, 1e6) | st.just(math.inf)
+
+    def steps(values: st.SearchStrategy[float]) -> Steps:
+        times = sorted(draw(st.lists(st.integers(0, 20), max_size=3, unique=True)))
+        return Steps(draw(values), tuple((float(t), draw(values)) for t in times))
+
+    count = draw(st.integers(1, 9))
+    rules = [draw(st.sampled_from(["proportional", "fixed", "demand"])) for _ in range(count)]
+    parents = [-1] + [draw(st.integers(0, i - 1)) for i in range(1, count)]
+    found = []
+    for i in range(count):
+        rule = rules[parents[i]] if i else ""
+        siblings = parents.count(parents[i])
+        share = draw(st.floats(0.01, 1.0)) / siblings if rule == "fixed" else math.nan
+        demand = steps(st.floats(0.0, 1e6)) if rule == "demand" and draw(st.booleans()) else None
+        limit = steps(watts)
+        above = found[parents[i]].limit if i else None
+        if above is not None and above.highest_w < limit.highest_w < math.inf:
+            limit = Steps(math.inf)
+        found.append(
+            Budget(str(i), str(parents[i]) if i else "", limit, rules[i], share, draw(st.floats(0.01, 100.0)), demand)  # type: ignore[arg-type]
+        )
+    return BudgetTree(tuple(found))
+
+
+@given(trees())
+@settings(max_examples=300, deadline=None)
+def test_at_every_instant_parts_sum_to_at_most_their_whole(found: BudgetTree) -> None:
+    """Σ parts ≤ whole, nobody above its own limit or demand, and by weight nothing is left while somebody could use it."""
+    changes = grants(found)
+    for time_s in [*found.times_s(), 0.5, 7.5, 100.0]:
+        granted = grants_at(found, time_s)
+        for b in found.budgets:
+            held = [watts for at_s, watts in changes[b.name] if at_s <= time_s][-1]
+            assert held == granted[b.name]
+            assert granted[b.name] <= b.limit.at(time_s)
+            if b.demand is not None:
+                assert granted[b.name] <= b.demand.at(time_s)
+            parts = found.parts[b.name]
+            if not parts or math.isinf(granted[b.name]):
+                continue
+            total = math.fsum(granted[part.name] for part in parts)
+            assert total <= granted[b.name] * (1 + ROUNDING)
+            full = all(granted[part.name] >= part.limit.at(time_s) * (1 - ROUNDING) for part in parts)
+            if b.rule == "proportional" and not full:
+                assert total >= granted[b.name] * (1 - 1e-6)
+
+
+@given(
+    st.floats(0, 1e6), st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.01, 100)), min_size=1, max_size=6),
+    st.integers(0, 5), st.floats(0, 1e5),
+)  # fmt: skip
+def test_more_for_all_is_never_less_for_one(
+    watts: float, parts: list[tuple[float, float]], which: int, more: float
+) -> None:
+    """A larger whole takes nothing away from anybody."""
+    most, weights = (list(column) for column in zip(*parts, strict=True))
+    before, after = fill(watts, most, weights), fill(watts + more, most, weights)
+    assert after[which % len(parts)] >= before[which % len(parts)] * (1 - ROUNDING) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("budgets", "told"),
+    [
+        ((Budget("a", "room"),), "budget 'a': there is no budget 'room'"),
+        ((Budget("a", "site"), Budget("a", "site")), "budget 'a' is given twice"),
+        ((Budget("other"),), "one budget is the whole and has no parent; here: 'site' and 'other'"),
+        ((Budget("a", "b"), Budget("b", "a")), "budgets 'a' in 'b' in 'a' go round in a circle"),
+        ((Budget("a", "site", Steps(200.0)),), "budget 'a': 200 W is above the 100 W that its parent 'site' ever has"),
+        ((Budget("a", "site", share=0.5),), "budget 'a': a share goes with a parent whose parts have fixed shares"),
+        ((Budget("a", "site", demand=Steps(5.0)),), "budget 'a': a demand goes with a parent whose parts share by demand"),
+        ((Budget("a", "site", rule="fixed"), Budget("b", "a")), "budget 'b' needs a share: the parts of 'a' have fixed ones"),
+        (
+            (Budget("a", "site", rule="fixed"), Budget("b", "a", share=0.7), Budget("c", "a", share=0.4)),
+            "the shares of the parts of 'a' sum to 1.1, more than 1",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_tree_is_refused(budgets: tuple[Budget, ...], told: str) -> None:
+    """One line says which budget is wrong, and how."""
+    with pytest.raises(InputError, match=told):
+        tree(*budgets)
