@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 
-from wattline.errors import InputError
+from wattline.errors import InputError, shorten
 
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 POWER_UNITS = {f"{p}W": f for p, f in _PREFIX.items()} | {"mW": 1e-3}
@@ -143,3 +144,15 @@ def show_duration(seconds: float) -> str:
             rest = (whole % size) // minor_size
             return f"{whole // size} {name}" + (f" {rest} {minor}" if rest else "")
     return f"{whole} s"
+
+
+def environment_number(name: str, usual: float, meaning: str) -> float:
+    """Return the number above 0 that an environment variable gives, or the usual one where it is not set."""
+    text = os.environ.get(name, "")
+    try:
+        value = float(text) if text else usual
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise InputError(f"environment variable {name}: expected {meaning}, above 0 (got {shorten(text)})")
+    return value

@@ -169,7 +169,7 @@ def test_figures_by_name() -> None:
         run.plot("pwer")
     with pytest.raises(wl.InputError, match="nothing to draw"):
         run.plot("regulation")
-    with pytest.raises(wl.InputError, match="nobody gave watts"):
+    with pytest.raises(wl.InputError, match="no watts were given"):
         wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4)).plot("power")
 
 

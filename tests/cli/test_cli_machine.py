@@ -94,12 +94,12 @@ def test_every_line_fits_a_terminal(wattline: Call, folder: Path) -> None:
 def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
     """A replay without watts reports no power: no rows, figures or energies, nulls in the journal, and a word on how to give them."""
     said, found, page = replayed(wattline, folder, swf(BOTH, (4, 8)))
-    assert "power: not reported, as nobody gave watts; give idle and max of [cluster]" in said
+    assert "power: not reported, because no watts were given; give idle and max of [cluster]" in said
     assert set(found["energy"].values()) == {None}  # type: ignore[attr-defined]
     assert found["power"]["mean_w"] is None  # type: ignore[index]
     for text in ("<h2>Energy</h2>", "peak power", "kWh", "Energy per job", "<h3>Power</h3>", " MJ", " kJ", " kW"):
         assert text not in page, text
-    assert "not reported, as nobody gave watts" in page
+    assert "not reported, because no watts were given" in page
     journal = open_journal(folder / "out/log")
     assert journal.read("timeline")["power_w"].null_count() == journal.read("timeline").height
     assert journal.read("jobs")["energy_j"].null_count() == 60
@@ -114,7 +114,7 @@ def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
     assert "power: not reported" in plain(again.err)
     made = wattline("telemetry", "sample", "out/log", "--out", "samples.parquet")
     assert made.code == 2
-    assert "holds no power: nobody gave its run watts" in made.err
+    assert "holds no power: its run was given no watts" in made.err
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_question_of_watts_assumes_them_loudly(wattline: Call, folder: Path, f
     command = ("replay", "log.swf") if flags[0] == "--power-limit" else ("run", "log.toml")
     answer = wattline(*command, *flags, "--out", "out/log")
     assert answer.code == 0, answer.err
-    told = "ASSUMED POWER: 100 W idle and 300 W busy a node, 25 W and 75 W a processor (÷ 4), as nobody gave it"
+    told = "ASSUMED POWER: 100 W idle and 300 W busy a node, 25 W and 75 W a processor (÷ 4), because none was given"
     assert f"WARNING: {told}" in plain(answer.err)
     page = (folder / "out/log/report.html").read_text(encoding="utf-8")
     assert f'<p class="sub warn">{told}' in page
@@ -139,7 +139,7 @@ def test_a_question_of_watts_assumes_them_loudly(wattline: Call, folder: Path, f
 def test_one_of_two_watts_is_assumed(wattline: Call, folder: Path) -> None:
     """Where only the idle watts are given, those of a busy node are assumed, and both are told."""
     said, _, _ = replayed(wattline, folder, swf(BOTH, (4, 8)), "--idle-power", "90 W")
-    assert "WARNING: ASSUMED POWER: 300 W busy a node, as nobody gave it; 90 W idle a node as given" in said
+    assert "WARNING: ASSUMED POWER: 300 W busy a node, because none was given; 90 W idle a node as given" in said
 
 
 def loud(said: str, page: str, words: str) -> bool:

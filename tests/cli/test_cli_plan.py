@@ -189,3 +189,10 @@ def test_mistakes_are_one_line(wattline: Call, file: str, call: tuple[str, ...],
     answer = wattline(*call)
     assert answer.code == 2, answer.out
     assert said in answer.err.splitlines()[-1]
+
+
+def test_a_scenario_is_no_plan(wattline: Call, folder: Path) -> None:
+    """A scenario given to plan is told what it is and how to run it."""
+    said = wattline("plan", "small.toml")
+    assert said.code == 2
+    assert "small.toml: is a scenario, expected a plan; a scenario is run by: wattline run small.toml" in said.err

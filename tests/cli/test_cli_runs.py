@@ -97,7 +97,7 @@ def test_replay_shows_what_the_log_recorded(wattline: Call, folder: Path) -> Non
 def test_jobs_with_a_power_of_their_own_are_counted(wattline: Call, folder: Path) -> None:
     """What is assumed about power says how many jobs it does not concern."""
     (folder / "own.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,\n")
-    assert "300 W busy a node, as nobody gave it; 1 of 2 jobs say" in " ".join(
+    assert "300 W busy a node, because none was given; 1 of 2 jobs say" in " ".join(
         wattline("replay", "own.csv", "--nodes", "4").err.split()
     )
     (folder / "all.csv").write_text("submit_s,work_s,nodes,draw_w\n0,10,1,250\n5,10,1,260\n")

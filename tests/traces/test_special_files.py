@@ -128,7 +128,7 @@ def test_the_bounds_of_unpacking_can_be_raised(bomb: Path, monkeypatch: pytest.M
     assert "unpacks to more than 1 MB" in text
     assert "WATTLINE_UNPACKED_GB" in text
     monkeypatch.setenv("WATTLINE_UNPACKED_GB", "plenty")
-    with pytest.raises(InputError, match="WATTLINE_UNPACKED_GB: must be a positive number"):
+    with pytest.raises(InputError, match="WATTLINE_UNPACKED_GB: expected gigabytes, above 0"):
         source.read_bytes(bomb)
 
 

@@ -144,7 +144,7 @@ class Run:
             raise InputError(f"plot: there is no figure {what!r}{did_you_mean(what, GALLERY)}")
         drawn = GALLERY[what](self.loaded, self.summary, self.journal)
         if drawn is None:
-            why = ": nobody gave watts" if what in ("power", "energies") and not self.summary.has_power else ""
+            why = ": no watts were given" if what in ("power", "energies") and not self.summary.has_power else ""
             raise InputError(f"plot: this run has nothing to draw as {what!r}{why}")
         import plotly.graph_objects as go
 

@@ -186,7 +186,10 @@ def check_policy(
 
         failed = [str(row[0]) for row in found.rows if not row[1]]
         raise typer.Exit(
-            complain(f"{file}: {len(failed)} of {len(found.rows)} checks fail: {', '.join(failed)}", BAD_INPUT)
+            complain(
+                f"{file}: {len(failed)} of the {len(found.rows)} checks that were run fail: {', '.join(failed)}",
+                BAD_INPUT,
+            )
         )
 
 

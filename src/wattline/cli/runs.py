@@ -169,7 +169,7 @@ def replay(
     log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs)
     policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
     asked = ask(
-        log, machine, policies=policies, ties=ties.value, kill=kill, limit=power_limit, seed=seed, words=typed, source="wattline replay",
+        log, machine, policies=policies, ties=ties.value, kill=kill, limit=power_limit, seed=seed, words=typed, source="replay",
         configurations={key: value for key, (_, value) in table.items() if value is not None},
     )  # fmt: skip
     carry_out(asked, out, terminal, report=not no_report, resume=resume, force=force)

@@ -75,7 +75,7 @@ class ClassRow:
 
 
 def count_energy(run: Run) -> Energy:
-    """Sum up the energy of a run; nothing is known of it where nobody gave watts."""
+    """Sum up the energy of a run; nothing is known of it where no watts were given."""
     if not run.has_power:
         return Energy(*(NAN for _ in fields(Energy)))
     total_j = integral(run.steps.power_w, run.steps.duration_s)

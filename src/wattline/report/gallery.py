@@ -26,7 +26,7 @@ Draw = Callable[[Run, Summary, Journal], Drawn | None]
 
 
 def _power(run: Run, summary: Summary, _: Journal) -> Drawn | None:
-    """Draw power over time, under its limit where there is one; nothing where nobody gave watts."""
+    """Draw power over time, under its limit where there is one; nothing where no watts were given."""
     if not summary.has_power:
         return None
     return draw_power(run) if summary.capping is None else draw_limit(run)

@@ -87,7 +87,7 @@ def _alone_s(full_rate: float) -> pl.Expr:
 def count_groups(jobs: pl.DataFrame, column: str, *, watts: bool) -> tuple[GroupRow, ...]:
     """Return one row per value of a text column, the largest energy first; ``jobs`` as from ``with_slowdowns``.
 
-    Without ``watts``, which nobody gave, energies are NaN. Jobs that never started used none.
+    Without ``watts`` energies are NaN. Jobs that never started used none.
 
     Sums are numpy's, in the order of the rows: those of a parallel group-by differ in the last bit from run to run.
     """

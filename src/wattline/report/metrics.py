@@ -109,7 +109,7 @@ class Summary:
 
     @property
     def has_power(self) -> bool:
-        """Whether power and energy are known: not where nobody gave watts."""
+        """Whether power and energy are known: not where no watts were given."""
         return not math.isnan(self.energy.total_j)
 
     @property

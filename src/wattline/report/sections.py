@@ -52,7 +52,7 @@ def loud(run: Run, summary: Summary) -> str:
 
 
 def group_table(rows: Sequence[GroupRow], what: str, unit: str = "node") -> str:
-    """Return the jobs by user, group, kind or partition; without energy where nobody gave watts."""
+    """Return the jobs by user, group, kind or partition; without energy where no watts were given."""
     known = not any(math.isnan(row.energy_j) for row in rows)
     header = (what, "jobs", f"{unit}-hours", *(("energy", "share") if known else ()), "mean wait", "bounded slowdown")
     body = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.errors import InputError
+from wattline.errors import InputError, ScenarioError
 from wattline.scenario.read import Source, read_toml, validate_as
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def read_plan(
     source = Source(FLAGS)
     if path is not None:
         data, source, _ = read_toml(path, overrides, "plan")
+        if "trace" in data or "cluster" in data:
+            raise ScenarioError(f"{path}: is a scenario, expected a plan; a scenario is run by: wattline run {path}")
         data.setdefault("name", path.stem)
     typed = dict(source.overrides)
     for keys, (flag, value) in (flags or {}).items():

@@ -95,7 +95,9 @@ def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tu
             f"{show_power(max(watts for _, watts in steps))} at most, but all nodes at rest draw {show_power(lowest_w)}"
         )
         own = {"idle", "levels", "class_"} & document.spec.cluster.model_fields_set
-        assumed = "" if own else f" ({show_power(document.spec.cluster.idle)} a node is assumed, as nobody gave watts)"
+        assumed = (
+            "" if own else f" ({show_power(document.spec.cluster.idle)} a node is assumed, because no watts were given)"
+        )
         raise document.source.error(key, f"{told}{assumed}: no job could ever start")
     return steps
 

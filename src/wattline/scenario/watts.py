@@ -27,7 +27,7 @@ _POWER_COLUMNS = {
     "jobs": ("energy_j",), "timeline": ("power_w",),
     "classes": ("busy_energy_j", "idle_energy_j", "sleep_energy_j", "boot_energy_j"),
 }  # fmt: skip
-"""What a journal leaves empty where nobody gave watts."""
+"""What a journal leaves empty where no watts were given."""
 
 _ASSUMED = "ASSUMED POWER"
 
@@ -109,7 +109,7 @@ def leave_power_out(tables: Mapping[str, Any], about: dict[str, Any]) -> None:
 def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit: Unit, divide: int) -> str:
     cluster = document.spec.cluster
     if basis == "unknown":
-        return f"power: not reported, as nobody gave watts; {HOW}"
+        return f"power: not reported, because no watts were given; {HOW}"
     if cluster.class_ or "levels" in given:
         return ""
     known = int(np.isfinite(trace.jobs.draw_w).sum())
@@ -128,7 +128,7 @@ def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit
     assumed = told(set(watts) - given)
     if assumed:
         also = f"; {told(given)} as given" if told(given) else ""
-        return f"{_ASSUMED}: {assumed}, as nobody gave it{also}{own}{_in_all(document, trace, divide)}; {HOW}"
+        return f"{_ASSUMED}: {assumed}, because none was given{also}{own}{_in_all(document, trace, divide)}; {HOW}"
     return f"power: {told(given)}, as given{own}" if unit == "processor" else ""
 
 

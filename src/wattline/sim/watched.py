@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
-import math
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from wattline.control.complaints import where
-from wattline.errors import EndlessError, InputError
+from wattline.errors import EndlessError
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
 from wattline.model.state import State
+from wattline.units import environment_number
 
 LOOK_S = 0.05
 GRACE_S = 0.5
@@ -58,14 +57,7 @@ def limit_s() -> float:
     given = _limit.get()
     if given is not None:
         return given
-    said = os.environ.get(LIMIT_KEY, "")
-    try:
-        seconds = float(said) if said else RUN_LIMIT_S
-    except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
-        raise InputError(f"{LIMIT_KEY}={said}: expected seconds above 0, or inf for no limit")
-    return seconds
+    return environment_number(LIMIT_KEY, RUN_LIMIT_S, "seconds, or inf for no limit")
 
 
 left_behind: list[str] = []

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import math
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from wattline.errors import InputError, TraceError, shorten
+from wattline.errors import TraceError
 from wattline.files import open_trace
 from wattline.memory import machine_bytes, show_bytes
+from wattline.units import environment_number
 
 GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
@@ -97,19 +97,8 @@ def unpacked(path: Path | str, file: IO[bytes], part: int, *, whole: bool) -> It
 
 def bounds() -> tuple[float, float]:
     """Return how many bytes a gzip file may unpack to, and how many times its own size, as the environment says."""
-    most = _given(SIZE_ENV, min(MOST_BYTES, machine_bytes() / 2) / 1e9) * 1e9
-    return min(most, machine_bytes()), _given(RATIO_ENV, MOST_RATIO)
-
-
-def _given(name: str, usual: float) -> float:
-    text = os.environ.get(name, "")
-    try:
-        value = float(text) if text else usual
-    except ValueError:
-        value = math.nan
-    if not value > 0:
-        raise InputError(f"environment variable {name}: must be a positive number (got {shorten(text)})")
-    return value
+    most = environment_number(SIZE_ENV, min(MOST_BYTES, machine_bytes() / 2) / 1e9, "gigabytes") * 1e9
+    return min(most, machine_bytes()), environment_number(RATIO_ENV, MOST_RATIO, "a ratio")
 
 
 def refuse_large(path: Path | str, size: float, most: float) -> None:

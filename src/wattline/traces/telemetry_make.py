@@ -29,7 +29,7 @@ def make_samples(
     opened = open_journal(journal)
     if trace is None and opened.manifest["cluster"].get("power", {}).get("basis") == "unknown":
         hint = "run it again with watts (--idle-power and --max-power, or [cluster] idle and max)"
-        raise TraceError.at(journal, "holds no power: nobody gave its run watts", hint=hint)
+        raise TraceError.at(journal, "holds no power: its run was given no watts", hint=hint)
     work = load_work(journal, None, Machine(per_rack=per_rack))
     jobs = work.trace.jobs
     table = opened.read("jobs", "job_id", "energy_j")
