@@ -136,15 +136,6 @@ def test_functions_of_the_user_are_checked_too(tmp_path: Path) -> None:
     assert "calls itself" in refusal(find("select", str(file)))
 
 
-@NEEDS_JIT
-@pytest.mark.parametrize(
-    "line", ["s.free.flat[0] = 9", "np.ascontiguousarray(s.free)[0] = 9", "np.fill_diagonal(s.node_j, 0.0)"]
-)
-def test_ways_around_read_only_marks_are_closed(tmp_path: Path, line: str) -> None:
-    """What numba would let write a read-only array is refused by name."""
-    assert "read-only" in refusal(written(tmp_path, f"{line}\nreturn 0", compiled=True))
-
-
 @TIERS
 @pytest.mark.parametrize(
     ("slot", "body", "said"),

@@ -12,10 +12,11 @@ from typing import Any
 from numba import types
 
 from wattline.control.bridge import ask
-from wattline.control.complaints import failed_compile, where
-from wattline.control.doors import back_door
+from wattline.control.complaints import failed_compile, refused, where
+from wattline.control.doors import Judged, RefusedError
 from wattline.control.edge import edge
 from wattline.control.proven import has_file, identity, is_proven
+from wattline.control.reach import recurs
 from wattline.errors import PolicyError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
@@ -108,9 +109,9 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
     key = (function, mechanism.slot, checked)
     with _one_by_one:
         if key not in _made:
-            found = back_door(function)
-            if found:
-                raise PolicyError(f"{where(mechanism)} cannot be compiled: {found}")
+            if recurs(function):
+                said = "a function that calls itself can overflow the stack; write it as a loop"
+                raise PolicyError(f"{where(mechanism)} cannot be compiled: {said}")
             signature = user_signature(mechanism.slot, checked=checked)
             _made[key] = UserCode(_translated(mechanism, signature, checked), POLICY, signature)
         return _made[key]
@@ -123,12 +124,14 @@ def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
     except (OSError, ValueError):  # a policy without a file
         variant = ""
     keep = variant != "" and has_file(mechanism.function)  # a cell of a notebook is compiled anew in every kernel
-    options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant}
+    options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant, "judge": Judged}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)
         returns = compiled.overloads[signature.args].signature.return_type
         if isinstance(returns, (types.Integer, types.Boolean)) and returns != types.int64:
             return plugin(mechanism.function, signature, **options)
+    except RefusedError as problem:
+        raise refused(mechanism, problem.file, problem.line, problem.said) from None
     except Exception as problem:  # numba raises errors of all kinds
         raise failed_compile(mechanism, problem) from None
     if isinstance(returns, (types.NoneType, types.Optional)):

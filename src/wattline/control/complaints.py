@@ -18,6 +18,8 @@ from wattline.model.state import State
 
 READ_ONLY = "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
 
+_IN_PLACE = "'NoneType' object has no attribute 'args'"
+"""What numba says where a read-only array is changed in place, by ``+=``."""
 
 LONGEST = 200
 """Characters of an exception's own text that are told."""
@@ -80,8 +82,14 @@ def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     text = str(problem)
     lines = re.findall(r'File "[^"]*", line (\d+)', text) or re.findall(r"\.py[:\s(]+(\d+)\)", text)
     file = code_of(mechanism.function).co_filename
-    place = f"{_spot(file, int(lines[0]))}: policy {mechanism.name!r}" if lines else where(mechanism)
-    return PolicyError(f"{place} cannot be compiled: {_gist(text)}")
+    line = int(lines[0]) if lines else _line_being_compiled(problem.__traceback__, file)
+    place = f"{_spot(file, line)}: policy {mechanism.name!r}" if line else where(mechanism)
+    return PolicyError(f"{place} cannot be compiled: {_gist(text) or type(problem).__name__ + ' inside numba'}")
+
+
+def refused(mechanism: Mechanism, file: str, line: int, said: str) -> PolicyError:
+    """Return the error for a policy that would be compiled, but does what a policy must not."""
+    return PolicyError(f"{_spot(file, line)}: policy {mechanism.name!r} cannot be compiled: {said}")
 
 
 # ------------------------------------------------------------------ places
@@ -93,6 +101,17 @@ def _line(trace: TracebackType | None, function: Callable[..., Any]) -> int:
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).resolve() == file:
             found = trace.tb_lineno
+        trace = trace.tb_next
+    return found
+
+
+def _line_being_compiled(trace: TracebackType | None, file: str) -> int:
+    """Return the line of the user's file that numba looked at when something inside it failed (0: unknown)."""
+    found = 0
+    while trace is not None:
+        loc = getattr(trace.tb_frame.f_locals.get("self"), "loc", None)
+        if getattr(loc, "filename", None) == file:
+            found = int(loc.line)  # type: ignore[union-attr]
         trace = trace.tb_next
     return found
 
@@ -147,6 +166,8 @@ def _gist(text: str) -> str:
     field = re.search(r"field\((?:(s\.\w+)[\w ]*: )?[^)]*True\)", text)
     if field and ("setitem" in text or "readonly" in text):
         return f"{field[1]}: {READ_ONLY}" if field[1] else READ_ONLY
+    if re.search(r"setitem.*readonly array", text, re.DOTALL) or text == _IN_PLACE:
+        return READ_ONLY
     if re.search(r"getitem.*float\d+\)", text, re.DOTALL):
         return "an index must be an int, not a float"
     if "No definition for lowering State" in text:

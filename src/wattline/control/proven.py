@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from wattline.control.doors import named_values, reachable
+from wattline.control.reach import named_values, reachable
 from wattline.model.compile_cache import cache_dir
 from wattline.model.compiled import JIT, python_tag
 from wattline.model.mechanism import Mechanism

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, typeinfer
+from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
 from numba.core.lowering import BaseLower
 from numba.core.registry import CPUDispatcher
@@ -33,6 +34,7 @@ from numba.extending import (
     box,
     infer_getattr,
     lower_builtin,
+    lower_cast,
     lower_getattr_generic,
     models,
     register_jitable,
@@ -191,15 +193,18 @@ def either(function: F) -> F:
     return register_jitable(function) if JIT else function
 
 
-def plugin(function: F, signature: Any, *, cache: bool, boundscheck: bool = False, variant: str = "") -> F:
+def plugin(
+    function: F, signature: Any, *, cache: bool, judge: Any = Compiler, boundscheck: bool = False, variant: str = ""
+) -> F:
     """Compile a user's policy: it may allocate. With ``boundscheck`` the functions it calls, if they are new, check their indices too.
 
-    What is kept on disk is used again for the same ``variant`` only.
+    ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and is used again for
+    the same ``variant`` only.
     """
     saved = _config.BOUNDSCHECK
     _config.BOUNDSCHECK = 1 if boundscheck else saved
     try:
-        return _njit(function, signature, cache=cache, boundscheck=boundscheck, variant=variant)
+        return _njit(function, signature, cache=cache, boundscheck=boundscheck, variant=variant, pipeline_class=judge)
     finally:
         _config.BOUNDSCHECK = saved
 
@@ -298,6 +303,12 @@ class FieldArray(types.Array):
 
 
 register_model(FieldArray)(models.ArrayModel)
+
+
+@lower_cast(FieldArray, types.Array)
+def _as_array(_context: Any, _builder: Any, _field: Any, _array: Any, value: Any) -> Any:
+    """Let a field stand where another path has an array: they are laid out alike. numba's own cast does not know fields."""
+    return value
 
 
 def _within(context: Any, builder: Any, array: Any, value: Any, axis: int, index: Any, kind: Any) -> Any:
