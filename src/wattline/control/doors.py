@@ -279,11 +279,12 @@ class Judged(compiler.Compiler):
     """numba's compiler, which looks at a function as soon as its types are known, and at those of the user that are compiled with it."""
 
     def _compile_core(self) -> Any:
-        named: list[Any] = [
-            value._compiler for _, value in named_values(self.state.func_id.func) if isinstance(value, Dispatcher)
-        ]
+        values = (value for _, value in named_values(self.state.func_id.func))
+        named: list[Any] = [value for value in values if isinstance(value, Dispatcher)]
         lent = [
-            inner for inner in named if inner.pipeline_class is compiler.Compiler and not ours(inner.py_func.__module__)
+            one._compiler
+            for one in named
+            if one._compiler.pipeline_class is compiler.Compiler and not ours(one.py_func.__module__)
         ]
         for inner in lent:
             inner.pipeline_class = Judged

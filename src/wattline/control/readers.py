@@ -16,6 +16,8 @@ import numpy as np
 from numba.core.inline_closurecall import length_of_iterator
 from numba.core.unsafe import eh
 
+_numba: Any = numba  # it does not tell its types
+
 _FRESH = """
     all allclose angle any append argmax argmin argpartition argsort argwhere array array_equal asarray average bincount column_stack concatenate
     convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag diagflat diff digitize dstack ediff1d empty_like
@@ -42,7 +44,7 @@ _OUT = {"around": 2, "clip": 3, "dot": 2, "round": 2}
 
 _STRUCTURE = (
     enumerate, hasattr, isinstance, iter, len, list, max, min, next, print, reversed, sorted, sum, tuple, type, zip, abs, bool,
-    range, slice, numba.literally, numba.literal_unroll, length_of_iterator, eh.exception_check, eh.exception_match,
+    range, slice, _numba.literally, _numba.literal_unroll, length_of_iterator, eh.exception_check, eh.exception_match,
 )  # fmt: skip
 """Functions of Python, and what numba puts in for loops and comprehensions: what they hand on is typed as it was."""
 
@@ -78,7 +80,7 @@ FRESH = frozenset(_named(_FRESH.split()))
 VIEWS = frozenset((*_named(_VIEWS.split()), getattr))
 OUT = {function: _OUT[name] for function, name in _named(_OUT).items()}
 STRUCTURE = frozenset(_STRUCTURE)
-NEVER = frozenset((np.lib.stride_tricks.as_strided, numba.carray, numba.farray))
+NEVER = frozenset((np.lib.stride_tricks.as_strided, _numba.carray, _numba.farray))
 """Functions that reach memory beyond an array, which no policy may call with any array."""
 
 
