@@ -23,6 +23,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning"),
 ]
 
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let LLVM optimise nothing: what is compiled here hardly runs."""
+    monkeypatch.setattr(numba.config, "OPT", type(numba.config.OPT)(0))
+
+
 PASS_OVER = [
     "np.ascontiguousarray(f)", "np.ascontiguousarray(m)", "np.asfortranarray(i)", "np.asfortranarray(t)", "np.fill_diagonal(m, 7.0)",
     "np.nan_to_num(f, False)", "f.flat", "m.flat", "f.ctypes", "np.nditer(f)",
