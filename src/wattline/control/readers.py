@@ -19,12 +19,12 @@ from numba.core.unsafe import eh
 _numba: Any = numba  # it does not tell its types
 
 _FRESH = """
-    all allclose angle any append argmax argmin argpartition argsort argwhere array array_equal asarray average bincount column_stack concatenate
+    all allclose angle any append argmax argmin argpartition argsort argwhere array_equal asarray average bincount column_stack concatenate
     convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag diagflat diff digitize dstack ediff1d empty_like
-    extract flatnonzero full_like geomspace histogram hstack insert interp intersect1d isclose iscomplex iscomplexobj isin isneginf
-    isposinf isreal isrealobj isscalar kron linspace logspace max mean median min nanargmax nanargmin nancumprod nancumsum nanmax nanmean
+    extract flatnonzero full_like histogram hstack insert interp intersect1d isclose iscomplex iscomplexobj isin isneginf
+    isposinf isreal isrealobj isscalar kron max mean median min nanargmax nanargmin nancumprod nancumsum nanmax nanmean
     nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero ones_like outer partition percentile prod ptp quantile
-    ravel repeat resize roll roots searchsorted select setdiff1d setxor1d shape sinc size sort stack std sum take take_along_axis trace
+    ravel repeat resize roll roots searchsorted select setdiff1d setxor1d shape sinc size sort stack std sum take trace
     trapezoid tril tril_indices_from triu triu_indices_from union1d unique unwrap vander var vdot vstack where zeros_like
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.lstsq
     linalg.matrix_power linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd
@@ -49,7 +49,7 @@ _STRUCTURE = (
 """Functions of Python, and what numba puts in for loops and comprehensions: what they hand on is typed as it was."""
 
 METHODS_FRESH = frozenset((
-    "all", "allclose", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "copy", "cumprod", "cumsum", "flatten", "item",
+    "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "copy", "cumprod", "cumsum", "flatten", "item",
     "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "std", "sum", "take", "tobytes", "var",
 ))  # fmt: skip
 """Methods of arrays that only read and return numbers or new arrays."""
