@@ -118,11 +118,8 @@ def _scaled(value: float, unit: str) -> str:
         return "unlimited" if value > 0 else str(value)
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= factor * 0.9995:
-            return (
-                f"{value / factor:.3g} {prefix}{unit}"
-                if abs(value) < factor * 999.5
-                else f"{value / factor:.0f} {prefix}{unit}"
-            )
+            large = f"{value / factor:.0f}" if abs(value) < factor * 1e9 else f"{value / factor:.3g}"
+            return f"{value / factor:.3g} {prefix}{unit}" if abs(value) < factor * 999.5 else f"{large} {prefix}{unit}"
     return f"{value:.3g} {unit}"
 
 

@@ -40,7 +40,9 @@ def _quantity(parse: Callable[[Any], float], least: float = 0.0) -> BeforeValida
             found = parse(value)
         except InputError as problem:
             raise PydanticCustomError("quantity", "{text}", {"text": str(problem)}) from None
-        if math.isnan(found) or found < 0:
+        if math.isnan(found):
+            raise PydanticCustomError("quantity", "{text}", {"text": "must be a number, got nan"})
+        if found < 0:
             raise PydanticCustomError("quantity", "{text}", {"text": f"must not be negative, got {value!r}"})
         if found < least:
             raise PydanticCustomError("quantity", "{text}", {"text": f"must be at least {least:g} s, got {value!r}"})

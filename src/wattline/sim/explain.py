@@ -68,10 +68,13 @@ def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism
     if need_w > s.limit_w[0] and jobs.nodes[head] <= free:
         since = s.env_s[s.env_at[0] - 1] if s.env_at[0] else s.start_s[0]
         when = f"from {_age(s, since)} after the start on" if since > s.start_s[0] else "from the start on"
-        told = f"{job} needs {show_power(need_w)}, the limit stays at {show_power(float(s.limit_w[0]))} {when}"
-        return told + (
-            ", and the deadlock rule is to wait" if s.n_running[0] == 0 and s.option[OPT_EXCEED] == 0 else ""
-        )
+        need, limit = show_power(need_w), show_power(float(s.limit_w[0]))
+        if need == limit:
+            need, limit = f"{need_w:,.1f} W", f"{float(s.limit_w[0]):,.1f} W"
+        told = f"{job} needs {need}, the limit stays at {limit} {when}"
+        waits = s.n_running[0] == 0 and s.option[OPT_EXCEED] == 0
+        how = ', and the deadlock rule is to wait; raise the limit, or let it exceed: [limit] deadlock = "exceed"'
+        return told + (how if waits else "")
     if refused and verdict == codes.BAD_PLACE:
         return (
             f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; {free} are "

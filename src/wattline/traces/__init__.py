@@ -16,6 +16,7 @@ Signals: ``traces.signals.read_signal``, ``traces.generate_signal.generate_signa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from wattline.errors import InputError, TraceError, did_you_mean
@@ -41,12 +42,32 @@ def read_trace(
     a column of nodes (default: 1). ``nodes`` are those of the machine that the jobs are for, where they are known already.
     """
     if format is not None:
-        return _read(path, format, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
+        return _with_twins(_read(path, format, strict=strict, cores_per_node=cores_per_node, nodes=nodes))
     kind, raw = _guess(path)
     try:
-        return _read(path, kind, strict=strict, cores_per_node=cores_per_node, nodes=nodes, raw=raw)
+        return _with_twins(_read(path, kind, strict=strict, cores_per_node=cores_per_node, nodes=nodes, raw=raw))
     except TraceError as problem:
-        raise TraceError(f"{problem}; taken for {kind} by its content") from None
+        raise TraceError(f"{problem}; taken for {kind} by its content").about(
+            problem.file, problem.line, problem.field, problem.value
+        ) from None
+
+
+def _with_twins(trace: Trace) -> Trace:
+    """Mention job numbers that several jobs have: in the journal only their order tells these apart."""
+    import numpy as np
+
+    numbers = trace.jobs.job_id
+    ordered = np.sort(numbers)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not again.size:
+        return trace
+    note = Note(
+        "kept",
+        "another job has the same number: the journal's tables cannot tell them apart",
+        int(again.size),
+        f"job {again[0]}",
+    )
+    return replace(trace, notes=(*trace.notes, note))
 
 
 def _read(

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -174,58 +174,10 @@ def open_journal(folder: Path) -> Journal:
     manifest = read_manifest(folder)
     frames = {name: _scan(folder / f"{name}.parquet") for name in SCHEMA if (folder / f"{name}.parquet").exists()}
     journal = Journal(folder, manifest, frames)
-    for version in range(int(manifest["journal"]), VERSION):
-        journal = MIGRATIONS[version](journal)
     for name, columns in SCHEMA.items():
         _check_columns(journal, name, columns)
     check_seal(folder, manifest, SCHEMA)
     return journal
-
-
-def _add_target(journal: Journal) -> Journal:
-    """Bring a journal of version 1 to version 2, which knows power targets."""
-    import polars as pl
-
-    frames = dict(journal.frames)
-    if "timeline" in frames:
-        frames["timeline"] = frames["timeline"].with_columns(pl.lit(None, dtype=pl.Float64).alias("target_w"))
-    return Journal(journal.folder, journal.manifest, frames)
-
-
-def _add_hours(journal: Journal) -> Journal:
-    """Bring a journal of version 2 to version 3, which has accounts."""
-    return Journal(
-        journal.folder, journal.manifest, journal.frames | {"hours": to_frame("hours", {}, SCHEMA["hours"]).lazy()}
-    )
-
-
-def _add_profiles(journal: Journal) -> Journal:
-    """Bring a journal of version 3 to version 4, which knows what was believed of the power of jobs."""
-    empty = to_frame("profiles", {}, SCHEMA["profiles"]).lazy()
-    return Journal(journal.folder, journal.manifest, journal.frames | {"profiles": empty})
-
-
-def _add_shapes(journal: Journal) -> Journal:
-    """Bring a journal of version 4 to version 5, which knows the configurations that jobs chose."""
-    empty = to_frame("shapes", {}, SCHEMA["shapes"]).lazy()
-    return Journal(journal.folder, journal.manifest, journal.frames | {"shapes": empty})
-
-
-def _add_slowdowns(journal: Journal) -> Journal:
-    """Bring a journal of version 5 to version 6, which knows what neighbours on the network cost jobs."""
-    empty = to_frame("slowdowns", {}, SCHEMA["slowdowns"]).lazy()
-    return Journal(journal.folder, journal.manifest, journal.frames | {"slowdowns": empty})
-
-
-def _as_it_is(journal: Journal) -> Journal:
-    """Bring a journal of version 6 to version 7, which seals its manifest too."""
-    return journal
-
-
-MIGRATIONS: dict[int, Callable[[Journal], Journal]] = {
-    1: _add_target, 2: _add_hours, 3: _add_profiles, 4: _add_shapes, 5: _add_slowdowns, 6: _as_it_is
-}  # fmt: skip
-"""From version n to n + 1, on lazy frames; every version ever written stays readable."""
 
 
 def is_journal(folder: Path) -> bool:
@@ -327,8 +279,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise TraceError.at(path, "must be a version number", field="journal", value=version, hint="is it a journal?")
     if version > VERSION:
-        raise TraceError.at(path, f"written by a newer Wattline; this one reads up to {VERSION}", field="journal",
+        raise TraceError.at(path, f"written by a newer Wattline; this one reads {VERSION}", field="journal",
                             value=version, hint="update Wattline")  # fmt: skip
+    if version < VERSION:
+        raise TraceError.at(path, f"written by an older Wattline; this one reads {VERSION}", field="journal", value=version,
+                            hint="run the scenario again")  # fmt: skip
     check_manifest(path, manifest)
     return dict(manifest)
 

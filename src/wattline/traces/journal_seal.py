@@ -14,13 +14,10 @@ from wattline.files import open_regular
 from wattline.traces.parquet import reading_parquet
 
 KEY = "tables"
-"""Entry of the manifest; journals of earlier versions have none and are taken as they are."""
+"""Entry of the manifest: rows and checksum of every table."""
 
 SEAL = "seal"
 """Entry of the manifest: the checksum of all others."""
-
-SEALED_SINCE = 7
-"""Version of the layout from which every manifest has one."""
 
 _CHUNK = 1 << 20
 
@@ -34,8 +31,6 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a manifest that is not the one which the run wrote."""
     told = manifest.get(SEAL)
-    if told is None and manifest["journal"] < SEALED_SINCE:
-        return
     if told != _sha256({key: value for key, value in manifest.items() if key != SEAL}):
         raise TraceError.at(
             path, "is not the manifest that the run wrote: it was changed or damaged", hint="run the scenario again"
@@ -59,8 +54,10 @@ def check_seal(folder: Path, manifest: Mapping[str, Any], names: Iterable[str]) 
         raise TraceError.at(folder / "manifest.json", "must be a table of tables", field=KEY, value=told)
     for name in names:
         path = folder / f"{name}.parquet"
-        entry = told.get(name, {})
-        if "crc32" in entry and path.exists() and _crc32(path) != entry["crc32"]:
+        entry = told.get(name)
+        if entry is None:
+            raise TraceError.at(folder / "manifest.json", f"has no checksum of {path.name}", field=KEY)
+        if path.exists() and _crc32(path) != entry.get("crc32"):
             raise TraceError.at(path, _difference(path, entry.get("rows")), hint="run the scenario again")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.traces.connection import Where, is_database, parse
@@ -20,6 +21,10 @@ _STAMP = re.compile(r"timestamp|date", re.IGNORECASE)
 _PART = re.compile(r'"(?:[^"]|"")+"|[^."]+')
 _PARTS = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 BATCH_ROWS, BATCH_BYTES = 1 << 16, 4 << 20
+LOOK_S, PATIENCE_S = 0.1, 1.0
+"""How often somebody looks for Ctrl-C while a database works, and how long a call has to end after it."""
+
+T = TypeVar("T")
 
 
 class SqlSource:
@@ -59,8 +64,8 @@ class SqlSource:
             statement.set_options(**{key: str(BATCH_BYTES if self.postgres else BATCH_ROWS)})
             statement.set_sql_query(f"SELECT {columns} FROM {self.place} ORDER BY {order}")  # noqa: S608
             with _told(self._where):
-                handle, _ = statement.execute_query()
-                for batch in nanoarrow.ArrayStream(handle):
+                stream = iter(heard(lambda: nanoarrow.ArrayStream(statement.execute_query()[0]), statement))
+                while (batch := heard(lambda: next(stream, None), statement)) is not None:
                     yield _checked(self._where, pl.Series(batch).struct.unnest())
 
     def _read(self, name: str, time: str) -> str:
@@ -123,15 +128,11 @@ class SqlSource:
             import adbc_driver_sqlite as driver
         with _told(self._where):
             database = manager.AdbcDatabase(driver=driver._driver_path(), uri=self.source)
-        try:
+        with _closing(database):
             with _told(self._where):
                 connection = manager.AdbcConnection(database)
-            try:
+            with _closing(connection):
                 yield connection
-            finally:
-                connection.close()
-        finally:
-            database.close()
 
 
 def write_sqlite(path: Path, table: str, frame: pl.DataFrame) -> None:
@@ -170,13 +171,54 @@ def _manager() -> Any:
     return adbc_driver_manager
 
 
-@contextmanager
-def _statement(connection: Any) -> Iterator[Any]:
-    statement = _manager().AdbcStatement(connection)
+class LeftBehind(KeyboardInterrupt):
+    """Ctrl-C during a call that does not end: what it works with must not be closed."""
+
+
+def heard(call: Callable[[], T], statement: Any) -> T:
+    """Make a call of a database in a thread of its own, so that Ctrl-C is heard meanwhile; the call is then told to end, or left behind."""
+    got: list[T] = []
+    wrong: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            got.append(call())
+        except BaseException as problem:
+            wrong.append(problem)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, daemon=True).start()
     try:
-        yield statement
-    finally:
-        statement.close()
+        while not done.wait(LOOK_S):
+            pass
+    except KeyboardInterrupt as problem:
+        with suppress(_manager().Error):  # not every driver can
+            statement.cancel()
+        if not done.wait(PATIENCE_S):
+            raise LeftBehind from problem
+        raise
+    if wrong:
+        raise wrong[0]
+    return got[0]
+
+
+@contextmanager
+def _closing(opened: Any) -> Iterator[Any]:
+    """Close something of the database's at the end, unless a call was left behind that works with it."""
+    try:
+        yield opened
+    except LeftBehind:
+        raise
+    except BaseException:
+        opened.close()
+        raise
+    opened.close()
+
+
+def _statement(connection: Any) -> AbstractContextManager[Any]:
+    return _closing(_manager().AdbcStatement(connection))
 
 
 def _query(connection: Any, where: Where, text: str, value: str | None = None) -> pl.DataFrame:
@@ -188,8 +230,7 @@ def _query(connection: Any, where: Where, text: str, value: str | None = None) -
         if value is not None:
             statement.prepare()
             statement.bind_stream(pl.DataFrame({"value": [value]}, schema={"value": pl.String}).__arrow_c_stream__())
-        handle, _ = statement.execute_query()
-        return _checked(where, pl.DataFrame(handle))
+        return _checked(where, heard(lambda: pl.DataFrame(statement.execute_query()[0]), statement))
 
 
 def _checked(where: Where, frame: pl.DataFrame) -> pl.DataFrame:
