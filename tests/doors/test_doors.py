@@ -68,8 +68,8 @@ HEAD = """import numba
 import numpy as np
 from collections import namedtuple
 from numba import njit
-from wattline.policy import policy
-from wattline.policy.helpers import headroom_w
+from wattline import policy
+from wattline.policies.helpers import headroom_w
 
 tidy = np.ascontiguousarray
 Both = namedtuple("Both", "theirs own")

@@ -191,6 +191,8 @@ class _Judge:
             self._refuse(f"{called} may write", held, call)
 
     def _function(self, key: Any, made: Any, signature: Any, result: Any) -> bool:
+        if str(getattr(key, "__module__", "")).partition(".")[0] == "wattline":
+            return True  # a helper of ours, which writes nothing but proposals
         if isinstance(key, (np.ufunc, DUFunc)):
             return not self._given(made, signature, key.nin)
         if _is_one_of(key, readers.OUT):
