@@ -3,18 +3,18 @@
 Three facts (measured; see docs/design.md) shape this module. A wide tuple of arrays costs nanoseconds an array at every
 call, so the state is one pointer to a table of array descriptors. Reference counting dominates a loop that touches
 dozens of arrays, so kernels are compiled without it (``_nrt=False``, a private option: this is the only line that names
-it). numba's cache notices edits of a function's own file only, so the cache directory (``compile_cache``) carries a
+it; ``numba_speed`` holds what is private about how it compiles). numba's cache notices edits of a function's own file only, so the cache directory (``compile_cache``) carries a
 fingerprint of the whole package.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
@@ -24,7 +24,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils, typeinfer
 from numba.core.compiler import Compiler
-from numba.core.cpu import CPUContext
 from numba.core.lowering import BaseLower
 from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AttributeTemplate
@@ -53,6 +52,13 @@ _config: Any = numba.config  # its attributes are made at run time
 JIT = not _config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
 
+TRIED = {(0, 68)}
+"""Versions of numba that ``numba_speed`` was tried with; any other compiles in numba's own way, to the same results in twice the time."""
+
+FAST = numba.version_info.short in TRIED
+if FAST:
+    from wattline.model import numba_speed
+
 
 # ------------------------------------------------------------------ decorators
 
@@ -69,7 +75,8 @@ def _njit(function: F, *signature: Any, **options: Any) -> F:
     if signature:
         with typeinfer.register_dispatcher(dispatcher):  # as numba does where it is given signatures
             for one in signature:
-                dispatcher.compile(one)
+                with numba_speed.remembering() if FAST else contextlib.nullcontext():
+                    dispatcher.compile(one)
             dispatcher.disable_compile()
     return cast("F", dispatcher)
 
@@ -78,7 +85,7 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Kernels are called by compiled code only: without wrappers for Python they compile in half the time."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def _optimised(level: int) -> Iterator[None]:
     """Set LLVM's optimisation level for what is compiled meanwhile."""
     saved = _config.OPT
@@ -89,51 +96,16 @@ def _optimised(level: int) -> Iterator[None]:
         _config.OPT = saved
 
 
-@contextmanager
-def _without_machine_code() -> Iterator[None]:
-    """Let helpers stop at LLVM's intermediate code, which is all that their callers link in.
-
-    numba would emit machine code for each of a hundred helpers that nobody calls by itself, a fifth of the time to
-    compile. This reaches into numba, so it is done for the versions it was tried with; others compile a little longer.
-    """
-    if numba.version_info.short not in NUMBA_KNOWN:
-        yield
-        return
-    context: Any = CPUContext
-    saved = context.get_executable
-
-    def stop_early(_context: Any, library: Any, _descriptor: Any, _environment: Any) -> Any:
-        def finalize() -> None:
-            library._finalize_dynamic_globals()
-            library._verify_declare_only_symbols()
-            library._finalized = True
-
-        library._finalize_final_module = finalize
-        library._ensure_finalized()
-        return [].append  # numba wants a distinct built-in to stand for the function
-
-    context.get_executable = stop_early
-    try:
-        yield
-    finally:
-        context.get_executable = saved
-
-
-NUMBA_KNOWN = {(0, 68)}
-"""Versions of numba whose inner workings ``_without_machine_code`` was tried with."""
-
-
 def _lightly(dispatcher: F) -> F:
     """Let a helper be optimised lightly by itself: its callers optimise it again, with all that surrounds it."""
-    if JIT:
-        compiler = dispatcher._compiler  # type: ignore[attr-defined]
-        compile_fully = compiler.compile
+    compiler = dispatcher._compiler  # type: ignore[attr-defined]
+    compile_fully = compiler.compile
 
-        def compile_lightly(args: Any, return_type: Any) -> Any:
-            with _optimised(1), _without_machine_code():
-                return compile_fully(args, return_type)
+    def compile_lightly(args: Any, return_type: Any) -> Any:
+        with _optimised(1):
+            return compile_fully(args, return_type)
 
-        compiler.compile = compile_lightly
+    compiler.compile = compile_lightly
     return dispatcher
 
 
@@ -147,22 +119,33 @@ class _Inner(CPUDispatcher):
             f"its plain twin, wattline.testing.plain.plain({self.py_func.__name__})"
         )
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile once for all whole numbers: numba would do so again for every constant that is passed, and every first guess."""
+        plain = tuple(types.unliteral(a) for a in args)
+        return super().get_call_template(plain, {name: types.unliteral(a) for name, a in kws.items()})
 
-def _for_compiled_code(dispatcher: Any) -> Any:
-    """Refuse calls from Python: a kernel has no wrapper for them, and would return nothing without a word."""
-    if JIT:
-        dispatcher.__class__ = _Inner
-    return dispatcher
+
+def _helper(function: F, *, inline: bool) -> F:
+    """Compile what only compiled code calls. Python is refused: there is no wrapper for it, and it would get nothing without a word."""
+    if not JIT:
+        return function
+    faster = {"pipeline_class": numba_speed.HelperCompiler} if FAST else {}
+    dispatcher: Any = _njit(function, _nrt=False, forceinline=inline, **_INNER, **faster)
+    dispatcher.__class__ = _Inner
+    return cast("F", dispatcher if FAST else _lightly(dispatcher))
 
 
 def kernel(function: F) -> F:
     """Compile a helper that is inlined into its callers; it may not allocate."""
-    return cast("F", _for_compiled_code(_lightly(_njit(function, _nrt=False, forceinline=True, **_INNER))))
+    return _helper(function, inline=True)
 
 
 def outlined(function: F) -> F:
-    """Compile a helper that stays a call of its own: for rare, large branches of hot loops."""
-    return cast("F", _for_compiled_code(_lightly(_njit(function, _nrt=False, **_INNER))))
+    """Compile a helper that may stay a call of its own: for rare, large branches of hot loops.
+
+    Without a word about inlining it would inherit that of the kernel that calls it.
+    """
+    return _helper(function, inline=False)
 
 
 def entry(*signature: Any, level: int = 2) -> Callable[[F], F]:
@@ -172,8 +155,9 @@ def entry(*signature: Any, level: int = 2) -> Callable[[F], F]:
     """
 
     def compile_now(function: F) -> F:
+        faster = {"pipeline_class": numba_speed.EntryCompiler} if FAST else {}
         with _optimised(level):
-            return _njit(function, *signature, cache=True, nogil=True, _nrt=False)
+            return _njit(function, *signature, cache=True, nogil=True, _nrt=False, **faster)
 
     return compile_now
 

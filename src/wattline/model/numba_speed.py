@@ -1,0 +1,317 @@
+"""How numba compiles our kernels in half the time: the one module that reaches into its compiler.
+
+Four things take the time of a compiler that is made for small functions, and are done here once instead (docs/design.md says what each
+gains). *Linking*: numba links every helper with all that it calls, and optimises that, before the callers do the same again; here a
+helper stays as it was written (``_Helper``), and an entry point links all of them once (``_Whole``). *Typing*: numba tries a dozen
+templates for every operator, thousands of times for the same types; here the answer is remembered. *Looking up*: flags are compared as
+dictionaries, sizes of types are asked of LLVM, and registries are searched for news, each thousands of times; here once. *Passes*: of
+numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks, array expressions or literals to unroll.
+
+All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While it compiles,
+it replaces five methods of numba's classes, under numba's own lock, and puts them back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import base, funcdesc, lowering, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, _LowerResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.targetconfig import ConfigStack, TargetConfig
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.typing.context import BaseContext as TypingContext
+from numba.core.untyped_passes import (
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
+
+# ------------------------------------------------------------------ linking
+
+
+class _Helper(JITCodeLibrary):
+    """One helper's code as it was written: not linked with what it calls, not optimised, never machine code."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        """Make the code fit for linking: it may be there many times, and goes where nobody calls it."""
+        self._finalize_dynamic_globals()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "external":
+                function.linkage = "linkonce_odr"
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
+        self._finalized = True
+
+    def alone(self) -> Any:
+        """Return this helper's code without what it calls."""
+        return self._final_module
+
+    def _get_module_for_linking(self) -> Any:
+        """Return this helper's code with all that it calls: for callers that numba compiles in its own way."""
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            _link(module, self._linking_libraries)
+            self._shared_module = module
+        return self._shared_module
+
+
+def _link(module: Any, libraries: list[Any]) -> None:
+    """Link some libraries and all that they call, each once, callers first.
+
+    LLVM drops a function that may be there many times where nobody in the module calls it yet.
+    """
+    callees_first: list[_Helper] = []
+    others: list[Any] = []
+    seen: set[Any] = set()
+
+    def visit(library: Any) -> None:
+        if library in seen:
+            return
+        seen.add(library)
+        if not isinstance(library, _Helper):
+            others.append(library)
+            return
+        for called in library._linking_libraries:
+            visit(called)
+        callees_first.append(library)
+
+    for library in libraries:
+        visit(library)
+    for helper in reversed(callees_first):
+        module.link_in(helper.alone(), preserve=True)
+    for library in others:
+        module.link_in(library._get_module_for_linking(), preserve=True)
+
+
+class _Whole(JITCodeLibrary):
+    """The code of an entry point, linked once with all that it calls, and optimised once as one."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        """Link, optimise and make machine code; a helper that was lost on the way would be a jump to nowhere."""
+        self._codegen._check_llvm_bugs()
+        self._raise_if_finalized()
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
+        _link(self._final_module, self._linking_libraries)
+        self._optimize_final_module()
+        self._final_module.verify()
+        refuse_lost(self.name, self._final_module.functions)
+        self._finalize_final_module()
+
+    def _optimize_final_module(self) -> None:
+        """Run numba's full optimisation; its first, cheap one prepares the pruning of reference counts, which there are none of."""
+        manager, builder = self._codegen._module_pass_manager()
+        with self._recorded_timings.record("Module passes (full optimization)", builder):
+            manager.run(self._final_module, builder)
+
+
+def refuse_lost(name: str, functions: Any) -> None:
+    """Raise where code calls a function that numba compiled and that is not linked in."""
+    lost = [one.name for one in functions if one.is_declaration and one.name.startswith("_ZN")]
+    if lost:
+        raise RuntimeError(f"{name}: compiled code calls {', '.join(lost)}, which was not linked in")
+
+
+# ------------------------------------------------------------------ passes
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerHelper(LoweringPass):
+    """Write a helper's code, and leave it at that; numba would go on to machine code."""
+
+    _name = "wattline_lower_helper"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        context, flags = state.targetctx, state.flags
+        library = state.library = _Helper(context.codegen(), state.func_id.func_qualname)
+        library._reload_init.update(state.reload_init)
+        described = funcdesc.PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir, state.typemap, state.return_type, state.calltypes, mangler=context.mangler,
+            inline=flags.forceinline, noalias=flags.noalias, abi_tags=[flags.get_mangle_string()],
+        )  # fmt: skip
+        with context.push_code_library(library):
+            lower = lowering.Lower(context, library, described, state.func_ir, metadata=state.metadata)
+            lower.lower()
+        library.finalize()
+        stands_for = [].append  # numba wants a distinct built-in to stand for the function
+        context.insert_user_function(stands_for, described, [library])
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = _LowerResult(described, lower.call_helper, cfunc=stands_for, env=lower.env)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerWhole(NativeLowering):
+    """Write an entry point's code into a library that links once."""
+
+    _name = "wattline_lower_whole"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+class _Lean(CompilerBase):
+    """numba's compiler with the passes that kernels need."""
+
+    last: type
+
+    def define_pipelines(self) -> list[Any]:
+        manager = PassManager("wattline")
+        for one in (
+            TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, GenericRewrites, ReconstructSSA,
+            NopythonTypeInference, PreLowerStripPhis, IRLegalization, self.last, NoPythonBackend,
+        ):  # fmt: skip
+            manager.add_pass(one, one.__name__)
+        manager.finalize()
+        return [manager]
+
+
+class HelperCompiler(_Lean):
+    """Compiles what only compiled code calls."""
+
+    last = _LowerHelper
+
+
+class EntryCompiler(_Lean):
+    """Compiles what Python or the loop calls by its address."""
+
+    last = _LowerWhole
+
+
+# ------------------------------------------------------------------ remembering
+
+
+_typed: dict[Any, tuple[Any, Any]] = {}
+_sizes: dict[str, int] = {}
+_takes_line: dict[Any, bool] = {}
+
+
+def _key_of_flags() -> tuple[Any, ...]:
+    """Return the flags that can change which implementation a type has."""
+    flags: Any = ConfigStack.top_or_none()
+    return () if flags is None else (flags.nrt, flags.boundscheck, flags.error_model, str(flags.fastmath))
+
+
+def _call_type(plain: Any) -> Any:
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a built-in for argument types: the templates are asked once."""
+        if kws:
+            return plain(self, context, args, kws)
+        key = (self.typing_key, args, len(self.templates), context, _key_of_flags())
+        if key not in _typed:
+            signature = plain(self, context, args, kws)
+            _typed[key] = (signature, self._impl_keys[signature.args])
+        signature, self._impl_keys[signature.args] = _typed[key]
+        return signature
+
+    return get_call_type
+
+
+def _equal(plain: Any) -> Any:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807  (the method's own name)
+        """Compare flags by what was set; where that does not decide it, by all that there is, defaults too."""
+        if not isinstance(other, TargetConfig):
+            return NotImplemented
+        mine, theirs = self._values, other._values
+        if mine == theirs:
+            return True
+        if any(name in theirs and theirs[name] != value for name, value in mine.items()):
+            return False
+        return plain(self, other)
+
+    return __eq__
+
+
+def _size(plain: Any) -> Any:
+    def get_abi_sizeof(self: Any, ty: Any) -> int:
+        """Return the size of a type of LLVM: numba parses a module to find out."""
+        text = str(ty)
+        if text not in _sizes or "%" in text:  # a named type: its name does not say what it is
+            _sizes[text] = plain(self, ty)
+        return _sizes[text]
+
+    return get_abi_sizeof
+
+
+def _with_line(plain: Any) -> Any:
+    def _has_loc(function: Any) -> bool:
+        """Tell whether an implementation takes the line of source, which its signature says."""
+        if function not in _takes_line:
+            _takes_line[function] = plain(function)
+        return _takes_line[function]
+
+    return _has_loc
+
+
+def _fresh() -> Callable[[Any], Any]:
+    seen: dict[int, int] = {}
+
+    def once(plain: Any) -> Any:
+        def refresh(self: Any) -> None:
+            """Look for news in the registries only where modules were imported since."""
+            if seen.get(id(self)) != len(sys.modules):
+                plain(self)
+                seen[id(self)] = len(sys.modules)
+
+        return refresh
+
+    return once
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Let numba remember what it finds out while something is compiled; others that want to compile wait."""
+    with global_compiler_lock:
+        if _depth:
+            yield
+            return
+        _depth.append(True)
+        once = _fresh()
+        replaced: list[tuple[Any, str, Any]] = [
+            (types.functions.BaseFunction, "get_call_type", _call_type),
+            (TargetConfig, "__eq__", _equal),
+            (base.BaseContext, "get_abi_sizeof", _size),
+            (base.BaseContext, "refresh", once),
+            (TypingContext, "refresh", once),
+            (base, "_has_loc", _with_line),
+        ]
+        saved = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+        try:
+            for owner, name, wrap in replaced:
+                setattr(owner, name, wrap(getattr(owner, name)))
+            yield
+        finally:
+            for owner, name, plain in saved:
+                setattr(owner, name, plain)
+            _takes_line.clear()
+            _depth.clear()
+
+
+_depth: list[bool] = []
+"""Whether something is being compiled: functions that it calls are compiled meanwhile."""
