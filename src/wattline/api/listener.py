@@ -46,10 +46,14 @@ class Listener:
         """Hear what was dropped, repaired, rejected or kept on purpose."""
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
-        """Compile what a run needs if this machine never did, after saying so."""
+        """Compile what a run needs and this machine has not compiled yet, after saying so."""
         from wattline.sim.warm import warm_up
 
-        warm_up(policies, self._said if self.shown else self.say, nodes_change=nodes_change)
+        meter = Meter("compiling", shown=self.shown)
+        try:
+            warm_up(policies, self._said if self.shown else self.say, meter.update, nodes_change=nodes_change)
+        finally:
+            meter.close()
 
     @contextmanager
     def progress(self, what: str, keeping: str = "") -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002  (for those who say what is kept)
@@ -139,18 +143,3 @@ def stop_signals(answer: str) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def skip_blas() -> None:
-    """Load numba without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
-
-    In a program of our own that is a fair trade; as a library we leave numba as it is.
-    """
-    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
-        return
-    blocked: Any = None  # what Python takes for "cannot be imported"
-    sys.modules["scipy.linalg"] = blocked
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import re
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -108,9 +110,11 @@ def _left_behind() -> str:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    from wattline.cli.app import app
+    from wattline.cli.app import app_for
 
-    command: Any = typer.main.get_command(app)
+    if not arguments or "--help" in arguments:
+        _skip_markdown()
+    command: Any = typer.main.get_command(app_for(arguments))
     try:
         got = command.main(args=arguments, prog_name="wattline", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt, WattlineError):
@@ -126,6 +130,23 @@ def _dispatch(arguments: list[str]) -> int:
             raise
         return _usage(problem, arguments)
     return int(got or 0)
+
+
+def _skip_markdown() -> None:
+    """Load what draws the help without the readers of Markdown and of tracebacks, which take as long as all the rest.
+
+    Neither is used: our help is in rich's own markup, and errors are one line.
+    """
+    unused = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
+    absent = [name for name in unused if name not in sys.modules]
+    for name in absent:
+        sys.modules[name] = types.ModuleType(name)
+        setattr(sys.modules[name], unused[name], type(unused[name], (), {}))
+    try:
+        importlib.import_module("typer.rich_utils")
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 def _usage(problem: Any, arguments: list[str]) -> int:

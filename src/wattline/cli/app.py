@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import copy
+import functools
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -75,3 +78,43 @@ app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)
 app.command("check-policy")(looks.check_policy)
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """Return as much of the program as a call needs: typer looks at all flags of all commands that it is given.
+
+    That is the command that is called, or names and summaries alone for the program's own help. Whoever calls what there is not gets the
+    whole, for what is similar.
+    """
+    if list(arguments) in ([], ["--help"]):
+        return _with([_bare(c) for c in app.registered_commands], [_empty(g) for g in app.registered_groups])
+    called = arguments[0]
+    commands = [c for c in app.registered_commands if called == (c.name or getattr(c.callback, "__name__", ""))]
+    groups = [g for g in app.registered_groups if called == g.name]
+    return _with(commands, groups) if commands or groups else app
+
+
+def _with(commands: list[Any], groups: list[Any]) -> typer.Typer:
+    small = copy.copy(app)
+    small.registered_commands, small.registered_groups = commands, groups
+    return small
+
+
+def _bare(command: Any) -> Any:
+    """Return a command without its flags."""
+
+    def nothing() -> None:
+        pass
+
+    bare = copy.copy(command)
+    bare.callback = functools.update_wrapper(nothing, command.callback, ("__name__", "__doc__"), ())
+    del nothing.__wrapped__  # type: ignore[attr-defined]  # where its flags would be found
+    return bare
+
+
+def _empty(group: Any) -> Any:
+    """Return a group without its commands."""
+    empty = copy.copy(group)
+    empty.typer_instance = copy.copy(group.typer_instance)
+    empty.typer_instance.registered_commands = []
+    return empty

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.api.listener import Listener, Meter, skip_blas, stop_signals
+from wattline.api.listener import Listener, Meter, stop_signals
 
 WIDTH = 80
 
@@ -79,12 +79,17 @@ class Terminal(Listener):
                 self.say(f"  e.g. {example if len(example) <= WIDTH - 7 else example[: WIDTH - 8] + '…'}")
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
-        """Compile what a run needs if this machine never did, after saying so."""
-        skip_blas()
+        """Compile what a run needs and this machine has not compiled yet, after saying so."""
         from wattline.control.proven import on_probation
-        from wattline.sim.warm import warm_up
+        from wattline.sim.warm import skip_blas, warm_up
 
-        warm_up(policies, self.say, nodes_change=nodes_change)
+        if any(not m.builtin for m in policies):
+            skip_blas()  # theirs are compiled here
+        meter = Meter("compiling", shown=not self.quiet)
+        try:
+            warm_up(policies, self.say, meter.update, nodes_change=nodes_change)
+        finally:
+            meter.close()
         for line in on_probation(policies):
             self.say(line)
 

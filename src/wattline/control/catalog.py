@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import hashlib
+import importlib
 import importlib.util
 import re
 import sys
@@ -16,14 +17,21 @@ from wattline.errors import PolicyError, did_you_mean
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
 
+MODULES = policies.BUILTIN | learn.BUILTIN
+"""Slot → name → module of every built-in mechanism."""
+
+
+@functools.cache
+def _builtin(slot: str, name: str) -> Mechanism:
+    """Import the module of a built-in mechanism, and no other: all of them take a fifth of a second."""
+    found = vars(importlib.import_module(MODULES[slot][name])).values()
+    return next(m for m in found if isinstance(m, Mechanism) and (m.slot, m.name) == (slot, name))
+
 
 @functools.cache
 def catalog() -> dict[str, dict[str, Mechanism]]:
     """Return the built-in mechanisms: slot → name → mechanism."""
-    table: dict[str, dict[str, Mechanism]] = {slot: {} for slot in SLOT_NAMES}
-    for mechanism in [*policies.builtin(), *learn.builtin()]:
-        table[mechanism.slot][mechanism.name] = mechanism
-    return table
+    return {slot: {name: _builtin(slot, name) for name in MODULES[slot]} for slot in SLOT_NAMES}
 
 
 def _reduce(mechanism: Mechanism) -> tuple[object, tuple[str, str]]:
@@ -38,9 +46,9 @@ copyreg.pickle(Mechanism, _reduce)  # type: ignore[arg-type]  # find returns a M
 
 def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
     """Return the mechanism of a slot: a built-in name, or ``path/to/file.py`` or ``path/to/file.py:name``."""
-    known = catalog()[slot]
+    known = MODULES[slot]
     if name in known:
-        return known[name]
+        return _builtin(slot, name)
     told, wanted = named(name)
     if not told.endswith(".py"):
         raise PolicyError(

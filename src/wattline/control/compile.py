@@ -30,10 +30,17 @@ def callable_for(mechanism: Mechanism) -> Any:
     """Return the function that the loop calls for a mechanism."""
     check_signature(mechanism)
     if mechanism.builtin:
-        # what nothing wakes is never called (place is called without being woken): one function stands in for all
-        idle = mechanism.wake == 0 and mechanism.slot != "place"
-        return compile_builtin(_nothing if idle else mechanism.function)
+        return compile_builtin(compiled_as(mechanism))
     return edge(SLOT_NAMES.index(mechanism.slot), compiled=mechanism.compiled)
+
+
+def compiled_as(mechanism: Mechanism) -> Callable[..., int]:
+    """Return the function that is compiled for a built-in mechanism.
+
+    What nothing wakes is never called (place is called without being woken): one function stands in for all.
+    """
+    idle = mechanism.wake == 0 and mechanism.slot != "place"
+    return _nothing if idle else mechanism.function
 
 
 def callable_from_python(mechanism: Mechanism) -> Callable[[State, int, Any, Any], int]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from wattline.model.mechanism import Mechanism
-
-
-def builtin() -> list[Mechanism]:
-    """Return all built-in learners."""
-    from wattline.learn import estimates, pooled, profiles, quantile, t_test
-
-    return [
-        estimates.request, estimates.exact, estimates.recent,
-        profiles.known, profiles.maximum, profiles.oracle, t_test.t_test, quantile.quantile, pooled.pooled,
-    ]  # fmt: skip
+BUILTIN = {
+    "learn": dict.fromkeys(("request", "exact", "recent"), "wattline.learn.estimates"),
+    "profile": {
+        **dict.fromkeys(("known", "maximum", "oracle"), "wattline.learn.profiles"),
+        "t-test": "wattline.learn.t_test", "quantile": "wattline.learn.quantile", "pooled": "wattline.learn.pooled",
+    },
+}  # fmt: skip
+"""Slot → name → module of every built-in learner: a run imports only the modules that it names."""

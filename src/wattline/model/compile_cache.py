@@ -24,12 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite import binding
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from wattline.errors import InputError
 
 _config: Any = numba.config  # its attributes are made at run time
+
+TRIED = {(0, 68)}
+"""Versions of numba whose inner workings we know: any other compiles and loads in numba's own way, to the same results, but slower."""
+
+FAST = numba.version_info.short in TRIED
 
 KERNEL_ROOMS = ("model", "physics", "policies", "learn", "control", "sim")
 """Packages that hold compiled code; a test sees to it that no other module uses a decorator of ``compiled``."""
@@ -325,19 +332,53 @@ class SealedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled function from disk, or None; code that cannot be put together again is made anew."""
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_only(sig, target_context) if FAST else super().load_overload(sig, target_context)
         except (MemoryError, InputError):
             raise
         except Exception as problem:  # whatever a linker may say
             _say_damaged(self._cache_file.index, type(problem).__name__)
             return None
 
+    def _load_only(self, sig: Any, target_context: Any) -> Any:
+        """Do as numba does, but load what a compiler needs (a third of a second) only where the code calls something of it.
+
+        A name that the linker does not know would end the process.
+        """
+        data = self._cache_file.load(self._index_key(sig, target_context.codegen()))
+        if data is None:
+            return None
+        names, reduced = data
+        if _unknown(names):
+            rtsys.initialize(target_context)
+        if _unknown(names):
+            target_context.refresh()
+        return self._impl.rebuild(target_context, reduced)
+
+    def _save_with_names(self, sig: Any, compiled: Any) -> None:
+        """Do as numba does, and keep the names that the code needs beside it."""
+        if self._impl.check_cachable(compiled):
+            self._impl.locator.ensure_cache_path()
+            key = self._index_key(sig, compiled.codegen)
+            self._cache_file.save(key, (_needed(compiled), self._impl.reduce(compiled)))
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, unless the disk takes no more: the run needs only what is in memory."""
         try:
-            super().save_overload(sig, data)
+            self._save_with_names(sig, data) if FAST else super().save_overload(sig, data)
         except OSError as problem:
             warnings.warn(f"{self._cache_path}: compiled code cannot be kept there ({problem.strerror})", stacklevel=2)
+
+
+def _needed(compiled: Any) -> tuple[str, ...]:
+    """Return the names that compiled code wants of others."""
+    module = compiled.library._final_module
+    found = (one.name for many in (module.functions, module.global_variables) for one in many if one.is_declaration)
+    return tuple(name for name in found if not name.startswith("llvm."))
+
+
+def _unknown(names: tuple[str, ...]) -> list[str]:
+    """Return the names that the linker does not know."""
+    return [name for name in names if binding.address_of_symbol(name) is None]
 
 
 def is_warm(module: str, function: str) -> bool:

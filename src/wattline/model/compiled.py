@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -41,9 +42,8 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem_array
 
-from wattline.model.compile_cache import SealedCache
+from wattline.model.compile_cache import FAST, SealedCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,10 +52,6 @@ _config: Any = numba.config  # its attributes are made at run time
 JIT = not _config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
 
-TRIED = {(0, 68)}
-"""Versions of numba that ``numba_speed`` was tried with; any other compiles in numba's own way, to the same results in twice the time."""
-
-FAST = numba.version_info.short in TRIED
 if FAST:
     from wattline.model import numba_speed
 
@@ -319,6 +315,11 @@ def _line_being_lowered() -> Any:
     return None
 
 
+def _of_numba(access: str) -> Any:
+    """Return how numba itself translates an access to an array; only who compiles needs that large module."""
+    return getattr(importlib.import_module("numba.np.arrayobj"), access)
+
+
 def _element(context: Any, builder: Any, array: Any, value: Any, index: Any, kind: Any) -> Any:
     if array.label:
         index = _within(context, builder, array, value, 0, index, kind)
@@ -332,7 +333,7 @@ def _element(context: Any, builder: Any, array: Any, value: Any, index: Any, kin
 def _get_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, kind = sig.args
     if array.ndim != 1 or (context.enable_boundscheck and not array.label):
-        return getitem_arraynd_intp(context, builder, sig, args)
+        return _of_numba("getitem_arraynd_intp")(context, builder, sig, args)
     return builder.load(_element(context, builder, array, args[0], args[1], kind))
 
 
@@ -357,7 +358,7 @@ def _is_cell(context: Any, array: Any, index: Any) -> bool:
 def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, index = sig.args
     if not _is_cell(context, array, index):
-        return getitem_array_tuple(context, builder, sig, args)
+        return _of_numba("getitem_array_tuple")(context, builder, sig, args)
     return builder.load(_cell(context, builder, array, args[0], args[1], index.dtype))
 
 
@@ -365,7 +366,7 @@ def _get_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _set_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, index, given = sig.args
     if not _is_cell(context, array, index):
-        return setitem_array(context, builder, sig, args)
+        return _of_numba("setitem_array")(context, builder, sig, args)
     value = context.cast(builder, args[2], given, array.dtype)
     builder.store(value, _cell(context, builder, array, args[0], args[1], index.dtype))
     return context.get_dummy_value()
@@ -375,7 +376,7 @@ def _set_cell(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array, kind, given = sig.args
     if array.ndim != 1 or (context.enable_boundscheck and not array.label):
-        return setitem_array(context, builder, sig, args)
+        return _of_numba("setitem_array")(context, builder, sig, args)
     value = context.cast(builder, args[2], given, array.dtype)
     builder.store(value, _element(context, builder, array, args[0], args[1], kind))
     return context.get_dummy_value()

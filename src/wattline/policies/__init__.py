@@ -20,60 +20,29 @@ bid               given, fixed-heuristic, adaptive, quantile
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from wattline.model.mechanism import Mechanism
+def _family(slot: str, names: str, **files: str) -> dict[str, str]:
+    """Return the module of each name: the file of the same name, unless ``files`` tells which holds several."""
+    held = {name: file for file, inside in files.items() for name in inside.split()}
+    return {name: f"wattline.policies.{slot}.{held.get(name, name.replace('-', '_'))}" for name in names.split()}
 
 
-def builtin() -> list[Mechanism]:
-    """Return all built-in policy mechanisms, in the order of the table."""
-    from wattline.policies.bid import adaptive, fixed_heuristic, given, quantile
-    from wattline.policies.cap import (
-        count_hysteresis,
-        leftover,
-        match_target,
-        none,
-        randomized,
-        under_limit,
-        workload_hysteresis,
-    )
-    from wattline.policies.order import keys
-    from wattline.policies.place import (
-        at_random,
-        by_counters,
-        frugal,
-        jokanovic,
-        least_contention,
-        level_spread,
-        lowest,
-        round_robin,
-        slurm,
-    )
-    from wattline.policies.select import (
-        backfill_by_end,
-        conservative,
-        easy,
-        gps,
-        in_order,
-        qoscap,
-        reselect,
-        rmap,
-        slackline,
-        track,
-        window,
-    )
-
-    return [
-        keys.fcfs, keys.lcfs, keys.shortest, keys.longest, keys.priority, keys.wfp,
-        in_order.in_order, in_order.first_fit, easy.easy, backfill_by_end.backfill_by_end, conservative.conservative,
-        reselect.reselect, gps.gps, track.tracking_only, track.energyqare,
-        slackline.slackline, qoscap.qoscap, window.window,
-        rmap.traditional, rmap.naive, rmap.adaptive, rmap.surplus,
-        lowest.lowest, frugal.frugal, slurm.slurm, slurm.slurm_best_fit, at_random.rdn, at_random.rdr, at_random.rdg, round_robin.rrn,
-        round_robin.rrr, jokanovic.jokanovic, jokanovic.jokanovic_released, level_spread.level_spread,
-        least_contention.least_contention, slurm.fewer_router, by_counters.nedd, by_counters.low_traffic, by_counters.high_traffic, by_counters.low_stall,
-        none.none, randomized.randomized, count_hysteresis.count_hysteresis, workload_hysteresis.workload_hysteresis,
-        match_target.match_target, under_limit.under_limit, leftover.leftover,
-        given.given, fixed_heuristic.fixed_heuristic, adaptive.adaptive, quantile.quantile,
-    ]  # fmt: skip
+BUILTIN = {
+    "order": _family("order", "fcfs lcfs shortest longest priority wfp", keys="fcfs lcfs shortest longest priority wfp"),
+    "select": _family(
+        "select",
+        "in-order first-fit easy backfill-by-end conservative reselect gps tracking-only energyqare slackline qoscap window "
+        "rmap-traditional rmap-naive rmap-adaptive surplus",
+        in_order="first-fit", track="tracking-only energyqare", rmap="rmap-traditional rmap-naive rmap-adaptive surplus",
+    ),
+    "place": _family(
+        "place",
+        "lowest frugal slurm slurm-best-fit rdn rdr rdg rrn rrr jokanovic jokanovic-released level-spread least-contention "
+        "fewer-router nedd low-traffic high-traffic low-stall",
+        slurm="slurm-best-fit fewer-router", at_random="rdn rdr rdg", round_robin="rrn rrr", jokanovic="jokanovic-released",
+        by_counters="nedd low-traffic high-traffic low-stall",
+    ),
+    "cap": _family("cap", "none randomized count-hysteresis workload-hysteresis match-target under-limit leftover"),
+    "bid": _family("bid", "given fixed-heuristic adaptive quantile"),
+}  # fmt: skip
+"""Slot → name → module of every built-in policy, in the order of the table: a run imports only the modules that it names."""

@@ -1,58 +1,151 @@
-"""Compile the core on its first use on a machine: say so, and use two processes.
+"""Compile what a run needs and the cache has not: say so, use all cores, and show how far it is.
 
-The loop and the rare transitions are separate entry points, so one process can compile the latter and the policies while
-another compiles the loop; both write to the same cache. This process only waits, since a compiler hears no Ctrl-C.
+The loop, the rare transitions (chores) and every policy are entry points of their own, so processes can compile them side by side;
+all write to the same cache. This process only hands out work and waits, since a compiler hears no Ctrl-C.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, chores_needed
+from wattline.control.compile import callable_for, chores_needed, compiled_as
 from wattline.model.compile_cache import cache_is_shared, is_warm
 from wattline.model.compiled import JIT
 from wattline.model.mechanism import Mechanism
 
+WEIGHTS = {"sim.engine": 10, "control.chores": 10, "control.daily": 4}
+"""How long the parts of the core take to compile, in units of a usual policy."""
 
-def side_work(chores: str, names: Sequence[str]) -> None:
-    """Compile the chores and the built-in mechanisms named ``slot=name`` (in the second process)."""
-    importlib.import_module(f"wattline.control.{chores}")
-    for slot, _, name in (text.partition("=") for text in names):
-        callable_for(find(slot, name))
+WORKER = "from wattline.sim.warm import work; work()"
+MOST_WORKERS = 4
+"""More would mostly compile the same helpers again."""
 
 
-def warm_up(policies: Sequence[Mechanism], say: Callable[[str], None], *, nodes_change: bool) -> None:
-    """Compile what a run needs unless the cache has it; ``say`` is called once, before anything slow."""
-    chores = chores_needed(policies, nodes_change=nodes_change)
-    if not JIT or (is_warm("wattline.sim.engine", "run") and is_warm(f"wattline.control.{chores}", chores)):
+def warm_up(
+    policies: Sequence[Mechanism],
+    say: Callable[[str], None],
+    show: Callable[[int, int], None] = lambda _done, _total: None,
+    *,
+    nodes_change: bool,
+) -> None:
+    """Compile what a run needs unless the cache has it; ``say`` is called once before, ``show`` whenever a part is done."""
+    if not JIT:
         return
-    say("compiling the core for this machine (once; later runs start at once) ...")
-    names = [f"{m.slot}={m.name}" for m in policies if m.builtin]
+    chores = chores_needed(policies, nodes_change=nodes_change)
+    core = [part for part, name in (("sim.engine", "run"), (f"control.{chores}", chores)) if not _has(part, name)]
+    cold = {(f.__module__, f.__name__): m for m in policies if m.builtin and not _stands(f := compiled_as(m))}
+    named = [f"{m.slot}={m.name}" for m in cold.values()]
+    if not core and not named:
+        return
+    what = ["the core"] * bool(core) + [f"{len(named)} polic{'y' if len(named) == 1 else 'ies'}"] * bool(named)
+    say(f"compiling {' and '.join(what)} for this machine (kept: later runs with the same start at once) ...")
     if cache_is_shared():
-        _in_processes(
-            "import wattline.sim.engine", f"from wattline.sim.warm import side_work; side_work({chores!r}, {names!r})"
-        )
-    importlib.import_module(
-        "wattline.sim.engine"
-    )  # where something went wrong over there, it is compiled and said here
+        in_processes([*core, *named], show)
+    for part in core:  # where something went wrong over there, it is compiled and said here
+        importlib.import_module(f"wattline.{part}")
 
 
-def _in_processes(*scripts: str) -> None:
-    """Run Python programs side by side; Ctrl-C ends them at once, and they say nothing about it."""
-    command = [sys.executable, "-c"]
-    helpers = [
-        subprocess.Popen([*command, script], start_new_session=True, stderr=subprocess.DEVNULL)  # noqa: S603
-        for script in scripts
-    ]
+def _has(part: str, name: str) -> bool:
+    return is_warm(f"wattline.{part}", name)
+
+
+def _stands(function: Callable[..., int]) -> bool:
+    return is_warm(function.__module__, function.__name__)
+
+
+def make(part: str) -> None:
+    """Compile one part: a module of the core, or a built-in mechanism as ``slot=name``."""
+    slot, is_policy, name = part.partition("=")
+    if is_policy:
+        callable_for(find(slot, name))
+    else:
+        importlib.import_module(f"wattline.{part}")
+
+
+def skip_blas() -> None:
+    """Load numba's compiler without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
+
+    In a program of our own that is a fair trade; as a library we leave numba as it is.
+    """
+    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
+        return
+    blocked: Any = None  # what Python takes for "cannot be imported"
+    sys.modules["scipy.linalg"] = blocked
     try:
-        for helper in helpers:
-            helper.wait()
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]
+
+
+def work() -> None:
+    """Compile the parts that are read, line by line, and say of each when it is done (in a process of its own)."""
+    skip_blas()
+    for line in sys.stdin:
+        try:
+            make(line.strip())
+        finally:
+            print(line.strip(), flush=True)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker: str = WORKER) -> None:
+    """Let processes make parts side by side, long ones first; Ctrl-C ends them at once, and they say nothing about it."""
+    weights = {part: WEIGHTS.get(part, 1) for part in parts}
+    left: queue.SimpleQueue[str] = queue.SimpleQueue()
+    done: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for part in sorted(parts, key=lambda part: -weights[part]):
+        left.put(part)
+    helpers = [_start(worker) for _ in range(max(1, min(len(parts), _cores(), MOST_WORKERS)))]
+
+    def serve(helper: subprocess.Popen[str]) -> None:
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        try:
+            while True:
+                part = left.get_nowait()
+                helper.stdin.write(f"{part}\n")
+                helper.stdin.flush()
+                if not helper.stdout.readline():
+                    break
+                done.put(weights[part])
+        except (queue.Empty, OSError, ValueError):  # nothing is left, or the helper is gone
+            pass
+        done.put(0)
+
+    servants = [threading.Thread(target=serve, args=(helper,), daemon=True) for helper in helpers]
+    try:
+        for servant in servants:
+            servant.start()
+        working, made, total = len(helpers), 0, sum(weights.values())
+        show(0, total)
+        while working:
+            try:
+                weight = done.get(timeout=0.2)
+            except queue.Empty:
+                pass  # a moment in which Ctrl-C is heard, and the bar moves
+            else:
+                made += weight
+                working -= weight == 0
+            show(made, total)
     finally:
         for helper in helpers:
-            if helper.poll() is None:
-                helper.kill()
-                helper.wait()
+            helper.kill()
+            helper.wait()
+
+
+def _start(worker: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603  (this very interpreter)
+        [sys.executable, "-c", worker],
+        start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip

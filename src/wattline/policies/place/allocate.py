@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from wattline.model.network import MOST_BYTES_PER_S, Network
 from wattline.model.state import N_STARTS, Sizes, State
 from wattline.model.state import allocate as make_state
 from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
+from wattline.policies import BUILTIN
 
 Ints = npt.NDArray[np.int64]
 
@@ -116,9 +118,9 @@ def allocate_all(
 @functools.cache
 def place_policies() -> dict[str, Mechanism]:
     """Return the built-in place policies by name."""
-    from wattline.policies import builtin
-
-    return {m.name: m for m in builtin() if m.slot == "place"}
+    modules = (importlib.import_module(module) for module in BUILTIN["place"].values())
+    found = (value for module in modules for value in vars(module).values() if isinstance(value, Mechanism))
+    return {m.name: m for m in found if m.slot == "place"}
 
 
 class Room:
