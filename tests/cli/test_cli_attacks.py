@@ -143,7 +143,7 @@ def test_ctrl_c_while_compiling(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     process = program("run", "small.toml", "--no-report", cwd=folder)
     assert process.stderr is not None
     said = ""
-    while "compiling the core" not in said:
+    while "compiling the core and" not in said:
         line = process.stderr.readline()
         assert line
         said += line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -9,6 +10,9 @@ import sys
 
 import pytest
 from calling import Call
+from typer.main import get_command
+
+from wattline.cli.app import app, app_for
 
 COMMANDS = (["run"], ["replay"], ["compare"], ["bid"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
             ["telemetry", "check"], ["telemetry", "join"], ["telemetry", "sample"],
@@ -97,3 +101,38 @@ def test_shell_completion_is_offered() -> None:
     code = "from wattline.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert {"replay", "report", "reproduce"} <= set(done.stdout.split())
+
+
+def test_the_short_way_to_the_help_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The program's own help, made from names and summaries, is what the whole program would show; so is each command's."""
+    for arguments in (
+        [],
+        ["--help"],
+        ["run", "--help"],
+        ["trace", "--help"],
+        ["trace", "kinds", "--help"],
+        ["check-policy"],
+    ):
+        said = []
+        for program in (app, app_for(arguments)):
+            with contextlib.suppress(Exception):
+                get_command(program).main(args=list(arguments), prog_name="wattline", standalone_mode=False)
+            said.append(capsys.readouterr())
+        assert said[0] == said[1]
+        assert "--help" not in arguments or "Usage: wattline" in said[0].out
+
+
+def test_the_help_leaves_out_what_it_never_uses() -> None:
+    """Markdown and tracebacks are not read for a help in which there are none, and numba stays away from it."""
+    ask = "import sys; from wattline.cli import call; call(['--help']); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+    assert "typer.rich_utils" in loaded
+    assert not {"markdown_it", "pygments", "numba", "polars", "numpy"} & set(loaded)
+
+
+def test_importing_the_package_imports_nothing_slow() -> None:
+    """``import wattline`` is at once: what takes time is imported by whoever uses it."""
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, wattline; print(*sys.modules)"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numba", "polars", "numpy", "pydantic", "typer"} & set(loaded)

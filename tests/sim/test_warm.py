@@ -1,4 +1,4 @@
-"""Compiling for the first time: in processes of its own, which Ctrl-C ends."""
+"""Compiling for the first time: in processes of its own, which Ctrl-C ends, and said as it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from wattline.control.catalog import find
+from wattline.model.compiled import JIT
 from wattline.sim import warm
+
+NOTHING = lambda _done, _total: None  # noqa: E731  (nobody looks)
+READER = "import sys\nfor line in sys.stdin:\n    part = line.strip()\n"
 
 
 def test_ctrl_c_ends_those_who_compile(tmp_path: Path) -> None:
@@ -22,9 +27,8 @@ def test_ctrl_c_ends_those_who_compile(tmp_path: Path) -> None:
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            warm._in_processes(
-                "import time; time.sleep(60)",
-                f"import time, pathlib; time.sleep(3); pathlib.Path({str(late)!r}).touch()",
+            warm.in_processes(
+                ["one", "two"], NOTHING, f"import time, pathlib; time.sleep(3); pathlib.Path({str(late)!r}).touch()"
             )
     finally:
         press.cancel()
@@ -34,8 +38,42 @@ def test_ctrl_c_ends_those_who_compile(tmp_path: Path) -> None:
     assert not late.exists()
 
 
-def test_what_goes_wrong_elsewhere_is_quiet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_goes_wrong_elsewhere_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     """A helper that fails says nothing: what it should have made is made, and failures said, by whoever needs it."""
-    warm._in_processes("raise SystemExit('no')", f"open({str(tmp_path / 'made')!r}, 'w').close()")
-    assert (tmp_path / "made").exists()
-    assert capfd.readouterr().err == ""
+    warm.in_processes(["one", "two", "three"], NOTHING, "raise SystemExit('no')")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_every_part_is_made_once_and_progress_is_shown(tmp_path: Path) -> None:
+    """Processes share the parts, the longest first, and what is done of all is shown until all is."""
+    worker = f"{READER}    open({str(tmp_path)!r} + '/' + part, 'a').write('x')\n    print(part, flush=True)\n"
+    shown: list[tuple[int, int]] = []
+    warm.in_processes(["order=a", "sim.engine", "cap=b"], lambda *now: shown.append(now), worker)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        ("order=a", "sim.engine", "cap=b"), "x"
+    )
+    assert (shown[0], shown[-1]) == ((0, 12), (12, 12))
+    assert shown == sorted(shown)
+
+
+@pytest.mark.skipif(not JIT, reason="about compiled code")
+def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the cache has not is announced and compiled: the core, or single policies although the core is there, or nothing."""
+    made: list[str] = []
+    monkeypatch.setattr(warm, "in_processes", lambda parts, _show: made.extend(parts))
+    monkeypatch.setattr(warm.importlib, "import_module", lambda _name: None)
+    policies = [find("order", "lcfs"), find("select", "easy"), find("place", "lowest")]
+    for cold, parts, said in (
+        ({"run", "daily", "lcfs", "easy", "lowest"}, ["sim.engine", "control.daily", "order=lcfs", "select=easy", "place=lowest"], "the core and 3 policies"),
+        ({"easy"}, ["select=easy"], "1 policy"),
+        ({"daily"}, ["control.daily"], "the core"),
+        (set(), [], ""),
+    ):  # fmt: skip
+        made.clear()
+        heard: list[str] = []
+        monkeypatch.setattr(warm, "is_warm", lambda _module, name, cold=cold: name not in cold)
+        warm.warm_up(policies, heard.append, nodes_change=False)
+        assert made == parts
+        assert [line.partition("compiling ")[2].partition(" for this machine")[0] for line in heard] == [said] * bool(
+            said
+        )

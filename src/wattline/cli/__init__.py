@@ -35,6 +35,8 @@ def main() -> None:
     gc.set_threshold(100_000)
     # The matrices here are small: threads for their algebra only wait for one another, many times as long as one computes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # We use no plug-ins of pydantic; it would look for them in everything that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code = call(sys.argv[1:])
     gc.freeze()
     if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it
