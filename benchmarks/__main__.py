@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import capping, cases, days, demand_response, moldable, packets, placing
+from benchmarks import capping, cases, days, demand_response, moldable, packets, placing, startup
 
 
 def main() -> None:
@@ -24,6 +24,7 @@ def main() -> None:
     console = Console()
     rows: list[dict[str, Any]] = []
     for case in [
+        *startup.CASES,
         *cases.CASES,
         *demand_response.CASES,
         *days.CASES,

@@ -124,14 +124,6 @@ def whole_runs(quick: bool) -> Rows:
                     peak_gb=peak_gb,
                 )
             )
-        kth = data("schedules/kth_norm.swf.gz")
-        if kth:
-            seconds, _ = _command("replay", str(kth), "--nodes", "100", "--out", f"{folder}/kth")
-            rows.append(
-                row("wattline replay KTH, cached", f"{seconds:.2f} s", "≤ 2 s", met=seconds <= 2, seconds=seconds)
-            )
-        seconds = min(_command("--help")[0] for _ in range(3))
-        rows.append(row("wattline --help", f"{seconds:.2f} s", "≤ 0.5 s", met=seconds <= 0.5, seconds=seconds))
     if not quick:
         jobs = generate(Lublin(jobs=1_000_000, nodes=256, load=0.9, seed=1)).jobs
         seconds = timed(lambda: simulated(jobs, 256, Options()))

@@ -114,33 +114,37 @@ def _outer(x: float) -> float:
     return x + _apart(x, 2)
 
 
-def test_plain_functions_of_users_call_kernels() -> None:
-    """A function that a user compiles with numba itself, reference counts and all, is linked with all that a kernel calls."""
+def _compile_outer() -> Any:
+    """Return a function that numba itself compiles, never from the cache."""
 
-    @numba.njit
+    @numba.njit(types.float64(types.float64))
     def plain(x: float) -> float:
         return _outer(x)
 
+    return plain
+
+
+def test_plain_functions_of_users_call_kernels() -> None:
+    """A function that a user compiles with numba itself, reference counts and all, is linked with all that a kernel calls."""
     wanted = 0.5
     for n in range(4):
         wanted += sum(wanted * i + 1.0 for i in range(n))
-    assert plain(0.5) == wanted + sum(wanted * i + 1.0 for i in range(2))
+    assert _compile_outer()(0.5) == wanted + sum(wanted * i + 1.0 for i in range(2))
 
 
 def test_a_kernel_is_compiled_once_for_all_constants() -> None:
     """Constants, and first guesses of the type of a variable, make no further versions of a helper."""
-    entry(types.float64(types.float64))(lambda x: _outer(x))
+    _compile_outer()
     assert list(_apart.overloads) == [(types.float64, types.int64)]  # type: ignore[attr-defined]
 
 
 def test_what_is_kept_apart_is_not_forced_into_its_callers() -> None:
     """A helper that may stay a call of its own does so under kernels as well, which numba would have it inherit from."""
-    entry(types.float64(types.float64))(lambda x: _outer(x))
+    _compile_outer()
     forced = {}
     for helper in (_apart, _inner):
         (found,) = helper.overloads.values()  # type: ignore[attr-defined]
-        code = str(found.library.alone())
-        forced[helper.py_func.__name__] = "alwaysinline" in code  # type: ignore[attr-defined]
+        forced[helper.py_func.__name__] = found.fndesc.inline  # type: ignore[attr-defined]
     assert forced == {"_apart": False, "_inner": True}
 
 

@@ -31,5 +31,5 @@ def test_finding_one_policy_imports_no_other() -> None:
     """A run pays for the policies that it names."""
     ask = "import sys; from wattline.control.catalog import find; find('select', 'easy'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
-    assert "wattline.policy.select.easy" in loaded
-    assert not {"wattline.policy.select.rmap", "wattline.policy.place.slurm", "wattline.learn.pooled"} & set(loaded)
+    assert "wattline.policies.select.easy" in loaded
+    assert not {"wattline.policies.select.rmap", "wattline.policies.place.slurm", "wattline.learn.pooled"} & set(loaded)

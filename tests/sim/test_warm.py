@@ -61,8 +61,8 @@ def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
     """Only what the cache has not is announced and compiled: the core, or single policies although the core is there, or nothing."""
     made: list[str] = []
     monkeypatch.setattr(warm, "in_processes", lambda parts, _show: made.extend(parts))
-    monkeypatch.setattr(warm.importlib, "import_module", lambda _name: None)
     policies = [find("order", "lcfs"), find("select", "easy"), find("place", "lowest")]
+    monkeypatch.setattr(warm.importlib, "import_module", lambda _name: None)
     for cold, parts, said in (
         ({"run", "daily", "lcfs", "easy", "lowest"}, ["sim.engine", "control.daily", "order=lcfs", "select=easy", "place=lowest"], "the core and 3 policies"),
         ({"easy"}, ["select=easy"], "1 policy"),

@@ -10,6 +10,7 @@ numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks
 All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While it compiles,
 it replaces five methods of numba's classes, under numba's own lock, and puts them back.
 """
+# mypy: allow-untyped-calls
 
 from __future__ import annotations
 
@@ -157,7 +158,7 @@ class _LowerHelper(LoweringPass):
             lower = lowering.Lower(context, library, described, state.func_ir, metadata=state.metadata)
             lower.lower()
         library.finalize()
-        stands_for = [].append  # numba wants a distinct built-in to stand for the function
+        stands_for: Any = [].append  # numba wants a distinct built-in to stand for the function
         context.insert_user_function(stands_for, described, [library])
         state.reload_init.extend(library._reload_init)
         state["cr"] = _LowerResult(described, lower.call_helper, cfunc=stands_for, env=lower.env)

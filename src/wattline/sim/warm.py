@@ -6,6 +6,7 @@ all write to the same cache. This process only hands out work and waits, since a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import queue
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, chores_needed, compiled_as
@@ -92,7 +93,8 @@ def work() -> None:
         try:
             make(line.strip())
         finally:
-            print(line.strip(), flush=True)
+            sys.stdout.write(line)
+            sys.stdout.flush()
 
 
 def _cores() -> int:
@@ -106,27 +108,26 @@ def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker:
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
     for part in sorted(parts, key=lambda part: -weights[part]):
         left.put(part)
-    helpers = [_start(worker) for _ in range(max(1, min(len(parts), _cores(), MOST_WORKERS)))]
+    helpers: list[subprocess.Popen[str]] = []
+    servants: list[threading.Thread] = []
 
     def serve(helper: subprocess.Popen[str]) -> None:
-        assert helper.stdin is not None
-        assert helper.stdout is not None
-        try:
+        to, of = cast("IO[str]", helper.stdin), cast("IO[str]", helper.stdout)
+        with contextlib.suppress(queue.Empty, OSError, ValueError):  # nothing is left, or the helper is gone
             while True:
                 part = left.get_nowait()
-                helper.stdin.write(f"{part}\n")
-                helper.stdin.flush()
-                if not helper.stdout.readline():
+                to.write(f"{part}\n")
+                to.flush()
+                if not of.readline():
                     break
                 done.put(weights[part])
-        except (queue.Empty, OSError, ValueError):  # nothing is left, or the helper is gone
-            pass
         done.put(0)
 
-    servants = [threading.Thread(target=serve, args=(helper,), daemon=True) for helper in helpers]
     try:
-        for servant in servants:
-            servant.start()
+        for _ in range(min(len(parts), _cores(), MOST_WORKERS)):
+            helpers.append(_start(worker))
+            servants.append(threading.Thread(target=serve, args=(helpers[-1],), daemon=True))
+            servants[-1].start()
         working, made, total = len(helpers), 0, sum(weights.values())
         show(0, total)
         while working:
@@ -142,6 +143,11 @@ def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker:
         for helper in helpers:
             helper.kill()
             helper.wait()
+        for servant, helper in zip(servants, helpers, strict=False):
+            servant.join()
+            with contextlib.suppress(OSError):  # what it did not read any more
+                cast("IO[str]", helper.stdin).close()
+            cast("IO[str]", helper.stdout).close()
 
 
 def _start(worker: str) -> subprocess.Popen[str]:
