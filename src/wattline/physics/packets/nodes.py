@@ -62,7 +62,7 @@ def go_on(s: NetState, task: int, now: int) -> None:
         schedule(s, s.option[O_TASK] + task, max(now, s.tk_sent[task]))
 
 
-@outlined
+@kernel
 def pump(s: NetState, node: int, now: int) -> int:
     """Give the host link to the node's messages, packet by packet, as long as there are credits."""
     lane = (s.option[O_ROUTER_PORTS] + node) << LANE_BITS
@@ -176,7 +176,7 @@ def _turn(s: NetState, message: int, kind: int, size: int, now: int) -> None:
     _queue(s, message, kind, size, now)
 
 
-@outlined
+@kernel
 def message_came(s: NetState, message: int, now: int) -> int:
     """All packets of a message have arrived: count it, or answer it."""
     kind = s.ms_kind[message]

@@ -117,7 +117,7 @@ def take_link(s: NetState, packet: int, lane: int, now: int) -> int:
     return start
 
 
-@outlined
+@kernel
 def credits_came(s: NetState, lane: int, now: int) -> int:
     """Send on the packets of a lane that waited for credits."""
     unstarve(s, lane, now)
@@ -273,7 +273,7 @@ def enter_router(s: NetState, packet: int, lane: int, now: int) -> None:
         schedule(s, source, s.in_free[source])
 
 
-@outlined
+@kernel
 def output_free(s: NetState, port: int, now: int) -> int:
     """The crossbar side of an output became free: serve those who wait."""
     if s.wait_head[port] < 0:
@@ -285,7 +285,7 @@ def output_free(s: NetState, port: int, now: int) -> int:
     return 0
 
 
-@outlined
+@kernel
 def input_free(s: NetState, port: int, now: int) -> int:
     """The crossbar side of an input became free: let the heads of its lanes try, the longest waiting one first."""
     if s.in_lanes[port] == 0:
@@ -313,7 +313,7 @@ def input_free(s: NetState, port: int, now: int) -> int:
     return 0
 
 
-@outlined
+@kernel
 def space_came(s: NetState, lane: int, now: int) -> int:
     """An output lane has space again: serve those who wait, unless the output is busy (it then serves them later)."""
     port = lane >> LANE_BITS

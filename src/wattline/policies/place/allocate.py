@@ -120,7 +120,8 @@ def place_policies() -> dict[str, Mechanism]:
     """Return the built-in place policies by name."""
     modules = (importlib.import_module(module) for module in BUILTIN["place"].values())
     found = (value for module in modules for value in vars(module).values() if isinstance(value, Mechanism))
-    return {m.name: m for m in found if m.slot == "place"}
+    named = {m.name: m for m in found if m.slot == "place"}
+    return {name: named[name] for name in BUILTIN["place"]}
 
 
 class Room:
