@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +210,8 @@ def test_a_study_is_changed_by_keys_and_objects() -> None:
         other.simulate()
     with pytest.raises(wl.InputError, match="list of values"):
         study.vary({"trace.load": 0.6})
+    with pytest.raises(wl.InputError, match="at most 10,000"):
+        study.vary({"trace.load": itertools.count(), "trace.jobs": range(100)})
     with pytest.raises(wl.ScenarioError, match="laod"):
         study.set({"trace.laod": 0.6})
 

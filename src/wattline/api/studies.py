@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattline.api.asking import in_python, plain_policy
 from wattline.api.listener import Listener
+from wattline.api.many import MOST_RUNS
 from wattline.api.running import carry_out, prepare
 from wattline.api.runs import Run
 from wattline.errors import InputError, ScenarioError
@@ -64,9 +66,14 @@ class Study:
         for dotted, values in (keys or {}).items():
             if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
                 raise InputError(f"vary: {dotted} takes a list of values, got {values!r}")
-            varied[dotted] = list(values)
+            varied[dotted] = list(itertools.islice(values, MOST_RUNS + 1))  # some never end
             if not varied[dotted]:
                 raise InputError(f"vary: {dotted} has no values")
+        count = math.prod(len(values) for values in varied.values()) * seeds
+        if count > MOST_RUNS:
+            raise InputError(
+                f"vary: that would be {count:,} runs or more, at most {MOST_RUNS:,} are made; give fewer values or seeds"
+            )
         return Sweep(self, varied, seeds)
 
     def run(self) -> pl.DataFrame:
@@ -151,6 +158,10 @@ class Sweep:
             where = ", ".join(in_python(key, value) for key, value in setting.items())
             study = self.study.set(setting) if setting else self.study
             found += [(setting, task) for task in plan_runs([study.document], self.seeds, label=where)]
+            if len(found) > MOST_RUNS:
+                raise InputError(
+                    f"vary: that would be more than {MOST_RUNS:,} runs; give fewer values, seeds or policies"
+                )
         listener = Listener(progress=progress)
         done = carry_out_all(
             [task for _, task in found], listener, threads=threads, folder=None if folder is None else Path(folder)
