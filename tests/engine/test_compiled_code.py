@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import wattline
 from engine.worlds import cluster, run, table
@@ -92,7 +93,7 @@ def test_every_kernel_refuses_python() -> None:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             module = importlib.import_module(".".join(("wattline", *path.relative_to(PACKAGE).with_suffix("").parts)))
             for value in vars(module).values():
-                if getattr(value, "targetoptions", {}).get("no_cpython_wrapper"):
+                if isinstance(value, Dispatcher) and value.targetoptions.get("no_cpython_wrapper"):
                     found += 1
                     with pytest.raises(TypeError, match="is a kernel"):
                         value()

@@ -7,7 +7,7 @@ import pkgutil
 import subprocess
 import sys
 
-from wattline import learn, policy
+from wattline import learn, policies
 from wattline.control.catalog import MODULES, catalog
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
@@ -16,7 +16,7 @@ from wattline.model.mechanism import Mechanism
 def test_the_table_names_every_mechanism_and_no_other() -> None:
     """Whatever is declared in the rooms of policies and learners can be found by its name, in the module that the table says."""
     found = set()
-    for room in (policy, learn):
+    for room in (policies, learn):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             for value in vars(importlib.import_module(info.name)).values():
                 if isinstance(value, Mechanism) and value.function.__module__ == info.name:

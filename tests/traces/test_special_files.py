@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 import socket
@@ -18,7 +19,8 @@ from wattline.traces import read_trace, source
 from wattline.traces.bids import read_bids
 from wattline.traces.configurations import read_configurations
 from wattline.traces.job_details import read_names
-from wattline.traces.journal import open_journal
+from wattline.traces.journal import VERSION, open_journal
+from wattline.traces.journal_seal import sealed
 from wattline.traces.kinds_table import read_kinds
 from wattline.traces.node_factors import read_factors
 from wattline.traces.prices import read_held
@@ -76,7 +78,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -
 @pytest.mark.parametrize("table", ["manifest.json", "jobs.parquet"])
 def test_a_journal_of_pipes_is_refused(tmp_path: Path, table: str) -> None:
     """Pipes in the place of a journal's files are refused, not waited for."""
-    (tmp_path / "manifest.json").write_text('{"journal": 1}')
+    (tmp_path / "manifest.json").write_text(json.dumps(sealed({"journal": VERSION})))
     (tmp_path / table).unlink(missing_ok=True)
     os.mkfifo(tmp_path / table)
     assert "is a pipe" in refusal(tmp_path, open_journal)

@@ -64,6 +64,7 @@ def _njit(function: F, *signature: Any, **options: Any) -> F:
     if not JIT:
         return function
     variant = options.pop("variant", "")
+    remembers = FAST and options.pop("ours", True)  # numba registers functions while it compiles some of its own
     if not options.pop("cache", False):
         return cast("F", numba.njit(*signature, **options)(function))
     dispatcher = numba.njit(**options)(function)
@@ -71,7 +72,7 @@ def _njit(function: F, *signature: Any, **options: Any) -> F:
     if signature:
         with typeinfer.register_dispatcher(dispatcher):  # as numba does where it is given signatures
             for one in signature:
-                with numba_speed.remembering() if FAST else contextlib.nullcontext():
+                with numba_speed.remembering() if remembers else contextlib.nullcontext():
                     dispatcher.compile(one)
             dispatcher.disable_compile()
     return cast("F", dispatcher)
@@ -184,7 +185,9 @@ def plugin(
     saved = _config.BOUNDSCHECK
     _config.BOUNDSCHECK = 1 if boundscheck else saved
     try:
-        return _njit(function, signature, cache=cache, boundscheck=boundscheck, variant=variant, pipeline_class=judge)
+        return _njit(
+            function, signature, ours=False, cache=cache, boundscheck=boundscheck, variant=variant, pipeline_class=judge
+        )
     finally:
         _config.BOUNDSCHECK = saved
 
