@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +65,17 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
     return given.name
 
 
+def as_plain(value: Any) -> Any:
+    """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: as_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(item) for item in value]
+    return value
+
+
 def in_python(name: str, value: Any) -> str:
     """Return an argument as it was typed in a program."""
     return f"{name}={getattr(value, 'name', value)!r}"
@@ -86,6 +99,9 @@ def ask(
     """Return the scenario of one run. ``words`` tells how an argument was typed, for messages; ``settings`` are dotted keys of a scenario."""
     from wattline.scenario.read import Given, Source, document, set_key
 
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InputError(f"settings: expected a mapping of dotted keys to values, got {type(settings).__name__}")
+    seed, limit = as_plain(seed), as_plain(limit)
     keys = Keys({"schema": 1, "name": name or trace.name, "seed": seed}, {("seed",): words("seed", seed)})
     for key, value in trace.section.items():
         keys.put("trace", key, value, words("trace" if key == "file" else key, value))
@@ -103,7 +119,7 @@ def ask(
     for key, value in (configurations or {}).items():
         keys.data.setdefault("configurations", [{}])[0][key] = value
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
-    for dotted, value in (settings or {}).items():
+    for dotted, value in as_plain(settings or {}).items():
         keys.typed[set_key(keys.data, dotted, value, dotted)] = in_python(dotted, value)
     given = Given(trace.handed if trace.is_read else None, keys.policies)
     told = Source(source, overrides=keys.typed, is_program=words is in_python)

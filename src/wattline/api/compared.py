@@ -82,7 +82,10 @@ def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comp
 
     Without a keyword a run is labelled by what sets it apart: its policies, else its name.
     """
-    groups = [list(one) if not isinstance(one, Run) else [one] for one in (*runs, *labelled.values())]
+    groups = [
+        list(one) if isinstance(one, Iterable) and not isinstance(one, (Run, str)) else [one]
+        for one in (*runs, *labelled.values())
+    ]
     if not groups or not all(groups):
         raise InputError("compare: give at least one run, and no empty list of runs")
     wrong = next((one for group in groups for one in group if not isinstance(one, Run)), None)

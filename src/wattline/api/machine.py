@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wattline.api.asking import as_plain
+
 Quantity = str | float | int
 """A number in SI units (watts, seconds), or a text with its unit, such as "350 W"."""
 
@@ -39,15 +41,14 @@ class Machine:
     def cluster(self) -> dict[str, Any]:
         """Return the keys of [cluster]."""
         given: dict[str, Any] = {
-            "name": self.name, "nodes": self.nodes, "idle": self.idle, "max": self.max, "min_cap": self.min_cap,
-            "sleep": None if self.sleep is None else dict(self.sleep), "levels": [dict(level) for level in self.levels],
-            "class": [dict(one) for one in self.classes], "outage": [dict(one) for one in self.outages],
-            "failures": None if self.failures is None else dict(self.failures),
+            "name": self.name, "nodes": self.nodes, "idle": self.idle, "max": self.max, "min_cap": self.min_cap, "sleep": self.sleep,
+            "levels": self.levels, "class": self.classes, "outage": self.outages, "failures": self.failures,
         }  # fmt: skip
-        return {key: value for key, value in given.items() if value is not None and value != []}
+        plain = {key: as_plain(value) for key, value in given.items() if value is not None}
+        return {key: value for key, value in plain.items() if value != []}
 
     def wires(self) -> dict[str, Any]:
         """Return the keys of [network]."""
         if self.network is None:
             return {}
-        return {"topology": self.network} if isinstance(self.network, str) else dict(self.network)
+        return as_plain(dict(self.network)) if isinstance(self.network, Mapping) else {"topology": self.network}

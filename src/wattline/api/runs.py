@@ -141,7 +141,7 @@ class Run:
         from wattline.report.gallery import GALLERY
 
         if what not in GALLERY:
-            raise InputError(f"plot: there is no figure {what!r}{did_you_mean(what, GALLERY)}")
+            raise InputError(f"plot: there is no figure {what!r}{did_you_mean(str(what), GALLERY)}")
         drawn = GALLERY[what](self.loaded, self.summary, self.journal)
         if drawn is None:
             why = ": no watts were given" if what in ("power", "energies") and not self.summary.has_power else ""
@@ -158,20 +158,28 @@ class Run:
 
         return report_page(self.loaded, self.summary, self.journal, self.baseline).write(Path(path))
 
-    def write(self, folder: Path | str) -> Path:
-        """Write the journal into a folder, as ``wattline run`` does; a journal that is there is replaced."""
-        from wattline.traces.folder_lock import held
-        from wattline.traces.journal import BASELINE, write_journal
+    def write(self, folder: Path | str, *, force: bool = False) -> Path:
+        """Write the journal into a folder, as ``wattline run`` does.
 
-        target = Path(folder)
+        A journal of the same name that is there is replaced; one of another name only with ``force``.
+        """
+        from wattline.traces.folder_lock import held
+        from wattline.traces.journal import BASELINE, is_journal, read_manifest, write_journal
+
+        target = folder_at(folder)
         with held(target):
+            there = read_manifest(target).get("name") if not force and is_journal(target) else self.name
+            if there != self.name:
+                raise InputError(
+                    f"{target}: holds the journal of {there!r}, not of {self.name!r}; write(…, force=True) overwrites it, or give another folder"
+                )
             if self.wired is not None and self.result is not None:
                 self.wired.write(self.result, target)
             else:
                 tables = {name: self.journal.read(name) for name in self.journal.frames}
                 write_journal(target, tables, self.journal.manifest)
             if self.against is not None:
-                self.against.write(target / BASELINE)
+                self.against.write(target / BASELINE, force=True)
         self.folder = target
         return target
 
@@ -188,6 +196,17 @@ class Run:
         from wattline.report.tables import fact_rows
 
         return table((self.name, ""), fact_rows(self.summary), text=(1,))
+
+
+def folder_at(folder: Path | str) -> Path:
+    """Return a folder for results; what cannot be one is refused in a line."""
+    try:
+        target = Path(folder)
+        if not target.resolve().name or (target.exists() and not target.is_dir()):
+            raise InputError(f"{target}: is no folder for results; give another one")
+    except (OSError, ValueError, TypeError) as problem:
+        raise InputError(f"{str(folder)[:100]!r}: cannot be a folder ({problem}); give another one") from None
+    return target
 
 
 def as_text(renderable: Any, width: int = 80) -> str:

@@ -46,6 +46,12 @@ def simulate(
         if machine is not None:
             raise InputError("simulate: a study has a machine already; change it with study.set({'cluster.nodes': …})")
         return trace.simulate(progress=progress)
+    if not isinstance(trace, (Trace, str, Path)):
+        raise InputError(
+            f"simulate: expected a trace, a study or the path of a log, got {type(trace).__name__}; wl.from_frame makes a trace of a frame"
+        )
+    if machine is not None and not isinstance(machine, Machine):
+        raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")
     jobs = trace if isinstance(trace, Trace) else read_trace(trace)
     policies = {
         "order": order, "select": select, "place": place, "cap": cap, "learn": learn, "profile": profile, "bid": bid

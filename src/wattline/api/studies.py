@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.asking import in_python, plain_policy
+from wattline.api.asking import as_plain, in_python, plain_policy
 from wattline.api.listener import Listener
 from wattline.api.many import MOST_RUNS
 from wattline.api.running import carry_out, prepare
-from wattline.api.runs import Run
+from wattline.api.runs import Run, folder_at
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ class Study:
         data = copy.deepcopy(self.document.data)
         objects = dict(self.document.given.policies)
         typed = dict(self.document.source.overrides)
-        for dotted, value in keys.items():
+        if not isinstance(keys, Mapping):
+            raise InputError(f"set: expected a mapping of keys to values, got {type(keys).__name__}")
+        for dotted, given_value in keys.items():
+            value = as_plain(given_value)
             plain = plain_policy(dotted.removeprefix(SLOT), value, objects) if dotted.startswith(SLOT) else value
             shown = in_python(dotted, value)
             typed[set_key(data, dotted, plain, shown)] = shown
@@ -153,6 +156,11 @@ class Sweep:
         from wattline.api.many import carry_out_all, plan_runs
         from wattline.report.compare import METRICS
 
+        target = None if folder is None else folder_at(folder)
+        if target is not None and target.is_dir() and any(target.iterdir()):
+            raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
         found = []
         for setting in self.settings():
             where = ", ".join(in_python(key, value) for key, value in setting.items())
@@ -163,9 +171,7 @@ class Sweep:
                     f"vary: that would be more than {MOST_RUNS:,} runs; give fewer values, seeds or policies"
                 )
         listener = Listener(progress=progress)
-        done = carry_out_all(
-            [task for _, task in found], listener, threads=threads, folder=None if folder is None else Path(folder)
-        )
+        done = carry_out_all([task for _, task in found], listener, threads=threads, folder=target)
         several = len({task.variant.label for _, task in found}) > 1
         rows = []
         for (setting, task), one in zip(found, done, strict=True):

@@ -20,6 +20,10 @@ LONGEST_NAME = 100
 """Characters of a run's name, as in scenarios."""
 
 
+MOST_EPOCH_S = 1e11
+"""Seconds since 1970 beyond which nobody has a log."""
+
+
 class Trace:
     """Jobs and where they come from. ``read_trace``, ``draw_trace`` and ``from_frame`` make one."""
 
@@ -139,13 +143,26 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
 
     from wattline.traces.table import table_of
 
+    if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
+        raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
     table = _polars(frame)
     texts = [column for column in table.columns if table[column].dtype in (pl.Enum, pl.Categorical)]
     plain = table.with_columns(pl.col(texts).cast(pl.String)) if texts else table
     epoch = {} if epoch_unix_s is None else {"epoch_unix_s": float(epoch_unix_s)}
-    digest = hashlib.sha256(plain.write_csv().encode()).hexdigest()
+    try:
+        digest = hashlib.sha256(plain.write_csv().encode()).hexdigest()
+    except pl.exceptions.PolarsError as problem:
+        raise InputError(
+            f"from_frame: a column holds no plain values: {' '.join(str(problem).split())[:200]}"
+        ) from None
     section = {"file": f"(frame {digest[:16]})"}
-    return Trace(section, name=name, table=table_of(plain, name, strict=strict, **epoch), sha256=digest)
+    try:
+        found = table_of(plain, name, strict=strict, **epoch)
+    except (pl.exceptions.PolarsError, TypeError) as problem:
+        raise InputError(
+            f"from_frame: a column is of a type that no number or name comes from: {' '.join(str(problem).split())[:200]}"
+        ) from None
+    return Trace(section, name=name, table=found, sha256=digest)
 
 
 def _polars(frame: Any) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,7 +173,11 @@ def policy(
     writes ``s.want_mean_w[0]`` and ``s.want_reserve_w[0]`` and returns 1, or 0 to stay out of the market.
     """
     if slot not in SLOT_NAMES:
-        raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(slot, SLOT_NAMES)}")
+        raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(str(slot), SLOT_NAMES)}")
+    if not isinstance(wake, str):
+        raise PolicyError(f"wake is a text that lists events, such as 'end arrival', got {wake!r}")
+    if params is not None and not isinstance(params, Mapping):
+        raise PolicyError(f"params is a mapping of names to defaults, got {params!r}")
     bits = 0
     for word in wake.replace(",", " ").split():
         if word not in EVENT_BITS:
@@ -187,6 +192,8 @@ def policy(
             raise PolicyError(f"memory is a number of floats, a whole number from 0 on, got {count!r}")
 
     def wrap(function: Callable[..., int]) -> Mechanism:
+        if not isinstance(function, types.FunctionType):
+            raise PolicyError(f"a policy is a function that def makes, got {type(function).__name__}")
         doc = (function.__doc__ or "").strip().splitlines()
         return Mechanism(
             name=name or function.__name__, slot=slot, function=function, summary=doc[0] if doc else "", wake=bits,

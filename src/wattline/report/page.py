@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -43,15 +44,17 @@ class Page:
 
     def write(self, path: Path) -> Path:
         """Write the page as one file; a reader never sees half of it."""
+        shown, path = path, _regular(path)
         temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(self.content())
             temporary.replace(path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise InputError(f"{path}: the page cannot be written: {error.strerror or error}") from error
-        return path
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise InputError(f"{shown}: the page cannot be written: {error.strerror or error}") from error
+        return shown
 
     def content(self) -> bytes:
         """Return the whole page."""
@@ -72,6 +75,22 @@ class Page:
         data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
         own = f'<script type="application/json" id="figures">{data}</script>\n<script>{_asset("page.js")}</script>\n'
         return b"<script>", _plotly_js(), b"</script>\n", own.encode()
+
+
+def _regular(path: Path) -> Path:
+    """Return the file that a path leads to; a folder or a device is refused, since a page would take its place."""
+    try:
+        found = path.resolve()
+        there = found.exists()
+        if there and not found.is_file():
+            raise InputError(
+                f"{path}: is {'a folder' if found.is_dir() else 'no regular file'}, so no page is written there; give another file"
+            )
+    except (OSError, ValueError, RuntimeError) as problem:  # a NUL, a name too long, a loop of links
+        raise InputError(f"{str(path)[:100]!r}: cannot be a file ({problem}); give another name") from None
+    if not found.name:
+        raise InputError(f"{path}: is no file; give the name of one")
+    return found
 
 
 def card(name: str, value: str, more: str = "", *, bad: bool = False) -> str:

@@ -348,7 +348,9 @@ class Simulation:
 
     def _to_the_end(self, progress: Progress | None, keeper: Keeper | None) -> int:
         """Simulate in slices until there is a reason to stop; return it."""
-        if keeper is not None:  # a look costs a quarter of a millisecond: who wants none pays for none
+        if (
+            keeper is not None or progress is not None
+        ):  # a look costs a quarter of a millisecond: who wants none pays for none
             self._slice = min(self._slice, FIRST_SLICE)
         code = codes.BUDGET
         while code in (codes.BUDGET, codes.LOG_FULL):

@@ -1,0 +1,123 @@
+"""The Python door, misused: nothing of anybody else is overwritten, and what is wrong is one line."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import wattline as wl
+
+COLUMNS = {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0, 30.0, 10.0], "nodes": [4, 1, 2]}
+
+
+@pytest.fixture(scope="module")
+def run() -> wl.Run:
+    """A small run."""
+    return wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), name="small")
+
+
+def test_a_page_takes_the_place_of_no_device_and_no_link(run: wl.Run, tmp_path: Path) -> None:
+    """A pipe, a folder: refused. A link: the page goes where it leads, and the link stays."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, "/dev/null", "", "a\0b", "x" * 300):
+        with pytest.raises(wl.InputError) as caught:
+            run.report(path)
+        assert "\n" not in str(caught.value)
+    assert not Path("/dev/null").is_file()
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    run.report(tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "page.html").stat().st_size > 1_000_000
+
+
+def test_another_run_s_journal_is_overwritten_only_on_demand(run: wl.Run, tmp_path: Path) -> None:
+    """As on the command line: the journal of a run of another name stays unless one says so."""
+    other = wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), name="important")
+    other.write(tmp_path / "j")
+    with pytest.raises(wl.InputError, match=r"holds the journal of 'important', not of 'small'; .*force=True"):
+        run.write(tmp_path / "j")
+    assert wl.read_run(tmp_path / "j").name == "important"
+    other.write(tmp_path / "j")
+    run.write(tmp_path / "j", force=True)
+    assert wl.read_run(tmp_path / "j").name == "small"
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", "/", "a\0b"):
+        with pytest.raises(wl.InputError):
+            run.write(folder)
+
+
+def test_a_sweep_keeps_its_journals_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    """Journals of a sweep are not mixed with those of another."""
+    (tmp_path / "s.toml").write_text(
+        '[trace]\ngenerator = "lublin"\njobs = 20\n[cluster]\nnodes = 8\nidle = 90\nmax = 350\n'
+    )
+    sweep = wl.load(tmp_path / "s.toml").vary(seeds=2)
+    sweep.run(folder=tmp_path / "runs", progress=False)
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["run-1", "run-2"]
+    with pytest.raises(wl.InputError, match="is not empty"):
+        sweep.run(folder=tmp_path / "runs")
+    for threads in (0, -1, "3", 1.5):
+        with pytest.raises(wl.InputError, match="threads"):
+            sweep.run(threads=threads)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """Scalars and arrays of numpy do as those of Python do."""
+    machine = wl.Machine(nodes=np.int64(4), idle=np.float64(90), max=np.int32(350))
+    plain = wl.Machine(nodes=4, idle=90, max=350)
+    trace = wl.from_frame(COLUMNS)
+    given = {"limit": np.int64(1300), "seed": np.int64(3), "settings": {"run.until": np.float64(1e6)}}
+    one = wl.simulate(trace, machine, **given)
+    two = wl.simulate(trace, plain, limit=1300, seed=3, settings={"run.until": 1e6})
+    assert one.jobs.equals(two.jobs)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: wl.simulate(pl.DataFrame(COLUMNS)), lambda: wl.simulate(None), lambda: wl.simulate({}),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), {"nodes": 4}), lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), settings=[1]),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, classes=3)), lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, sleep=[1])),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, network=3)),
+        lambda: wl.from_frame(COLUMNS | {"work_s": [datetime.timedelta(1)] * 3}), lambda: wl.from_frame(COLUMNS | {"user": [[1], [2], [3]]}),
+        lambda: wl.from_frame(COLUMNS, epoch_unix_s="now"), lambda: wl.from_frame(COLUMNS, epoch_unix_s=float("nan")),
+        lambda: wl.from_frame(np.zeros((2, 2, 2))),
+        lambda: wl.compare(3), lambda: wl.compare("run"), wl.compare, lambda: wl.compare([]),
+        lambda: wl.policy(None)(test_numbers_of_numpy_are_numbers), lambda: wl.policy("order", wake=3), lambda: wl.policy("order", params=["a"]),
+        lambda: wl.policy("order")(functools.partial(max, 1)),
+        lambda: wl.check(3), lambda: wl.bid("no.toml"), lambda: wl.load("no.toml"), lambda: wl.read_run("nowhere"), lambda: wl.read_trace("no.swf"),
+    ],
+)  # fmt: skip
+def test_wrong_types_are_one_line(wrong: object) -> None:
+    """Whatever is given in the place of something else is refused as an input error, in one line."""
+    with pytest.raises(wl.WattlineError) as caught:
+        wrong()  # type: ignore[operator]
+    assert "\n" not in str(caught.value)
+
+
+def test_ctrl_c_is_heard_within_a_second() -> None:
+    """A slow policy of ours does not keep Ctrl-C waiting to the end of the run."""
+    trace = wl.draw_trace("lublin", nodes=256, jobs=20_000, load=0.95)
+    machine = wl.Machine(nodes=256, idle="90 W", max="350 W")
+    wl.simulate(wl.from_frame(COLUMNS), machine, select="conservative")  # compiled
+    asked: list[float] = []
+
+    def press() -> None:
+        asked.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.7, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wl.simulate(trace, machine, select="conservative", progress=False)
+    timer.join()
+    assert time.monotonic() - asked[0] < 2.5
