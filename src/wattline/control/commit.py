@@ -6,6 +6,7 @@ import numpy as np
 
 from wattline.model import codes, nodes, queue, running
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import (
     N_SEQ,
     N_STARTS,
@@ -477,7 +478,7 @@ def fail_nodes(s: State, a: int, b: int) -> None:
     """Take nodes out of service now; their jobs lose them."""
     drain_nodes(s, a, b)
     i = 0
-    while i < s.n_running[0]:
+    while i < listed(s):
         j = s.running[i]
         if _holds_any(s, j, a, b):
             fail(s, j)

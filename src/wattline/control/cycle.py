@@ -15,6 +15,7 @@ from wattline.control import commit, guard
 from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.model import codes
 from wattline.model.compiled import SlotType, kernel, outlined
+from wattline.model.many_running import first_end_s
 from wattline.model.state import (
     N_PASSES,
     OPT_BELIEF,
@@ -104,7 +105,7 @@ def control_pass(
             s.untidy[0] = 1
             if order(s, mask, param[codes.ORDER], memory[codes.ORDER]) != 0:
                 chores(s, RESORT, param[0], memory[0])
-        if s.untidy[0] == 1 or (s.option[OPT_SORTED] == 1 and s.n_running[0] > 0 and s.run_end_s[0] < s.now[0]):
+        if s.untidy[0] == 1 or (s.option[OPT_SORTED] == 1 and s.n_running[0] > 0 and first_end_s(s) < s.now[0]):
             chores(s, TIDY, param[0], memory[0])
         if wake[codes.SELECT] & mask:
             s.n_stop[0] = 0

@@ -14,6 +14,7 @@ from wattline.control import commit
 from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
+from wattline.model.many_running import listed
 from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
 from wattline.physics import clocks, power
 
@@ -63,7 +64,7 @@ def step_regulation(s: State) -> int:
 def sample_power(s: State) -> None:
     """Let the power of running jobs change to what their series say, and note their greatest samples."""
     s.sample_k[0] += 1
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] != codes.RUNNING:
             continue

@@ -16,6 +16,7 @@ import numpy as np
 from wattline.control.bridge import call, slot_of
 from wattline.model import codes
 from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
+from wattline.model.many_running import listed
 from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state import POLICY, State
 
@@ -79,7 +80,7 @@ def judge(s: State, slot: int, arg: int, got: int) -> None:
         if 0 <= arg < s.profile_w.shape[0]:
             _judge_profile(s, slot, arg)
         elif arg >= 0:
-            for i in range(s.n_running[0]):
+            for i in range(listed(s)):
                 _judge_profile(s, slot, s.running[i])
 
 
@@ -88,6 +89,7 @@ def _python(s: Any, arg: int, param: Any, memory: Any) -> int:  # the one policy
     slot = int(slot_of(handle))
     set_word(s, CALLS, get_word(s, CALLS) + 1)
     set_word(s, WHO, slot + 1)
+    listed(s)
     with numba.objmode(got="int64"):
         got = call(handle, arg)
     judge(s, slot, arg, got)
@@ -99,6 +101,7 @@ def _without_jit(s: Any, arg: int, param: Any, memory: Any) -> int:
     slot = slot_of(param[-1])
     set_word(s, CALLS, get_word(s, CALLS) + 1)
     set_word(s, WHO, slot + 1)
+    listed(s)
     got = call(param[-1], arg)
     judge(s, slot, arg, got)
     set_word(s, WHO, 0)
@@ -109,6 +112,7 @@ def _compiled(slot: int) -> Any:
     def edge(s: Any, arg: int, param: Any, memory: Any) -> int:
         set_word(s, CALLS, get_word(s, CALLS) + 1)
         set_word(s, WHO, slot + 1)
+        listed(s)
         got = user_code(s, slot)(s, arg, param, memory)
         judge(s, slot, arg, got)
         set_word(s, WHO, 0)

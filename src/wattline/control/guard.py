@@ -7,6 +7,7 @@ import numpy as np
 from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import N_REFUSED, OPT_BELIEF, OPT_EXCEED, OPT_SLEEP, State
 from wattline.physics import clocks, power
 
@@ -159,7 +160,7 @@ def shed(s: State) -> None:
         if s.n_running[0] == 1 and s.option[OPT_EXCEED] == 1:
             return
         last = -1
-        for i in range(s.n_running[0]):
+        for i in range(listed(s)):
             j = s.running[i]
             if s.status[j] == codes.PAUSED:
                 continue
@@ -252,7 +253,7 @@ def set_job_caps(s: State) -> None:
 def reclaim(s: State) -> None:
     """Take back the caps that were raised with power left over: jobs go on as they started."""
     n = 0
-    for i in range(s.n_running[0]):  # the order changes with the caps: note them first
+    for i in range(listed(s)):  # the order changes with the caps: note them first
         j = s.running[i]
         if s.status[j] == codes.RUNNING and s.shape[j] != s.start_shape[j]:
             s.recap_job[n] = j

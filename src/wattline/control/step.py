@@ -12,6 +12,7 @@ from numba import types
 
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model.compiled import entry
+from wattline.model.many_running import listed
 from wattline.model.state import State
 
 
@@ -21,4 +22,5 @@ def step(
 ) -> int:
     """Carry out one pass; return the number of actions, taken and refused."""
     control_pass(s, wake, order, select, place, cap, chores, param, memory)
+    listed(s)
     return s.a_n[0] - s.a_from[0]

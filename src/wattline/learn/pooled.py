@@ -11,6 +11,7 @@ from wattline.learn.moments import M2, MEAN, N, deviation
 from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 
@@ -54,7 +55,7 @@ def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
     if s.believed_var[0] <= 0.0:
         return
     drawn = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             drawn += s.nodes[j] * s.now_w[j] * s.c_power[s.rate_class[j]]
@@ -86,7 +87,7 @@ def pooled(s: State, arg: int, param: Any, memory: Any) -> int:
         return 0
     calibrate(s, param[0], param[1], memory)
     rows = FIXED + 2 * jobs
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         watts = sampled_w(s, j)
         if watts < 0.0:
@@ -96,7 +97,7 @@ def pooled(s: State, arg: int, param: Any, memory: Any) -> int:
         for v in range(s.profile.shape[1]):
             if s.profile[j, v] >= 0:
                 moments.add(memory, rows + s.profile[j, v] * ROW, watts)
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         tell(s, s.running[i], memory)
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:

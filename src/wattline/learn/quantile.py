@@ -9,6 +9,7 @@ import numpy as np
 from wattline.learn.profiles import assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, SAMPLE
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 
@@ -75,7 +76,7 @@ def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
                 memory[s.profile[arg, v] * ROW + TOLD] = upper_quantile(memory, s.profile[arg, v] * ROW, param[0])
         tell(s, arg, memory)
         return 0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         watts = sampled_w(s, j)
         if watts < 0.0:
@@ -84,7 +85,7 @@ def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
             if s.profile[j, v] >= 0:
                 observe(memory, s.profile[j, v] * ROW, watts / s.max_w[s.pool[j]])
                 memory[s.profile[j, v] * ROW + TOLD] = upper_quantile(memory, s.profile[j, v] * ROW, param[0])
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         tell(s, s.running[i], memory)
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:

@@ -10,6 +10,7 @@ from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.learn.student import differs
 from wattline.model.codes import ARRIVAL, SAMPLE
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 
@@ -112,7 +113,7 @@ def t_test(s: State, arg: int, param: Any, memory: Any) -> int:
     if arg < s.submit_s.shape[0]:
         tell(s, arg, param[0], memory)
         return 0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         watts = sampled_w(s, j)
         if watts < 0.0:
@@ -122,7 +123,7 @@ def t_test(s: State, arg: int, param: Any, memory: Any) -> int:
                 observe(memory, s.profile[j, v] * ROW, watts)
         if s.profile[j, 0] >= 0:
             doubt(s, j, memory)
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         tell(s, s.running[i], param[0], memory)
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from wattline.model import many_running
 from wattline.model.codes import HELD, RUNNING
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import N_REPLANS, OPT_SORTED, State
+from wattline.model.many_running import FEW_RUNNING
+from wattline.model.state import MANY_RUNNING, N_REPLANS, OPT_SORTED, State
 
 LEAST_EXTENSION_S = 60.0
 """Shortest extension of an estimate that has run out."""
@@ -14,7 +16,9 @@ LEAST_EXTENSION_S = 60.0
 def enter(s: State, j: int) -> None:
     """Add a job that has started."""
     n = s.n_running[0]
-    if s.option[OPT_SORTED] == 1:
+    if n >= FEW_RUNNING and (s.n_blocks[0] > 0 or (n >= MANY_RUNNING and s.option[OPT_SORTED] == 1)):
+        many_running.enter(s, j)
+    elif s.option[OPT_SORTED] == 1:
         t = s.estimated_end_s[j]
         i = n
         while i > 0 and s.run_end_s[i - 1] > t:
@@ -33,7 +37,9 @@ def enter(s: State, j: int) -> None:
 def leave(s: State, j: int) -> None:
     """Remove a job that ended or was stopped."""
     n = s.n_running[0] - 1
-    if s.option[OPT_SORTED] == 1:
+    if many_running.are_many(s):
+        many_running.leave(s, j)
+    elif s.option[OPT_SORTED] == 1:
         i = _position(s, j)
         for x in range(i, n):
             s.running[x] = s.running[x + 1]
@@ -67,7 +73,7 @@ def _position(s: State, j: int) -> int:
 @outlined
 def refresh_estimates(s: State) -> None:
     """Compute estimated ends anew after rates have changed, and sort again (they are nearly sorted)."""
-    for i in range(s.n_running[0]):
+    for i in range(many_running.listed(s)):
         j = s.running[i]
         c = s.rate_class[j]
         t = s.estimated_end_s[j]
@@ -81,6 +87,8 @@ def refresh_estimates(s: State) -> None:
             p -= 1
         s.running[p] = j
         s.run_end_s[p] = t
+    if many_running.are_many(s):
+        many_running.build(s)
     s.est_dirty[0] = 0
     s.counter[N_REPLANS] += 1
 
@@ -92,7 +100,8 @@ def extend_expired(s: State) -> None:
     Without it such a job would count as ending at any moment, and nobody could pass the head of the line.
     """
     now = s.now[0]
-    while s.n_running[0] > 0 and s.run_end_s[0] < now:
+    while s.n_running[0] > 0 and many_running.first_end_s(s) < now:
+        many_running.ready(s, 0)
         j = s.running[0]
         leave(s, j)
         ran_s = s.ran_s[j] - s.woke_s[j] + now - s.resumed_s[j]

@@ -24,6 +24,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+BLOCK = 128
+"""Running jobs that a block has room for."""
+
+MANY_RUNNING = 256
+"""Running jobs from which on a sorted list of them is kept in blocks."""
+
+
 @dataclass(frozen=True)
 class Field:
     """Shape (letters of ``Sizes``), unit, meaning; ``fixed`` fields never change during a run.
@@ -72,9 +79,14 @@ class Sizes:
 
     def extents(self) -> dict[str, int]:
         """Return the extent that every letter stands for."""
+        running = min(self.J, self.N) + 1
+        # half full they take half of this; an unused one is gone after half a block of starts, and then all are filled anew
+        blocks = 4 * -(-running // BLOCK) + 4 if running > MANY_RUNNING else 0
         return {
             **vars(self),
-            "R": min(self.J, self.N) + 1,  # jobs that can run at once
+            "R": running,  # jobs that can run at once
+            "RK": blocks,  # blocks of running jobs
+            "RB": blocks * BLOCK,  # room in them
             "Q": 2 * self.J + 64,  # slots of the queue
             "H": self.J + self.C,  # room for the heaps of all rate classes
             "W": 2 * _power_of_two(self.C),  # winner tree over rate classes
@@ -169,7 +181,9 @@ class State(Record):
     cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)", block="moving")]
     due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)", block="moving")]
     held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)", block="moving")]
-    run_at: Annotated[_I, Field("J", "", "position in running when that is not sorted", block="moving")]
+    run_at: Annotated[
+        _I, Field("J", "", "position in running when that is not sorted; its block when many are", block="moving")
+    ]
     preemptions: Annotated[_I, Field("J", "", "times it was stopped by a policy")]
     restarts: Annotated[_I, Field("J", "", "times it was queued again after a node failed")]
     lost_s: Annotated[_F, Field("J", "s", "time run of which nothing was kept after a node failed")]
@@ -299,6 +313,16 @@ class State(Record):
     running: Annotated[_I, Field("R", "", "running and waking jobs, by estimated end if kept sorted")]
     n_running: Annotated[_I, Field("1", "", "how many")]
     run_end_s: Annotated[_F, Field("R", "s", "their estimated ends, if kept sorted")]
+    n_blocks: Annotated[_I, Field("1", "", "blocks of running jobs (0: running is the list itself; the engine's own)")]
+    n_listed: Annotated[_I, Field("1", "", "leading blocks that stand in running too")]
+    n_ready: Annotated[_I, Field("1", "", "jobs of these")]
+    rb_job: Annotated[_I, Field("RB", "", "jobs of the blocks, each sorted by estimated end")]
+    rb_end_s: Annotated[_F, Field("RB", "s", "their estimated ends")]
+    rb_count: Annotated[_I, Field("RK", "", "jobs of a block")]
+    rb_place: Annotated[_I, Field("RK", "", "its place among the blocks")]
+    rb_order: Annotated[_I, Field("RK", "", "block at a place, the unused ones last")]
+    rb_first_s: Annotated[_F, Field("RK", "s", "its first estimated end")]
+    rb_from: Annotated[_I, Field("RK", "", "where its jobs begin in running, if listed")]
     untidy: Annotated[_I, Field("1", "", "1 when queue, index or estimated ends need attention before the next pass")]
     est_dirty: Annotated[_I, Field("1", "", "1 when rates changed since estimated ends were computed")]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from wattline.model import codes
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import State
 from wattline.physics import clocks
 from wattline.physics.contention import OVERLOAD, WAITING
@@ -236,7 +237,7 @@ def note_lost(s: State, j: int) -> None:
 @outlined
 def settle(s: State) -> None:
     """Give every job whose links' loads have changed its new speed."""
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.comm[j] > 0.0 and s.status[j] == codes.RUNNING and _remeasure(s, j):
             factor = 1.0 / (1.0 + s.comm[j] * (_slowdown(s, j) - 1.0))

@@ -6,6 +6,7 @@ import numpy as np
 
 from wattline.model.codes import PAUSED, RUNNING, WAKING
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import OPT_BELIEF, OPT_CAPPED, OPT_SHED, State
 
 LIMIT_SLACK = 1e-9
@@ -217,7 +218,7 @@ def refresh_belief(s: State) -> None:
     """Sum up the profiles of running jobs, and the variance of that sum as if they varied each by itself."""
     total = 0.0
     variance = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             total += s.nodes[j] * believed_node_w(s, j)
@@ -273,7 +274,7 @@ def count_started(s: State, j: int) -> None:
 def lowest_w(s: State) -> float:
     """Return the system's power if every running job had the lowest cap that hardware and job can follow."""
     total = idle_system_w(s)
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             p = s.pool[j]

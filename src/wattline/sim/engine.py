@@ -16,6 +16,7 @@ from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
 from wattline.model.compiled import entry, kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import (
     N_EVENTS,
     N_FRUITLESS,
@@ -176,7 +177,7 @@ def backlog(s: State) -> float:
     for i in range(s.q_head[0], s.q_tail[0]):
         if s.queue[i] >= 0:
             total += s.remaining[s.queue[i]]
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == codes.RUNNING:
             total += max(0.0, s.v_end[j] - clocks.virtual_now(s, s.rate_class[j]))
@@ -242,16 +243,12 @@ ADVANCE_ONLY, PASS_ONLY = -1, -2
 """Values of ``max_events`` that run one half of an instant: what happens, or the pass."""
 
 
-@entry(
-    types.int64(
-        State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64
-    )
-)
-def run(
+@kernel
+def run_on(
     s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, profile: Any, chores: Any,
     param: Any, memory: Any, until_s: float, max_events: int,
 ) -> int:  # fmt: skip
-    """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
+    """Simulate until there is a reason to stop; return it."""
     budget = max_events
     passing = (
         max_events == PASS_ONLY or s.bid_open[0] == 1
@@ -301,3 +298,18 @@ def run(
             chores(s, NEIGHBOURS, param[0], memory[0])
         if max_events == PASS_ONLY:
             return codes.BUDGET
+
+
+@entry(
+    types.int64(
+        State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK, types.float64, types.int64
+    )
+)
+def run(
+    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, profile: Any, chores: Any,
+    param: Any, memory: Any, until_s: float, max_events: int,
+) -> int:  # fmt: skip
+    """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
+    why = run_on(s, wake, order, select, place, cap, learn, profile, chores, param, memory, until_s, max_events)
+    listed(s)  # whoever looks at the state now finds all running jobs in s.running
+    return why

@@ -6,6 +6,7 @@ from typing import Any
 
 from wattline.model.codes import BIDDING
 from wattline.model.compiled import kernel
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import least_cap_w
@@ -33,7 +34,7 @@ def adaptive(s: State, hour: int, param: Any, memory: Any) -> int:
     """
     low_w = 0.0
     high_w = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         low_w += s.nodes[j] * lowest_w(s, j)
         high_w += s.nodes[j] * s.draw_w[j]

@@ -9,6 +9,7 @@ import numpy as np
 
 from wattline.model.codes import BIDDING
 from wattline.model.compiled import kernel
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.power import least_cap_w
@@ -84,7 +85,7 @@ def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
     low_w = 0.0
     high_w = 0.0
     free = s.free[0]
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if stays(s, j, ahead_s):
             low_w += s.nodes[j] * lowest_w(s, j, average)

@@ -6,6 +6,7 @@ from typing import Any
 
 from wattline.model.codes import ANY_CHANGE, RUNNING
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
 from wattline.model.state import State
 from wattline.physics.power import headroom_w
@@ -37,7 +38,7 @@ def best_raise(s: State, n: int, watts: float) -> int:
     """
     best = -1
     best_gain = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] != RUNNING or s.shape[j] < 0:
             continue

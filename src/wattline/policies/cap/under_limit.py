@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wattline.model.codes import ANY_CHANGE, RUNNING, SAMPLE, TICK
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state import State
 from wattline.physics.power import idle_system_w, least_cap_w
@@ -24,7 +25,7 @@ def under_limit(s: State, mask: int, param: Any, memory: Any) -> int:
         return 0
     low_w = idle_system_w(s)
     high_w = low_w
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == RUNNING:
             busy = s.nodes[j] * s.level_busy[s.pool[j], s.level[s.pool[j]]]
@@ -37,7 +38,7 @@ def under_limit(s: State, mask: int, param: Any, memory: Any) -> int:
         return 0
     memory[M_CAPPED] = 1.0 if ratio < 1.0 else 0.0
     n = 0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] != RUNNING:
             continue

@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import ARRIVAL, CAP, END, EVERYTHING, NODE, RUNNING, TIMER
 from wattline.model.compiled import kernel
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
@@ -26,7 +27,7 @@ def unfinished_work(s: State, weighted: bool) -> float:  # kernels take no keywo
         j = s.queue[i]
         if j >= 0:
             total += s.nodes[j] * s.remaining[j] if weighted else s.remaining[j]
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         left = s.remaining[j]
         if s.status[j] == RUNNING:
@@ -39,7 +40,7 @@ def unfinished_work(s: State, weighted: bool) -> float:  # kernels take no keywo
 def fall_at_high(s: State, weighted: bool) -> float:  # kernels take no keywords
     """Return how much work a second the jobs in service do once their nodes run at the highest level."""
     total = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         p = s.pool[j]
         c = s.rate_class[j] if s.status[j] == RUNNING else s.base_class[j]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wattline.model.compiled import outlined
+from wattline.model.many_running import listed
 from wattline.model.state import State
 from wattline.physics.power import end_decrease_w, headroom_w
 
@@ -21,7 +22,7 @@ def free_ahead(s: State, p: int, t: Any, f: Any) -> int:
     t[0] = s.now[0]
     f[0] = float(s.free[p])
     m = 1
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.pool[j] != p:
             continue
@@ -44,7 +45,7 @@ def watts_ahead(s: State, t: Any, f: Any) -> int:
     t[0] = s.now[0]
     f[0] = headroom_w(s)
     m = 1
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         end_s = max(s.estimated_end_s[j], soon_s)
         if end_s > t[m - 1]:

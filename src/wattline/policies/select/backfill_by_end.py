@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, WAKING
 from wattline.model.compiled import kernel
+from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import State
 from wattline.physics.clocks import virtual_now
@@ -44,8 +45,9 @@ def left_before_head(s: State, h: int, p: int, n: int, free0: int, watts0: float
     alpha = 0.0
     i = 0
     k = 0
+    running = ready(s, 0)
     while free < s.nodes[h] or watts < need_w:
-        j = s.running[i] if i < s.n_running[0] else -1
+        j = s.running[i] if i < running else -1
         own = int(ends[k]) if k < n else -1
         if j < 0 and own < 0:
             return np.inf  # nodes are down: nobody's end lets the head start
@@ -54,6 +56,8 @@ def left_before_head(s: State, h: int, p: int, n: int, free0: int, watts0: float
             k += 1
         else:
             i += 1
+            if i == running:
+                running = ready(s, i)
         if s.pool[j] == p:
             free += s.nodes[j]
         elif watts == np.inf:

@@ -14,6 +14,7 @@ import numpy as np
 
 from wattline.model.codes import END, ENVELOPE, NODE, RESERVATION, WAITING
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.queue import before
 from wattline.model.state import State
@@ -38,7 +39,7 @@ def lay_out(s: State, t: Any, f: Any, base: Any, size: Any) -> None:
     classes = s.free.shape[0]
     for p in range(classes):
         base[p] = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         base[s.pool[s.running[i]]] += 1.0
     i = s.q_head[0] if classes > 1 else s.q_tail[0]  # one class has all the room there is
     while i < s.q_tail[0]:

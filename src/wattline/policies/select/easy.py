@@ -9,6 +9,7 @@ import numpy as np
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel
+from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import N_REPLANS, N_STARTS, State
 from wattline.physics.power import end_decrease_w, start_increase_w
@@ -38,8 +39,9 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
     i = 0
     k = 0
     t = now
-    while i < s.n_running[0] or k < n:
-        j = s.running[i] if i < s.n_running[0] else -1
+    running = ready(s, 0)
+    while i < running or k < n:
+        j = s.running[i] if i < running else -1
         t_j = s.estimated_end_s[j] if j >= 0 else np.inf
         own = int(ends[k]) if k < n else -1
         if own >= 0 and (j < 0 or now + estimated_wall_s(s, own) < t_j):
@@ -51,6 +53,8 @@ def reservation(s: State, h: int, p: int, n: int, free: int, watts: float, ends:
             k += 1
         else:
             i += 1
+            if i == running:
+                running = ready(s, i)
         if s.pool[j] == p:
             free += s.nodes[j]
         elif watts == np.inf:
@@ -82,7 +86,7 @@ def simple_reservation(s: State, need: int, n: int, free: int, ends: Any) -> tup
     t = now
     i = 0
     k = 0
-    running = s.n_running[0]
+    running = ready(s, 0)
     while i < running or k < n:
         own = k < n and (i >= running or ends[2 * k] < s.run_end_s[i])
         end_s = ends[2 * k] if own else s.run_end_s[i]
@@ -95,6 +99,8 @@ def simple_reservation(s: State, need: int, n: int, free: int, ends: Any) -> tup
         else:
             free += s.nodes[s.running[i]]
             i += 1
+            if i == running:
+                running = ready(s, i)
     if free < need:
         return np.inf, free
     return t, free - need

@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import FILL, PAUSED, RUNNING
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.state import State
 from wattline.physics import clocks
 from wattline.physics.power import headroom_w, lowest_node_w, node_w, span_w, start_increase_w, uncapped_increase_w
@@ -35,7 +36,7 @@ def count_kinds(s: State, waiting: Any, running: Any) -> None:
             c = s.active[i]
             running[s.c_kind[c]] += s.c_n[c]
     else:
-        for i in range(s.n_running[0]):
+        for i in range(listed(s)):
             running[s.kind[s.running[i]]] += 1.0
 
 
@@ -65,7 +66,7 @@ def sum_degradation(s: State, total: Any, count: Any) -> None:
         if j >= 0:
             total[s.kind[j]] += degradation(s, j)
             count[s.kind[j]] += 1.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         total[s.kind[j]] += degradation(s, j)
         count[s.kind[j]] += 1.0
@@ -116,7 +117,7 @@ def _most(s: State, status: int, sign: float, marked: Any) -> int:
     """
     best = -1
     best_danger = -np.inf
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == status and marked[i] == 0.0:
             standby_first = 1e9 if sign < 0 and s.k_standby[s.kind[j]] == 1 else 0.0
@@ -143,7 +144,7 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
     low_w, high_w = span_w(s)
     room_w = s.target_w[0] - (low_w if low_w == low_w else high_w)  # where jobs of a class differ nothing is capped
     change_w = 0.0
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         marked[i] = 0.0
     if room_w < 0.0:
         while True:
@@ -186,7 +187,7 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
 @kernel
 def some_stay_paused(s: State, marked: Any) -> bool:
     """Tell whether a job to which something was promised stays paused when ``pause_or_resume`` has its way."""
-    for i in range(s.n_running[0]):
+    for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == PAUSED and marked[i] == 0.0 and s.k_standby[s.kind[j]] == 0:
             return True

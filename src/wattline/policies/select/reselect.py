@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import ANY_CHANGE, END, ENVELOPE, NODE, RESELECTED, RUNNING, SELECT, TIMER
 from wattline.model.compiled import kernel
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.nodes import count_back
 from wattline.model.state import N_SEQ, OPT_EXCEED, State
@@ -69,7 +70,7 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
     if watts < np.inf:  # jobs are stopped before others start
         for x in range(s.n_stop[0]):
             watts += end_decrease_w(s, s.stop_job[x])
-    for x in range(s.n_running[0]):
+    for x in range(listed(s)):
         j = s.running[x]
         if s.pool[j] == p:
             jobs[served] = j

@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import BACKFILL, IN_ORDER
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import ready
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import N_PASSES, State
 from wattline.physics.power import end_decrease_w, headroom_w, shape_increase_w, start_increase_w
@@ -129,7 +130,7 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
     while True:
         # the next estimated end among running jobs, which are sorted, and this pass's proposals
         t_run = np.inf
-        if done_running < s.n_running[0]:
+        if done_running < ready(s, done_running):
             t_run = s.estimated_end_s[s.running[done_running]]
         t_own = np.inf
         own = -1

@@ -8,6 +8,7 @@ import numpy as np
 
 from wattline.model.codes import DEADLOCK, WINDOW
 from wattline.model.compiled import kernel, outlined
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state import OPT_EXCEED, State
 from wattline.physics.power import LIMIT_SLACK, node_w, start_increase_w
@@ -154,7 +155,7 @@ def window(s: State, mask: int, param: Any, memory: Any) -> int:
             if s.n_running[0] == 0:
                 return propose(s, 0, due, DEADLOCK)
             # it may run above the limit, alone: nobody starts who would still run when the others have ended
-            drained_s = max(0.0, s.run_end_s[s.n_running[0] - 1] - s.now[0])
+            drained_s = max(0.0, s.run_end_s[listed(s) - 1] - s.now[0])
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:
