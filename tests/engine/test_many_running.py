@@ -81,8 +81,8 @@ def test_blocks_are_a_sorted_list(ends: int) -> None:
 
 def test_blocks_that_run_out_are_filled_anew() -> None:
     """Where starts at one time after another leave many blocks with few jobs, there is always room for one more."""
-    twin = Twin(MANY_RUNNING + 3 * BLOCK)
-    idle = list(range(MANY_RUNNING + 3 * BLOCK))
+    twin = Twin(MANY_RUNNING + 6 * BLOCK)
+    idle = list(range(MANY_RUNNING + 6 * BLOCK))
     for i in range(MANY_RUNNING + 2):
         twin.enter(idle.pop(), 1e6 + i)
     fewer = 0

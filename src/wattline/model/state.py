@@ -24,10 +24,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-BLOCK = 128
+BLOCK = 32
 """Running jobs that a block has room for."""
 
-MANY_RUNNING = 256
+MANY_RUNNING = 96
 """Running jobs from which on a sorted list of them is kept in blocks."""
 
 
