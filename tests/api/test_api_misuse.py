@@ -106,7 +106,7 @@ def test_wrong_types_are_one_line(wrong: object) -> None:
 
 def test_ctrl_c_is_heard_within_a_second() -> None:
     """A slow policy of ours does not keep Ctrl-C waiting to the end of the run."""
-    trace = wl.draw_trace("lublin", nodes=256, jobs=20_000, load=0.95)
+    trace = wl.draw_trace("lublin", nodes=256, jobs=150_000, load=0.95)
     machine = wl.Machine(nodes=256, idle="90 W", max="350 W")
     wl.simulate(wl.from_frame(COLUMNS), machine, select="conservative")  # compiled
     asked: list[float] = []

@@ -119,7 +119,7 @@ def test_data_is_never_html(tmp_path: Path, out: Path) -> None:
 def test_a_page_that_cannot_be_written_is_named(journal: Journal, tmp_path: Path) -> None:
     """A path that cannot be written gives one line with its name, and leaves nothing behind."""
     (tmp_path / "taken").mkdir()
-    with pytest.raises(InputError, match="taken: the page cannot be written"):
+    with pytest.raises(InputError, match="taken: is a folder, so no page is written there"):
         write_report(journal, tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
 
 def as_plain(value: Any) -> Any:
     """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
-    if isinstance(value, (np.generic, np.ndarray)):
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
         return value.tolist()
     if isinstance(value, Mapping):
         return {key: as_plain(item) for key, item in value.items()}

@@ -225,10 +225,15 @@ def _call_type(plain: Any) -> Any:
         if kws:
             return plain(self, context, args, kws)
         key = (self.typing_key, args, len(self.templates), context, _key_of_flags())
-        if key not in _typed:
-            signature = plain(self, context, args, kws)
-            _typed[key] = (signature, self._impl_keys[signature.args])
-        signature, self._impl_keys[signature.args] = _typed[key]
+        if key in _typed:
+            signature, self._impl_keys[signature.args] = _typed[key]
+            return signature
+        signature = plain(self, context, args, kws)
+        implementation = self._impl_keys[signature.args]
+        if "<locals>" not in getattr(
+            implementation, "__qualname__", ""
+        ):  # numba makes such ones anew, and forgets them
+            _typed[key] = (signature, implementation)
         return signature
 
     return get_call_type
