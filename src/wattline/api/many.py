@@ -88,7 +88,7 @@ def mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
 
 
 def carry_out_all(
-    tasks: Sequence[Task], listener: Listener, *, threads: int | None = None, folder: Path | None = None,
+    tasks: Sequence[Task], listener: Listener, *, threads: int | None = None,
     folders: Sequence[Path] | None = None, partly: bool = False,
 ) -> list[Done]:  # fmt: skip
     """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are given.
@@ -102,8 +102,6 @@ def carry_out_all(
 
     if not tasks:
         return []
-    if folders is None and folder is not None:
-        folders = [folder / f"run-{i + 1:0{len(str(len(tasks)))}}" for i in range(len(tasks))]
     clusters = [task.variant.document.spec.cluster for task in tasks]
     listener.warm_up(mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
     traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}

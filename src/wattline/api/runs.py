@@ -22,14 +22,13 @@ class Run:
     """One run. Its tables are polars frames, with columns as in docs/journal.md; times are in seconds, power in watts, energy in joules."""
 
     def __init__(
-        self, *, wired: Wired | None = None, result: Result | None = None, folder: Path | None = None, label: str = "",
+        self, *, wired: Wired | None = None, result: Result | None = None, folder: Path | None = None,
         against: Run | None = None,
     ) -> None:  # fmt: skip
         self.wired, self.result = wired, result
         """What was simulated, and the state at its end; None for a run that was read from its journal."""
         self.folder = folder
         """Where its journal lies, if it was written."""
-        self.label = label
         self.against = against
         """The same jobs in no market, where the scenario asks for that and it was simulated here."""
 
@@ -226,5 +225,5 @@ def read_run(folder: Path | str) -> Run:
     path = Path(folder)
     make_readable(path)
     run = Run(folder=path)
-    run.label = run.name  # also opens it, so that what is no journal is said now
+    _ = run.journal  # what is no journal is said now
     return run

@@ -94,7 +94,7 @@ class Study:
             result = carry_out(part, listener)
             if result.stopped == "interrupted":
                 raise KeyboardInterrupt
-            runs.append(Run(wired=part, result=result, label=part.label))
+            runs.append(Run(wired=part, result=result))
         run = runs[0]
         run.against = runs[1] if len(runs) > 1 else None
         for doubt in run.summary.doubts:
@@ -171,7 +171,9 @@ class Sweep:
                     f"vary: that would be more than {MOST_RUNS:,} runs; give fewer values, seeds or policies"
                 )
         listener = Listener(progress=progress)
-        done = carry_out_all([task for _, task in found], listener, threads=threads, folder=target)
+        digits = len(str(len(found)))
+        folders = None if target is None else [target / f"run-{i + 1:0{digits}}" for i in range(len(found))]
+        done = carry_out_all([task for _, task in found], listener, threads=threads, folders=folders)
         several = len({task.variant.label for _, task in found}) > 1
         rows = []
         for (setting, task), one in zip(found, done, strict=True):
