@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 
 YEAR = """
 import json, resource, time
-from wattline.systems.knapsack_study import PAPER, OURS, HEAVY, Piece, carry_out
-from wattline.systems.knapsack_data import load_jobs
+from wattline.systems.knapsack.study import PAPER, OURS, HEAVY, Piece, carry_out
+from wattline.systems.knapsack.data import load_jobs
 found = {}
 for scheme in (PAPER, OURS):
     piece = Piece("mira-like", "wfp", scheme, 3000.0, 365.0, HEAVY)

@@ -13,8 +13,8 @@ from wattline.model.jobs import JobTable
 from wattline.sim.ensemble import in_processes
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Simulation
-from wattline.systems import rmap_study
-from wattline.systems.rmap_tables import STAND_IN, TURBO_W, machines, moldable
+from wattline.systems.rmap import study as rmap_study
+from wattline.systems.rmap.tables import STAND_IN, TURBO_W, machines, moldable
 
 SIX = ("Traditional", "Naive", "Adaptive, 0 %", "Adaptive, 10 %", "Adaptive, unbounded", "Surplus")
 

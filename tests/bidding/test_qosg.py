@@ -16,7 +16,7 @@ from wattline.bidding.trial import Trial
 from wattline.physics.gps_moments import Gaussian
 from wattline.physics.gps_roots import NONE
 from wattline.physics.gps_tails import active_servers, decay
-from wattline.systems.qosg_jobs import setting_of
+from wattline.systems.qosg.jobs import setting_of
 
 
 def made(**case: Any) -> Setting:

@@ -17,14 +17,15 @@ def systems(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     """A stand-in for the published systems; returns the calls it got."""
     calls: list[tuple[Path, bool]] = []
 
-    def paper(out: Path, quick: bool, say: Callable[[str], None]) -> SimpleNamespace:
+    def reproduce(_name: str, out: Path, say: Callable[[str], None], *, quick: bool) -> SimpleNamespace:
         calls.append((out, quick))
         say("drawing figure 1")
         return SimpleNamespace(table="figure 1 agrees", path=out / "report.html")
 
     module = ModuleType("wattline.systems")
-    module.REPRODUCTIONS = {"paper": paper}  # type: ignore[attr-defined]
-    module.WITHOUT_ENGINE = frozenset()  # type: ignore[attr-defined]
+    module.known = lambda: ["paper"]  # type: ignore[attr-defined]
+    module.runs_engine = lambda _name: True  # type: ignore[attr-defined]
+    module.reproduce = reproduce  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.systems", module)
     return calls
 

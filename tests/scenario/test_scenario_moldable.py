@@ -321,8 +321,8 @@ def test_a_report_says_why(scenario: Path) -> None:
 
 def measured_jobs(path: Path) -> None:
     """Write a trace of the applications that were measured: a hundred and eighty jobs on 32 nodes, by the thesis's rules."""
-    from wattline.systems.rmap_study import draw_trace
-    from wattline.systems.rmap_tables import MEASURED
+    from wattline.systems.rmap.study import draw_trace
+    from wattline.systems.rmap.tables import MEASURED
 
     lines, later_s = ["submit_s,nodes,work_s,request_s,kind"], 0.0
     for seed in range(6):

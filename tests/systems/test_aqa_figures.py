@@ -20,9 +20,9 @@ from wattline.bidding.trial import Trial
 from wattline.model.regulation import Bid
 from wattline.report.run import Run, load
 from wattline.report.style import Drawn
-from wattline.systems import aqa_figures as draw
-from wattline.systems.aqa_around import large_setting
-from wattline.systems.aqa_study import Scale, Study, setting_of
+from wattline.systems.aqa import figures as draw
+from wattline.systems.aqa.around import large_setting
+from wattline.systems.aqa.study import Scale, Study, setting_of
 from wattline.systems.npb import kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 from wattline.traces.journal import open_journal

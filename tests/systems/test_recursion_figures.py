@@ -9,10 +9,9 @@ import plotly.graph_objects as go
 import pytest
 
 from wattline.report.style import Drawn
-from wattline.systems import recursion_data as data
-from wattline.systems import recursion_figures as draw
-from wattline.systems import recursion_model as model
-from wattline.systems.recursion_study import Curve, Ensemble
+from wattline.systems.recursion import data, model
+from wattline.systems.recursion import figures as draw
+from wattline.systems.recursion.study import Curve, Ensemble
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from wattline.systems import REPRODUCTIONS
+from wattline.systems import reproduce
 from wattline.systems.reproduction import Reproduction
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Return the quick reproduction."""
-    return REPRODUCTIONS["aqa"](tmp_path_factory.mktemp("aqa"), True, lambda _text: None)
+    return reproduce("aqa", tmp_path_factory.mktemp("aqa"), lambda _text: None, quick=True)
 
 
 def test_the_page_is_written(found: Reproduction) -> None:

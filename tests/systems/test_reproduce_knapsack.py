@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from wattline.systems.knapsack import NAME, reproduce
-from wattline.systems.knapsack_study import CHANGING, Scale, limit_steps, monthly_use, pieces_of
+from wattline.systems.knapsack.page import NAME, reproduce
+from wattline.systems.knapsack.study import CHANGING, Scale, limit_steps, monthly_use, pieces_of
 from wattline.systems.reproduction import Reproduction
 
 

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from wattline.systems import REPRODUCTIONS, level_spread_study
-from wattline.systems.level_spread_cases import (
+from wattline.systems import reproduce
+from wattline.systems.level_spread import study as level_spread_study
+from wattline.systems.level_spread.cases import (
     LARGE,
     LEVEL_SPREAD,
     PATTERNS,
@@ -20,8 +21,8 @@ from wattline.systems.level_spread_cases import (
     jobs_of,
     settings,
 )
-from wattline.systems.level_spread_points import standing
-from wattline.systems.level_spread_study import Found, Task, carry_out, communicate, place
+from wattline.systems.level_spread.points import standing
+from wattline.systems.level_spread.study import Found, Task, carry_out, communicate, place
 from wattline.systems.reproduction import Reproduction
 
 QUICK_S = 25.0
@@ -34,7 +35,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     began = time.process_time()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(level_spread_study, "FEW", 1000)
-        made = REPRODUCTIONS["level-spread"](tmp_path_factory.mktemp("level"), True, lambda _: None)
+        made = reproduce("level-spread", tmp_path_factory.mktemp("level"), lambda _: None, quick=True)
     assert time.process_time() - began < QUICK_S
     return made
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from wattline.systems import overprovisioning_figures as draw
-from wattline.systems.overprovisioning import NAME, NO_DATA, reproduce
-from wattline.systems.overprovisioning_data import RESTS_ON, TABLE_4_2, TABLE_4_9
-from wattline.systems.overprovisioning_study import run_study
+from wattline.systems.overprovisioning import figures as draw
+from wattline.systems.overprovisioning.data import RESTS_ON, TABLE_4_2, TABLE_4_9
+from wattline.systems.overprovisioning.page import NAME, NO_DATA, reproduce
+from wattline.systems.overprovisioning.study import run_study
 from wattline.systems.reproduction import Reproduction
 
 DOC = Path(__file__).parents[2] / "docs/systems/overprovisioning.md"

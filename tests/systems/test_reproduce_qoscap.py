@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wattline.systems import REPRODUCTIONS
-from wattline.systems.qoscap_study import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA, days_of, synthetic
+from wattline.systems import reproduce
+from wattline.systems.qoscap.study import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA, days_of, synthetic
 from wattline.systems.reproduction import Reproduction
 
 
@@ -17,7 +17,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        return REPRODUCTIONS["qoscap"](tmp_path_factory.mktemp("qoscap"), True, lambda _text: None)
+        return reproduce("qoscap", tmp_path_factory.mktemp("qoscap"), lambda _text: None, quick=True)
 
 
 def test_published_pair_and_ours(reproduced: Reproduction) -> None:

@@ -13,9 +13,8 @@ import pytest
 from rich.console import Console
 
 from wattline.bidding.setting import AQA
-from wattline.systems import REPRODUCTIONS
-from wattline.systems import qosg_jobs as jobs
-from wattline.systems import qosg_study as study
+from wattline.systems import reproduce
+from wattline.systems.qosg import jobs, study
 from wattline.systems.reproduction import Claim, Reproduction
 
 
@@ -24,7 +23,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version, on generated signals."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        return REPRODUCTIONS["qosg"](tmp_path_factory.mktemp("qosg"), True, lambda _text: None)
+        return reproduce("qosg", tmp_path_factory.mktemp("qosg"), lambda _text: None, quick=True)
 
 
 def stated(reproduced: Reproduction, short: str) -> Claim:

@@ -14,10 +14,8 @@ from rich.console import Console
 
 from wattline.errors import InputError
 from wattline.model.jobs import JobTable
-from wattline.systems import REPRODUCTIONS
-from wattline.systems import recursion_data as data
-from wattline.systems import recursion_model as model
-from wattline.systems import recursion_study as study
+from wattline.systems import reproduce
+from wattline.systems.recursion import data, model, study
 from wattline.systems.reproduction import Reproduction
 
 
@@ -25,7 +23,7 @@ from wattline.systems.reproduction import Reproduction
 def reproduced(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """The quick version on the recorded log."""
     assert data.find_log() is not None
-    return REPRODUCTIONS["recursion"](tmp_path_factory.mktemp("out"), True, lambda _: None)
+    return reproduce("recursion", tmp_path_factory.mktemp("out"), lambda _: None, quick=True)
 
 
 def found(reproduced: Reproduction, short: str) -> Any:
@@ -77,7 +75,7 @@ def test_without_the_log_it_says_loudly_that_it_generates(monkeypatch: pytest.Mo
     """No log: a generated workload, said with the results, in the table and on the page, with the place to get the data."""
     monkeypatch.delenv("WATTLINE_DATA", raising=False)
     said: list[str] = []
-    result = REPRODUCTIONS["recursion"](tmp_path, True, said.append)
+    result = reproduce("recursion", tmp_path, said.append, quick=True)
     (remark,) = result.remarks
     assert remark.startswith("NOT THE PAPER'S DATA")
     assert "hpcwld" in remark

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from wattline.systems.reproduction import Reproduction
-from wattline.systems.rmap import reproduce
-from wattline.systems.rmap_study import JOBS, SLACK, draw_trace, row_asked
-from wattline.systems.rmap_tables import MEASURED, SHAPES, STAND_IN, machines, moldable, stand_in
+from wattline.systems.rmap.page import reproduce
+from wattline.systems.rmap.study import JOBS, SLACK, draw_trace, row_asked
+from wattline.systems.rmap.tables import MEASURED, SHAPES, STAND_IN, machines, moldable, stand_in
 
 
 @pytest.fixture(scope="module")

@@ -136,11 +136,11 @@ def reproduce(
 
     terminal = Terminal(as_json, quiet)
     systems = _lazily("wattline.systems", "reproductions")
-    known = systems.REPRODUCTIONS
+    known = systems.known()
     if name is None:
         for item in known:
             terminal.line(item)
-        terminal.data(list(known))
+        terminal.data(known)
         return
     if name not in known:
         raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
@@ -148,9 +148,9 @@ def reproduce(
     with held(folder):
         refuse_other(folder, REPRODUCTION, name, force=force)
         check_writable(folder)
-        if name not in systems.WITHOUT_ENGINE:
+        if systems.runs_engine(name):
             terminal.warm_up()
-        result = known[name](folder, quick, terminal.say)
+        result = systems.reproduce(name, folder, terminal.say, quick=quick)
         mark_reproduction(folder, name)
     terminal.show(result.table)
     terminal.line(f"\nreport   {result.path}")

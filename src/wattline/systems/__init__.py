@@ -1,10 +1,14 @@
-"""Published systems, one a file: the recipe of mechanisms, its citation, and the claims it must reproduce.
+"""Published systems, one a folder: the recipe of mechanisms, its citation, and the claims it must reproduce.
 
-``wattline reproduce NAME`` runs them; nothing here imports a system before it is asked for.
+A folder here is a system: its ``__init__`` says in a line what it is and whether it needs the compiled engine
+(``RUNS_ENGINE``), its ``page.py`` has the function ``reproduce``. ``wattline reproduce NAME`` runs it; nothing here imports
+a system before it is asked for.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,77 +16,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wattline.systems.reproduction import Reproduction
 
-__all__ = ["REPRODUCTIONS", "WITHOUT_ENGINE"]
-
-Say = Callable[[str], None]
+__all__ = ["known", "reproduce", "runs_engine"]
 
 
-def _recursion(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.recursion import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-def _aqa(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.aqa import reproduce
-
-    return reproduce(out_dir, quick, say)
+def known() -> list[str]:
+    """Return the names of all systems, as users type them."""
+    return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(__path__) if found.ispkg)
 
 
-def _qosg(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.qosg import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-def _qoscap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.qoscap import reproduce
-
-    return reproduce(out_dir, quick, say)
+def runs_engine(name: str) -> bool:
+    """Return whether a system runs the scheduler, so that its engine must be compiled."""
+    return bool(importlib.import_module(_folder(name)).RUNS_ENGINE)
 
 
-def _knapsack(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.knapsack import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-def _overprovisioning(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.overprovisioning import reproduce
-
-    return reproduce(out_dir, quick, say)
+def reproduce(name: str, out_dir: Path, say: Callable[[str], None], *, quick: bool) -> Reproduction:
+    """Run the study of one system, report progress to ``say``, write its page into ``out_dir`` and return the outcome."""
+    outcome: Reproduction = importlib.import_module(f"{_folder(name)}.page").reproduce(out_dir, quick, say)
+    return outcome
 
 
-def _rmap(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.rmap import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-def _level_spread(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.level_spread import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-def _nedd(out_dir: Path, quick: bool, say: Say) -> Reproduction:  # noqa: FBT001  # the one signature of all
-    from wattline.systems.nedd import reproduce
-
-    return reproduce(out_dir, quick, say)
-
-
-REPRODUCTIONS: dict[str, Callable[[Path, bool, Say], Reproduction]] = {
-    "recursion": _recursion,
-    "aqa": _aqa,
-    "qosg": _qosg,
-    "qoscap": _qoscap,
-    "knapsack": _knapsack,
-    "rmap": _rmap,
-    "overprovisioning": _overprovisioning,
-    "level-spread": _level_spread,
-    "nedd": _nedd,
-}
-"""Name → ``reproduce(out_dir, quick, say)``."""
-
-WITHOUT_ENGINE = frozenset({"overprovisioning", "level-spread", "nedd"})
-"""Those that never run the scheduler: its engine need not be compiled for them."""
+def _folder(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"

@@ -1,0 +1,136 @@
+"""Around AQA's fourteen workloads: standby jobs, preemption, other limits, 10,000 nodes, errors in what is known, real signals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from wattline.bidding.aqa import aqa_bid
+from wattline.bidding.certificate import Certificate, certify
+from wattline.bidding.choice import PAPER
+from wattline.bidding.outcome import Outcome
+from wattline.bidding.search import search_bid
+from wattline.bidding.setting import AQA, SLACKLINE, Recipe, Setting, SignalLaw, recorded
+from wattline.bidding.trial import Trial, fresh
+from wattline.model.kinds import Kind
+from wattline.model.regulation import Bid
+from wattline.systems.aqa.study import Scale, certificates, setting_of
+from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
+
+LEVELS = {"tight": 0.5, "medium": 1.0, "loose": 2.0}
+"""Factors on all QoS limits."""
+
+
+def recorded_laws() -> dict[str, SignalLaw]:
+    """Return the recorded signals under WATTLINE_DATA, by name (none if they are not there)."""
+    folder = os.environ.get("WATTLINE_DATA")
+    if not folder:
+        return {}
+    from wattline.traces.signals import read_signals
+
+    laws: dict[str, SignalLaw] = {}
+    for path in sorted(Path(folder, "regulation").glob("pjm_reg[ad]_*.csv*")):
+        for column, found in read_signals(path).items():
+            name = path.name.split("_2s")[0].removeprefix("pjm_")
+            laws[f"{name} {column}" if len(column) > 4 else name] = recorded(found.signal)
+    return laws
+
+
+def standby_effect(seeds: Sequence[int]) -> dict[str, Outcome]:
+    """Hold W3 under one bid without and with standby jobs."""
+    bid, settings = standby_case()
+    return {label: fresh(setting, seeds, bid) for label, setting in settings.items()}
+
+
+def standby_case() -> tuple[Bid, dict[str, Setting]]:
+    """Return W3 without and with standby jobs of one node, and a bid for both."""
+    plain = setting_of("W3", AQA)
+    filled = setting_of("W3", replace(AQA, params={"select": {"standby": 1.0}}), kinds=(*kinds_of("W3"), standby()))
+    return Bid(NODES * IDLE_W + 1.05 * plain.load_w(), 2500.0), {"without": plain, "with": filled}
+
+
+def preemption_effect(seeds: Sequence[int]) -> dict[str, Outcome]:
+    """Hold W5 under one bid without and with preemption."""
+    bid, settings = preemption_case()
+    return {label: fresh(setting, seeds, bid) for label, setting in settings.items()}
+
+
+def preemption_case() -> tuple[Bid, dict[str, Setting]]:
+    """Return W5 without and with preemption, and a bid for both."""
+    plain, paused = setting_of("W5", AQA), setting_of("W5", replace(AQA, params={"select": {"preempt": 1.0}}))
+    return Bid(NODES * IDLE_W + plain.load_w(), 4500.0), {"without": plain, "with": paused}
+
+
+def limits(kinds: tuple[Kind, ...], factor: float) -> tuple[Kind, ...]:
+    """Return kinds with their QoS limits times a factor."""
+    return tuple(replace(kind, limit=kind.limit * factor) for kind in kinds)
+
+
+def random_limits(kinds: tuple[Kind, ...], seed: int) -> tuple[Kind, ...]:
+    """Return kinds with QoS limits drawn from the range of the published ones."""
+    drawn = np.random.default_rng([seed, 79]).uniform(2.0, 7.9, len(kinds))
+    return tuple(replace(kind, limit=float(limit)) for kind, limit in zip(kinds, drawn, strict=True))
+
+
+def pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Certificate]:
+    """Certify AQA and Slackline on a workload with other limits."""
+    small = replace(scale, iterations=scale.iterations // 2, rounds=2)
+    return certificates(workload, PAPER, small, kinds=kinds)
+
+
+def large_setting(recipe: Recipe) -> Setting:
+    """Return W1 on 10,000 nodes, the nodes of every job times 100."""
+    return Setting(kinds_of("W1", nodes=10_000, scale=100), 10_000, IDLE_W, HIGHEST_W, recipe)
+
+
+def large(scale: Scale) -> dict[str, Certificate]:
+    """Let AQA and Slackline bid on 10,000 nodes."""
+    small = replace(scale, fresh_hours=max(24, scale.fresh_hours // 4), iterations=scale.iterations // 2, rounds=2)
+    found = {}
+    for recipe in (AQA, SLACKLINE):
+        setting = large_setting(recipe)
+        trial = Trial(setting, range(10_000, 10_000 + small.aqa_hours))
+        if recipe is AQA:
+            choice = aqa_bid(trial, mode=PAPER, iterations=small.iterations)
+        else:
+            choice = search_bid(setting, mode=PAPER, rounds=small.rounds, trial=trial,
+                                proof=Trial(setting, range(20_000, 20_024)))  # fmt: skip
+        found[recipe.name] = certify(setting, choice, range(small.fresh_hours))
+    return found
+
+
+def sensitivity(workload: str, scale: Scale) -> dict[str, dict[str, Outcome]]:
+    """Keep the bids made for a workload and let the world differ from what they were made for."""
+    seeds = range(60_000, 60_000 + max(24, scale.fresh_hours // 4))
+    chosen = {name: c.choice for name, c in certificates(workload, PAPER, replace(scale, fresh_hours=24)).items()}
+    kinds = kinds_of(workload)
+    worlds: dict[str, tuple[tuple[Kind, ...], float]] = {"as expected": (kinds, 0.0), "bursts": (kinds, 0.5)}
+    for sign, factor in (("−20 %", 0.8), ("+20 %", 1.2)):
+        worlds[f"λ {sign}"] = (tuple(replace(k, arrival_per_s=k.arrival_per_s * factor) for k in kinds), 0.0)
+        worlds[f"T {sign}"] = (tuple(replace(k, work_s=k.work_s * factor) for k in kinds), 0.0)
+        worlds[f"p {sign}"] = (tuple(_power(k, factor) for k in kinds), 0.0)
+    recipes = {"AQA": AQA, "Slackline": SLACKLINE}
+    return {
+        label: {
+            name: fresh(setting_of(workload, recipe, kinds=world, burst=burst), seeds, chosen[name].bid,
+                        chosen[name].weights, chosen[name].params)
+            for name, recipe in recipes.items()
+        }
+        for label, (world, burst) in worlds.items()
+    }  # fmt: skip
+
+
+def _power(kind: Kind, factor: float) -> Kind:
+    """Return a kind that draws another part of what it draws above idle."""
+    draw_w, floor_w = (IDLE_W + factor * (watts - IDLE_W) for watts in (kind.draw_w, kind.floor_w))
+    return replace(kind, draw_w=min(draw_w, HIGHEST_W), floor_w=min(floor_w, HIGHEST_W))
+
+
+def recorded_day(scale: Scale, law: SignalLaw) -> dict[str, Certificate]:
+    """Bid on W1 against a recorded signal instead of a Gaussian one."""
+    small = replace(scale, fresh_hours=max(24, scale.fresh_hours // 4), iterations=scale.iterations // 2, rounds=2)
+    return certificates("W1", PAPER, small, signal=law)

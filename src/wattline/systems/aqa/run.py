@@ -1,0 +1,111 @@
+"""Carry the whole study of AQA out: many pieces that know nothing of each other, one process a core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wattline.bidding.choice import REACHES
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
+from wattline.bidding.trial import TrialHour
+from wattline.model.regulation import Bid
+from wattline.sim.ensemble import in_processes
+from wattline.systems.aqa import around
+from wattline.systems.aqa.study import AROUND_SEED, Say, Scale, Study, certificates, in_sample, setting_of
+from wattline.systems.npb import kinds_of
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One part of the study: what, of which (workload, level, number, signal), at which scale."""
+
+    what: str
+    of: str
+    scale: Scale
+
+    def __str__(self) -> str:
+        about = {
+            "paper protocol": "tuned on one hour, as the paper does", "tight": "tuned on one hour, limits halved",
+            "strict": f"stationary hours, strict reach, {self.scale.fresh_hours} fresh ones",
+            "paper": f"stationary hours, the paper's reach, {self.scale.fresh_hours} fresh ones",
+            "standby": "standby jobs", "preemption": "preemption", "levels": "limits on W4", "random": "random limits on W1",
+            "large": "10,000 nodes", "sensitivity": "λ, T, p off by 20 %, bursts", "recorded": "recorded signal on W1",
+        }  # fmt: skip
+        return f"{self.of}: {about[self.what]}"
+
+
+def pieces(scale: Scale) -> list[Piece]:
+    """Return all pieces of a study, the longest first."""
+    wanted = [(what, w) for what in ("paper", "strict", "paper protocol") for w in reversed(scale.workloads)]
+    if "W4" in scale.workloads:
+        wanted.append(("tight", "W4"))
+    if scale.around:
+        wanted[:0] = [("large", "W1"), ("sensitivity", "W4")]
+        wanted += [("recorded", name) for name in around.recorded_laws()]
+        wanted += [("levels", level) for level in around.LEVELS]
+        wanted += [("random", str(i)) for i in range(scale.thresholds)]
+        wanted += [("standby", "W3"), ("preemption", "W5")]
+    return [Piece(what, of, scale) for what, of in wanted]
+
+
+def carry_out(piece: Piece) -> Any:
+    """Carry one piece out."""
+    what, of, scale = piece.what, piece.of, piece.scale
+    few = range(AROUND_SEED, AROUND_SEED + max(8, scale.fresh_hours // 8))
+    if what in REACHES:
+        return certificates(of, what, scale)
+    if what in ("paper protocol", "tight"):
+        return in_sample(of, scale, kinds=around.limits(kinds_of(of), 0.5 if what == "tight" else 1.0))
+    if what == "levels":
+        return around.pair("W4", around.limits(kinds_of("W4"), around.LEVELS[of]), scale)
+    if what == "random":
+        return around.pair("W1", around.random_limits(kinds_of("W1"), int(of)), scale)
+    if what == "recorded":
+        return around.recorded_day(scale, around.recorded_laws()[of])
+    if what == "large":
+        return around.large(scale)
+    if what == "sensitivity":
+        return around.sensitivity(of, scale)
+    return around.standby_effect(few) if what == "standby" else around.preemption_effect(few)
+
+
+def run_study(scale: Scale, say: Say) -> Study:
+    """Carry everything out."""
+    todo = pieces(scale)
+    say(f"{len(todo)} pieces: {len(scale.workloads)} workloads, {scale.fresh_hours} fresh hours for each certificate")
+    _warm_up(scale.workloads[0])
+    count, workers = 0, None if scale.around else 1  # a few seconds' work is not worth starting processes
+
+    def tell(piece: Piece) -> None:
+        nonlocal count
+        count += 1
+        say(f"{count} of {len(todo)}: {piece}")
+
+    found = dict(zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True))
+    study = Study(scale)
+    for workload in scale.workloads:
+        study.in_sample[workload] = found[Piece("paper protocol", workload, scale)]
+        study.ours[workload] = {reach: found[Piece(reach, workload, scale)] for reach in REACHES}
+    study.tight = found.get(Piece("tight", "W4", scale), {})
+    if scale.around:
+        study.around = _around(found, scale)
+    return study
+
+
+def _around(found: dict[Piece, Any], scale: Scale) -> dict[str, Any]:
+    """Gather the pieces around the workloads: what → result, or what → of → result where there are several."""
+    gathered: dict[str, Any] = {}
+    for piece, result in found.items():
+        if piece.what in ("standby", "preemption", "large", "sensitivity"):
+            gathered[piece.what] = result
+        elif piece.what in ("levels", "recorded"):
+            gathered.setdefault(piece.what, {})[piece.of] = result
+    gathered["random"] = [found[Piece("random", str(i), scale)] for i in range(scale.thresholds)]
+    return gathered
+
+
+def _warm_up(workload: str) -> None:
+    """Run an hour of every policy here, so that what is not compiled yet is compiled once and not by every process."""
+    for recipe in (AQA, ENERGYQARE, TRACKING_ONLY, SLACKLINE):
+        setting = setting_of(workload, recipe, paper=True)
+        TrialHour(setting, 0).run(Bid(setting.idle_total_w + setting.load_w(), 1000.0))

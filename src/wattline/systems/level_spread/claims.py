@@ -1,0 +1,203 @@
+"""What the thesis says of Level-Spread on random workloads, what we find at each crossbar speed, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from wattline.systems.level_spread.cases import (
+    BASELINES,
+    BEYOND,
+    BLIND,
+    GROUPING,
+    HASTY,
+    JOKANOVIC,
+    LARGE,
+    LEVEL_SPREAD,
+    POLICIES,
+    SMALL,
+    SPREADING,
+    Setting,
+)
+from wattline.systems.level_spread.fixed import fixed_claims
+from wattline.systems.level_spread.points import Estimate, points, standing
+from wattline.systems.level_spread.study import Found, Study
+from wattline.systems.reproduction import Claim
+
+SINGLE = {"all-to-all": 0.01, "halo3d": 0.01, "halo3d26": 0.03, "halo2d": 0.04, "broadcast": 0.08}
+"""Published shares of (baseline, workload) in which a baseline is strictly better, by the only pattern."""
+
+BEHIND = "large jobs get the lowest free nodes of every group, which hang on the same routers; random nodes share the routers' links evenly"
+SQUEEZED = "large jobs placed first take nodes of every group and leave small ones no whole group, as the text warns; Jokanovic packs them at one end"
+
+
+def claims(study: Study) -> Iterator[Claim]:
+    """Yield all statements with verdicts. Sizes hold if ours is at least half as large, shares of worse cases if at most twice."""
+    for crossbar in study.scale.crossbars:
+        where = f"crossbar {crossbar:g}"
+        yield from fixed_claims(study, crossbar)
+        base = Setting(crossbar=crossbar)
+        if base in study.found:
+            yield from _random(study.found[base], where)
+        yield from _single(study, base, where)
+        late = replace(base, large_first=True)
+        if base in study.found and late in study.found:
+            yield from _adverse(study.found[base], study.found[late], where)
+        yield from _jokanovic(study, base, where)
+        yield from _beyond(study, base, where)
+    yield from _variants(study)
+
+
+def _random(found: Found, where: str) -> Iterator[Claim]:
+    """Yield Fig. 3.10."""
+    s = standing(found)
+    yield Claim(
+        where, "59 % strictly better", "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases",
+        f"{s.better.percent()} of cases; better for small jobs only {s.only_small.mean:.1%}, for large ones only {s.only_large.mean:.1%}",
+        holds=s.better.mean >= 0.295,
+    )  # fmt: skip
+    by = {p: standing(found, (p,)).worse.mean for p in BASELINES}
+    worst = max(by, key=lambda p: by[p])
+    yield Claim(
+        where, "3 % strictly worse", "Fig. 3.10: a baseline is strictly better than Level-Spread, for small and for large jobs, in 3 % of cases",
+        f"{s.worse.percent()} of cases; most against {worst} ({by[worst]:.1%})", holds=s.worse.mean <= 0.06,
+        because="" if s.worse.mean <= 0.06 else BEHIND,
+    )  # fmt: skip
+    yield Claim(
+        where, "−16 % on average", "Fig. 3.10: communication time falls by 16 % on average over small and large jobs, baselines and workloads",
+        f"−{s.reduction.percent()}: small jobs −{s.of_small.percent()}, large ones −{s.of_large.percent()}".replace("−-", "+"),
+        holds=s.reduction.mean >= 0.08,
+    )  # fmt: skip
+    yield Claim(
+        where, "−71 % at best", "Fig. 3.10: communication time falls by 71 % in the best case",
+        f"−{s.best:.0%} as the mean of both sizes, −{s.best_single:.0%} for one of them", holds=s.best >= 0.355,
+    )  # fmt: skip
+    yield _strategies(found, where)
+
+
+def _strategies(found: Found, where: str) -> Claim:
+    """Groupers are good to small jobs and bad to large ones, spreaders the other way round."""
+    told, holds = [], True
+    for name, policies, good, bad in (
+        ("grouping", GROUPING, SMALL, LARGE),
+        ("spreading", SPREADING, LARGE, SMALL),
+    ):
+        by = points(found, policies)
+        mean = {size: Estimate.of(np.exp(np.log(by[size]).mean(axis=0))) for size in (SMALL, LARGE)}
+        told.append(
+            f"{name}: small {mean[SMALL].mean:.2f}, large {mean[LARGE].mean:.2f} of Level-Spread's time (± {max(m.wide for m in mean.values()):.2f})"
+        )
+        holds = holds and mean[bad].mean > mean[good].mean and mean[bad].mean > 1.05
+    return Claim(
+        where, "grouping suits small, spreading large jobs", "Fig. 3.10: grouping policies favour small jobs over large ones, spreading policies large ones over small ones",
+        "; ".join(told), holds=bool(holds),
+    )  # fmt: skip
+
+
+def _single(study: Study, base: Setting, where: str) -> Iterator[Claim]:
+    """Yield the random workloads of a single pattern."""
+    found = {
+        pattern: standing(study.found[replace(base, pattern=pattern)])
+        for pattern in SINGLE
+        if replace(base, pattern=pattern) in study.found
+    }
+    if not found:
+        return
+    holds = {pattern: s.worse.mean <= max(0.06, 2 * SINGLE[pattern]) for pattern, s in found.items()}
+    beyond = [pattern for pattern, fine in holds.items() if not fine]
+    yield Claim(
+        where, "single patterns: 1 to 8 % strictly worse", "§3.4.4, workloads of one pattern: a baseline is strictly better in "
+        + ", ".join(f"{share:.0%} ({pattern})" for pattern, share in SINGLE.items()),
+        ", ".join(f"{pattern} {s.worse.percent()} (better in {s.better.mean:.0%})" for pattern, s in found.items()), holds=not beyond,
+        because=f"more than 6 % and twice the published share for {', '.join(beyond)}" if beyond else "",
+    )  # fmt: skip
+
+
+def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
+    """Yield Fig. 3.11: large jobs placed first."""
+    small_first, large_first = (np.log(points(found, SPREADING)[SMALL]).mean() for found in (first, late))
+    all_first, all_late = (np.log(points(found)[SMALL]).mean() for found in (first, late))
+    yield Claim(
+        where, "large jobs first: points move left", "Fig. 3.11: placing large jobs first moves the baselines' small-job times to the left, towards Level-Spread's",
+        f"small-job times over Level-Spread's, geometric mean: spreading {np.exp(small_first):.2f} → {np.exp(large_first):.2f}, all baselines {np.exp(all_first):.2f} → {np.exp(all_late):.2f}",
+        holds=bool(large_first < small_first and all_late < all_first),
+    )  # fmt: skip
+    s = standing(late)
+    holds = s.reduction.mean + s.reduction.wide >= 0 and s.better.mean > s.worse.mean
+    by = {p: standing(late, (p,)) for p in BASELINES}
+    behind = [
+        f"{p} ({b.worse.mean:.0%} against {b.better.mean:.0%})" for p, b in by.items() if b.worse.mean > b.better.mean
+    ]
+    yield Claim(
+        where, "large jobs first: at least as good as the baselines", "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
+        f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}".replace("−-", "+"),
+        holds=bool(holds), because=f"more often strictly worse than better against {', '.join(behind)}: {BEHIND}" if behind else "" if holds else BEHIND,
+    )  # fmt: skip
+
+
+def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
+    """Yield Figs. 3.12 and 3.13."""
+    for large_first, figure, order in ((False, "3.12", "small jobs first"), (True, "3.13", "large jobs first")):
+        found = study.found.get(replace(base, large_first=large_first))
+        if found is None:
+            continue
+        by = {name: standing(found, (name,)) for name in JOKANOVIC}
+        text = by["Jokanovic"]
+        told = "; ".join(
+            f"{'as the text has it' if name == 'Jokanovic' else 'as released'}: strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}, large jobs −{s.of_large.mean:.1%}, small jobs −{s.of_small.mean:.1%}".replace(
+                "−-", "+"
+            )
+            for name, s in by.items()
+        )
+        published = (
+            "64 % of workloads and strictly worse in none" if not large_first else "more workloads than it is worse"
+        )
+        holds = (
+            text.better.mean >= 0.32 and text.worse.mean <= 0.02
+            if not large_first
+            else text.better.mean > text.worse.mean and text.reduction.mean > 0
+        )
+        yield Claim(
+            where, f"Jokanovic, {order}: " + ("64 % / 0 %" if not large_first else "still better"),
+            f"Fig. {figure}: against Jokanovic's policy, {order}, Level-Spread is strictly better in {published}", told, holds=bool(holds),
+            because="" if holds else SQUEEZED if large_first else "small jobs get whole groups from both policies; the gain is in the large ones",
+        )  # fmt: skip
+
+
+def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
+    """Yield how our own policy does."""
+    for large_first in (False, True):
+        found = study.found.get(replace(base, large_first=large_first))
+        if found is None:
+            continue
+        order = "large jobs first" if large_first else "small jobs first"
+        by = {name: standing(found, (LEVEL_SPREAD,), name) for name in (BEYOND, BLIND, HASTY)}
+        s = by[BEYOND]
+        told = f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}"
+        told += f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, without knowing who is placed next {_less(by[HASTY].reduction)}"
+        yield Claim(
+            where, f"Least-Contention, {order}", f"ours: Least-Contention, {order}, takes less time than Level-Spread", told,
+            holds=s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean,
+        )  # fmt: skip
+
+
+def _less(estimate: Estimate) -> str:
+    return f"{-100 * estimate.mean:+.1f} ± {100 * estimate.wide:.1f} %".replace("-", "−")
+
+
+def _variants(study: Study) -> Iterator[Claim]:
+    """Yield what the two readings of Slurm's policy change: nothing, on machines that were empty."""
+    order = list(POLICIES)
+    a, b = order.index("Slurm"), order.index("Slurm, best fit")
+    cases = sum(found.time_s.shape[1] for found in study.found.values())
+    other = sum(
+        int(np.any(np.nan_to_num(found.time_s[a]) != np.nan_to_num(found.time_s[b]), axis=1).sum())
+        for found in study.found.values()
+    )
+    yield Claim(
+        "variants", "Slurm: first fit as best fit", "ours: the first router that fits (text) and the tightest one (released code) make no difference here",
+        f"{other} of {cases:,} workloads differ", holds=other == 0,
+        because="" if other else "jobs are placed on an empty machine and none ends: the first router that fits is the tightest",
+    )  # fmt: skip

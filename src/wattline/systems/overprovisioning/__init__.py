@@ -1,0 +1,3 @@
+"""Hardware overprovisioning: more nodes than watts."""
+
+RUNS_ENGINE = False

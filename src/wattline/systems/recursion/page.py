@@ -1,0 +1,199 @@
+"""The service-rate system: reproduce §IV of its paper, and go on where it stops.
+
+A. Rumyantsev, T. Morozova, R. Basmadjian: "Discrete-Event Modeling of a High-Performance Computing Cluster with Service
+Rate Control". c servers, customers that hold several at once, two rates for all servers, energies of busy and idle ones;
+randomized, count-hysteretic and workload-hysteretic switching; FCFS, LCFS, LPF, SPF and backfilling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wattline.report.page import Page, card, folded, table
+from wattline.report.show import compact, number, show
+from wattline.systems.recursion.data import GET, Customers, load_customers
+from wattline.systems.recursion.model import (
+    DISCIPLINES,
+    HIGH,
+    LOW,
+    SWITCHINGS,
+    THRESHOLDS,
+    epochs,
+    measures,
+    run,
+)
+from wattline.systems.reproduction import FOOTER, Reproduction, begin_page
+from wattline.traces.krc import CORES
+
+NAME = "recursion"
+TITLE = "A cluster with service-rate control"
+CITATION = (
+    "A. Rumyantsev, T. Morozova, R. Basmadjian: Discrete-Event Modeling of a High-Performance Computing Cluster with "
+    "Service Rate Control"
+)
+SEEDS, QUICK_SEEDS = 20, 4
+
+
+def reproduce(
+    out_dir: Path,
+    quick: bool,  # noqa: FBT001  # the one signature of all reproductions
+    say: Callable[[str], None],
+    *,
+    data: Path | None = None,
+) -> Reproduction:
+    """Run the paper's experiments and those it left open; write one page and the journal of the first figure's run."""
+    customers = load_customers(data)
+    remarks = _remarks(customers)
+    found = _study(customers, QUICK_SEEDS if quick else SEEDS, say)
+    from wattline.systems.recursion.claims import claims
+
+    stated = claims(found)
+    say("writing the page")
+    measured = _journal(out_dir / "figure-1", found)
+    page = _page(found, stated, remarks, measured)
+    path = page.write(out_dir / f"{NAME}.html")
+    numbers = {"figure_1": measures(found.base), "figure_3": {
+        "k": found.curve.k.tolist(), "energy": found.curve.energy.tolist(), "workload": found.curve.workload.tolist(),
+        "workload_eq12": found.curve.workload_eq12.tolist()}}  # fmt: skip
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers)
+
+
+def _remarks(customers: Customers) -> list[str]:
+    if customers.recorded:
+        return []
+    return [f"NOT THE PAPER'S DATA: HPC_KRC2 was not found, so this is a {customers.source}. To get it: {GET}"]
+
+
+def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
+    from wattline.physics.stability import stability
+    from wattline.systems.recursion import study
+    from wattline.systems.recursion.claims import Findings
+
+    jobs = customers.jobs
+    say(f"{len(jobs):,} customers on {CORES} servers: figures 1 and 2")
+    base, low = run(jobs, log=True), run(jobs, switching=SWITCHINGS["r_L"], log=True)
+    say(f"figure 3: {THRESHOLDS.size} thresholds")
+    curve, printed = study.curve(jobs), study.curve(jobs, as_printed=True)
+    few = THRESHOLDS[:: 5 if seeds == QUICK_SEEDS else 3]
+    say(f"randomized runs: {seeds} sequences at {few.size} thresholds")
+    ensemble = study.ensemble(customers, seeds, few)
+    say(f"{len(DISCIPLINES)} disciplines under {len(SWITCHINGS)} rules")
+    slow, fast = (stability(jobs.submit_s, jobs.work_s, jobs.nodes, CORES, level.rate) for level in (LOW, HIGH))
+    return Findings(
+        customers, base, epochs(base), low, study.switches(base), study.waiting(base, customers.figure_2),
+        study.waiting(low, customers.figure_2), study.singles_in_service(base, customers.figure_2), curve, printed, ensemble,
+        study.grid(jobs), study.started_later(jobs), slow, fast, study.drifts(jobs),
+    )  # fmt: skip
+
+
+def _journal(folder: Path, found: Any) -> str:
+    """Write the journal of the first figure's run; return its measures as the report of any run shows them."""
+    from wattline.report.metrics import summarize_run
+    from wattline.report.run import load
+    from wattline.report.sections import service_table
+    from wattline.sim.result import frames, manifest
+    from wattline.traces.journal import open_journal, write_journal
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    notes = [
+        dict(zip(("action", "reason", "count", "example"), _fields(n), strict=True)) for n in found.customers.notes
+    ]
+    described = manifest(found.base, name="recursion, figure 1", source=found.customers.source, notes=notes)
+    write_journal(folder, frames(found.base), described)
+    return service_table(summarize_run(load(open_journal(folder))))
+
+
+def _fields(note: Any) -> tuple[str, str, int, str]:
+    return note.action, note.reason, note.count, note.example
+
+
+# ------------------------------------------------------------------ the page
+
+
+def _page(found: Any, stated: Any, remarks: list[str], measured: str) -> Page:
+    from wattline.systems.recursion import figures as draw
+
+    page = begin_page(TITLE, stated, _facts(found), remarks, _cards(found))
+    page.add("<h2>The paper's figures</h2>", page.figure(draw.draw_workload(found.base_epochs)))
+    first = found.customers.figure_2
+    page.add(page.figure(draw.draw_schedule(found.base, first, "with the thresholds of Fig. 1")))
+    page.add(page.figure(draw.draw_schedule(found.low, first, "at the constant low rate")))
+    page.add(
+        page.figure(draw.draw_curve(found.curve, found.printed_curve)),
+        folded("Fig. 3 as numbers", _curve_table(found.curve)),
+    )
+    page.add("<h2>Beyond the paper</h2>", page.figure(draw.draw_ensemble(found.ensemble)))
+    page.add(_grid_table(found.grid), page.figure(draw.draw_trade(found.grid, found.curve)), _drift_table(found))
+    page.add("<h2>All measures of the run of Fig. 1</h2>", measured, "<h2>How this was done</h2>", HOW)
+    page.add(FOOTER)
+    return page
+
+
+def _facts(found: Any) -> list[tuple[str, object]]:
+    notes = "; ".join(f"{n.action} {n.count:,}: {n.reason}" for n in found.customers.notes)
+    return [
+        ("paper", CITATION), ("data", found.customers.source), ("cleaning", notes),
+        ("servers", f"{CORES}, rates {LOW.rate:g} and {HIGH.rate:g}"),
+        ("energies", f"busy {LOW.busy_w:g} and {HIGH.busy_w:g}, idle {LOW.idle_w:g} and {HIGH.idle_w:g} per server"),
+        ("ties", "one pass an event, as in the recursion"),
+    ]  # fmt: skip
+
+
+def _cards(found: Any) -> str:
+    got = measures(found.base)
+    cards = (
+        card("mean energy per unit time", number(got["energy"], 4), "k_L = 1e5, k_H = 3e5, FCFS"),
+        card("time at the high rate", show(got["share_high"], "share"), f"{got['switches']} changes"),
+        card("mean workload", number(got["workload"]), f"by eq. 12 {number(got['workload_eq12'])}"),
+        card("mean delay", compact(got["delay_s"], "s"), f"sojourn {compact(got['sojourn_s'], 's')}"),
+        card("stability", f"{found.stable_high.load:.2f}", f"at r_H; {found.stable_low.load:.2f} at r_L (below 1: stable)"),
+    )  # fmt: skip
+    return f'<section class="cards">{"".join(cards)}</section>'
+
+
+def _curve_table(curve: Any) -> str:
+    rows = [
+        (f"{k:g}", f"{e:.4f}", f"{p:.4f}", f"{w:,.0f}", f"{q:,.0f}")
+        for k, e, p, w, q in zip(
+            curve.k, curve.energy, curve.energy_printed, curve.workload, curve.workload_eq12, strict=True
+        )
+    ]
+    header = ("k", "energy", "energy, e(r) as printed", "workload, exact", "workload, eq. 12")
+    return table(header, rows)
+
+
+def _grid_table(grid: dict[tuple[str, str], dict[str, Any]]) -> str:
+    parts = []
+    for title, key, unit in (
+        ("Mean energy per unit time", "energy", ""),
+        ("Mean delay (first start − arrival)", "delay_s", "s"),
+        ("Mean sojourn time", "sojourn_s", "s"),
+        ("Mean workload, exact", "workload", ""),
+    ):
+        rows = []
+        for line, known in DISCIPLINES.items():
+            values = (grid[line, rule][key] for rule in SWITCHINGS)
+            rows.append(
+                (known.name, *(compact(v, unit) if unit else (f"{v:.4f}" if v < 100 else f"{v:,.0f}") for v in values))
+            )
+        parts.append(table((title, *(rule.name for rule in SWITCHINGS.values())), rows))
+    return "".join(parts)
+
+
+def _drift_table(found: Any) -> str:
+    rows = [(f"{d.load:g}", f"{d.measured:.4f}", f"{d.expected:g}") for d in found.drifts]
+    title = f"Stability criterion, C = {found.stable_high.coefficient:.5f}: growth of the delay per second of arrivals"
+    return table(("load (λ/μ)·C", "growth of the delay", "expected"), rows, caption=title)
+
+
+HOW = """<ul class="counted">
+<li>Every run is one of the general engine: order, select and cap policies, one control pass an event. Tests hold it against
+the paper's recursion written out literally: starts, departures, energy budgets, and rate, workload and power of each epoch.</li>
+<li>Job amount is recorded seconds × 2.66, because the log ran at that speed. #7000 counts the records of the raw file.</li>
+<li>Before the first arrival the system is empty at r_L. W sums the amounts of all customers present, not weighted by servers.</li>
+<li>Energies are in the paper's unit, per server and unit of time.</li>
+<li>Resamples are circular block bootstraps of 150 consecutive records; common sequences at all thresholds make the changes
+paired.</li>
+</ul>"""

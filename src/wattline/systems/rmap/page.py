@@ -1,0 +1,148 @@
+"""RMAP: power-aware resource management for overprovisioned machines; reproduce its study, and hold our own beside it.
+
+T. Patki's thesis on hardware overprovisioning, ch. 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wattline.model.jobs import Floats
+from wattline.report.page import Page, folded, table
+from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
+from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
+from wattline.systems.rmap.claims import claims
+from wattline.systems.rmap.figures import draw_errors, draw_jobs, draw_timeline
+from wattline.systems.rmap.study import POLICIES, Scale, Study, run_study
+from wattline.systems.rmap.tables import MEASURED, machines
+
+NAME = "rmap"
+TITLE = "Power-aware resource management (RMAP)"
+CITATION = "T. Patki: The case for hardware overprovisioned supercomputers (thesis), ch. 5"
+NO_DATA = "The measured tables are not at hand (set WATTLINE_DATA to a folder with powercap/rzmerl_powercap_configs.csv.gz): the stand-in alone."
+SINGLE = (("large", 0, ("Figs. 5.10, 5.11", "as Fig. 5.12")), ("random 2", 4, ("Figs. 1.2, 5.13", "Fig. 5.12")))
+"""Traces and bounds that are shown job by job, and the figures of the thesis that they stand for."""
+
+TOLD = {
+    "exact": "exact tables", "model": "tables by the thesis's model", "upper": "tables by our model, upper bounds of power",
+    "generous": "exact tables, requests of twice the time",
+}  # fmt: skip
+COLOURS = {
+    "Traditional": GREY, "Naive": AMBER, "Adaptive, 0 %": BLUE, "Adaptive, 10 %": BLUE, "Adaptive, 20 %": BLUE, "Adaptive, 30 %": VIOLET,
+    "Adaptive, unbounded": RED, "Surplus": TEAL, "Surplus, caps raised": TEAL,
+}  # fmt: skip
+
+
+def reproduce(
+    out_dir: Path,
+    quick: bool,  # noqa: FBT001  # the one signature of all reproductions
+    say: Callable[[str], None],
+) -> Reproduction:
+    """Run the study; write one page."""
+    study = run_study(Scale.quick() if quick else Scale(), say)
+    stated = list(claims(study))
+    remarks = ([SMALLER] if quick else []) + ([] if MEASURED in machines() else [NO_DATA])
+    path = _page(study, stated, remarks).write(out_dir / f"{NAME}.html")
+    return Reproduction(NAME, TITLE, path, stated, remarks, numbers(study))
+
+
+def numbers(study: Study) -> dict[str, Any]:
+    """Return machine → trace → source → bound → policy → mean turnaround and its interval, for ``--json``."""
+    found: dict[str, Any] = {}
+    for piece, what in study.found.items():
+        bound = str(machines()[piece.machine].bounds_w[piece.bound])
+        by = found.setdefault(piece.machine, {}).setdefault(piece.trace, {}).setdefault(piece.source, {})
+        by[bound] = {
+            name: {"turnaround_s": float(values.mean()), "interval": _interval(values), "highest_over_bound": float(what.highest[name].max()),
+                   "power_used": float(what.power_use[name].mean())}
+            for name, values in what.turnaround_s.items()
+        }  # fmt: skip
+    return found
+
+
+def _interval(values: Floats) -> list[float]:
+    """Return the 95 % interval of the mean over seeds."""
+    wide = 1.96 * float(values.std(ddof=1)) / np.sqrt(len(values))
+    return [float(values.mean() - wide), float(values.mean() + wide)]
+
+
+def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
+    items = [
+        ("text", CITATION), ("traces", f"30 jobs, {study.scale.seeds} seeds of each kind, requests of 1.2 × the measured time"),
+        ("machines", "; ".join(machines())),
+    ]  # fmt: skip
+    page = begin_page(TITLE, stated, items, remarks)
+    for machine in machines():
+        for trace in study.scale.traces:
+            page.add(_table(study, machine, trace, "exact"), page.figure(_draw(study, machine, trace)))
+            others = "".join(
+                _table(study, machine, trace, source) for source in study.scale.sources if source != "exact"
+            )
+            if others:
+                page.add(folded(f"{machine}: {trace}, told otherwise", others))
+        for trace, bound, figures in SINGLE:
+            if trace in study.scale.traces and bound in study.scale.bounds:
+                drawn = [
+                    *draw_jobs(study, machine, trace, bound, figures[0]),
+                    draw_timeline(study, machine, trace, bound, figures[1]),
+                ]
+                page.add(*(page.figure(one) for one in drawn))
+        page.add(*(page.figure(one) for one in draw_errors(machine)))
+    page.add("<h2>How this was done</h2>", HOW, FOOTER)
+    return page
+
+
+def _table(study: Study, machine: str, trace: str, source: str) -> str:
+    bounds = [machines()[machine].bounds_w[b] for b in study.scale.bounds]
+    rows = []
+    for name in POLICIES:
+        by = [study.found[p].turnaround_s[name] for p in _pieces(study, machine, trace, source)]
+        rows.append((name, *(f"{values.mean():.0f} ± {values.mean() - _interval(values)[0]:.0f}" for values in by)))
+    caption = f"{machine}: {trace}, {TOLD[source]}"
+    return table(("mean turnaround [s]", *(f"{w:,.0f} W" for w in bounds)), rows, caption=caption)
+
+
+def _pieces(study: Study, machine: str, trace: str, source: str) -> list[Any]:
+    return sorted(
+        (p for p in study.found if (p.machine, p.trace, p.source) == (machine, trace, source)), key=lambda p: p.bound
+    )
+
+
+def _draw(study: Study, machine: str, trace: str) -> Drawn:
+    """Draw turnaround over that of Traditional at the highest bound (Figs. 5.6 to 5.9)."""
+    figure = new_figure(320)
+    pieces = _pieces(study, machine, trace, "exact")
+    base = study.found[pieces[-1]].turnaround_s["Traditional"].mean()
+    bounds = machines()[machine].bounds_w
+    for name, colour in COLOURS.items():
+        y = [study.found[p].turnaround_s[name].mean() / base for p in pieces]
+        dash = {
+            "Adaptive, 10 %": "dot",
+            "Adaptive, 20 %": "dash",
+            "Adaptive, 30 %": "dashdot",
+            "Surplus, caps raised": "dot",
+        }.get(name, "solid")
+        figure.add_scatter(x=[bounds[p.bound] / bounds[-1] for p in pieces], y=y, name=name, mode="lines+markers",
+                           line={"color": colour, "dash": dash})  # fmt: skip
+    figure.update_xaxes(title_text="power bound over the greatest power", tickformat=".0%")
+    figure.update_yaxes(title_text="turnaround over Traditional's", rangemode="tozero")
+    figure.update_layout(showlegend=True)
+    return Drawn(
+        figure,
+        f"{trace}, {machine} (Figs. 5.6 to 5.9)",
+        "Means over seeds, over Traditional's at the highest bound; below 1 is faster.",
+    )
+
+
+HOW = """<ul class="counted">
+<li>Idle nodes count for nothing; a job draws what its configuration draws. Bounds are those of the thesis, halved on 32 nodes.</li>
+<li>All policies backfill nodes as EASY does, by estimates and in watts. Where a configuration is slower than what was asked for, the
+deadline moves, as in the thesis.</li>
+<li><i>Model</i>: the log-quadratic regression on a tenth of each table tells policies time and power; what happens is the truth.</li>
+<li>Surplus gives a starting job its fair share of power and nodes and what all who wait would leave over; and it starts a job slowly at once if
+that ends sooner than waiting would.</li>
+</ul>"""

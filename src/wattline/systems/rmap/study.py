@@ -1,0 +1,250 @@
+"""The RMAP study: traces of thirty moldable jobs under power bounds, by its rules, on many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from wattline.control.catalog import find
+from wattline.model import codes
+from wattline.model.cluster import Cluster, NodeClass
+from wattline.model.configurations import Configurations
+from wattline.model.jobs import Floats, JobTable
+from wattline.sim.ensemble import World, in_processes
+from wattline.sim.setup import Options
+from wattline.sim.simulate import Policies
+from wattline.systems.rmap.tables import TURBO_W, machines, moldable
+
+JOBS, SLACK, GENEROUS, USE = 30, 1.2, 2.0, 0.6
+"""Jobs of a trace; requested over measured time, as decided and where users ask for more; utilization of Traditional at the highest
+bound."""
+
+TRACES = {"large": (0.625, 1.0), "small": (0.0, 0.375), "random 1": (0.0, 1.0), "random 2": (0.0, 1.0)}
+"""Shares of the machine that jobs ask for, at least and at most."""
+
+UNBOUNDED = 1e9
+
+
+@dataclass(frozen=True)
+class Way:
+    """A policy of the study: which select, its parameters in their order, which cap."""
+
+    select: str
+    params: tuple[float, ...] = ()
+    cap: str = "none"
+
+
+FIRST_FIT = 0.0
+SMALL_SHARE = 0.375
+"""Jobs of the small traces ask for at most this part of the machine."""
+
+POLICIES = {
+    "Traditional": Way("rmap-traditional"), "Naive": Way("rmap-naive"), "Adaptive, 0 %": Way("rmap-adaptive", (0.0,)),
+    "Adaptive, 10 %": Way("rmap-adaptive", (0.1,)), "Adaptive, 20 %": Way("rmap-adaptive", (0.2,)),
+    "Adaptive, 30 %": Way("rmap-adaptive", (0.3,)), "Adaptive, unbounded": Way("rmap-adaptive", (UNBOUNDED,)),
+    "Adaptive, best fit": Way("rmap-adaptive", (0.0, 1.0)), "Adaptive, small as Traditional": Way("rmap-adaptive", (0.0, FIRST_FIT, SMALL_SHARE)),
+    "Adaptive, caps raised": Way("rmap-adaptive", (0.0,), "leftover"),
+    "Surplus": Way("surplus"), "Surplus, caps raised": Way("surplus", (), "leftover"),
+}  # fmt: skip
+SOURCES = ("exact", "model", "upper", "generous")
+"""What policies are told: the truth; the means of the thesis's model; times and upper bounds of power by ours; the truth where users
+ask for twice the time they need."""
+
+AT_ONCE, FEW = 20, 8
+"""Seeds that a process takes at once; so few pieces are not worth a second process."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done."""
+
+    seeds: int = 100
+    traces: tuple[str, ...] = tuple(TRACES)
+    bounds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    sources: tuple[str, ...] = SOURCES
+
+    @classmethod
+    def quick(cls) -> Scale:
+        """Return a version that takes seconds."""
+        return cls(16, ("large", "small"), (0, 3), ("exact",))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """All policies of a trace under a bound, with tables from one source."""
+
+    machine: str
+    trace: str
+    bound: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some seeds of a trace, under all bounds and policies, with tables from one source."""
+
+    machine: str
+    trace: str
+    source: str
+    bounds: tuple[int, ...]
+    seeds: range
+
+    def __str__(self) -> str:
+        return f"{self.machine}: {self.trace}, seeds {self.seeds.start} to {self.seeds.stop - 1}, {self.source} tables"
+
+
+@dataclass(frozen=True)
+class Found:
+    """By policy, a row a seed and a column a job: turnaround time and power; a number a seed: highest power over the bound, power used."""
+
+    job_s: dict[str, Floats]
+    job_w: dict[str, Floats]
+    highest: dict[str, Floats]
+    power_use: dict[str, Floats]
+    """Energy over what the bound allowed while the trace lasted."""
+
+    @property
+    def turnaround_s(self) -> dict[str, Floats]:
+        """By policy: mean turnaround time, a number a seed."""
+        return {name: values.mean(axis=1) for name, values in self.job_s.items()}
+
+    def joined(self, other: Found) -> Found:
+        """Return these seeds and those of another together."""
+        return Found(
+            *(
+                {
+                    name: np.concatenate([values, getattr(other, f.name)[name]])
+                    for name, values in getattr(self, f.name).items()
+                }
+                for f in fields(self)
+            )
+        )
+
+
+@dataclass
+class Study:
+    """Everything that was found, by piece."""
+
+    scale: Scale
+    found: dict[Piece, Found] = field(default_factory=dict)
+
+    def ratio(self, machine: str, trace: str, a: str, b: str, source: str = "exact", against: str = "exact") -> Floats:
+        """Return the mean turnaround of one policy over another's, a number a bound, means over seeds first."""
+        out = []
+        for bound in self.scale.bounds:
+            by = {
+                p.source: f for p, f in self.found.items() if (p.machine, p.trace, p.bound) == (machine, trace, bound)
+            }
+            if source in by and against in by:
+                out.append(by[source].turnaround_s[a].mean() / by[against].turnaround_s[b].mean())
+        return np.array(out)
+
+
+def row_asked(table: Configurations, nodes: int) -> int:
+    """Return the configuration that a user asks for: these nodes, all cores, the highest cap."""
+    rows = np.flatnonzero(table.nodes == nodes)
+    return int(rows[np.lexsort((table.cap_w[rows], table.cores[rows]))[-1]])
+
+
+def draw_trace(name: str, trace: str, seed: int, slack: float = SLACK) -> JobTable:
+    """Draw thirty jobs: application and size uniform, Poisson arrivals at a rate that uses 60 % of the nodes.
+
+    In the first random trace half of the jobs arrive in the first fifth of the time.
+    """
+    machine = machines()[name]
+    random = np.random.default_rng([seed, list(TRACES).index(trace)])
+    low, high = (share * machine.nodes for share in TRACES[trace])
+    app = random.integers(0, len(machine.tables), JOBS)
+    nodes, work_s = np.empty(JOBS, dtype=np.int64), np.empty(JOBS)
+    for i, a in enumerate(app):
+        table = machine.tables[a]
+        sizes = np.unique(table.nodes)
+        fitting = sizes[(sizes >= low) & (sizes <= high)]
+        nodes[i] = random.choice(fitting if fitting.size else sizes)
+        work_s[i] = table.time_s[row_asked(table, int(nodes[i]))]
+    gap_s = random.exponential(float((nodes * work_s).mean()) / (USE * machine.nodes), JOBS)
+    if trace == "random 1":
+        gap_s *= np.where(np.arange(JOBS) < JOBS // 2, 0.4, 1.6)
+    return JobTable.build(
+        submit_s=np.cumsum(gap_s), work_s=work_s, nodes=nodes, request_s=slack * work_s, kind=app,
+        kinds=tuple(table.application for table in machine.tables),
+    )  # fmt: skip
+
+
+def worlds(task: Task, seed: int) -> Iterator[tuple[list[str], World]]:
+    """Yield a prepared world for each select and cap of the study, with the names of the policies that differ in parameters alone."""
+    machine = machines()[task.machine]
+    cluster = Cluster((NodeClass("node", machine.nodes, 0.0, 2 * TURBO_W),))
+    options = Options(
+        limit_w=[(0.0, max(machine.bounds_w))], configurations=moldable(task.machine, "exact" if task.source == "generous" else task.source), log_rows=256,
+        placements=False, decisions=False,
+    )  # fmt: skip
+    jobs = draw_trace(task.machine, task.trace, seed, GENEROUS if task.source == "generous" else SLACK)
+    by: dict[tuple[str, str], list[str]] = {}
+    for name, way in POLICIES.items():
+        by.setdefault((way.select, way.cap), []).append(name)
+    for (select, cap), names in by.items():
+        policies = Policies(
+            find("order", "fcfs"),
+            find("select", select),
+            find("place", "lowest"),
+            find("cap", cap),
+            find("learn", "request"),
+        )
+        yield names, World(jobs, cluster, policies, options)
+
+
+def carry_out(task: Task) -> dict[int, Found]:
+    """Run every policy on every seed under every bound; return what was found by bound."""
+    shape = (len(task.bounds), len(POLICIES), len(task.seeds))
+    job_s, job_w, highest, used = np.empty((*shape, JOBS)), np.empty((*shape, JOBS)), np.empty(shape), np.empty(shape)
+    number = {name: i for i, name in enumerate(POLICIES)}
+    for k, seed in enumerate(task.seeds):
+        for names, world in worlds(task, seed):
+            for b, bound in enumerate(task.bounds):
+                bound_w = machines()[task.machine].bounds_w[bound]
+                for name in names:
+                    world.start_over(limit_w=bound_w, params={"select": POLICIES[name].params})
+                    world.run_until(np.inf)
+                    s, at = world.state, (b, number[name], k)
+                    job_s[at] = s.end_s - s.submit_s
+                    job_w[at] = s.energy_j / (s.end_s - s.started_s)
+                    highest[at] = world.timeline()[:, codes.TL_POWER].max() / bound_w
+                    used[at] = s.energy_j.sum() / (bound_w * (s.now[0] - s.start_s[0]))
+    return {
+        bound: Found(*({name: values[b, i] for name, i in number.items()} for values in (job_s, job_w, highest, used)))
+        for b, bound in enumerate(task.bounds)
+    }
+
+
+def run_study(scale: Scale, say: Say) -> Study:
+    """Carry everything out."""
+    study = Study(scale)
+    parts = [range(first, min(first + AT_ONCE, scale.seeds)) for first in range(0, scale.seeds, AT_ONCE)]
+    todo = [
+        Task(machine, trace, source, scale.bounds, seeds)
+        for machine in machines()
+        for trace in scale.traces
+        for source in scale.sources
+        for seeds in parts
+    ]
+    done = 0
+
+    def tell(task: Task) -> None:
+        nonlocal done
+        done += 1
+        say(f"{done} of {len(todo)}: {task}")
+
+    runs = len(machines()) * len(scale.traces) * len(scale.sources) * len(scale.bounds) * len(POLICIES) * scale.seeds
+    say(f"{runs:,} runs of {JOBS} jobs")
+    workers = 1 if len(todo) <= FEW else None
+    carry_out(replace(todo[0], seeds=range(1)))  # compiled once, not by every process
+    for task, by in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
+        for bound, found in by.items():
+            piece = Piece(task.machine, task.trace, bound, task.source)
+            study.found[piece] = study.found[piece].joined(found) if piece in study.found else found
+    return study
