@@ -18,13 +18,13 @@ from benchmarks.bare_easy import bare_easy
 from benchmarks.reference import python_easy
 from benchmarks.rows import Rows, row
 from wattline.control.catalog import find
+from wattline.formats.jobs import read_trace
+from wattline.generate.jobs import Lublin, generate
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.codes import TL_RUNNING
 from wattline.model.jobs import JobTable
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Result, Simulation
-from wattline.traces import read_trace
-from wattline.traces.generate import Lublin, generate
 
 QUIET = Options(timeline=False, placements=False, decisions=False)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from benchmarks.rows import Rows, row
 from wattline.bidding.days import DAY_S, Days, DayTrial, Pair, fixed_grid
+from wattline.generate.jobs import generate
+from wattline.generate.rrze import IDLE_W, MeggieLike, kinds_like
+from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems.qoscap.study import PAIRS, machine
-from wattline.traces.generate import generate
-from wattline.traces.generate_rrze import IDLE_W, MeggieLike, kinds_like
-from wattline.traces.generate_signal import GaussianSignal, generate_signal
 
 QOSCAP = next(pair for pair in PAIRS if pair.name == "QoSCap + Adaptive")
 GRID = Pair("QoSCap", "qoscap")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import stat
 from pathlib import Path
@@ -58,3 +59,17 @@ def _require(path: Path | str, mode: int) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     what = _KINDS.get(stat.S_IFMT(mode), "no regular file")
     raise OSError(errno.EINVAL, f"is {what}, expected a file", str(path))
+
+
+def write_whole(path: Path | str, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.writing-{os.getpid()}")
+    try:
+        if target.name.endswith(".gz"):
+            content = gzip.compress(content, compresslevel=6, mtime=0)
+        temporary.write_bytes(content)
+        temporary.replace(target)
+    except OSError as problem:
+        temporary.unlink(missing_ok=True)
+        raise TraceError.at(path, f"cannot be written ({problem.strerror or problem})") from None

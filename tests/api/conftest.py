@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).parents[2]
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log of 400 jobs for 100 nodes, as an archive has it."""
     from wattline.api.trace import draw_trace
-    from wattline.traces.export import write_trace
+    from wattline.formats.jobs.export import write_trace
 
     folder = tmp_path_factory.mktemp("log")
     drawn = draw_trace("lublin", nodes=100, jobs=400, load=0.7, users=5, seed=3)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from calling import SCENARIO, Call, program
 
-from wattline.traces import journal
+from wattline.journal import journal
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 

@@ -122,7 +122,7 @@ def test_too_little_memory_is_one_line(wattline: Call, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise MemoryError("9 GiB")
 
-    monkeypatch.setattr("wattline.traces.read_trace", refuse)
+    monkeypatch.setattr("wattline.formats.jobs.read_trace", refuse)
     answer = wattline("trace", "info", "small.swf")
     assert (answer.code, answer.err) == (
         1,

@@ -13,7 +13,7 @@ import pytest
 from calling import SCENARIO, Call, program
 
 from wattline.errors import TraceError
-from wattline.traces.folder_lock import held, lock_of
+from wattline.journal.folder_lock import held, lock_of
 
 NO_REPORT = ("--no-report", "--quiet")
 
@@ -57,7 +57,7 @@ def test_short_runs_started_together_lose_no_result(folder: Path, wattline: Call
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     """A kill leaves the lock behind; whoever comes next sees that its process has died."""
-    code = "import sys, time; from pathlib import Path; from wattline.traces.folder_lock import held\nwith held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    code = "import sys, time; from pathlib import Path; from wattline.journal.folder_lock import held\nwith held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     place = tmp_path / "new" / "here"
     process = subprocess.Popen([sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 from calling import program
 
 from wattline.cli.terminal import Terminal
-from wattline.traces.journal import open_journal
+from wattline.journal.journal import open_journal
 
 SLOW_POLICY = """\
 import time

@@ -11,7 +11,7 @@ from calling import Call
 from machines import BOTH, swf
 from rich.cells import cell_len
 
-from wattline.traces.journal import open_journal
+from wattline.journal.journal import open_journal
 
 
 def plain(text: str) -> str:
@@ -228,7 +228,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_machines_have_their_size(data_dir: Path, name: str) -> None:
     """Logs of the archive: Curie's jobs share nodes, so its processors are scheduled; Thunder's take whole nodes; the others say nodes."""
-    from wattline.traces import read_trace
+    from wattline.formats.jobs import read_trace
 
     trace = read_trace(data_dir / f"swf/{name}.swf.gz")
     assert trace.machine is not None

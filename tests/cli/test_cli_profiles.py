@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from calling import Call
 
+from wattline.formats.tables.profiles import Profiles, read_profiles, write_profiles
 from wattline.learn import quantile, t_test
-from wattline.traces.profiles_file import Profiles, read_profiles, write_profiles
 
 LEVELS = (("group", "user", "nodes"), ("group",))
 LABELS = ((0, ("fusion", "ann", 4)), (0, ("fusion", "[bob]", 8)), (1, ("fusion",)))

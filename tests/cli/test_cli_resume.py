@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from calling import SCENARIO, Call, program
 
-from wattline.traces.journal import SCHEMA, open_journal
+from wattline.journal.journal import SCHEMA, open_journal
 
 LONG = """\
 name = "long"

@@ -11,7 +11,7 @@ import pytest
 from calling import Call
 
 from wattline.api.trace import trace_name
-from wattline.traces.journal import open_journal
+from wattline.journal.journal import open_journal
 
 
 def test_run_writes_journal_and_report_and_prints_their_paths(wattline: Call, folder: Path) -> None:

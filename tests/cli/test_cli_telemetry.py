@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_nothing_behind(wattline: Call, folder: Path, monkeypatch:
                 assert i < 5, "it goes on"
                 yield pl.DataFrame({"node": [0, 1], "time_s": [60.0 * i] * 2, "power_w": [50.0 + i, 60.0 + i]})
 
-    monkeypatch.setattr("wattline.traces.telemetry.open_source", lambda *_, **__: Endless())
+    monkeypatch.setattr("wattline.telemetry.read.open_source", lambda *_, **__: Endless())
     answer = wattline("telemetry", "check", "endless", "--json")
     assert answer.code == 130
     assert answer.err.splitlines()[-1] == "wattline: interrupted"

@@ -19,10 +19,10 @@ from differential.energy_paths import disagreements
 from differential.energy_worlds import FAMILIES, Row, World, simulation, times
 from engine.worlds import digest
 from reference.accountant import Accountant, Progress
+from wattline.journal.unfinished import Flush
 from wattline.model import codes
 from wattline.sim.keeping import _at, _pieces, cut_result, layout, restore
 from wattline.sim.simulate import Simulation
-from wattline.traces.unfinished import Flush
 
 __all__ = ["FAMILIES", "NAME", "World", "check", "draw", "shrink"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reference.accountant import ASLEEP, BUSY, DOWN, IDLE, WAKING, Ledger
+from wattline.journal.journal import open_journal, write_journal
 from wattline.market.accounts import Book
 from wattline.market.held import Held, constant
 from wattline.market.tariff import Tariff
@@ -19,7 +20,6 @@ from wattline.report.metrics import Summary, summarize
 from wattline.scenario.accounts import Billing
 from wattline.sim.result import frames, manifest, regulation_entry
 from wattline.sim.simulate import Result, bid_steps
-from wattline.traces.journal import open_journal, write_journal
 
 REL, ABS = 1e-9, 1e-6
 

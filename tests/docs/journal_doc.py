@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "journal.md"
-BEGIN = "<!-- made by scripts/update-golden from the code: edit src/wattline/traces/journal_schema.py instead -->\n"
+BEGIN = "<!-- made by scripts/update-golden from the code: edit src/wattline/journal/schema.py instead -->\n"
 END = "<!-- end -->"
 
 

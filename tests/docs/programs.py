@@ -27,9 +27,9 @@ SERVER.set_forkserver_preload(
         "wattline.scenario.resume",
         "wattline.sim.engine",
         "wattline.sim.simulate",
-        "wattline.traces.export",
-        "wattline.traces.generate_lublin",
-        "wattline.traces.generate_mira",
+        "wattline.formats.jobs.export",
+        "wattline.generate.lublin",
+        "wattline.generate.mira",
     ]
 )
 """Modules that start no thread of their own but for the keeping of memory: threads do not live on in a copy."""

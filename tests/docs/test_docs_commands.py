@@ -112,8 +112,8 @@ def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
 
 def journal_summary(folder: Path) -> Any:
     """Return the numbers of a run."""
+    from wattline.journal.journal import open_journal
     from wattline.report.metrics import summarize
-    from wattline.traces.journal import open_journal
 
     return summarize(open_journal(folder))
 
@@ -144,7 +144,7 @@ def sacct_dump(path: Path) -> None:
     """Write eight days of a cluster like meggie as Slurm prints them, with a job that never ran and one that was requeued."""
     from datetime import UTC, datetime
 
-    from wattline.traces.generate import MeggieLike, generate
+    from wattline.generate.jobs import MeggieLike, generate
 
     jobs = generate(MeggieLike(days=8, seed=2, own_power=True)).jobs
     columns = "JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State,ConsumedEnergyRaw"
@@ -245,11 +245,11 @@ def test_the_journal_page_is_made_from_the_code() -> None:
 
 def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
     """Every key of a manifest and every number of a summary is on the page, and no other key is in its tables."""
+    from wattline.journal.journal import open_journal
     from wattline.report.energy import Energy, Power
     from wattline.report.metrics import JobCounts, Span, Summary
     from wattline.report.statistics import Distribution, TimeDistribution
     from wattline.scenario import read_scenario, variants, wire
-    from wattline.traces.journal import open_journal
 
     page = PAGE.read_text(encoding="utf-8")
     study = wire(variants(read_scenario(ROOT / "examples/power-limit.toml", ["trace.jobs=20"]))[0])
@@ -267,9 +267,9 @@ def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
 
 def test_the_page_on_logs_says_what_the_readers_read(tmp_path: Path) -> None:
     """docs/traces.md has all columns of a table and a table that is read whole; Slurm's command is the one of the code."""
+    from wattline.formats.jobs import FORMATS, read_trace
+    from wattline.formats.jobs.sacct import EXAMPLE
     from wattline.model.jobs import ARRAY_COLUMNS
-    from wattline.traces import FORMATS, read_trace
-    from wattline.traces.sacct import EXAMPLE
 
     page, tutorial = ((ROOT / f"docs/{name}.md").read_text() for name in ("traces", "tutorial"))
     rows = page.split("<!-- columns -->")[1].split("\n\n")[0].splitlines()[3:]

@@ -71,7 +71,7 @@ def test_what_the_guide_says_of_nodes_is_so(folder: Path) -> None:
 
 def test_the_guide_has_every_column_of_the_batch_systems_table() -> None:
     """The columns on the page are those that are read and written."""
-    from wattline.traces.job_details import COLUMNS
+    from wattline.formats.tables.job_details import COLUMNS
 
     part = PAGE.read_text().split("## 7.")[1].split("```")[0]
     assert all(f"`{name}`" in part for name in COLUMNS)

@@ -7,9 +7,9 @@ from pathlib import Path
 from programs import command
 from test_docs_commands import ROOT, follow, shows, works
 
+from wattline.formats.tables.configuration_rows import COLUMNS
 from wattline.scenario.reference import reference_markdown
 from wattline.scenario.spec_plan import PlanSpec
-from wattline.traces.configuration_rows import COLUMNS
 
 PAGE = ROOT / "docs/how-many-nodes.md"
 

@@ -15,13 +15,13 @@ from engine import capped, everything
 from engine.regulated import FILLER, FIRM, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import digest, policies
 from wattline.errors import TraceError
+from wattline.journal.unfinished import Writer, read_flush, was_kept
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid, Bidding
 from wattline.model.state import FIELDS
 from wattline.sim import keeping, simulate
 from wattline.sim.keeping import PASSING, Keeper, cut_result, restore
 from wattline.sim.simulate import LOGS, Options, Result, Simulation
-from wattline.traces.unfinished import Writer, read_flush, was_kept
 
 KINDS = tuple(replace(kind, arrival_per_s=0.05) for kind in (SMALL, WIDE, FIRM, FILLER))
 Make = Callable[[], Simulation]
@@ -85,7 +85,7 @@ RUNS: dict[str, Make] = {
 @pytest.fixture(autouse=True)
 def _short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate, "HOUR_S", 100.0)
-    monkeypatch.setattr("wattline.traces.unfinished.os.fsync", lambda _: None)  # no power fails here
+    monkeypatch.setattr("wattline.journal.unfinished.os.fsync", lambda _: None)  # no power fails here
 
 
 def keeper(folder: Path, **more: Any) -> Keeper:
@@ -307,7 +307,7 @@ def test_a_full_disk_is_warned_about_and_the_run_goes_on(tmp_path: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wattline.traces.unfinished.os.fsync", full)
+    monkeypatch.setattr("wattline.journal.unfinished.os.fsync", full)
     why = r"what is done cannot be kept \(No space left on device\)"
     with pytest.warns(UserWarning, match=why) as told, keeper(tmp_path / "out") as kept:
         result = everything_on().run(keeper=kept)

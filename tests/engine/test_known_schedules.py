@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine.worlds import cluster, policies
+from wattline.formats.jobs import read_trace
 from wattline.sim.setup import Options
 from wattline.sim.simulate import simulate
-from wattline.traces import read_trace
 
 
 @pytest.mark.parametrize(

@@ -292,8 +292,8 @@ def test_nodes_that_differ_are_refused(select: str) -> None:
 
 def test_the_journal_tells_targets_bids_and_energy_by_kind(tmp_path: Any) -> None:
     """Targets, bids and stops are in the journal, and the energy of standby jobs can be told from the others' by kind."""
+    from wattline.journal.journal import open_journal, write_journal
     from wattline.sim.result import frames, manifest
-    from wattline.traces.journal import open_journal, write_journal
 
     jobs = table_of(KINDS, (0.0, "wide"), (0.0, "filler"), (0.0, "small"), (40.0, "small"))
     how = options(KINDS, signal(0.0, -1.0, 1.0, step_s=10.0), (2.0, BID), (100.0, None))

@@ -135,7 +135,7 @@ class Journals:
 
 
 def _tables(folder: Path) -> dict[str, Any]:
-    from wattline.traces.journal import open_journal
+    from wattline.journal.journal import open_journal
 
     journal = open_journal(folder)
     return {name: journal.read(name).rows() for name in sorted(journal.frames)}

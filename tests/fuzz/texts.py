@@ -109,7 +109,7 @@ def _maybe(text: str) -> float | None:
 
 
 def _trace(path: Path, kind: str) -> Any:
-    from wattline.traces import read_trace
+    from wattline.formats.jobs import read_trace
 
     return read_trace(path, format=kind)
 
@@ -245,7 +245,7 @@ def _row_signal(cell: dict[str, str]) -> Row:
 
 
 def _read_signal(path: Path) -> Read:
-    from wattline.traces.signals import read_signal
+    from wattline.formats.series.signals import read_signal
 
     found = read_signal(path)
     signal, notes = found.signal, found.notes
@@ -264,7 +264,7 @@ def _row_prices(cell: dict[str, str]) -> Row:
 
 
 def _read_prices(path: Path) -> Read:
-    from wattline.traces.prices import read_held
+    from wattline.formats.series.prices import read_held
 
     found = read_held(path)
     told = sum(note.count for note in found.notes)
@@ -285,7 +285,7 @@ def _row_limits(cell: dict[str, str]) -> Row:
 
 
 def _read_limits(path: Path) -> Read:
-    from wattline.traces.steps import read_limits
+    from wattline.formats.series.steps import read_limits
 
     return Read([(t, w) for t, w in read_limits(path)])
 
@@ -312,9 +312,9 @@ def read_samples(path: Path) -> Read:
     """Read samples as ``wattline telemetry`` does, and let it look for faults."""
     import numpy as np
 
-    from wattline.traces.telemetry import check, open_source, read
-    from wattline.traces.telemetry_columns import Wanted
-    from wattline.traces.telemetry_rules import Rules
+    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.read import check, open_source, read
+    from wattline.telemetry.rules import Rules
 
     reading = read(open_source(str(path)), Wanted(), Rules(period_s=60.0))
     rows: list[Row] = []
@@ -338,7 +338,7 @@ def _row_kinds(cell: dict[str, str]) -> Row:
 
 
 def _read_kinds(path: Path) -> Read:
-    from wattline.traces.kinds_table import read_kinds
+    from wattline.formats.tables.kinds import read_kinds
 
     return Read([(k.name, k.nodes, k.work_s, k.draw_w) for k in read_kinds(path)])
 
@@ -355,7 +355,7 @@ def _row_configurations(cell: dict[str, str]) -> Row:
 
 
 def _read_configurations(path: Path) -> Read:
-    from wattline.traces.configurations import read_configurations
+    from wattline.formats.tables.configurations import read_configurations
 
     found = read_configurations(path)
     rows: list[Row] = []

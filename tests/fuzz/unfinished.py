@@ -70,8 +70,8 @@ class Unfinished:
         return how, "repaired" if said else "right"
 
     def _resumed(self, folder: Path) -> dict[str, bytes]:
+        from wattline.journal.unfinished import was_kept
         from wattline.scenario.resume import keeper_for, make_readable, pick_up
-        from wattline.traces.unfinished import was_kept
 
         make_readable(folder)
         if not was_kept(folder):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from wattline.formats.tables.configurations import read_configurations
 from wattline.model.configurations import Configurations
-from wattline.traces.configurations import read_configurations
 
 FILE = "powercap/rzmerl_powercap_configs.csv.gz"
 

@@ -155,7 +155,7 @@ def test_a_measured_response_joins_caps_that_do_not_bind() -> None:
 
 def test_a_tenth_of_speed_is_lost_at_65_w_as_published(data_dir: Path) -> None:
     """EP on sockets that differ by 23 %, all capped at 65 W: 10 % between the fastest and the slowest were measured (§7.3.1); 2 points off."""
-    from wattline.traces.configurations import read_configurations
+    from wattline.formats.tables.configurations import read_configurations
 
     table = read_configurations(data_dir / "powercap/rzmerl_powercap_configs.csv.gz").tables["nas-ep.mpi"]
     at = (table.nodes == 4) & (table.cores == 16) & (table.cap_w == 65.0)

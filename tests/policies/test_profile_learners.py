@@ -14,13 +14,13 @@ from scipy import stats
 
 from engine.worlds import cluster, examples, policies
 from wattline.errors import InputError, TraceError
+from wattline.formats.tables.profiles import read_profiles, write_profiles
 from wattline.learn import merging, moments, pooled, quantile, student, t_test
 from wattline.model.compiled import library
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
-from wattline.traces.profiles_file import read_profiles, write_profiles
 
 Floats = npt.NDArray[np.float64]
 

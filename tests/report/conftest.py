@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from synthetic import block_schedule, write_synthetic
 
+from wattline.journal.journal import Journal
 from wattline.report.metrics import Summary, summarize
-from wattline.traces.journal import Journal
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.traces.journal import Coded, Journal, open_journal, write_journal
+from wattline.journal.journal import Coded, Journal, open_journal, write_journal
 
 IDLE_W, BUSY_W = 100.0, 300.0
 

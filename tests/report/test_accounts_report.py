@@ -12,6 +12,7 @@ import pytest
 from synthetic import block_schedule, frames_of
 from test_figure import figures_of, validate
 
+from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.accounts import COLUMNS, Bids, Book, accounts, hour_edges
 from wattline.market.held import Held, constant
 from wattline.model.regulation import Signal
@@ -21,7 +22,6 @@ from wattline.report.html import write_report
 from wattline.report.metrics import Summary, summarize
 from wattline.report.tables import comparison_table, fact_rows
 from wattline.report.tables_accounts import accounts_table, carbon, when
-from wattline.traces.journal import Journal, open_journal, write_journal
 
 
 def write(folder: Path, book: Book, hours: int = 5, *, calendar: bool = False, sold: bool = False) -> Journal:

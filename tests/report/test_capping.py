@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import frames_of
 
+from wattline.journal.journal import Coded, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, VERDICT_NAMES
 from wattline.report.actions import Actions
 from wattline.report.capping import Capping, Grid, Kept, cut, inside, kept, measure, merge_spans
 from wattline.report.metrics import summarize
-from wattline.traces.journal import Coded, open_journal, write_journal
 
 NONE = math.inf
 

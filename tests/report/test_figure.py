@@ -14,13 +14,13 @@ from synthetic import block_schedule, frames_of, write_synthetic
 from test_html import figures_of
 
 from wattline.errors import InputError
+from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.report import page
 from wattline.report.figure import Figure
 from wattline.report.figures import RECTANGLES
 from wattline.report.html import write_comparison, write_report
 from wattline.report.metrics import Summary
 from wattline.report.style import split_figure
-from wattline.traces.journal import Journal, open_journal, write_journal
 
 
 def validate(path: Path) -> list[str]:

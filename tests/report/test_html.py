@@ -14,6 +14,7 @@ from plotly.offline import get_plotlyjs
 from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 
 from wattline.errors import InputError
+from wattline.journal.journal import SCHEMA, Coded, Journal, open_journal, write_journal
 from wattline.report.compare import compare
 from wattline.report.figures import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_jobs import TOP, draw_comparison, draw_ranking, draw_waits
@@ -21,7 +22,6 @@ from wattline.report.groups import GroupRow
 from wattline.report.html import write_comparison, write_report
 from wattline.report.metrics import Summary, summarize
 from wattline.report.run import load
-from wattline.traces.journal import SCHEMA, Coded, Journal, open_journal, write_journal
 
 EVIL = "</script><img src=x onerror=alert(1)> & \"'"
 

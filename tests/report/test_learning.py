@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import frames_of
 
+from wattline.journal.journal import open_journal, write_journal
 from wattline.report.learning import (
     DAY_S,
     Learning,
@@ -22,7 +23,6 @@ from wattline.report.learning import (
     settled_day,
 )
 from wattline.report.metrics import summarize
-from wattline.traces.journal import open_journal, write_journal
 
 NAN = math.nan
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 
 from wattline.errors import TraceError
+from wattline.journal.journal import SCHEMA, Coded, open_journal, write_journal
 from wattline.report.metrics import Summary, summarize
 from wattline.report.statistics import describe, describe_steps
-from wattline.traces.journal import SCHEMA, Coded, open_journal, write_journal
 
 NEVER = math.nan
 # Four nodes, strict FCFS: job 1 holds two nodes for 100 s, job 2 needs all four, job 3 may not overtake it, job 4 is too wide.

@@ -15,6 +15,7 @@ from synthetic import block_schedule, frames_of, write_synthetic
 from test_figure import validate
 from test_html import Tags, figures_of, own_text
 
+from wattline.journal.journal import Coded, Journal, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, OK, VERDICT_NAMES
 from wattline.report.compare import compare
 from wattline.report.figures_power import draw_learning, draw_limit, draw_profile_errors
@@ -23,7 +24,6 @@ from wattline.report.metrics import Summary, summarize
 from wattline.report.run import Run, load
 from wattline.report.tables import comparison_table, summary_table
 from wattline.report.tables_power import power_facts, success_words
-from wattline.traces.journal import Coded, Journal, open_journal, write_journal
 
 WIDTH = 80
 

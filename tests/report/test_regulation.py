@@ -14,6 +14,7 @@ from synthetic import write_synthetic
 from test_figure import validate
 from test_html import figures_of
 
+from wattline.journal.journal import Journal, open_journal
 from wattline.report.figures_hour import draw_regulation
 from wattline.report.html import write_report
 from wattline.report.metrics import Summary, summarize, summarize_run
@@ -21,7 +22,6 @@ from wattline.report.regulation import billed_hours, count_qos, count_regulation
 from wattline.report.run import Run, load
 from wattline.report.tables import summary_table
 from wattline.scenario import read_scenario, variants, wire
-from wattline.traces.journal import Journal, open_journal
 
 MARKET = """\
 name = "sold"

@@ -17,9 +17,9 @@ def names() -> list[str]:
 
 def run_example(name: str, folder: Path) -> dict[str, dict[str, Any]]:
     """Run all variants of an example; return label → numbers."""
+    from wattline.journal.journal import open_journal
     from wattline.report.metrics import summarize
     from wattline.scenario import TraceCache, read_scenario, variants, wire
-    from wattline.traces.journal import open_journal
 
     traces, found = TraceCache(), {}
     for i, variant in enumerate(variants(read_scenario(EXAMPLES / f"{name}.toml"))):

@@ -71,7 +71,7 @@ def test_a_scenario_wires_its_network(tmp_path: Path) -> None:
     assert study.options.traffic_s == 30.0
     result = study.simulate()
     study.write(result, tmp_path / "out")
-    from wattline.traces.journal import read_manifest
+    from wattline.journal.journal import read_manifest
 
     assert from_entry(read_manifest(tmp_path / "out")["cluster"]["network"]) == study.cluster.network
 

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from wattline.errors import ScenarioError, TraceError
+from wattline.journal.frozen import freeze, thaw
+from wattline.journal.journal import SCHEMA, open_journal
+from wattline.journal.unfinished import place, read_flush
+from wattline.journal.unfinished_record import SEAL, encode
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.resume import identity, keeper_for, make_readable, pick_up
-from wattline.traces.frozen import freeze, thaw
-from wattline.traces.journal import SCHEMA, open_journal
-from wattline.traces.unfinished import place, read_flush
-from wattline.traces.unfinished_record import SEAL, encode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = {
@@ -65,7 +65,7 @@ class Killed(Exception):  # noqa: N818
 
 @pytest.fixture(autouse=True)
 def _no_power_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wattline.traces.unfinished.os.fsync", lambda _: None)
+    monkeypatch.setattr("wattline.journal.unfinished.os.fsync", lambda _: None)
 
 
 def study_of(name: str, *sets: str) -> Study:

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattline.journal.journal import Journal, open_journal
 from wattline.report.metrics import summarize
 from wattline.scenario import read_scenario, variants, wire
-from wattline.traces.journal import Journal, open_journal
 
 BASE = """\
 [trace]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from wattline.errors import WattlineError
+from wattline.formats.series.bids import held_within, journal_bids, read_bids, write_bids
+from wattline.journal.journal import open_journal
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Bidding
 from wattline.report.metrics import summarize_run
@@ -20,8 +22,6 @@ from wattline.report.tables import fact_rows
 from wattline.report.tables_regulation import qos_terminal
 from wattline.scenario.read import read_scenario
 from wattline.scenario.studies import variants, wire
-from wattline.traces.bids import held_within, journal_bids, read_bids, write_bids
-from wattline.traces.journal import open_journal
 
 DAY = """
 name = "bids"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from wattline.errors import InputError
+from wattline.journal.journal import open_journal
 from wattline.report.metrics import Summary, summarize
 from wattline.scenario import Study, read_scenario, variants, wire
-from wattline.traces.journal import open_journal
 
 TABLES = Path(__file__).parents[2] / "examples" / "tables"
 
@@ -186,8 +186,8 @@ system = true
 
 def details(path: Path) -> None:
     """Write the table as a batch system's database has it."""
-    from wattline.traces.configurations import read_configurations
-    from wattline.traces.job_details import numbered, write_job_details, write_names
+    from wattline.formats.tables.configurations import read_configurations
+    from wattline.formats.tables.job_details import numbered, write_job_details, write_names
 
     tables = list(read_configurations(path / "table.csv").tables.values())
     ids = numbered(tables)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from wattline.errors import InputError, ScenarioError, StuckError
+from wattline.formats.tables.profiles import read_profiles
+from wattline.journal.journal import open_journal
 from wattline.report.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
-from wattline.traces.journal import open_journal
-from wattline.traces.profiles_file import read_profiles
 
 TEXT = """\
 name = "capped"

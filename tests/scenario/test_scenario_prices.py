@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from wattline.errors import InputError
+from wattline.journal.journal import Journal, open_journal
 from wattline.market.accounts import Hour
 from wattline.report.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.accounts import bids_of
-from wattline.traces.journal import Journal, open_journal
 
 PLAIN = """\
 name = "plain"

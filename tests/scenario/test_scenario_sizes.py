@@ -9,12 +9,12 @@ from test_scenario_errors import GOOD
 
 from wattline import memory
 from wattline.errors import InputError, RunError
+from wattline.generate.jobs import MeggieLike, generate
+from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.regulation import build_setting
 from wattline.scenario.studies import Study
 from wattline.sim import simulate
-from wattline.traces.generate import MeggieLike, generate
-from wattline.traces.generate_signal import GaussianSignal, generate_signal
 
 KINDS = """[trace]
 generator = "kinds"

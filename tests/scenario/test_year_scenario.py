@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from wattline.errors import InputError
+from wattline.generate.jobs import MiraLike, generate
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.studies import Study
-from wattline.traces.generate import MiraLike, generate
 
 TEXT = """seed = 5
 [trace]

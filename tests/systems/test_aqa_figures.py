@@ -17,6 +17,7 @@ from wattline.bidding.choice import PAPER, Choice
 from wattline.bidding.choose import untried
 from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.bidding.trial import Trial
+from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
 from wattline.report.run import Run, load
 from wattline.report.style import Drawn
@@ -25,7 +26,6 @@ from wattline.systems.aqa.around import large_setting
 from wattline.systems.aqa.study import Scale, Study, setting_of
 from wattline.systems.npb import kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
-from wattline.traces.journal import open_journal
 
 SCALE = replace(Scale.quick(), fresh_hours=20)
 

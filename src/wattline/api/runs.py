@@ -11,11 +11,11 @@ from wattline.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import polars as pl
 
+    from wattline.journal.journal import Journal
     from wattline.report.metrics import Summary
     from wattline.report.run import Run as Loaded
     from wattline.scenario.studies import Study as Wired
     from wattline.sim.simulate import Result
-    from wattline.traces.journal import Journal
 
 
 class Run:
@@ -35,7 +35,7 @@ class Run:
     @cached_property
     def journal(self) -> Journal:
         """All tables, scanned lazily, and the manifest."""
-        from wattline.traces.journal import in_memory, open_journal
+        from wattline.journal.journal import in_memory, open_journal
 
         if self.wired is None or self.result is None:
             assert self.folder is not None  # noqa: S101 - one of them is there
@@ -162,8 +162,8 @@ class Run:
 
         A journal of the same name that is there is replaced; one of another name only with ``force``.
         """
-        from wattline.traces.folder_lock import held
-        from wattline.traces.journal import BASELINE, is_journal, read_manifest, write_journal
+        from wattline.journal.folder_lock import held
+        from wattline.journal.journal import BASELINE, is_journal, read_manifest, write_journal
 
         target = folder_at(folder)
         with held(target):

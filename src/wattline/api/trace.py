@@ -13,8 +13,8 @@ from wattline.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from wattline.traces.notes import Note
-    from wattline.traces.notes import Trace as Table
+    from wattline.reading.notes import Note
+    from wattline.reading.notes import Trace as Table
 
 LONGEST_NAME = 100
 """Characters of a run's name, as in scenarios."""
@@ -37,7 +37,7 @@ class Trace:
     @cached_property
     def jobs(self) -> pl.DataFrame:
         """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``, ``user``, … (null: not known)."""
-        from wattline.traces.export import jobs_frame
+        from wattline.formats.jobs.export import jobs_frame
 
         return jobs_frame(self._table().jobs)
 
@@ -100,7 +100,7 @@ class Trace:
 
 def _decides(table: Table, nodes: int) -> bool:
     """Tell whether so many nodes can decide that nodes, or processors, are what is scheduled: one of the header's two numbers does."""
-    from wattline.traces.machine import header_number
+    from wattline.reading.machine import header_number
 
     return nodes in [header_number(table.header.get(key, "")) for key in ("MaxNodes", "MaxProcs")]
 
@@ -141,7 +141,7 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     """
     import polars as pl
 
-    from wattline.traces.table import table_of
+    from wattline.formats.jobs.table import table_of
 
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")

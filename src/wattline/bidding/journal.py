@@ -8,9 +8,9 @@ from pathlib import Path
 from wattline.bidding.choice import Choice, reach_of
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import TrialHour
+from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.model.kinds import column
 from wattline.sim.result import frames, manifest, regulation_entry
-from wattline.traces.journal import Journal, open_journal, write_journal
 
 
 def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: str) -> Journal:

@@ -157,7 +157,7 @@ def _usage(problem: Any, arguments: list[str]) -> int:
         return BAD_INPUT  # the help was shown
     message = problem.format_message()
     if any("@" in given or "=" in given or ":/" in given for given in arguments):
-        from wattline.traces.connection import may_be_secret
+        from wattline.telemetry.connection import may_be_secret
 
         for given in arguments:
             message = message.replace(given, "…") if may_be_secret(given) else message
@@ -191,7 +191,7 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
 def complain(message: str, code: int) -> int:
     """Write one line to standard error, whatever names it quotes, and return the exit code."""
     if "@" in message or "=" in message:
-        from wattline.traces.connection import mask
+        from wattline.telemetry.connection import mask
 
         message = mask(message)
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)

@@ -66,8 +66,8 @@ def bid(
       wattline bid examples/slackline-w4.toml --reach strict --write sold.toml
     """
     from wattline.api.bids import find_bid
+    from wattline.journal.folder_lock import held
     from wattline.scenario import read_scenario
-    from wattline.traces.folder_lock import held
 
     terminal = Terminal(as_json, quiet)
     refuse_log(scenario)

@@ -55,7 +55,7 @@ def compare(
 
       wattline compare a.toml b.toml --set cluster.nodes=512
     """
-    from wattline.traces.folder_lock import held
+    from wattline.journal.folder_lock import held
 
     terminal = Terminal(as_json, quiet)
     documents, tasks, folder = plan(scenarios, sets or (), seeds, out)

@@ -35,9 +35,9 @@ def chosen(
     """
     import polars as pl
 
+    from wattline.journal.journal import open_journal
     from wattline.report.shapes import read_shapes, why_words
     from wattline.report.tables_shapes import chosen_lines
-    from wattline.traces.journal import open_journal
 
     terminal = Terminal(as_json, quiet)
     say_cut(journal, terminal)

@@ -68,7 +68,7 @@ def fit(
 
       wattline configs fit measured.csv --nodes 8-64/8 --out predicted.parquet
     """
-    from wattline.traces.configurations import read_configurations
+    from wattline.formats.tables.configurations import read_configurations
 
     terminal = Terminal(as_json, quiet)
     if share is not None and not 0.0 < share < 1.0:
@@ -94,7 +94,7 @@ def fit(
         for rank, row in enumerate(chosen, 1):
             terminal.line(f"{rank}. measure {_named(row)}")
     if found is not None and out is not None:
-        from wattline.traces.predicted import write_predicted
+        from wattline.formats.tables.predicted import write_predicted
 
         write_predicted(out, fitted, found)
         beyond = int(found.beyond.sum())

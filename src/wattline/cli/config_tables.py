@@ -55,10 +55,10 @@ def export(
 
       wattline configs export predicted.parquet --out job_details.csv
     """
+    from wattline.formats.tables.configuration_rows import Socketed
+    from wattline.formats.tables.configurations import read_configurations, write_configurations
+    from wattline.formats.tables.job_details import numbered, read_names, write_job_details, write_names
     from wattline.report.show import plural
-    from wattline.traces.configuration_rows import Socketed
-    from wattline.traces.configurations import read_configurations, write_configurations
-    from wattline.traces.job_details import numbered, read_names, write_job_details, write_names
 
     terminal = Terminal(as_json, quiet)
     node = Socketed(sockets, asked("--memory", power_w, memory) or 0.0)
@@ -111,10 +111,10 @@ def import_(
 
       wattline configs import job_details.sql --names names.csv --turbo "115 W" --out table.csv
     """
+    from wattline.formats.tables.configuration_rows import Socketed
+    from wattline.formats.tables.configurations import read_configurations, write_configurations
+    from wattline.formats.tables.job_details import read_names
     from wattline.report.show import plural
-    from wattline.traces.configuration_rows import Socketed
-    from wattline.traces.configurations import read_configurations, write_configurations
-    from wattline.traces.job_details import read_names
 
     terminal = Terminal(as_json, quiet)
     refuse_same(table, out)

@@ -47,9 +47,9 @@ def variability(
 
       wattline configs variability measured.csv --app bt-mz.C --nodes 32 --cores 16 --bound "4000 W" --factors nodes.csv
     """
+    from wattline.formats.tables.configurations import read_configurations
     from wattline.physics.cap_response import MeasuredResponse
     from wattline.physics.variability import Hardware
-    from wattline.traces.configurations import read_configurations
 
     terminal = Terminal(as_json, quiet)
     bound_w = asked("--bound", power_w, bound) or 0.0
@@ -104,10 +104,10 @@ def _given(
 ) -> dict[str, Any]:
     import numpy as np
 
+    from wattline.formats.tables.node_factors import read_factors
     from wattline.model.variability import NodeFactors
     from wattline.physics.variability import equal_speed_caps
     from wattline.physics.variability import frugal as most_frugal
-    from wattline.traces.node_factors import read_factors
 
     names, known = read_factors(path)
     if len(known) < nodes:

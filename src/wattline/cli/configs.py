@@ -74,10 +74,10 @@ def show(
 
       wattline configs show measured.csv --app bt-mz.C --bound "3500 W"
     """
+    from wattline.formats.tables.configuration_rows import Socketed
+    from wattline.formats.tables.configurations import read_configurations
     from wattline.report import configurations as facts
     from wattline.report import tables_configurations as tables
-    from wattline.traces.configuration_rows import Socketed
-    from wattline.traces.configurations import read_configurations
 
     terminal = Terminal(as_json, quiet)
     node = Socketed(sockets, asked("--memory", power_w, memory) or 0.0)

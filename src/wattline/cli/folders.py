@@ -27,8 +27,8 @@ Force = Annotated[
 
 def refuse_other_journal(folder: Path, name: str, *, force: bool) -> None:
     """Refuse to overwrite the journal, or the run that was cut off, of another scenario."""
-    from wattline.traces.journal import MANIFEST, is_journal
-    from wattline.traces.unfinished import place
+    from wattline.journal.journal import MANIFEST, is_journal
+    from wattline.journal.unfinished import place
 
     if force:
         return
@@ -41,7 +41,7 @@ def refuse_other_journal(folder: Path, name: str, *, force: bool) -> None:
 
 def say_replaced(folder: Path, study: Study, terminal: Terminal) -> None:
     """Say that a journal of the same scenario, but with other settings, is about to be replaced."""
-    from wattline.traces.journal import MANIFEST
+    from wattline.journal.journal import MANIFEST
 
     told = _read(folder / MANIFEST)
     if told.get("name") == study.name and told.get("scenario_sha256") not in (None, study.scenario_sha256):
@@ -52,7 +52,7 @@ def say_replaced(folder: Path, study: Study, terminal: Terminal) -> None:
 
 def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) -> None:
     """Refuse to overwrite a comparison of other scenarios."""
-    from wattline.traces.journal import MANIFEST
+    from wattline.journal.journal import MANIFEST
 
     if force:
         return
@@ -68,7 +68,7 @@ def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) 
 
 def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
     """Refuse to overwrite a certificate or a reproduction (``kind``) of something else."""
-    from wattline.traces.journal import is_journal
+    from wattline.journal.journal import is_journal
 
     what = {CERTIFICATE: "a certificate", REPRODUCTION: "a reproduction"}[kind]
     told = _read(folder / kind)

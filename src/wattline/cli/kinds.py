@@ -15,7 +15,7 @@ from wattline.errors import InputError, ScenarioError
 from wattline.units import duration_s, power_w
 
 if TYPE_CHECKING:
-    from wattline.traces.kinds_from_log import Found
+    from wattline.generate.kinds_from_log import Found
 
 SHOWN = 20
 """Kinds that the table shows; the file has them all."""
@@ -60,10 +60,10 @@ def kinds(
 
       wattline trace kinds jobs.txt --out jobs.parquet --least 10 --limit 2
     """
-    from wattline.traces import read_trace
-    from wattline.traces.cap_model import CapModel
-    from wattline.traces.kinds_from_log import KindRules, find_kinds
-    from wattline.traces.kinds_table import kinds_beside
+    from wattline.formats.jobs import read_trace
+    from wattline.formats.tables.kinds import kinds_beside
+    from wattline.generate.cap_model import CapModel
+    from wattline.generate.kinds_from_log import KindRules, find_kinds
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
@@ -88,10 +88,10 @@ def kinds(
 
 def generate_days(name: str, law: dict[str, Any], target: Path, terminal: Terminal) -> None:
     """Draw days of a cluster: the jobs into one file, their kinds into one beside it."""
-    from wattline.traces.export import write_trace
-    from wattline.traces.generate import GENERATORS, RrzeLike, generate
-    from wattline.traces.generate_rrze import kinds_like, mean_power_w
-    from wattline.traces.kinds_table import kinds_beside, write_kinds
+    from wattline.formats.jobs.export import write_trace
+    from wattline.formats.tables.kinds import kinds_beside, write_kinds
+    from wattline.generate.jobs import GENERATORS, RrzeLike, generate
+    from wattline.generate.rrze import kinds_like, mean_power_w
 
     table = kinds_beside(target)
     wanted = GENERATORS[name](**law)
@@ -119,8 +119,8 @@ def _asked(flag: str, parse: Any, text: str | None) -> float | None:
 
 
 def _write(found: Found, out: Path, table: Path, terminal: Terminal) -> None:
-    from wattline.traces.export import write_trace
-    from wattline.traces.kinds_table import write_kinds
+    from wattline.formats.jobs.export import write_trace
+    from wattline.formats.tables.kinds import write_kinds
 
     lost = write_trace(found.trace, out)
     write_kinds(found.rows, table)

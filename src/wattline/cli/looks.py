@@ -15,7 +15,7 @@ from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 
 if TYPE_CHECKING:
-    from wattline.traces.journal import Journal
+    from wattline.journal.journal import Journal
 
 
 def policies(
@@ -81,7 +81,7 @@ def report(
     """
     from wattline.api.runs import Run
     from wattline.cli.runs import show_summary
-    from wattline.traces.journal import REPORT
+    from wattline.journal.journal import REPORT
 
     terminal = Terminal(as_json, quiet)
     if (journal / RESULT).exists():
@@ -107,8 +107,8 @@ def _write_bids(journal: Journal, path: Path | None) -> str:
     """Write the bids of a run to a file, if one is asked for; return what there is in it."""
     if path is None:
         return ""
+    from wattline.formats.series.bids import journal_bids, write_bids
     from wattline.report.show import plural
-    from wattline.traces.bids import journal_bids, write_bids
 
     steps, clock = journal_bids(journal)
     write_bids(path, steps, clock)
@@ -132,7 +132,7 @@ def reproduce(
 
       wattline reproduce recursion --quick
     """
-    from wattline.traces.folder_lock import held
+    from wattline.journal.folder_lock import held
 
     terminal = Terminal(as_json, quiet)
     systems = _lazily("wattline.systems", "reproductions")

@@ -105,10 +105,10 @@ def check(
 
       wattline network check out/placed --instants 3
     """
+    from wattline.journal.journal import open_journal
     from wattline.model.network import Dragonfly
     from wattline.model.network_text import from_entry
     from wattline.report.neighbours_page import check_data, check_table, judge
-    from wattline.traces.journal import open_journal
 
     terminal = Terminal(as_json, quiet)
     say_cut(journal, terminal)
@@ -153,10 +153,10 @@ def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[P
 def _draw_journal(
     folder: Path, at: str | None, text: str | None, links: list[str] | None, out: Path, terminal: Terminal
 ) -> None:
+    from wattline.journal.journal import open_journal
+    from wattline.journal.occupancy import occupancy
     from wattline.model.network_text import from_entry
     from wattline.report.figures_network import Placed
-    from wattline.traces.journal import open_journal
-    from wattline.traces.occupancy import occupancy
 
     say_cut(folder, terminal)
     journal = open_journal(folder)

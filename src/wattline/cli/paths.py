@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def refuse_log(path: Path) -> None:
     """Raise an error that says how to replay it if a file given as a scenario is a job log."""
-    from wattline.traces import guess_format
+    from wattline.formats.jobs import guess_format
 
     if path.suffix == ".toml" or not path.is_file():
         return
@@ -32,8 +32,8 @@ def refuse_scenario(path: Path) -> None:
 
 def say_cut(folder: Path, terminal: Terminal) -> None:
     """If a folder holds a run that was cut off, make its journal readable and say so."""
-    from wattline.traces.journal import BASELINE, tidy
-    from wattline.traces.unfinished import is_unfinished
+    from wattline.journal.journal import BASELINE, tidy
+    from wattline.journal.unfinished import is_unfinished
 
     try:
         if folder.is_file():

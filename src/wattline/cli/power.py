@@ -14,7 +14,7 @@ from wattline.cli.traces import Cores, Format, Strict, TraceFile, say_machine
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
-    from wattline.traces import Trace
+    from wattline.formats.jobs import Trace
 
 
 class Model(StrEnum):
@@ -46,9 +46,9 @@ def power(
 
       wattline trace power theta.swf.gz --out theta.parquet --max "380 W"
     """
-    from wattline.traces import read_trace
-    from wattline.traces.attach_power import attach_power
-    from wattline.traces.export import write_trace
+    from wattline.formats.jobs import read_trace
+    from wattline.formats.jobs.export import write_trace
+    from wattline.generate.attach_power import attach_power
     from wattline.units import power_w
 
     terminal = Terminal(as_json, quiet)
@@ -75,9 +75,9 @@ def power(
 
 def generate_year(law: dict[str, Any], target: Path, terminal: Terminal) -> None:
     """Draw a year of a machine like Mira, and say which machine it is for."""
-    from wattline.traces.export import write_trace
-    from wattline.traces.generate import MiraLike, generate
-    from wattline.traces.mira_power import MAX_W
+    from wattline.formats.jobs.export import write_trace
+    from wattline.generate.jobs import MiraLike, generate
+    from wattline.generate.mira_power import MAX_W
 
     trace = generate(MiraLike(**law))
     lost = (*trace.notes, *write_trace(trace, target))

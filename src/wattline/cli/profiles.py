@@ -14,7 +14,7 @@ from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
-    from wattline.traces.profiles_file import Profiles
+    from wattline.formats.tables.profiles import Profiles
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="rich", help="Learned power profiles: show files of them, merge them."
@@ -62,7 +62,7 @@ def show(
 
       wattline profiles show profiles.parquet --sort high --top 0 --json
     """
-    from wattline.traces.profiles_file import read_profiles
+    from wattline.formats.tables.profiles import read_profiles
 
     terminal = Terminal(as_json, quiet)
     profiles = read_profiles(file)
@@ -90,7 +90,7 @@ def merge(
 
       wattline profiles merge january.parquet february.parquet --out both.parquet
     """
-    from wattline.traces.profiles_file import read_profiles, write_profiles
+    from wattline.formats.tables.profiles import read_profiles, write_profiles
 
     terminal = Terminal(as_json, quiet)
     if len(files) < 2:

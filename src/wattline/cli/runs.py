@@ -19,8 +19,8 @@ from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
     from wattline.api.runs import Run
+    from wattline.journal.unfinished import Flush
     from wattline.scenario import Document, Study, Variant
-    from wattline.traces.unfinished import Flush
 
 Sets = Annotated[
     list[str] | None,
@@ -180,8 +180,8 @@ def carry_out(
 ) -> None:
     """Wire, simulate, write, show."""
     from wattline.api.studies import only
+    from wattline.journal.folder_lock import held
     from wattline.scenario import build_policies
-    from wattline.traces.folder_lock import held
 
     choice = only(document, f"compare them with wattline compare, or pick one with {pick_one(document)}")
     build_policies(choice.document)  # a misspelt policy is said before anything about folders
@@ -194,8 +194,8 @@ def carry_out(
 
 def _carry_out(choice: Variant, folder: Path, terminal: Terminal, *, report: bool, resume: bool) -> None:
     from wattline.api.running import prepare
+    from wattline.journal.journal import BASELINE
     from wattline.scenario import wire
-    from wattline.traces.journal import BASELINE
 
     study = wire(choice)
     runs = [Part(study, folder, "simulating")]
@@ -229,8 +229,8 @@ class Part:
 
 def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) -> tuple[Sequence[Part], Flush | None]:
     """Return the runs that are left to do and where the first goes on; say what becomes of one that was cut off."""
+    from wattline.journal.unfinished import newest, was_kept
     from wattline.scenario.resume import cut_text, is_over, pick_up
-    from wattline.traces.unfinished import newest, was_kept
 
     first = runs[0].folder
     if not resume:
@@ -267,7 +267,7 @@ def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
 def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report: bool) -> None:
     """Count what the journal holds, write the report, print the summary; an interrupted run ends with its exit code."""
     from wattline.api.runs import Run
-    from wattline.traces.journal import REPORT, read_manifest
+    from wattline.journal.journal import REPORT, read_manifest
 
     run = Run(folder=folder)
     page = run.report(folder / REPORT) if report else None
@@ -316,8 +316,8 @@ def show_summary(run: Run, terminal: Terminal) -> None:
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that cannot take a journal before anything is simulated."""
-    from wattline.traces.journal import BASELINE, is_journal, tidy
-    from wattline.traces.unfinished import is_unfinished, refuse_running
+    from wattline.journal.journal import BASELINE, is_journal, tidy
+    from wattline.journal.unfinished import is_unfinished, refuse_running
 
     try:
         folder.stat()
@@ -356,8 +356,8 @@ def _probe(folder: Path) -> None:
 
 def what_is_in(folder: Path) -> str:
     """Return in words what a folder holds, for those who wanted to write into it."""
-    from wattline.traces.journal import is_journal
-    from wattline.traces.unfinished import is_unfinished
+    from wattline.journal.journal import is_journal
+    from wattline.journal.unfinished import is_unfinished
 
     if is_journal(folder):
         return "the journal of a single run"

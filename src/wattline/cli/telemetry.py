@@ -75,7 +75,7 @@ def check(
       wattline telemetry check power.parquet --max "400 W"
     """
     from wattline.cli.telemetry_page import page
-    from wattline.traces import telemetry
+    from wattline.telemetry import read as telemetry
 
     terminal = Terminal(as_json, quiet)
     opened = telemetry.open_source(source, table=table, query=query, order=arrival, sort=sort, time_unit=time_unit)
@@ -136,10 +136,10 @@ def join(
       --nodes-per-rack 1024 --max "160.6 kW" --out jobs.parquet
     """
     from wattline.cli.telemetry_page import joined_page
-    from wattline.traces import telemetry
-    from wattline.traces.export import write_trace
-    from wattline.traces.telemetry_join import Split
-    from wattline.traces.telemetry_work import Machine, load_work
+    from wattline.formats.jobs.export import write_trace
+    from wattline.telemetry import read as telemetry
+    from wattline.telemetry.join import Split
+    from wattline.telemetry.work import Machine, load_work
 
     terminal = Terminal(as_json, quiet)
     check_target(out, (source, jobs, placements, sensors))
@@ -193,8 +193,8 @@ def sample(
       wattline telemetry sample out/run --every "5 min" --by node --noise 0.02
       --faults nan=0.001,late=0.001 --out power.parquet
     """
-    from wattline.traces.telemetry_make import make_samples
-    from wattline.traces.telemetry_sample import Plan
+    from wattline.telemetry.make import make_samples
+    from wattline.telemetry.sample import Plan
 
     terminal = Terminal(as_json, quiet)
     say_cut(journal, terminal)

@@ -15,9 +15,9 @@ from wattline.errors import InputError, ScenarioError
 from wattline.units import duration_s, power_w
 
 if TYPE_CHECKING:
-    from wattline.traces.telemetry import Joined
-    from wattline.traces.telemetry_columns import Wanted
-    from wattline.traces.telemetry_rules import Rules
+    from wattline.telemetry.columns import Wanted
+    from wattline.telemetry.read import Joined
+    from wattline.telemetry.rules import Rules
 
 
 SHORTEST_S, LONGEST_S = 1e-6, 3.2e9
@@ -84,7 +84,7 @@ def wanted_of(
     time_unit: str | None,
 ) -> Wanted:
     """Return the columns that flags name."""
-    from wattline.traces.telemetry_columns import Wanted
+    from wattline.telemetry.columns import Wanted
 
     columns = tuple(name.strip() for text in power or () for name in text.split(","))
     return Wanted(None if by is None else by.value, sensor, time, columns, unit, time_unit)
@@ -92,7 +92,7 @@ def wanted_of(
 
 def rules_of(period: str | None, hold: float, patience: str | None, stuck: str | None, most: str | None) -> Rules:
     """Return the rules that flags ask for."""
-    from wattline.traces.telemetry_rules import Rules
+    from wattline.telemetry.rules import Rules
 
     given = {
         "--period": asked("--period", duration_s, period),
@@ -124,7 +124,7 @@ def bounded(flag: str, value: float | None, least: float, most: float, unit: str
 
 def epoch_of(text: str | None) -> float:
     """Return a Unix time given as a number or a date."""
-    from wattline.traces.calendar import unix_of
+    from wattline.reading.calendar import unix_of
 
     if text is None:
         return math.nan
@@ -151,7 +151,7 @@ def write_coverage(found: Joined, target: Path) -> None:
     """Write the measured share of every job."""
     import polars as pl
 
-    from wattline.traces.export import write_whole
+    from wattline.files import write_whole
 
     frame = pl.DataFrame({"job_id": found.trace.jobs.job_id, "coverage": found.profiles.coverage})
     write_whole(target, frame.write_csv().encode())

@@ -66,7 +66,7 @@ def info(
 
       wattline trace info KTH-SP2-1996-2.1-cln.swf.gz
     """
-    from wattline.traces import read_trace, trace_info
+    from wattline.formats.jobs import read_trace, trace_info
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
@@ -95,8 +95,8 @@ def convert(
 
       wattline trace convert log.swf.gz log.parquet
     """
-    from wattline.traces import read_trace
-    from wattline.traces.export import write_trace
+    from wattline.formats.jobs import read_trace
+    from wattline.formats.jobs.export import write_trace
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
@@ -161,8 +161,8 @@ def generate(
         law: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         _generate_like(generator.value, law, full_machine if year else own_power, target, Terminal(as_json, quiet))
         return
+    from wattline.formats.jobs.export import write_trace
     from wattline.scenario import Source, TraceCache, document
-    from wattline.traces.export import write_trace
 
     trace: dict[str, Any] = {
         "generator": generator.value, "jobs": jobs, "load": load, "rate": rate, "mix": mix.value if mix else None,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wattline.journal.journal import BASELINE, is_journal, open_journal, read_manifest
 from wattline.report.compare import Comparison, Metric, compare
 from wattline.report.metrics import Summary, summarize
-from wattline.traces.journal import BASELINE, is_journal, open_journal, read_manifest
 
 METRICS: tuple[Metric, ...] = (
     Metric("cost", "cost", "$"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.journal.journal import Journal
 from wattline.model.jobs import Floats, Ints
 from wattline.report.figure import Figure
 from wattline.report.reduce import envelope, raster
@@ -28,7 +29,6 @@ from wattline.report.style import (
     split_figure,
     titled,
 )
-from wattline.traces.journal import Journal
 
 if TYPE_CHECKING:
     import polars as pl

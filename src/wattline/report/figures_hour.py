@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from wattline.journal.journal import Journal, collect
 from wattline.model.jobs import Floats
 from wattline.report.figure import Figure
 from wattline.report.figures import RECTANGLES, escape_label
@@ -15,7 +16,6 @@ from wattline.report.regulation import billed_hours
 from wattline.report.run import Run
 from wattline.report.show import plural, scale_of, show
 from wattline.report.style import BLUE, GREY, RED, TEAL, VIOLET, Drawn, kind_colour, soft, split_figure, titled
-from wattline.traces.journal import Journal, collect
 
 if TYPE_CHECKING:
     import polars as pl

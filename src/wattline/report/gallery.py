@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wattline.journal.journal import Journal
 from wattline.report.figures import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures_accounts import draw_accounts
 from wattline.report.figures_hour import draw_regulation
@@ -20,7 +21,6 @@ from wattline.report.figures_regulation import draw_errors, draw_qos
 from wattline.report.metrics import Summary
 from wattline.report.run import Run
 from wattline.report.style import Drawn
-from wattline.traces.journal import Journal
 
 Draw = Callable[[Run, Summary, Journal], Drawn | None]
 

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from wattline.journal.journal import REPORT, Journal
 from wattline.market.tracking import SHARE
 from wattline.report.accounts import Accounts
 from wattline.report.baseline import baseline_of, beside
@@ -47,7 +48,6 @@ from wattline.report.tables_accounts import accounts_table, carbon_words, hours_
 from wattline.report.tables_power import capping_cards, capping_table, learning_cards, learning_table
 from wattline.report.tables_regulation import qos_table, reach_note, reduction_words, settlement_table
 from wattline.report.tables_shapes import shapes_section
-from wattline.traces.journal import REPORT, Journal
 
 
 def write_report(journal: Journal, path: Path | None = None) -> Path:

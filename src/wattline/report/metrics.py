@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from wattline.journal.journal import STATUSES, Journal
 from wattline.report.accounts import Accounts, count_accounts
 from wattline.report.capping import Capping, count_capping
 from wattline.report.energy import ClassRow, Energy, Power, count_classes, count_energy, count_power
@@ -18,7 +19,6 @@ from wattline.report.run import Run, load
 from wattline.report.service import ServiceMeasures, service_measures
 from wattline.report.shapes import Shapes, count_shapes
 from wattline.report.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps, integral
-from wattline.traces.journal import STATUSES, Journal
 
 PER_JOB = ("wait_s", "response_s", "slowdown", "bounded_slowdown")
 GROUPINGS = ("user", "group", "kind", "partition")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import TraceError
+from wattline.journal.journal import Journal
+from wattline.journal.occupancy import Occupancy, occupancy
 from wattline.model.network import Dragonfly
-from wattline.traces.journal import Journal
-from wattline.traces.occupancy import Occupancy, occupancy
 from wattline.units import show_duration
 
 if TYPE_CHECKING:

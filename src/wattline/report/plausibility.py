@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.reading.notes import BEYOND, ROUNDED
 from wattline.report.show import show
-from wattline.traces.notes import BEYOND, ROUNDED
 
 if TYPE_CHECKING:
     from wattline.report.run import Run

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import TraceError
+from wattline.journal.journal import Journal, collect
 from wattline.model.jobs import Floats
 from wattline.report.actions import Actions, read_actions
 from wattline.report.shapes import read_shapes
-from wattline.traces.journal import Journal, collect
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,8 +14,8 @@ from wattline.report.show import number, show
 if TYPE_CHECKING:
     import polars as pl
 
+    from wattline.journal.journal import Journal
     from wattline.report.run import Run
-    from wattline.traces.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from wattline.journal.journal import SCHEMA
 from wattline.report.compare import Comparison, Row
 from wattline.report.metrics import Summary
 from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_interval
@@ -14,7 +15,6 @@ from wattline.report.tables_accounts import accounts_facts
 from wattline.report.tables_power import power_facts
 from wattline.report.tables_regulation import hours_terminal, qos_terminal, regulation_facts
 from wattline.report.tables_shapes import shape_facts
-from wattline.traces.journal import SCHEMA
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -19,12 +19,12 @@ from wattline.scenario.spec_prices import CARBON_UNITS, PricesSpec, SeriesSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wattline.formats.series.prices import HeldTrace
     from wattline.model.jobs import JobTable
+    from wattline.reading.notes import Note
     from wattline.scenario.read import Document
     from wattline.scenario.spec_regulation import RegulationSpec
     from wattline.sim.simulate import Result
-    from wattline.traces.notes import Note
-    from wattline.traces.prices import HeldTrace
 
 DAY_S = 86400.0
 MOST_ROWS = 10_000_000
@@ -47,7 +47,7 @@ class Clock:
     @property
     def local_s(self) -> float:
         """Seconds of the wall clock at the run's beginning, as if it showed Universal Time."""
-        from wattline.traces.calendar import offset_at
+        from wattline.reading.calendar import offset_at
 
         return self.begin_unix_s + offset_at(self.begin_unix_s, self.zone)
 
@@ -110,7 +110,7 @@ class Billing:
         return billed[0][0] if billed else self.start_s
 
     def _clock(self, start_s: Any) -> list[str]:
-        from wattline.traces.calendar import clock_of
+        from wattline.reading.calendar import clock_of
 
         if self.clock is None:
             return [""] * len(start_s)
@@ -196,7 +196,7 @@ def _read(document: Document, name: str, spec: SeriesSpec) -> HeldTrace:
     """Read a series in the units of a book."""
     from dataclasses import replace
 
-    from wattline.traces import prices
+    from wattline.formats.series import prices
 
     path = document.base / str(spec.file)
     if not path.exists():
@@ -223,7 +223,7 @@ def _clock(
     document: Document, given: PricesSpec, traces: Mapping[str, HeldTrace], jobs: JobTable, start_s: float
 ) -> Clock | None:
     """Return when the run takes place: as told, or where a series has dates as the trace says; None if nobody asks."""
-    from wattline.traces.calendar import unix_of
+    from wattline.reading.calendar import unix_of
 
     if given.start is not None:
         try:
@@ -283,7 +283,7 @@ def _check_length(document: Document, name: str, held: Held, clock: Clock | None
 
 
 def _span(held: Held, zone: str) -> str:
-    from wattline.traces.calendar import clock_of
+    from wattline.reading.calendar import clock_of
 
     return " to ".join(clock_of(np.array([held.start_s, held.end_s]), zone))
 
@@ -292,7 +292,7 @@ def _about(
     given: PricesSpec, market: RegulationSpec | None, traces: Mapping[str, HeldTrace], clock: Clock | None
 ) -> dict[str, Any]:
     """Return what the journal says about the origin of prices."""
-    from wattline.traces.calendar import clock_of
+    from wattline.reading.calendar import clock_of
 
     series: dict[str, Any] = {}
     for name in PricesSpec.model_fields:

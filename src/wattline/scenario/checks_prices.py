@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from wattline.errors import InputError, did_you_mean
+from wattline.formats.series.prices import MOST
 from wattline.scenario.lines import Path
 from wattline.scenario.spec_prices import CARBON_UNITS, PAPER_KEYS, PJM_KEYS, PRICE_UNITS, PricesSpec, SeriesSpec
-from wattline.traces.prices import MOST
 
 if TYPE_CHECKING:
     from wattline.scenario.spec import Spec
@@ -87,7 +87,7 @@ def _score(prices: PricesSpec) -> Iterator[Problem]:
 
 
 def _clock(prices: PricesSpec) -> Iterator[Problem]:
-    from wattline.traces.calendar import unix_of
+    from wattline.reading.calendar import unix_of
 
     if prices.zone is not None:
         yield from _zone(("prices", "zone"), prices.zone)
@@ -99,7 +99,7 @@ def _clock(prices: PricesSpec) -> Iterator[Problem]:
 
 
 def _zone(here: Path, zone: str) -> Iterator[Problem]:
-    from wattline.traces.calendar import check_zone
+    from wattline.reading.calendar import check_zone
 
     try:
         check_zone(zone)

@@ -10,19 +10,19 @@ import numpy as np
 
 from wattline.errors import InputError
 from wattline.model.configurations import Configurations, Ints, Moldable
+from wattline.reading.notes import Note
 from wattline.scenario.checks import has_limit
 from wattline.scenario.moldable_jobs import as_measured, hold_against, kinds_of, weighted, without_series
 from wattline.scenario.scaled_tables import scale_tables
-from wattline.traces.notes import Note
 from wattline.units import show_power
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
     from wattline.model.variability import Variability
+    from wattline.reading.notes import Trace
     from wattline.scenario.read import Document
     from wattline.scenario.spec_configurations import BoundsSpec, ConfigurationsSpec
     from wattline.sim.simulate import Policies
-    from wattline.traces.notes import Trace
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ def _read(
     document: Document, spec: ConfigurationsSpec, present: Collection[str], notes: list[Note]
 ) -> list[Configurations]:
     """Read a file; return its tables under the kinds of their jobs. What is said of tables that no job needs is left out."""
-    from wattline.traces.configuration_rows import Socketed
-    from wattline.traces.configurations import read_configurations
-    from wattline.traces.job_details import read_names
+    from wattline.formats.tables.configuration_rows import Socketed
+    from wattline.formats.tables.configurations import read_configurations
+    from wattline.formats.tables.job_details import read_names
 
     read = read_configurations(
         document.base / spec.file, reduce=spec.reduce, node=Socketed(spec.sockets, spec.memory), turbo_w=spec.turbo,
@@ -222,8 +222,8 @@ def describe(table: Configurations, row: int) -> str:
 
 
 def _variability(document: Document, cluster: Cluster) -> Variability | None:
+    from wattline.formats.tables.node_factors import read_factors
     from wattline.model.variability import NodeFactors, Variability
-    from wattline.traces.node_factors import read_factors
 
     spec = document.spec.cluster.variability
     if spec is None:

@@ -14,9 +14,9 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model.cluster import Outage
 from wattline.model.jobs import Ints, JobTable
+from wattline.reading.notes import BEYOND, Note, Trace, quote
 from wattline.scenario.kinds import LIKE_DURATION_S
 from wattline.scenario.spec import FailuresSpec, TraceSpec
-from wattline.traces.notes import BEYOND, Note, Trace, quote
 
 if TYPE_CHECKING:
     from wattline.model.kinds import Kind
@@ -65,8 +65,8 @@ def build_trace(document: Document, seed: int) -> tuple[Trace, str]:
 
 def read(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     """Read a job log as a scenario says; the journal of a run that was cut off is made first."""
+    from wattline.formats.jobs import read_trace
     from wattline.scenario.resume import make_readable
-    from wattline.traces import read_trace
 
     cut = make_readable(path)
     trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node, nodes=nodes)
@@ -110,7 +110,7 @@ def file_sha256(path: Path) -> str:
 
 
 def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
-    from wattline.traces.generate import GENERATORS, Phase, generate
+    from wattline.generate.jobs import GENERATORS, Phase, generate
 
     spec = document.spec.trace
     kind = str(spec.generator)
@@ -126,7 +126,7 @@ def _generate(document: Document, seed: int, nodes: int | None) -> Trace:
     if kind == "poisson":
         given["rate_per_s"] = spec.rate
     if spec.requests is not None:
-        from wattline.traces.generate import Requests
+        from wattline.generate.jobs import Requests
 
         given["requests"] = Requests(spec.requests.model, spec.requests.max_factor)
     try:
@@ -204,7 +204,7 @@ def _unlike(jobs: JobTable, kinds: Sequence[Kind], code: Ints) -> Iterator[Note]
 
 
 def _job_type(spec: Any) -> Any:
-    from wattline.traces.generate import JobType
+    from wattline.generate.jobs import JobType
 
     def known(value: float | None) -> float:
         return math.nan if value is None else value

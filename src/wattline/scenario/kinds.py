@@ -53,8 +53,8 @@ def published(
 ) -> tuple[Kind, ...]:
     """Return the kinds of a published workload, at its own utilization of its own machine unless told otherwise."""
     if name in LIKE:
-        from wattline.traces.generate import GENERATORS, RrzeLike
-        from wattline.traces.generate_rrze import kinds_like
+        from wattline.generate.jobs import GENERATORS, RrzeLike
+        from wattline.generate.rrze import kinds_like
 
         law = GENERATORS[name]
         assert issubclass(law, RrzeLike)  # noqa: S101 - what LIKE lists
@@ -87,8 +87,8 @@ def _named(document: Document, spec: WorkloadSpec, nodes: int | None) -> list[Ki
 
 def _of_file(document: Document, file: str) -> tuple[Kind, ...]:
     """Read kinds; those that the machine has no room or no power for are refused."""
+    from wattline.formats.tables.kinds import read_kinds
     from wattline.scenario.checks_regulation import fits
-    from wattline.traces.kinds_table import read_kinds
 
     path = document.base / file
     if not path.exists():

@@ -15,7 +15,7 @@ from wattline.scenario.spec import NodesSpec
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster, NodeClass, Outage
-    from wattline.traces.notes import Trace
+    from wattline.reading.notes import Trace
 
 
 def cluster_nodes(document: Document) -> int | None:

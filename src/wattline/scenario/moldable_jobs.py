@@ -9,8 +9,8 @@ import numpy as np
 
 from wattline.errors import did_you_mean
 from wattline.model.configurations import Configurations, Moldable
+from wattline.reading.notes import Note, listed, quote
 from wattline.scenario.scaled_tables import asked_row
-from wattline.traces.notes import Note, listed, quote
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable

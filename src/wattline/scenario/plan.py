@@ -130,8 +130,8 @@ def _application(
 
 
 def _table(spec: ApplicationSpec, where: tuple[str | int, ...], source: Source, base: Path, notes: list[str]) -> Any:
-    from wattline.traces.configuration_rows import Socketed
-    from wattline.traces.configurations import read_configurations
+    from wattline.formats.tables.configuration_rows import Socketed
+    from wattline.formats.tables.configurations import read_configurations
 
     try:
         read = read_configurations(base / str(spec.table), reduce=spec.reduce, node=Socketed(spec.sockets, spec.memory))

@@ -30,7 +30,7 @@ class LearnedFiles:
 
     def begin(self, run: Simulation) -> None:
         """Let a run begin with what an earlier one has learned, and note how much of it is of use."""
-        from wattline.traces.profiles_file import read_profiles
+        from wattline.formats.tables.profiles import read_profiles
 
         if self.load is None:
             return
@@ -44,7 +44,7 @@ class LearnedFiles:
 
     def leave(self, result: Result) -> None:
         """Save what a run has learned when it is over; one that was interrupted may begin with that file once more."""
-        from wattline.traces.profiles_file import write_profiles
+        from wattline.formats.tables.profiles import write_profiles
 
         if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
             write_profiles(self.save, result.profiles)
@@ -67,7 +67,7 @@ def learned_files(document: Document) -> LearnedFiles:
 
 def build_limit(document: Document, jobs: JobTable, cluster: Cluster) -> list[tuple[float, float]]:
     """Return the power limit as (seconds since the first submission, watts)."""
-    from wattline.traces.steps import read_limits
+    from wattline.formats.series.steps import read_limits
 
     limit = document.spec.limit
     if document.spec.budget:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from wattline.model.mechanism import Mechanism
+    from wattline.reading.notes import Trace
     from wattline.scenario.section import Section
     from wattline.scenario.spec import Spec
-    from wattline.traces.notes import Trace
 
 Checked = TypeVar("Checked", bound="Section")
 

@@ -15,15 +15,15 @@ from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, RegulationSpec
 
 if TYPE_CHECKING:
     from wattline.bidding.setting import Protocol, Setting, SignalLaw
+    from wattline.formats.series.bids import Steps
     from wattline.market.reach import Reach
     from wattline.market.tariff import Tariff
     from wattline.model.cluster import Cluster
     from wattline.model.jobs import Floats
     from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Bidding, Signal
+    from wattline.reading.notes import Note
     from wattline.scenario.read import Document
-    from wattline.traces.bids import Steps
-    from wattline.traces.notes import Note
 
 HOUR_S = 3600.0
 DURATION_S = 3 * HOUR_S
@@ -74,7 +74,7 @@ def build_tariff(market: RegulationSpec) -> Tariff:
 
 def read_file(document: Document) -> tuple[Signal, tuple[Note, ...]]:
     """Read the signal that the scenario names, or that a drawn one is fitted to; it begins at time 0."""
-    from wattline.traces.signals import read_signal
+    from wattline.formats.series.signals import read_signal
 
     market = document.spec.regulation
     assert market is not None  # noqa: S101 - the caller knows
@@ -91,8 +91,8 @@ def read_file(document: Document) -> tuple[Signal, tuple[Note, ...]]:
 def signal_law(document: Document) -> SignalLaw:
     """Return what draws the signal of an hour: the generators, or a recorded signal from a place that the seed picks."""
     from wattline.bidding.setting import GaussianLaw, recorded
-    from wattline.traces.generate_signal import FittedSignal, generate_signal
-    from wattline.traces.generate_signal_fit import fit_signal
+    from wattline.generate.signal import FittedSignal, generate_signal
+    from wattline.generate.signal_fit import fit_signal
 
     market = document.spec.regulation or RegulationSpec()
     if market.signal == GAUSSIAN:
@@ -152,8 +152,8 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
 
 def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: float) -> Steps:
     """Read the file of bids that the scenario names; those of other times do not count, and none may be one that the guard refuses."""
-    from wattline.traces.bids import held_within
-    from wattline.traces.bids import read_bids as read
+    from wattline.formats.series.bids import held_within
+    from wattline.formats.series.bids import read_bids as read
 
     market = document.spec.regulation
     path = document.base / str(market.bids if market is not None else "")

@@ -11,16 +11,16 @@ import numpy as np
 
 from wattline.errors import ScenarioError, TraceError
 from wattline.files import read_regular
-from wattline.traces.frozen import freeze, thaw
-from wattline.traces.unfinished import is_unfinished, newest, read_flush, read_run, refuse_running, token, was_kept
+from wattline.journal.frozen import freeze, thaw
+from wattline.journal.unfinished import is_unfinished, newest, read_flush, read_run, refuse_running, token, was_kept
 from wattline.units import show_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from wattline.journal.unfinished import Array, Flush
     from wattline.scenario.studies import Study
     from wattline.sim.keeping import Keeper
-    from wattline.traces.unfinished import Array, Flush
 
 _DIFFERS = {
     "wattline": "it was begun by Wattline {then}, this is {now}",
@@ -90,7 +90,7 @@ def pick_up(study: Study, folder: Path) -> Flush:
 
 def is_over(study: Study, folder: Path) -> bool:
     """Tell whether a folder holds the journal of the same run, carried through to its end."""
-    from wattline.traces.journal import is_journal, read_manifest
+    from wattline.journal.journal import is_journal, read_manifest
     from wattline.version import __version__
 
     if not is_journal(folder):
@@ -107,7 +107,7 @@ def cut_text(record: Mapping[str, Any]) -> str:
 
 def make_readable(folder: Path) -> str:
     """Make the journal of a run that was cut off, unless it is there; return what to say (nothing: the run is over)."""
-    from wattline.traces.journal import is_journal, read_manifest, tidy
+    from wattline.journal.journal import is_journal, read_manifest, tidy
 
     if folder.is_file():
         return ""

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from wattline.model.kinds import Kind
     from wattline.model.mechanism import Mechanism
     from wattline.model.regulation import Bid
+    from wattline.reading.notes import Note, Trace
     from wattline.scenario.regulation import Market
     from wattline.sim.keeping import Keeper
     from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, Progress, Result
-    from wattline.traces.notes import Note, Trace
 
 MOST_TICKS = 10_000_000
 """Control periods, or samples of power, of a run; whoever asks for more has mistaken a unit."""
@@ -108,7 +108,7 @@ class Study:
 
     def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
         """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""
-        from wattline.traces.journal import write_journal
+        from wattline.journal.journal import write_journal
 
         write_journal(folder, *self.tables(result, resume=resume))
         self.learned.leave(result)

@@ -14,9 +14,9 @@ from wattline.units import show_power
 
 if TYPE_CHECKING:
     from wattline.model.cluster import NodeClass
+    from wattline.reading.machine import Unit
+    from wattline.reading.notes import Trace
     from wattline.scenario.read import Document
-    from wattline.traces.machine import Unit
-    from wattline.traces.notes import Trace
 
 Basis = Literal["given", "assumed", "unknown"]
 

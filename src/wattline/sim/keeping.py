@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError
+from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 from wattline.model.state import FIELDS, State
 from wattline.sim.setup import prepare
 from wattline.sim.simulate import LOGS, Policies, Result, Simulation, join_logs
-from wattline.traces.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 
 FIRST_S = 1.0
 """A run that takes less time than this is not kept: it is quicker to run it again."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.journal.journal import STATUSES, Coded
 from wattline.market.reach import Reach
 from wattline.market.tariff import Tariff
 from wattline.model import codes
@@ -17,7 +18,6 @@ from wattline.model.regulation import Bid
 from wattline.model.state import State
 from wattline.sim.result_shapes import shape_columns
 from wattline.sim.simulate import Result
-from wattline.traces.journal import STATUSES, Coded
 
 Columns = dict[str, Any]
 
@@ -37,7 +37,7 @@ _SLOTS = ("select", "cap", "stop", "bid")
 
 
 def frames(result: Result) -> dict[str, Columns]:
-    """Return the tables of a run as ``traces.journal.write_journal`` takes them; jobs still running are counted up to now."""
+    """Return the tables of a run as ``journal.journal.write_journal`` takes them; jobs still running are counted up to now."""
     s = result.state
     running_j, waking_j = running_energy_j(s), waking_energy_j(s)
     placements = _placements(result)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from wattline.journal.journal import Coded
 from wattline.model import codes
 from wattline.model.configurations import Floats, Ints
 from wattline.model.state import State
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.simulate import Result
-from wattline.traces.journal import Coded
 
 RULES = ("asked", "share", "room", "least", "other")
 ASKED, SHARE, ROOM, LEAST, OTHER = range(len(RULES))

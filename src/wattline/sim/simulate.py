@@ -34,7 +34,7 @@ from wattline.sim.watched import Later, Look, watched
 from wattline.units import show_duration
 
 if TYPE_CHECKING:
-    from wattline.traces.profiles_file import Profiles
+    from wattline.formats.tables.profiles import Profiles
 
 SLICE_INSTANTS, SLICE_S = 100_000, 0.1
 """Instants simulated, and seconds taken, at most between two looks from outside: at Ctrl-C, the progress bar, the keeper."""
@@ -401,8 +401,8 @@ class Simulation:
 
     def learned(self) -> Profiles | None:
         """Return what was learned so far of the power of jobs (None: nothing that could be kept)."""
+        from wattline.formats.tables.profiles import from_memory
         from wattline.learn.merging import MERGE
-        from wattline.traces.profiles_file import from_memory
 
         learner = self.policies.profile
         if self.profiles is None or not learner.builtin or learner.name not in MERGE:

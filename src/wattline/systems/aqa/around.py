@@ -30,7 +30,7 @@ def recorded_laws() -> dict[str, SignalLaw]:
     folder = os.environ.get("WATTLINE_DATA")
     if not folder:
         return {}
-    from wattline.traces.signals import read_signals
+    from wattline.formats.series.signals import read_signals
 
     laws: dict[str, SignalLaw] = {}
     for path in sorted(Path(folder, "regulation").glob("pjm_reg[ad]_*.csv*")):

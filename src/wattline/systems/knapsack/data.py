@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wattline.generate.jobs import MiraLike, generate
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
+from wattline.reading.series_column import mean_over_run
 from wattline.systems.at_hand import data_file
-from wattline.traces.generate import MiraLike, generate
-from wattline.traces.series_column import mean_over_run
 
 RACK_KW = 100.0
 """Greatest power of a rack: 4.8 MW on 48 racks."""
@@ -67,8 +67,8 @@ def _jobs(name: str, days: float, load: float) -> JobTable:
     path = machine.path()
     if path is None:
         return generate(MiraLike(days=days, load=load)).jobs
-    from wattline.traces import read_trace
-    from wattline.traces.attach_power import attach_power
+    from wattline.formats.jobs import read_trace
+    from wattline.generate.attach_power import attach_power
 
     jobs = attach_power(read_trace(path), model="mira", seed=1, max_w=machine.max_w).jobs
     return jobs.take(np.flatnonzero(jobs.nodes <= machine.nodes))

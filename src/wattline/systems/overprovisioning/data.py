@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wattline.formats.tables.configurations import Measured, read_configurations
 from wattline.market.overprovisioning import Line, Question
 from wattline.systems.at_hand import data_file
-from wattline.traces.configurations import Measured, read_configurations
 
 FILE = "powercap/rzmerl_powercap_configs.csv.gz"
 """Measured configurations under WATTLINE_DATA."""

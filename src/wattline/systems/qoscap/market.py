@@ -9,13 +9,13 @@ import numpy as np
 from wattline.bidding.days import DAY_S, HOUR_S, Days
 from wattline.bidding.setting import recorded
 from wattline.errors import InputError
+from wattline.formats.series import prices
+from wattline.formats.series.signals import read_signal
 from wattline.market.accounts import Book
 from wattline.market.held import Held
 from wattline.model.jobs import Floats
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.study import OURS, OUT, PAIRS
-from wattline.traces import prices
-from wattline.traces.signals import read_signal
 
 SIGNAL = "regulation/pjm_regd_2020-07-16_2s.csv.gz"
 ENERGY = "regulation/pjm_rt_hourly_lmp_PJM-RTO_2022-07.csv"

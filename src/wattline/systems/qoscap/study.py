@@ -10,15 +10,15 @@ import numpy as np
 
 from wattline.bidding.days import DAY_S, GIVEN, HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_search
 from wattline.bidding.setting import Setting, draw_jobs
+from wattline.generate.jobs import generate
+from wattline.generate.rrze import IDLE_W, EmmyLike, MeggieLike, RrzeLike, kinds_like
+from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.sim.ensemble import in_processes
 from wattline.systems.at_hand import data_file
-from wattline.traces.generate import generate
-from wattline.traces.generate_rrze import IDLE_W, EmmyLike, MeggieLike, RrzeLike, kinds_like
-from wattline.traces.generate_signal import GaussianSignal, generate_signal
 
 Say = Callable[[str], None]
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from wattline.bidding.days import DAY_S, Days
 from wattline.errors import InputError
+from wattline.formats.jobs.swf import read_swf
+from wattline.generate.cap_model import CapModel
+from wattline.generate.kinds_from_log import KindRules, find_kinds
+from wattline.reading.notes import Trace
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.study import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch
-from wattline.traces.cap_model import CapModel
-from wattline.traces.kinds_from_log import KindRules, find_kinds
-from wattline.traces.notes import Trace
-from wattline.traces.swf import read_swf
 
 LOG = "swf/ALCF-Theta-2023H1_norm.swf.gz"
 NODES, IDLE_W, BUSY_W, MAX_W = 4392, 90.0, 240.0, 340.0

@@ -96,7 +96,7 @@ FILES = ("pjm_regd_2020-07-16_2s.csv.gz", "pjm_regd_2020-07-22_2s.csv.gz")
 
 def recorded_signals() -> dict[str, SignalLaw]:
     """Return the recorded days under WATTLINE_DATA, each with every second value (4 s); none if they are not there."""
-    from wattline.traces.signals import read_signal
+    from wattline.formats.series.signals import read_signal
 
     folder = os.environ.get("WATTLINE_DATA")
     found: dict[str, SignalLaw] = {}

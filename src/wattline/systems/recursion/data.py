@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from wattline.errors import InputError
+from wattline.formats.jobs.krc import read_krc
 from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.reading.notes import Note
 from wattline.systems.at_hand import data_file
-from wattline.traces.krc import read_krc
-from wattline.traces.notes import Note
 
 GHZ = 2.66
 """Speed at which the log was recorded: a recorded second is this much job amount."""

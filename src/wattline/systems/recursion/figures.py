@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from wattline.formats.jobs.krc import CORES
 from wattline.model.jobs import Floats
 from wattline.report.figure import Figure
 from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
 from wattline.sim.simulate import Result
 from wattline.systems.recursion.model import HIGH, K_HIGH, K_LOW, Epochs
 from wattline.systems.recursion.study import Curve, Ensemble
-from wattline.traces.krc import CORES
 
 DAY = 86400.0
 EPOCHS = 300

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wattline.control.catalog import find
+from wattline.formats.jobs.krc import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import Floats, JobTable
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Result, simulate
-from wattline.traces.krc import CORES
 
 T = TypeVar("T")
 R = TypeVar("R")

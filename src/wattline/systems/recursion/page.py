@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from wattline.formats.jobs.krc import CORES
 from wattline.report.page import Page, card, folded, table
 from wattline.report.show import compact, number, show
 from wattline.systems.recursion.data import GET, Customers, load_customers
@@ -25,7 +26,6 @@ from wattline.systems.recursion.model import (
     run,
 )
 from wattline.systems.reproduction import FOOTER, Reproduction, begin_page
-from wattline.traces.krc import CORES
 
 NAME = "recursion"
 TITLE = "A cluster with service-rate control"
@@ -90,11 +90,11 @@ def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
 
 def _journal(folder: Path, found: Any) -> str:
     """Write the journal of the first figure's run; return its measures as the report of any run shows them."""
+    from wattline.journal.journal import open_journal, write_journal
     from wattline.report.metrics import summarize_run
     from wattline.report.run import load
     from wattline.report.sections import service_table
     from wattline.sim.result import frames, manifest
-    from wattline.traces.journal import open_journal, write_journal
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     notes = [

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wattline.formats.jobs.krc import CORES
 from wattline.model import codes
 from wattline.model.cluster import Level
 from wattline.model.jobs import Floats, JobTable
@@ -24,7 +25,6 @@ from wattline.systems.recursion.model import (
     run,
     workload,
 )
-from wattline.traces.krc import CORES
 
 WIDE = 16
 """Servers from which a task counts as huge: a fifth of the machine."""

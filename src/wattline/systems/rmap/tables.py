@@ -81,7 +81,7 @@ def machines() -> dict[str, Machine]:
     found = {STAND_IN: Machine(64, BOUNDS_W, tuple(stand_in(shape) for shape in SHAPES))}
     path = data_file(FILE)
     if path is not None:
-        from wattline.traces.configurations import read_configurations
+        from wattline.formats.tables.configurations import read_configurations
 
         measured = read_configurations(path).tables.values()
         tables = tuple(t.take(np.flatnonzero(t.nodes > 1)) for t in measured if t.application not in LEFT_OUT)

@@ -1,0 +1,52 @@
+"""Jobs of the RRZE logs while they are read, and what was found wrong with their records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wattline.reading.notes import Action, Finding, Note, settle
+
+
+@dataclass
+class Job:
+    """What is known of a job so far; times as texts (``YYYY-MM-DDTHH:MM:SS``, local), where it stands for the notes."""
+
+    number: int
+    file: Path
+    line: int
+    text: str
+    queued: str = ""
+    started: str = ""
+    ended: str = ""
+    run_s: float = float("nan")
+    limit_s: float = float("nan")
+    nodes: int = 0
+    user: str = ""
+    name: str = ""
+    starts: int = 0
+    lost: str = ""
+    """Why it is no job of the trace; empty if it is."""
+
+
+class Log:
+    """The jobs and findings of one or more files."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.malformed = 0
+        self._found: dict[tuple[Action, str], tuple[Finding, Path]] = {}
+
+    def note(self, action: Action, reason: str, file: Path, line: int, text: str, field: str = "record") -> None:
+        """Count a record under a reason; the first is quoted."""
+        empty = Finding(action, reason, 0, line, field, None, text)
+        first, where = self._found.get((action, reason), (empty, file))
+        self._found[action, reason] = (replace(first, count=first.count + 1), where)
+
+    def note_job(self, action: Action, reason: str, job: Job) -> None:
+        """Count a job under a reason."""
+        self.note(action, reason, job.file, job.line, job.text)
+
+    def settle(self, *, strict: bool) -> tuple[Note, ...]:
+        """Turn everything found into notes; strict reading refuses the first that is dropped or repaired."""
+        return tuple(note for found, file in self._found.values() for note in settle(file, [found], strict=strict))

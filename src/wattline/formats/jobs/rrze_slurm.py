@@ -1,0 +1,94 @@
+"""A Slurm dump to the minute, as published of meggie.
+
+The header is ``JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|`` and a row
+``349988|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|5c8e3240|b7ef4ccd``: times without seconds, durations as
+``[D-]HH:MM`` (not MM:SS as in other dumps), and a bar too many at the end of the header.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from wattline.formats.jobs.rrze_log import Job, Log
+from wattline.reading.notes import quote
+
+WIDTH = 9
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
+_SPAN = re.compile(r"(?:(\d{1,4})-)?(\d{1,5}):(\d\d)(?::(\d\d))?")
+
+
+def read_slurm_jobs(log: Log, file: Path, text: bytes) -> None:
+    """Add the jobs of a file; a job number that comes again is the job run again."""
+    before = {job.number: job for job in log.jobs}
+    for number, line in enumerate(text.decode("utf-8", errors="replace").split("\n"), start=1):
+        if not line.strip() or line.lower().startswith("jobid|"):
+            continue
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == WIDTH + 1 and not cells[-1]:
+            cells.pop()
+        if len(cells) != WIDTH or not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) < 16):
+            log.malformed += 1
+            log.note(
+                "dropped", f"malformed: expected {WIDTH} fields that begin with a job number", file, number, quote(line)
+            )
+            continue
+        _add(log, before, _job(file, number, line, cells))
+
+
+def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
+    job_id, submit, start, end, nodes, limit, elapsed, user, name = cells
+    job = Job(
+        int(job_id), file, number, quote(line), _time(submit), _time(start), _time(end), span_s(elapsed), span_s(limit),
+        int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 10 else 0, user, name, starts=1,
+    )  # fmt: skip
+    if not job.started:
+        job.lost = "deleted before it started"
+    elif not job.queued:
+        job.lost = "submit time unknown"
+    elif not job.ended:
+        job.lost = "not finished when the log ends"
+    elif not job.run_s >= 0:
+        job.lost = "run time unknown"
+    elif job.nodes < 1:
+        job.lost = "nodes are not a positive whole number"
+    if not job.limit_s > 0:
+        job.limit_s = float("nan")
+    return job
+
+
+def _add(log: Log, before: dict[int, Job], job: Job) -> None:
+    """Add a job; of two runs of one the later counts, from the first submission (months overlap: equal rows are one)."""
+    old = before.get(job.number)
+    before[job.number] = job
+    log.jobs.append(job)
+    if old is None or old.lost or job.lost:
+        return
+    if (old.queued, old.started, old.ended) == (job.queued, job.started, job.ended):
+        job.lost = "the same row again"
+        before[job.number] = old
+        return
+    first, last = sorted((old, job), key=lambda run: run.started)
+    first.lost = "an earlier run of a requeued job"
+    if first.queued < last.queued:
+        last.queued = first.queued
+        log.note_job("repaired", "requeued: counts from when it was first queued", last)
+    before[job.number] = last
+
+
+def _time(text: str) -> str:
+    found = _TIME.fullmatch(text)
+    return "" if found is None else text if found[1] else f"{text}:00"
+
+
+def span_s(text: str) -> float:
+    """Return seconds of ``[D-]HH:MM`` or ``[D-]HH:MM:SS``; NaN for anything else.
+
+    >>> span_s("1-00:00"), span_s("14:51"), span_s("UNLIMITED")
+    (86400.0, 53460.0, nan)
+    """
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        return float("nan")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -1,0 +1,256 @@
+"""Slurm accounting dumps (``sacct --parsable2 --allusers -o …``), any choice and order of columns, as a trace.
+
+Needed are a job number, ``Submit``, a run time (``ElapsedRaw``, ``Elapsed`` or ``Start`` and ``End``) and a size
+(``AllocNodes``, ``NNodes``, ``AllocTRES``, ``ReqNodes``, or CPUs divided by ``cores_per_node``). Used if there: time limit, user,
+account, partition, job name (as the job's kind), priority, consumed energy (as its power per node).
+
+A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
+running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job counts
+from its first submission: Slurm gives it a new submit time with every requeue. Times are local to the machine that printed them:
+``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError, TraceError
+from wattline.formats.jobs.sacct_columns import CPUS, NAMED, NODES, Columns
+from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
+from wattline.reading import fields
+from wattline.reading.delimited import Delimited
+from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
+
+Mask = npt.NDArray[np.bool_]
+
+EXAMPLE = "sacct -a -P -X -S 2024-01-01 -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
+MAX_DRAW_W = 1e5
+"""No node draws more: energy counters that say so have overflowed or mean "not available"."""
+
+
+def read_sacct(
+    path: Path | str, *, strict: bool = False, cores_per_node: int = 1, timezone: str | None = None
+) -> Trace:
+    """Read a Slurm accounting dump, plain or gzip; the first submission is second 0."""
+    if cores_per_node < 1:
+        raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")
+    dump = _Dump(Delimited(path, "|"), cores_per_node, timezone)
+    if not dump.table.lines.size:
+        raise refuse_empty(path, dump.table.records, settle(path, dump.findings, strict=strict))
+    job_id, whole = _job_numbers(dump)
+    submit = _submits(dump)
+    elapsed = _elapsed(dump)
+    dump.require(*(dump.among(*NODES) or CPUS))
+    nodes = dump.column("nodes")
+    keep, earlier, job = _drop_what_did_not_run(dump, whole, submit, elapsed, nodes)
+    if "rounded" in dump.read.pieces:
+        told = f"not whole nodes of {cores_per_node} CPUs: {ROUNDED}"
+        dump.note("kept", told, keep & dump.column("rounded"), dump.first_of(*CPUS) or "")
+    if keep.any():
+        submit = _first_submissions(dump, keep, earlier, submit, job)
+        del job, earlier, whole
+        jobs = _build(dump, keep, job_id, submit, elapsed, nodes)
+    notes = settle(path, dump.findings, strict=strict)
+    if not keep.any():
+        raise refuse_empty(path, dump.table.records, notes)
+    return Trace(jobs, notes, str(path), {"columns": ", ".join(dump.table.names)}, None, dump.table.records)
+
+
+class _Dump:
+    """The dump and what has been found in it so far."""
+
+    def __init__(self, table: Delimited, cores_per_node: int, timezone: str | None) -> None:
+        self.table = table
+        self.read = table.read(lambda: Columns(table.path, cores_per_node, timezone))
+        self.findings: list[Finding] = list(table.wrong)
+
+    def has(self, name: str) -> bool:
+        return name in self.table.names
+
+    def among(self, *names: str) -> tuple[str, ...]:
+        return tuple(name for name in names if self.has(name))
+
+    def first_of(self, *names: str) -> str | None:
+        return next(iter(self.among(*names)), None)
+
+    def require(self, *names: str) -> None:
+        """Refuse a dump with none of these columns."""
+        if self.among(*names):
+            return
+        found = self.table.names
+        problem = f"no column {' or '.join(names)}: found {listed(found)}"
+        if found and found[0][:1].isdigit():  # no column of Slurm's is called like a job number
+            problem = f"the first line must name the columns, but it is a job: {listed(found)} (was it `sacct -n`?)"
+        raise TraceError.at(self.table.path, problem, line=1, hint=f"make the dump with `{EXAMPLE}`")
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return what was read of all records, once."""
+        return self.read.pieces.take(name)
+
+    def note(self, action: Action, reason: str, which: Mask, column: str, *, benign: bool = False) -> None:
+        found = self.table.finding(action, reason, which, column, benign=benign)
+        if found is not None:
+            self.findings.append(found)
+
+
+def _job_numbers(dump: _Dump) -> tuple[Floats, Mask]:
+    """Return the job number of every record (NaN if it has none) and which records are jobs rather than steps."""
+    dump.require("jobid", "jobidraw")
+    step = dump.column("step")
+    dump.note("dropped", "a step of a job, not a job", step, "jobid" if dump.has("jobid") else "jobidraw", benign=True)
+    if dump.has("jobid"):
+        dump.note("kept", "part of a heterogeneous job: a job of its own", dump.column("part") & ~step, "jobid")
+    return dump.column("number"), ~step
+
+
+def _submits(dump: _Dump) -> Floats:
+    dump.require("submit")
+    if dump.read.refused is not None:
+        raise dump.read.refused
+    return dump.column("submit")
+
+
+def _elapsed(dump: _Dump) -> Floats:
+    if not (dump.has("start") and dump.has("end")):
+        dump.require("elapsedraw", "elapsed")
+    return dump.column("elapsed")
+
+
+def _drop_what_did_not_run(
+    dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats
+) -> tuple[Mask, Mask, Ints]:
+    """Return which records are jobs, which are earlier runs of one, and the key of each; those that are no jobs are counted once."""
+    keep = whole.copy()
+    requeued, lost = np.zeros_like(keep), np.zeros_like(keep)
+
+    def drop(reason: str, hit: Mask, column: str, *, benign: bool = False) -> None:
+        dump.note("dropped", reason, hit & keep, column, benign=benign)
+        np.logical_and(keep, ~hit, out=keep)
+
+    if dump.has("state"):
+        state = dump.column("state")
+        names = dump.read.coders["state"].names
+        lost = _is_one_of(state, names, fields.LOST_ITS_NODES)
+        drop("not finished when the dump was made", _is_one_of(state, names, fields.UNFINISHED), "state")
+        requeued |= _is_one_of(state, names, ("REQUEUED",)) & keep
+        drop("an earlier run of a requeued job", requeued, "state")
+        cancelled = _is_one_of(state, names, ("CANCELLED",))
+        never = cancelled & ~(elapsed > 0)
+        if dump.has("start"):
+            never |= cancelled & dump.column("start unknown")
+        drop("cancelled before it started", never, "state")
+    drop("submit time unknown", ~np.isfinite(submit), "submit")
+    blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
+    drop("run time unknown", ~(elapsed >= 0) | ~np.isfinite(elapsed), blamed)
+    sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
+    sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
+    drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
+    job = dump.column("job")
+    old = _superseded(dump, keep, job, submit, lost)
+    drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
+    return keep, requeued | old, job
+
+
+def _is_one_of(coded: Ints, names: tuple[str, ...], words: tuple[str, ...]) -> Mask:
+    return np.isin(coded, [code for code, name in enumerate(names) if name in words])
+
+
+def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
+    """Return which kept records are followed by another of the same job: of one submission, or after the loss of its nodes."""
+    import polars as pl
+
+    if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice
+        return np.zeros_like(keep)
+    key = dump.column("submit key") if dump.read.odd_submits else submit
+    rows = pl.DataFrame({"job": job, "submit": key, "row": np.arange(keep.size), "lost": lost}).filter(pl.Series(keep))
+    last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"]
+    final = rows.unique(["job"], keep="last", maintain_order=True)["row"]
+    old = keep.copy()
+    old[last.to_numpy()] = False
+    again = rows.filter(pl.col("lost") & ~pl.col("row").is_in(final.implode()))["row"].to_numpy()
+    old[again] = True
+    return old
+
+
+def _first_submissions(dump: _Dump, keep: Mask, earlier: Mask, submit: Floats, job: Ints) -> Floats:
+    """Return submit times in which a requeued job has that of its first run."""
+    import polars as pl
+
+    if not earlier.any():
+        return submit
+    rows = pl.DataFrame({"job": job, "submit": submit})
+    first = rows.filter(pl.Series(earlier & np.isfinite(submit))).group_by("job").agg(first=pl.col("submit").min())
+    told = rows.join(first, on="job", how="left", maintain_order="left")["first"].to_numpy()
+    moved = keep & (told < submit)  # false where there was no earlier run
+    dump.note("repaired", "requeued: counts from its first submission", moved, "submit")
+    return np.where(moved, told, submit)
+
+
+def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats, nodes: Floats) -> JobTable:
+    epoch = float(submit[keep].min())
+    numbered = np.where(np.isfinite(job_id), job_id, UNKNOWN)
+    _mention_oddities(dump, keep, numbered, submit, elapsed)
+    (user, users), (group, groups), (kind, kinds), (partition, partitions) = (
+        dump.read.taken(name, keep) for name in NAMED
+    )
+    columns: dict[str, npt.ArrayLike] = {}
+    if dump.has("priority"):
+        priority = dump.column("priority")[keep]
+        columns["priority"] = np.where(np.isfinite(priority), priority, 0.0)
+    if dump.has("start"):
+        wait = dump.column("start")[keep] - submit[keep]
+        columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
+    return build_jobs(
+        dump.table.path,
+        job_id=numbered[keep], submit_s=submit[keep] - epoch, work_s=elapsed[keep], nodes=nodes[keep],
+        request_s=_limits(dump, keep, elapsed), draw_w=_draw_w(dump, keep, elapsed, nodes),
+        user=user, group=group, kind=kind, partition=partition,
+        users=users, groups=groups, kinds=kinds, partitions=partitions, epoch_unix_s=epoch, **columns,
+    )  # fmt: skip
+
+
+def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats) -> None:
+    late = np.zeros(keep.size, dtype=np.bool_)
+    rows = np.flatnonzero(keep)
+    late[rows[1:]] = np.diff(submit[rows]) < 0
+    dump.note("repaired", "out of order: sorted by submit time", late, "submit", benign=True)
+    blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
+    dump.note("kept", "run time 0: ends the instant it starts", keep & (elapsed == 0), blamed)
+    unknown = keep & ~(job_id >= 0)
+    dump.note("kept", "job number unknown", unknown, dump.first_of("jobidraw", "jobid") or "jobid")
+    again = keep & ~unknown
+    rows = np.flatnonzero(again)
+    again[rows[np.unique(job_id[rows], return_index=True)[1]]] = False
+    told = "job number used before (array tasks share one unless the dump has JobIDRaw)"
+    dump.note("kept", told, again, dump.first_of("jobid", "jobidraw") or "jobid")
+
+
+def _limits(dump: _Dump, keep: Mask, elapsed: Floats) -> Floats:
+    """Return the jobs' own time limits; NaN for "unlimited" and for those that only their partition limits."""
+    name = dump.first_of("timelimitraw", "timelimit")
+    if name is None:
+        return np.full(int(keep.sum()), np.nan)
+    limit = dump.column("limit")
+    known = limit > 0
+    dump.note("kept", "no time limit of its own", keep & ~known, name)
+    dump.note("kept", "ran longer than its time limit", keep & known & (elapsed > limit), name)
+    return np.where(known, limit, np.nan)[keep]
+
+
+def _draw_w(dump: _Dump, keep: Mask, elapsed: Floats, nodes: Floats) -> Floats:
+    """Return mean power per node from the consumed energy; NaN where there is none or it cannot be true."""
+    name = dump.first_of("consumedenergyraw", "consumedenergy")
+    if name is None:
+        return np.full(int(keep.sum()), np.nan)
+    energy_j = dump.column("energy")
+    usable = keep & (energy_j > 0) & (elapsed > 0)
+    draw = np.full(keep.size, np.nan)
+    draw[usable] = energy_j[usable] / elapsed[usable] / nodes[usable]
+    absurd = draw > MAX_DRAW_W
+    dump.note("repaired", f"energy means more than {MAX_DRAW_W:g} W a node: power unknown", absurd, name)
+    draw[absurd] = np.nan
+    return draw[keep]

@@ -1,0 +1,154 @@
+"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct`` works with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import InputError
+from wattline.model.jobs import UNKNOWN, Floats, Ints
+from wattline.reading import fields
+from wattline.reading.delimited import Pieces
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NODES, CPUS = ("allocnodes", "nnodes", "alloctres", "reqnodes"), ("alloccpus", "ncpus", "reqcpus")
+"""Columns that tell a job's size, in nodes or in CPUs."""
+NAMED = {
+    "user": ("user", "uid"),
+    "group": ("account", "group", "gid"),
+    "kind": ("jobname",),
+    "partition": ("partition",),
+}
+"""Columns that name what a job belongs to, the best first."""
+_LIMITS, _ENERGIES = ("timelimitraw", "timelimit"), ("consumedenergyraw", "consumedenergy")
+_CANONICAL_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d$"
+_CANONICAL_JOB = r"^([1-9]\d{0,11})(?:_(0|[1-9]\d{0,5}))?$"
+_TASK_BITS = 22
+_ODD_TIME = -1e15
+"""Keys of submit times in other notations begin here; no time is so early."""
+
+
+class Columns:
+    """What is known of every record so far; ``refused`` is what was wrong with the time zone."""
+
+    def __init__(self, path: Path | str, cores_per_node: int, timezone: str | None) -> None:
+        self._path, self._cores_per_node, self._timezone = path, cores_per_node, timezone
+        self.pieces = Pieces()
+        self.coders = {name: fields.Coder() for name in ("state", *NAMED)}
+        self.refused: InputError | None = None
+        self.odd_submits = False
+        self._odd_job, self._odd_submit = fields.Coder(), fields.Coder()
+
+    def __call__(self, frame: pl.DataFrame) -> None:
+        """Take a part of the dump."""
+
+        def first(*names: str) -> pl.Series | None:
+            name = next((name for name in names if name in frame.columns), None)
+            return None if name is None else frame[name].str.strip_chars()
+
+        self._take_numbers(first("jobid", "jobidraw"), first("jobidraw", "jobid"))
+        submit, start, end = (first(name) for name in ("submit", "start", "end"))
+        if submit is not None:
+            at = self._instants(submit)
+            self.pieces.add("submit", at)
+            self.pieces.add("submit key", self._submit_key(submit, at))
+        if start is not None:
+            self.pieces.add("start", self._instants(start))
+            self.pieces.add("start unknown", fields.is_unknown(start))
+        self._take_elapsed(first("elapsedraw"), first("elapsed"), start, end)
+        self._take_sizes(frame, first(*CPUS))
+        for name, texts in (("state", first("state")), *((name, first(*among)) for name, among in NAMED.items())):
+            if texts is not None:
+                self.pieces.add(name, self.coders[name](fields.state(texts) if name == "state" else texts))
+        for name, texts, read in (
+            ("limit", first(*_LIMITS), fields.numbers if "timelimitraw" in frame.columns else fields.clock_s),
+            ("priority", first("priority"), fields.numbers),
+            ("energy", first(*_ENERGIES), fields.scaled_numbers),
+        ):
+            if texts is not None:
+                self.pieces.add(
+                    name, read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
+                )
+
+    def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, tuple[str, ...]]:
+        """Return codes and names of kept records, numbered in the order in which those appear."""
+        if name not in self.pieces:
+            return np.full(int(keep.sum()), UNKNOWN, dtype=np.int64), ()
+        coded, names = self.pieces.take(name)[keep], self.coders[name].names
+        values, seen = np.unique(coded, return_index=True)
+        order = [int(code) for code in values[np.argsort(seen)] if code >= 0]
+        again = np.full(len(names) + 1, UNKNOWN, dtype=np.int64)
+        again[order] = np.arange(len(order))
+        return again[coded], tuple(names[code] for code in order)
+
+    def _take_numbers(self, shown: pl.Series | None, raw: pl.Series | None) -> None:
+        if shown is None or raw is None:
+            return
+        step = shown.str.contains(".", literal=True).to_numpy()
+        self.pieces.add("step", step)
+        self.pieces.add("part", shown.str.contains("+", literal=True).to_numpy())
+        self.pieces.add("number", fields.leading_integer(raw))
+        self.pieces.add("job", self._job_key(raw, step))
+
+    def _job_key(self, texts: pl.Series, step: npt.NDArray[np.bool_]) -> Ints:
+        """Return a number for every job that another has only if its text is the same; steps have none."""
+        import polars as pl
+
+        groups = texts.str.extract_groups(_CANONICAL_JOB).struct
+        job, task = (groups.field(name).cast(pl.Int64) for name in groups.fields)
+        key = np.asarray(
+            ((job * (1 << _TASK_BITS)) + (task + 1).fill_null(0)).fill_null(UNKNOWN).to_numpy(), dtype=np.int64
+        )
+        odd = np.flatnonzero((key < 0) & ~step)
+        if odd.size:
+            key = key.copy()
+            key[odd] = UNKNOWN - 1 - self._odd_job(texts[odd])
+        return key
+
+    def _submit_key(self, texts: pl.Series, at: Floats) -> Floats:
+        """Return a number for every submit time that another has only if its text is the same."""
+        odd = np.flatnonzero(~texts.str.contains(_CANONICAL_TIME).to_numpy())
+        if not odd.size:
+            return at
+        key = at.copy()
+        key[odd] = _ODD_TIME - self._odd_submit(texts[odd])
+        self.odd_submits = True
+        return key
+
+    def _take_elapsed(
+        self, raw: pl.Series | None, clock: pl.Series | None, start: pl.Series | None, end: pl.Series | None
+    ) -> None:
+        """Take run times, from the most exact column there is; NaN where unknown."""
+        if raw is not None:
+            self.pieces.add("elapsed", fields.numbers(raw))
+        elif clock is not None:
+            self.pieces.add("elapsed", fields.clock_s(clock))
+        elif start is not None and end is not None:
+            self.pieces.add("elapsed", self._instants(end) - self._instants(start))
+
+    def _take_sizes(self, frame: pl.DataFrame, cpus: pl.Series | None) -> None:
+        """Take sizes in nodes: allocated if known, else requested; NaN where unknown."""
+        nodes: Floats | None = None
+        for name in NODES:
+            if name in frame.columns:
+                texts = frame[name].str.strip_chars()
+                given = fields.numbers(texts.str.extract(r"(?:^|,)node=(\d+)") if name == "alloctres" else texts)
+                nodes = given if nodes is None else np.where(nodes > 0, nodes, given)
+        if nodes is None and cpus is not None:
+            given = fields.numbers(cpus)
+            nodes = np.ceil(given / self._cores_per_node)
+            self.pieces.add("rounded", given % self._cores_per_node != 0)
+        if nodes is not None:
+            self.pieces.add("nodes", nodes)
+
+    def _instants(self, texts: pl.Series) -> Floats:
+        try:
+            return fields.instants(texts, self._timezone, self._path)
+        except InputError as problem:
+            self.refused = problem
+            return np.full(texts.len(), np.nan)

@@ -1,0 +1,304 @@
+"""Job tables in Parquet or CSV, with columns named as in ``JobTable``; also the ``jobs.parquet`` of a journal.
+
+Needed: ``submit_s``, ``nodes`` and ``work_s`` (or a journal's ``runtime_s``). Names (user, group, kind, partition) may be
+texts or whole numbers; null, empty and negative mean unknown. ``after`` is the row, from 0, of the job to wait for.
+Parquet may hold power over the run of jobs too (``series_column``); ``draw_w`` is then its mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.errors import TraceError, did_you_mean
+from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
+from wattline.model.series import PowerSeries
+from wattline.reading.machine import machine_of
+from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
+from wattline.reading.parquet import reading_parquet
+from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept, whole
+from wattline.reading.series_column import COLUMN as SERIES
+from wattline.reading.series_column import mean_over_run, split_series
+from wattline.reading.source import is_parquet, read_bytes
+from wattline.reading.table_text import TextRows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+METADATA_KEY = "wattline"
+VERSION = 1
+"""Version of the Parquet layout that this Wattline writes."""
+
+NAME_COLUMNS = {"user": "users", "group": "groups", "kind": "kinds", "partition": "partitions"}
+_FROM_JOURNAL = {"runtime_s": "work_s", "wait_s": "recorded_wait_s"}
+_JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "energy_j", "preemptions", "restarts")
+
+
+MEAN_SLACK = 1e-3
+"""By how much of itself a given mean power may differ from that of the power over time."""
+
+_LEAST = {"draw_w": 0.0, "floor_w": 0.0, "peak_w": 0.0, "stretch": 1.0, "recorded_wait_s": 0.0, "think_s": 0.0}
+"""Columns in which smaller numbers make no sense."""
+
+
+def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = None) -> Trace:
+    """Read a job table (Parquet or CSV, told apart by content), or the jobs of a journal when given its folder.
+
+    ``raw``: the file's content, if somebody has read it already.
+    """
+    about: dict[str, Any] = {}
+    series: PowerSeries | None = None
+    rows: _TableRows
+    if (Path(path) / "manifest.json").exists():
+        frame, about = _jobs_of_journal(Path(path))
+        rows = _TableRows(path, frame, np.arange(1, frame.height + 1))
+    elif raw is not None or is_parquet(path):
+        packed = raw if raw is not None else read_bytes(path)
+        frame, about = read_parquet(path, packed)
+        frame, series = split_series(path, frame, about)
+        rows = _ParquetRows(path, frame, packed)
+        del frame
+    else:
+        numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
+        rows = _TextRows(path, numbers, NAME_COLUMNS)
+    _check_columns(path, rows.columns)
+    return _to_trace(path, rows, about, series, strict=strict)
+
+
+def table_of(frame: pl.DataFrame, source: str, *, strict: bool = False, epoch_unix_s: float = math.nan) -> Trace:
+    """Return the jobs of a frame with columns as in a table; ``source`` stands for its file in messages."""
+    rows = _TableRows(source, frame, np.arange(1, frame.height + 1))
+    _check_columns(source, rows.columns)
+    about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
+    return _to_trace(source, rows, about, None, strict=strict)
+
+
+def _to_trace(
+    path: Path | str, rows: _TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
+) -> Trace:
+    wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
+    columns = {name: values for name, values in wanted.items() if values is not None}
+    del wanted
+    names = {name: rows.codes(name) for name in NAME_COLUMNS if name in rows.columns}
+    keep = _keep(rows, columns)
+    if series is not None:
+        columns["draw_w"] = _mean_draw(rows, keep, columns, series)
+        series = series.take(np.flatnonzero(keep))
+    jobs = _build(rows, keep, columns, names, _epoch(about), series) if keep.any() else None
+    notes = settle(path, rows.findings, strict=strict)
+    records = rows.height + sum(f.count for f in rows.findings if f.field == "record")
+    if jobs is None:
+        raise refuse_empty(path, records, notes)
+    header, suggested, earlier = _origin(about)
+    records += sum(note.count for note in earlier if note.action == "dropped")
+    machine = machine_of(about.get("machine"), suggested)
+    return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records, machine)
+
+
+def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the table in the bytes of a Parquet file, and what Wattline wrote about it there."""
+    import polars as pl
+
+    with reading_parquet(path):
+        frame = pl.read_parquet(raw)
+        text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
+    try:
+        about = json.loads(text)
+    except ValueError:
+        about = None
+    if not isinstance(about, dict):
+        raise TraceError.at(path, "must be a JSON object", field=f"metadata {METADATA_KEY}", value=text[:80])
+    version = about.get("trace", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        told = f"table of version {str(version)[:20]}, this Wattline reads up to {VERSION}"
+        raise TraceError.at(path, told, hint="update Wattline")
+    return frame, about
+
+
+def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the jobs of a journal of any version, and the nodes that its manifest names."""
+    from wattline.journal.journal import open_journal
+
+    journal = open_journal(folder)
+    cluster = journal.manifest.get("cluster")
+    nodes = cluster.get("nodes") if isinstance(cluster, dict) else None
+    return journal.read("jobs"), {"suggested_nodes": nodes, "machine": (cluster or {}).get("machine")}
+
+
+def _check_columns(path: Path | str, names: list[str]) -> None:
+    known = [*ARRAY_COLUMNS, *_FROM_JOURNAL, *_JOURNAL_ONLY]
+    for needed, other in (("submit_s", ""), ("work_s", "runtime_s"), ("nodes", "")):
+        if needed not in names and other not in names:
+            problem = f"column {needed!r} is missing: found {listed(names)}"
+            raise TraceError.at(path, problem, hint="a job table needs submit_s, work_s and nodes")
+    for name in names:
+        if name == SERIES:  # that of Parquet has been taken out
+            raise TraceError.at(path, "CSV cannot hold power over time", field=name, hint="write the table as Parquet")
+        if name not in known:
+            raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
+
+
+class _TableRows(Rows):
+    """Rows of a job table; a journal's columns stand in where it has other names."""
+
+    def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
+        """Return a column as floats, NaN for null (of the journal's column where that stands in); None if absent."""
+        values: Floats | None = None
+        for source in (name, *(old for old, new in _FROM_JOURNAL.items() if new == name)):
+            given = super().numbers(source, needed=needed)
+            if given is not None:
+                values = given if values is None else np.where(np.isnan(values), given, values)
+        return values
+
+
+class _ParquetRows(_TableRows):
+    """Rows of a Parquet file, of which each column goes once it has been used; a row that is quoted is read again."""
+
+    def __init__(self, path: Path | str, frame: pl.DataFrame, packed: bytes) -> None:
+        super().__init__(path, frame, np.arange(1, frame.height + 1, dtype=np.int32))
+        self._names, self._packed = frame.columns, packed
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self._names
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it stands in the file."""
+        import polars as pl
+
+        return pl.scan_parquet(self._packed).select(self._names).slice(index, 1).collect().row(0, named=True)
+
+    def _given(self, name: str) -> tuple[Floats, Mask | None]:
+        given = super()._given(name)
+        self.frame.drop_in_place(name)
+        return given
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        coded = super()._coded(name)
+        self.frame.drop_in_place(name)
+        return coded
+
+
+class _TextRows(_TableRows, TextRows):
+    """Rows of a CSV table."""
+
+
+def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
+    submit, work, nodes = (columns[name] for name in ("submit_s", "work_s", "nodes"))
+    for reason, hit, column in (
+        ("submit time unknown", ~np.isfinite(submit), "submit_s"),
+        ("run time unknown", ~((work >= 0) & np.isfinite(work)), "work_s"),
+        ("nodes are not a positive whole number", ~whole(nodes, 1), "nodes"),
+    ):
+        rows.drop(reason, hit, column)
+    if "job_id" in columns:
+        rows.drop("job number is not whole", ~whole(columns["job_id"], -MAX_WHOLE), "job_id")
+    return ~rows.bad
+
+
+def _build(
+    rows: _TableRows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
+    epoch_unix_s: float, series: PowerSeries | None,
+) -> JobTable:  # fmt: skip
+    _mention_oddities(rows, keep, columns)
+    after = columns.pop("after", None)
+    given: dict[str, Any] = {}
+    bounded = [name for name in _LEAST if name in columns]
+    for name in (
+        *bounded,
+        *(name for name in tuple(columns) if name not in _LEAST),
+    ):  # so that one at a time is there twice
+        values = columns.pop(name)
+        if name in _LEAST:
+            values = _within(rows, keep, name, values, _LEAST[name])
+        given[name] = kept(values, keep).astype(ARRAY_COLUMNS[name][0], copy=False)
+    given.update({name: kept(coded, keep) for name, (coded, _) in names.items()})
+    if "request_s" in given:
+        given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
+    for name in ("priority", "think_s"):
+        if name in given:
+            given[name] = np.where(np.isfinite(given[name]), given[name], 0.0)
+    if after is not None:
+        given["after"] = _links(rows, keep, after, given["submit_s"])
+    tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
+    return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
+
+
+def _mean_draw(rows: _TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
+    """Return ``draw_w`` of all rows: the mean of the power over time where that is known."""
+    given = columns.get("draw_w", np.full(keep.size, np.nan))
+    mean = mean_over_run(series, np.where(keep, columns["work_s"], 0.0))
+    same = np.abs(given - mean) <= MEAN_SLACK * mean
+    rows.note(
+        "repaired",
+        "draw_w is not the mean of series_w: that is taken",
+        keep & (mean >= 0) & (given >= 0) & ~same,
+        "draw_w",
+    )
+    return np.where((mean >= 0) & ~same, mean, given)
+
+
+def _within(rows: _TableRows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
+    """Return a column without the numbers that no job can have: they are unknown."""
+    wrong = keep & ((values < least) | np.isinf(values))
+    rows.note("repaired", f"{name} is below {least:g} or endless: taken as unknown", wrong, name)
+    return np.where(wrong, np.nan, values)
+
+
+def _mention_oddities(rows: _TableRows, keep: Mask, columns: dict[str, Floats]) -> None:
+    submit, work = columns["submit_s"], columns["work_s"]
+    order = np.flatnonzero(keep)
+    late = np.zeros(keep.size, dtype=np.bool_)
+    late[order[1:]] = np.diff(submit[order]) < 0
+    rows.note("repaired", "out of order: sorted by submit time", late, "submit_s")
+    rows.note("kept", "run time 0: ends the instant it starts", keep & (work == 0), "work_s")
+    if "request_s" in columns:
+        request = columns["request_s"]
+        rows.note("kept", "requested time unknown", keep & ~(request > 0), "request_s")
+        rows.note("kept", "ran longer than requested", keep & (request > 0) & (work > request), "request_s")
+
+
+def _links(rows: _TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
+    """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
+    place = np.full(keep.size, UNKNOWN, dtype=np.int64)
+    place[keep] = np.arange(int(keep.sum()))
+    asked = keep & (after >= 0)
+    inside = asked & (after < keep.size) & (after == np.floor(after))
+    target = np.full(keep.size, UNKNOWN, dtype=np.int64)
+    target[inside] = place[after[inside].astype(np.int64)]
+    link = target[keep]
+    rank = np.empty(link.size, dtype=np.int64)
+    rank[np.argsort(submit, kind="stable")] = np.arange(link.size)
+    good = (link >= 0) & (rank[link] < rank)
+    lost = asked.copy()
+    lost[np.flatnonzero(keep)[good]] = False
+    rows.note("repaired", "after is not the row of an earlier job: link cut", lost, "after")
+    return np.where(good, link, UNKNOWN)
+
+
+def _epoch(about: dict[str, Any]) -> float:
+    value = about.get("epoch_unix_s")
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def _origin(about: dict[str, Any]) -> tuple[dict[str, str], int | None, tuple[Note, ...]]:
+    """Return header, machine size and earlier notes, as far as the file tells them in the right form."""
+    header = about.get("header")
+    nodes = about.get("suggested_nodes")
+    told = about.get("notes")
+    notes = tuple(
+        Note(n["action"], str(n["reason"]), n["count"], str(n["example"]))
+        for n in (told if isinstance(told, list) else [])
+        if isinstance(n, dict) and {"action", "reason", "count", "example"} <= set(n)
+        and n["action"] in ("dropped", "repaired", "kept") and isinstance(n["count"], int)
+    )  # fmt: skip
+    return (
+        {str(k): str(v) for k, v in header.items()} if isinstance(header, dict) else {},
+        nodes if isinstance(nodes, int) and nodes > 0 else None,
+        notes,
+    )

@@ -1,0 +1,51 @@
+"""Nodes that are not alike, from a CSV file: a factor of power a node, or what each drew at the same work."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+
+from wattline.errors import TraceError
+from wattline.model.variability import NodeFactors
+from wattline.reading.source import as_text, read_bytes
+
+LAYOUT = "a column 'factor' (power over that of a typical node), or 'power_w' (measured at the same work)"
+
+
+def read_factors(path: Path | str) -> tuple[list[str], NodeFactors]:
+    """Return names of nodes (their line, where there is no column ``node``) and their factors."""
+    rows = csv.DictReader(io.StringIO(as_text(path, read_bytes(path)).decode("utf-8", errors="replace")))
+    columns = [name.strip().lower() for name in rows.fieldnames or ()]
+    rows.fieldnames = columns
+    field = next((name for name in ("factor", "power_w") if name in columns), None)
+    if field is None:
+        raise TraceError.at(path, f"expected {LAYOUT}", value=", ".join(columns), line=1)
+    names, values = [], []
+    seen: dict[str, int] = {}
+    for row in rows:
+        name = str(row.get("node") or rows.line_num).strip()
+        if name in seen:
+            raise TraceError.at(
+                path, f"node is on line {seen[name]} already", line=rows.line_num, field="node", value=name
+            )
+        seen[name] = rows.line_num
+        names.append(name)
+        values.append(_number(path, rows.line_num, field, row.get(field)))
+    if not values:
+        raise TraceError.at(path, "holds no node, only a header")
+    found = np.array(values)
+    return names, NodeFactors(found) if field == "factor" else NodeFactors.measured(found)
+
+
+def _number(path: Path | str, line: int, field: str, text: str | None) -> float:
+    try:
+        value = float(text or "") if "_" not in (text or "") else math.nan
+    except ValueError:
+        raise TraceError.at(path, "expected a number without a unit", line=line, field=field, value=text) from None
+    if not 0 < value < math.inf:
+        raise TraceError.at(path, "must be above 0 and finite", line=line, field=field, value=text)
+    return value

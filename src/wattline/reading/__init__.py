@@ -1,0 +1,1 @@
+"""How files are read: bytes and lines from disk, notations, notes about what was dropped or repaired; shared by all readers."""

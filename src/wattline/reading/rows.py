@@ -1,0 +1,128 @@
+"""A frame on its way to a job table: columns become arrays, rows that cannot be jobs are left out and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.errors import TraceError
+from wattline.model.jobs import UNKNOWN, Floats, Ints
+from wattline.reading.notes import Action, Finding
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Mask = npt.NDArray[np.bool_]
+MAX_WHOLE = 2.0**53
+
+
+class Rows:
+    """A frame being turned into arrays; rows are known by line (text) or by number from 1 (Parquet)."""
+
+    def __init__(self, path: Path | str, frame: pl.DataFrame | None, lines: npt.NDArray[Any]) -> None:
+        self.path, self.lines = path, lines
+        self._frame = frame
+        self.height = int(lines.size)
+        self.findings: list[Finding] = []
+        self.bad = np.zeros(self.height, dtype=np.bool_)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The frame that the rows are of."""
+        if self._frame is None:
+            raise AssertionError("rows of a text have no frame")
+        return self._frame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return self.frame.columns
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it stands in the file."""
+        return self.frame.row(index, named=True)
+
+    def note(self, action: Action, reason: str, which: Mask, column: str) -> None:
+        """Count the rows of a mask, quoting the first."""
+        rows = np.flatnonzero(which)
+        if rows.size:
+            row = self.row(int(rows[0]))
+            text = ", ".join(f"{key}={str(value)[:30]}" for key, value in row.items())
+            value = str(row.get(column))[:80]
+            self.findings.append(Finding(action, reason, int(rows.size), int(self.lines[rows[0]]), column, value, text))
+
+    def drop(self, reason: str, which: Mask, column: str) -> None:
+        """Leave rows out, each counted under the first reason that fits."""
+        self.note("dropped", reason, which & ~self.bad, column)
+        self.bad |= which
+
+    def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
+        """Return a column as floats, NaN for null; None if absent. Rows whose text is no number are left out if it is needed."""
+        if name not in self.columns:
+            return None
+        given, wrong = self._given(name)
+        if wrong is not None and needed:
+            self.drop("malformed: not a number", wrong, name)
+        elif wrong is not None:
+            self.note("repaired", "malformed: not a number: taken as unknown", wrong & ~self.bad, name)
+        return given
+
+    def codes(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        """Return a column of names as codes and names."""
+        if name not in self.columns:
+            return np.full(self.height, UNKNOWN, dtype=np.int64), ()
+        return self._coded(name)
+
+    def _given(self, name: str) -> tuple[Floats, Mask | None]:
+        """Return a column as floats, and which of its texts are no numbers (None: it holds no texts)."""
+        import polars as pl
+
+        series = self.frame[name]
+        if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
+            raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=name)
+        given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)
+        if series.dtype != pl.String:
+            return given, None
+        absent = series.is_null() | (series.str.to_lowercase() == "nan")
+        return given, np.isnan(given) & ~absent.to_numpy()
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        import polars as pl
+
+        from wattline.reading.fields import codes
+
+        series = self.frame[name]
+        if isinstance(series.dtype, pl.Enum):  # written by Wattline: keeps names that no row uses, and their order
+            physical = series.to_physical().cast(pl.Int64).fill_null(UNKNOWN).to_numpy().astype(np.int64)
+            return physical, tuple(series.dtype.categories)
+        if series.dtype.is_integer():
+            return _numbered(series.set(series < 0, None))
+        if not (series.dtype in (pl.String, pl.Null) or series.dtype == pl.Categorical):
+            raise TraceError.at(self.path, f"column must hold names, not {series.dtype}"[:200], field=name)
+        return codes(series.cast(pl.String).fill_null(""))
+
+
+def _numbered(series: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+    """Return whole numbers, null where unknown, as codes in order of appearance and names."""
+    import polars as pl
+
+    distinct = series.unique(maintain_order=True).drop_nulls()
+    places = pl.Series(np.arange(distinct.len()), dtype=pl.Int32)
+    found = series.replace_strict(distinct, places, default=UNKNOWN, return_dtype=pl.Int32) if distinct.len() else None
+    coded = np.full(series.len(), UNKNOWN) if found is None else found.fill_null(UNKNOWN).to_numpy()
+    return coded.astype(np.int64), tuple(map(str, distinct.to_list()))
+
+
+def kept(values: npt.NDArray[Any], keep: Mask) -> npt.NDArray[Any]:
+    """Return the kept rows of a column, never a view of somebody else's memory."""
+    if not keep.all():
+        return values[keep]
+    return values if values.flags.writeable else values.copy()
+
+
+def whole(values: Floats, least: float) -> Mask:
+    """Return which numbers are whole and at least so large."""
+    return np.asarray((values >= least) & (values == np.floor(values)) & (values < MAX_WHOLE), dtype=np.bool_)

@@ -1,0 +1,237 @@
+"""Who held which nodes, and when: from a journal, a table of ranges or lists of hosts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.errors import InputError, TraceError
+from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.reading.notes import Note, listed
+from wattline.telemetry.columns import SENSOR_NAMES, Times
+from wattline.telemetry.hosts import expand_hosts
+from wattline.telemetry.source import open_files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_LISTS = ("nodelist", "node_list", "hosts", "hostlist", "nodes", "location")
+_STARTS, _ENDS = ("start_s", "start", "begin"), ("end_s", "end")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Ranges of nodes by the time they were taken; ``job`` is a row of the job table, ``offset_s`` what it had run before.
+
+    By job: ``run_s`` it held nodes in all (0: nothing known), until ``job_end_s``.
+    """
+
+    job: Ints
+    first: Ints
+    count: Ints
+    begin_s: Floats
+    end_s: Floats
+    offset_s: Floats
+    run_s: Floats
+    job_end_s: Floats
+
+    def as_spans(self, nodes: Ints) -> Placed:
+        """Return one range a stay, of all nodes of the job, for samples that are of jobs."""
+        _, at = np.unique(np.stack([self.job.astype(np.float64), self.begin_s]), axis=1, return_index=True)
+        at = np.sort(at)
+        return Placed(
+            self.job[at], np.zeros(at.size, dtype=np.int64), nodes[self.job[at]], self.begin_s[at], self.end_s[at],
+            self.offset_s[at], self.run_s, self.job_end_s,
+        )  # fmt: skip
+
+
+def place(frame: pl.DataFrame, jobs: JobTable, last_only: Ints | None = None) -> tuple[Placed, list[Note]]:
+    """Sort ranges (job, first, count, begin_s, end_s) by time and lay the stays of every job end to end.
+
+    ``last_only``: jobs that lost what they had done whenever they lost their nodes; their last stay counts.
+    """
+    import polars as pl
+
+    notes: list[Note] = []
+    bad = ~((frame["end_s"] > frame["begin_s"]) & (frame["count"] > 0) & (frame["first"] >= 0)).fill_null(value=False)
+    if bad.any():
+        row = frame.filter(bad).row(0, named=True)
+        example = f"job {jobs.job_id[row['job']]}: {row['begin_s']:g} s to {row['end_s']:g} s"
+        notes.append(Note("kept", "range of nodes without time or nodes: not used", int(bad.sum()), example))
+    frame = frame.filter(~bad)
+    stays = frame.select("job", "begin_s", "end_s").unique().sort("job", "begin_s", "end_s")
+    if last_only is not None and last_only.size:
+        again = pl.col("job").is_in(last_only.tolist())
+        stays = stays.filter(~again | (pl.col("begin_s") == pl.col("begin_s").max().over("job")))
+    length = pl.col("end_s") - pl.col("begin_s")
+    stays = stays.with_columns((length.cum_sum().over("job") - length).alias("offset_s"))
+    frame = frame.join(stays, on=["job", "begin_s", "end_s"], how="inner").sort("begin_s", "job", "first")
+    run_s, job_end_s = np.zeros(len(jobs)), np.full(len(jobs), -np.inf)
+    sums = stays.group_by("job").agg(length.sum().alias("run"), pl.col("end_s").max())
+    run_s[sums["job"].to_numpy()] = sums["run"].to_numpy()
+    job_end_s[sums["job"].to_numpy()] = sums["end_s"].to_numpy()
+    whole = {name: frame[name].cast(pl.Int64).to_numpy() for name in ("job", "first", "count")}
+    times = {name: frame[name].cast(pl.Float64).to_numpy() for name in ("begin_s", "end_s", "offset_s")}
+    return Placed(**whole, **times, run_s=run_s, job_end_s=job_end_s), notes
+
+
+def from_journal(folder: Path, jobs: JobTable) -> tuple[Placed, list[Note]]:
+    """Return who held what in a run that Wattline simulated."""
+    import polars as pl
+
+    from wattline.journal.journal import open_journal
+
+    journal = open_journal(folder)
+    found = journal.read("placements")
+    if found.height == 0:
+        raise TraceError.at(folder, "the journal has no placements", hint="run the scenario with placements kept")
+    ends = pl.col("end_s").fill_null(float(journal.manifest["end_s"]))
+    frame = found.select(
+        "job_id", pl.col("first_node").alias("first"), "count", pl.col("start_s").alias("begin_s"), ends
+    )
+    told = journal.read("jobs", "job_id", "restarts")
+    again = told.filter(pl.col("restarts") > 0)["job_id"]
+    frame, notes = with_rows(frame, jobs, str(folder))
+    rows = np.flatnonzero(np.isin(jobs.job_id, again.to_numpy()))
+    placed, more = place(frame, jobs, rows)
+    return placed, notes + more
+
+
+def from_times(jobs: JobTable) -> tuple[Placed, list[Note]]:
+    """Return stays from the recorded wait and run time of a log, without any node known."""
+    import polars as pl
+
+    begin_s = jobs.submit_s + jobs.recorded_wait_s
+    known = np.isfinite(begin_s) & (jobs.work_s > 0)
+    notes = []
+    if not known.all():
+        row = int(np.argmin(known))
+        notes.append(
+            Note("kept", "start not known, or no run time: no power", int((~known).sum()), f"job {jobs.job_id[row]}")
+        )
+    rows = np.flatnonzero(known)
+    frame = pl.DataFrame({
+        "job": rows, "first": np.zeros(rows.size, dtype=np.int64), "count": jobs.nodes[rows], "begin_s": begin_s[rows],
+        "end_s": (begin_s + jobs.work_s)[rows],
+    })  # fmt: skip
+    placed, more = place(frame, jobs)
+    return placed, notes + more
+
+
+def from_table(path: Path, jobs: JobTable, epoch_unix_s: float) -> tuple[Placed, tuple[str, ...], list[Note]]:
+    """Return who held what from a table of ranges or of host lists, and the names of nodes if it has names."""
+    import polars as pl
+
+    source = open_files(path)
+    columns = {name.strip().lower(): name for name in source.columns}
+    job = _need(path, columns, SENSOR_NAMES["job"], "job_id")
+    start, end = _pick(columns, _STARTS), _pick(columns, _ENDS)
+    ranges = "first_node" in columns and "count" in columns
+    frame = pl.concat(list(source.batches(source.columns, start or job)))
+    ids = (
+        frame[job].cast(pl.Int64, strict=False)
+        if frame[job].dtype != pl.String
+        else frame[job].str.extract(r"^(\d+)$").cast(pl.Int64)
+    )
+    given: dict[str, Any] = {"job_id": ids, "line": np.arange(frame.height)}
+    for name, column in (("begin_s", start), ("end_s", end)):
+        if column is not None:
+            times = Times(str(path), column, None)
+            seconds = times.seconds(frame[column])
+            given[name] = seconds - to_trace(str(path), times, epoch_unix_s, jobs)
+    names: tuple[str, ...] = ()
+    if ranges:
+        given |= {"first": frame[columns["first_node"]].cast(pl.Int64), "count": frame[columns["count"]].cast(pl.Int64)}
+        table = pl.DataFrame(given)
+    else:
+        lists = _need(path, columns, _LISTS, "first_node and count, or nodelist")
+        table, names = _numbered(path, pl.DataFrame(given), frame[lists])
+    rows, notes = with_rows(table, jobs, str(path))
+    stays = {
+        "begin_s": jobs.submit_s + jobs.recorded_wait_s,
+        "end_s": jobs.submit_s + jobs.recorded_wait_s + jobs.work_s,
+    }
+    rows = rows.with_columns(
+        [pl.Series(k, v[rows["job"].to_numpy()]) for k, v in stays.items() if k not in rows.columns]
+    )
+    placed, more = place(rows, jobs)
+    return placed, names, notes + more
+
+
+def _numbered(path: Path, frame: pl.DataFrame, lists: pl.Series) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return ranges of node numbers for lists of names, and the names in the order of their numbers."""
+    import polars as pl
+
+    texts = lists.cast(pl.String).str.strip_chars()
+    different: dict[str, list[str]] = {}
+    for text in texts.drop_nulls().unique().to_list():
+        if text and text.lower() not in ("none assigned", "(null)"):
+            try:
+                different[text] = expand_hosts(text)
+            except InputError as problem:
+                line = int((texts == text).arg_max() or 0) + 2
+                raise TraceError.at(path, str(problem), line=line, field=lists.name) from None
+    names = tuple(sorted({name for found in different.values() for name in found}, key=natural))
+    number = {name: i for i, name in enumerate(names)}
+    parts: list[tuple[str, int, int]] = []
+    for text, found in different.items():
+        nodes = np.unique([number[name] for name in found])
+        cuts = np.flatnonzero(np.diff(nodes) > 1) + 1
+        parts += [(text, int(run[0]), run.size) for run in np.split(nodes, cuts)]
+    ranges = pl.DataFrame(parts, schema={"text": pl.String, "first": pl.Int64, "count": pl.Int64}, orient="row")
+    return frame.with_columns(texts.alias("text")).join(ranges, on="text", how="inner").drop("text"), names
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a key that sorts node9 before node10."""
+    return tuple((text, int(digits or -1)) for text, digits in re.findall(r"(\D*)(\d*)", name))
+
+
+def with_rows(frame: pl.DataFrame, jobs: JobTable, where: str) -> tuple[pl.DataFrame, list[Note]]:
+    """Return ranges with the rows of their jobs; ranges of jobs that are not in the table are said."""
+    import polars as pl
+
+    if np.unique(jobs.job_id).size != len(jobs):
+        values, counts = np.unique(jobs.job_id, return_counts=True)
+        raise TraceError.at(
+            where,
+            "two jobs share a number, so samples cannot be told apart",
+            field="job_id",
+            value=int(values[counts > 1][0]),
+        )
+    known = pl.DataFrame({"job_id": jobs.job_id, "job": np.arange(len(jobs), dtype=np.int64)})
+    found = frame.join(known, on="job_id", how="left")
+    strange = found.filter(pl.col("job").is_null())
+    notes = []
+    if strange.height:
+        notes.append(
+            Note("kept", "nodes held by a job that is not in the table", strange.height, f"job {strange['job_id'][0]}")
+        )
+    return found.filter(pl.col("job").is_not_null()), notes
+
+
+def to_trace(where: str, times: Times, epoch_unix_s: float, jobs: JobTable) -> float:
+    """Return what must be taken from times to count from where the jobs' times do."""
+    if not times.unix or (len(jobs) and jobs.submit_s[-1] >= 1e8):
+        return 0.0
+    if np.isnan(epoch_unix_s):
+        raise TraceError.at(
+            where, "times count from 1970, those of the jobs do not, and nothing says when they began", field=times.column,
+            hint="give --epoch, the date or Unix time of second 0 of the jobs",
+        )  # fmt: skip
+    return epoch_unix_s
+
+
+def _pick(columns: dict[str, str], names: tuple[str, ...]) -> str | None:
+    return next((columns[name] for name in names if name in columns), None)
+
+
+def _need(path: Path, columns: dict[str, str], names: tuple[str, ...], word: str) -> str:
+    found = _pick(columns, names)
+    if found is None:
+        raise TraceError.at(path, f"column {word!r} is missing: found {listed(columns.values())}")
+    return found

@@ -1,0 +1,218 @@
+"""Slurm accounting dumps: any columns, any order, every notation."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from wattline.errors import InputError, TraceError
+from wattline.formats.jobs import read_trace
+from wattline.formats.jobs.sacct import read_sacct
+from wattline.reading.notes import Trace
+
+HEADER = "JobID|Submit|Start|Elapsed|AllocNodes|State"
+
+
+def read(tmp_path: Path, *lines: str, **options: object) -> Trace:
+    """Write and read a dump."""
+    path = tmp_path / "dump.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return read_sacct(path, **options)  # type: ignore[arg-type]
+
+
+def job(
+    number: str = "1", at: str = "00:00:00", elapsed: str = "00:01:00", nodes: str = "2", state: str = "COMPLETED"
+) -> str:
+    """Write one record."""
+    return f"{number}|2024-03-01T{at}|2024-03-01T{at}|{elapsed}|{nodes}|{state}"
+
+
+def counts(trace: Trace, action: str) -> dict[str, int]:
+    """Return how often each reason was given."""
+    return {note.reason: note.count for note in trace.notes if note.action == action}
+
+
+def test_columns_in_any_order(tmp_path: Path) -> None:
+    """Every column that is used lands in the job table, whatever the order."""
+    trace = read(
+        tmp_path,
+        "State|TimelimitRaw|ElapsedRaw|NNodes|User|Account|Partition|JobName|Priority|Start|Submit|JobIDRaw|ConsumedEnergyRaw",
+        "COMPLETED|60|100|2|ann|phys|std|lu.C|7|2024-03-01T00:00:30|2024-03-01T00:00:00|42|60000",
+    )
+    jobs = trace.jobs
+    assert (jobs.job_id[0], jobs.nodes[0], jobs.work_s[0], jobs.request_s[0]) == (42, 2, 100.0, 3600.0)
+    assert (jobs.users, jobs.groups, jobs.partitions, jobs.kinds) == (("ann",), ("phys",), ("std",), ("lu.C",))
+    assert (jobs.priority[0], jobs.recorded_wait_s[0], jobs.draw_w[0]) == (7.0, 30.0, 300.0)
+    assert (jobs.submit_s[0], jobs.epoch_unix_s) == (0.0, 1709251200.0)
+
+
+def test_steps_are_not_jobs(tmp_path: Path) -> None:
+    """Steps are counted and left out, also in strict reading: every dump without -X has them."""
+    trace = read(tmp_path, HEADER, job("1"), job("1.batch"), job("1.0"), job("1.extern"), strict=True)
+    assert len(trace.jobs) == 1
+    assert counts(trace, "dropped") == {"a step of a job, not a job": 3}
+
+
+def test_arrays_and_heterogeneous_jobs(tmp_path: Path) -> None:
+    """Array tasks and parts of heterogeneous jobs are jobs; without JobIDRaw they share a number."""
+    trace = read(tmp_path, HEADER, job("5_1"), job("5_2"), job("6+0"), job("6+1"))
+    assert trace.jobs.job_id.tolist() == [5, 5, 6, 6]
+    assert counts(trace, "kept") == {
+        "part of a heterogeneous job: a job of its own": 2,
+        "job number used before (array tasks share one unless the dump has JobIDRaw)": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (job(state="CANCELLED by 1000", elapsed="00:00:00"), "cancelled before it started"),
+        (job(state="RUNNING"), "not finished when the dump was made"),
+        (job("9_[3-7%2]", state="PENDING"), "not finished when the dump was made"),
+        (job(state="REQUEUED"), "an earlier run of a requeued job"),
+        (job(at="later"), "submit time unknown"),
+        (job(elapsed="INVALID"), "run time unknown"),
+        (job(nodes="0"), "never held nodes (zero or unknown)"),
+        (job(nodes="-3"), "never held nodes (zero or unknown)"),
+        (job(nodes="nan"), "never held nodes (zero or unknown)"),
+        (job(nodes="1e400"), "never held nodes (zero or unknown)"),
+        (job() + "|more", "malformed: expected 6 columns like the header (got 7 in the first)"),
+        ("cut|off", "malformed: expected 6 columns like the header (got 2 in the first)"),
+    ],
+)
+def test_records_that_are_no_jobs(tmp_path: Path, line: str, reason: str) -> None:
+    """A record that did not run to its end is dropped and counted; strict reading refuses it by line."""
+    trace = read(tmp_path, HEADER, job("77"), line)
+    assert counts(trace, "dropped") == {reason: 1}
+    assert (trace.records, len(trace.jobs)) == (2, 1)
+    with pytest.raises(TraceError, match=r"dump.txt:3: field"):
+        read(tmp_path, HEADER, job("77"), line, strict=True)
+
+
+def test_cancelled_while_running_is_a_job(tmp_path: Path) -> None:
+    """A job cancelled after it started ran, so it is a job."""
+    assert len(read(tmp_path, HEADER, job(state="CANCELLED by 7")).jobs) == 1
+
+
+def test_last_run_of_a_requeued_job_counts(tmp_path: Path) -> None:
+    """Of several runs of one submission only the last is a job."""
+    trace = read(tmp_path, HEADER, job("3", elapsed="00:00:10", state="NODE_FAIL"), job("3", elapsed="00:05:00"))
+    assert trace.jobs.work_s.tolist() == [300.0]
+    assert counts(trace, "dropped") == {"an earlier run of a requeued job": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1-02:03:04", 93784.0), ("00:00:01", 1.0), ("05:30", 330.0), ("00:00:07.250", 7.25), ("100:00:00", 360000.0)],
+)
+def test_elapsed_notations(tmp_path: Path, text: str, seconds: float) -> None:
+    """Elapsed is [D-]HH:MM:SS[.fff] or MM:SS."""
+    assert read(tmp_path, HEADER, job(elapsed=text)).jobs.work_s.tolist() == [seconds]
+
+
+@pytest.mark.parametrize("limit", ["UNLIMITED", "Partition_Limit", ""])
+def test_no_limit_is_unknown(tmp_path: Path, limit: str) -> None:
+    """Words instead of a limit mean that the job has none of its own."""
+    trace = read(tmp_path, HEADER + "|Timelimit", job() + "|" + limit)
+    assert math.isnan(trace.jobs.request_s[0])
+    assert counts(trace, "kept") == {"no time limit of its own": 1}
+
+
+@pytest.mark.parametrize(("energy", "draw_w"), [("12K", 100.0), ("0.012M", 100.0), ("12000", 100.0), ("0", math.nan)])
+def test_energy_becomes_power_per_node(tmp_path: Path, energy: str, draw_w: float) -> None:
+    """Consumed energy (with K, M, G) over run time and nodes is the job's power per node."""
+    jobs = read(tmp_path, HEADER + "|ConsumedEnergy", job() + "|" + energy).jobs
+    assert jobs.draw_w[0] == pytest.approx(draw_w, nan_ok=True)
+
+
+def test_absurd_energy_is_unknown(tmp_path: Path) -> None:
+    """An energy counter that overflowed does not become a job's power."""
+    trace = read(tmp_path, HEADER + "|ConsumedEnergyRaw", job() + "|18446744073709551614")
+    assert math.isnan(trace.jobs.draw_w[0])
+    assert counts(trace, "repaired") == {"energy means more than 100000 W a node: power unknown": 1}
+
+
+def test_nodes_from_cpus(tmp_path: Path) -> None:
+    """Without a column of nodes, CPUs divided by cores_per_node, rounded up, are the size."""
+    lines = ("JobID|Submit|ElapsedRaw|AllocCPUS", "1|2024-03-01T00:00:00|60|65")
+    assert read(tmp_path, *lines, cores_per_node=32).jobs.nodes.tolist() == [3]
+
+
+def test_nodes_from_tres(tmp_path: Path) -> None:
+    """AllocTRES tells the nodes, too."""
+    lines = ("JobID|Submit|ElapsedRaw|AllocTRES", "1|2024-03-01T00:00:00|60|billing=8,cpu=8,mem=4G,node=5")
+    assert read(tmp_path, *lines).jobs.nodes.tolist() == [5]
+
+
+def test_run_time_from_start_and_end(tmp_path: Path) -> None:
+    """Without elapsed time, end minus start is the run time."""
+    lines = ("JobID|Submit|Start|End|NNodes", "1|2024-03-01T00:00:00|2024-03-01T00:01:00|2024-03-01T01:01:00|1")
+    assert read(tmp_path, *lines).jobs.work_s.tolist() == [3600.0]
+
+
+def test_time_zone_makes_times_absolute(tmp_path: Path) -> None:
+    """With a time zone, local times become Unix time, across the change to summer time."""
+    lines = ("JobID|Submit|ElapsedRaw|NNodes", "1|2024-03-31T01:30:00|5|1", "2|2024-03-31T03:30:00|5|1")
+    trace = read(tmp_path, *lines, timezone="Europe/Paris")
+    assert trace.jobs.submit_s.tolist() == [0.0, 3600.0]
+    assert trace.jobs.epoch_unix_s == 1711845000.0
+    with pytest.raises(InputError, match="unknown time zone 'Mars/Olympus'"):
+        read(tmp_path, *lines, timezone="Mars/Olympus")
+
+
+def test_unix_times_are_understood(tmp_path: Path) -> None:
+    """Times printed with SLURM_TIME_FORMAT=%s are Unix seconds."""
+    lines = ("JobID|Submit|ElapsedRaw|NNodes", "1|1700000000|5|1", "2|1700000060|5|1")
+    assert read(tmp_path, *lines).jobs.submit_s.tolist() == [0.0, 60.0]
+
+
+def test_missing_column_says_how_to_make_the_dump(tmp_path: Path) -> None:
+    """A dump without a needed column is refused with the command that prints one."""
+    with pytest.raises(
+        TraceError, match=r"dump.txt:1: no column submit: found jobid, elapsed; make the dump with `sacct"
+    ):
+        read(tmp_path, "JobID|Elapsed", "1|00:01:00")
+
+
+def test_layout_of_the_file_does_not_matter(tmp_path: Path) -> None:
+    """--parsable's last bar, repeated headers, blank lines, CRLF and a BOM change nothing."""
+    lines = [HEADER + "|", job("1") + "|", "", HEADER + "|", job("2", at="00:00:05") + "|"]
+    path = tmp_path / "dump.txt"
+    path.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+    trace = read_trace(path, strict=True)
+    assert (trace.jobs.job_id.tolist(), trace.records) == ([1, 2], 2)
+
+
+def test_a_requeued_job_counts_from_its_first_submission(tmp_path: Path) -> None:
+    """Slurm gives a requeued job a new submit time; what its user waited began with the first."""
+    trace = read(
+        tmp_path,
+        HEADER,
+        job("1", at="00:00:00"),
+        job("3", at="00:01:00", state="REQUEUED"),
+        job("3", at="00:10:00", state="NODE_FAIL"),
+        job("4", at="00:20:00", state="PREEMPTED"),
+        job("3", at="00:30:00", elapsed="00:05:00"),
+        job("5", at="00:40:00", state="NODE_FAIL"),
+    )
+    jobs = trace.jobs
+    assert jobs.job_id.tolist() == [1, 3, 4, 5]  # nobody ran 4 and 5 again: what they lost is all that is known of them
+    assert jobs.submit_s.tolist() == [0.0, 60.0, 1200.0, 2400.0]
+    assert jobs.work_s.tolist() == [60.0, 300.0, 60.0, 60.0]
+    assert jobs.recorded_wait_s[1] == 1740.0
+    assert [(note.reason, note.count) for note in trace.notes if note.action == "dropped"] == [
+        ("an earlier run of a requeued job", 1),
+        ("an earlier run of a requeued job", 1),
+    ]
+    assert counts(trace, "repaired") == {
+        "requeued: counts from its first submission": 1,
+        "out of order: sorted by submit time": 1,
+    }
+
+
+def test_a_job_number_that_was_used_again_is_another_job(tmp_path: Path) -> None:
+    """Records of one number that ended by themselves are jobs of their own, with their own submit times."""
+    trace = read(tmp_path, HEADER, job("3", at="00:00:00"), job("3", at="00:30:00"))
+    assert trace.jobs.submit_s.tolist() == [0.0, 1800.0]

@@ -1,0 +1,170 @@
+"""Job tables in Parquet and CSV, and journals as traces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattline.errors import TraceError
+from wattline.formats.jobs import read_trace
+from wattline.formats.jobs.table import read_table
+from wattline.journal.journal import SCHEMA, write_journal
+
+
+def test_csv_with_quotes_and_unknowns(tmp_path: Path) -> None:
+    """A CSV table may quote names; empty fields are unknown."""
+    path = tmp_path / "jobs.csv"
+    path.write_text('submit_s,work_s,nodes,user,kind,request_s\n0,10,2,"Doe, Jane",lu,20\n5,1.5,1,,,\n')
+    jobs = read_trace(path).jobs
+    assert jobs.users == ("Doe, Jane",)
+    assert jobs.user.tolist() == [0, -1]
+    assert jobs.work_s.tolist() == [10.0, 1.5]
+    assert np.isnan(jobs.request_s[1])
+
+
+def test_numbers_may_name_users(tmp_path: Path) -> None:
+    """Whole numbers are names too; negative ones mean unknown."""
+    path = tmp_path / "jobs.parquet"
+    pl.DataFrame({"submit_s": [0, 1], "work_s": [1, 1], "nodes": [1, 1], "user": [17, -1]}).write_parquet(path)
+    jobs = read_trace(path).jobs
+    assert (jobs.users, jobs.user.tolist()) == (("17",), [0, -1])
+
+
+def test_a_journal_is_a_trace(tmp_path: Path) -> None:
+    """The jobs of a journal can be run again: its folder or its jobs.parquet."""
+    frame = pl.DataFrame({
+        "job_id": [3, 4], "submit_s": [0.0, 9.0], "eligible_s": [0.0, 9.0], "start_s": [1.0, None], "end_s": [5.0, None],
+        "nodes": [2, 1], "request_s": [10.0, None], "estimate_s": [10.0, None], "work_s": [4.0, 7.0], "user": ["a", ""],
+        "group": ["", ""], "kind": ["", ""], "partition": ["", ""], "status": ["finished", "unfinished"],
+        "wait_s": [1.0, None], "runtime_s": [4.0, None], "energy_j": [800.0, None], "preemptions": [0, 0], "restarts": [0, 0],
+    })  # fmt: skip
+    journal = tmp_path / "j"
+    write_journal(journal, {name: {} for name in SCHEMA} | {"jobs": frame}, {"cluster": {"nodes": 7}})
+    for path in (journal, journal / "jobs.parquet"):
+        jobs = read_trace(path).jobs
+        assert jobs.work_s.tolist() == [4.0, 7.0]
+        assert jobs.recorded_wait_s[0] == 1.0
+        assert jobs.user.tolist() == [0, -1]
+    assert read_trace(journal).suggested_nodes == 7
+
+
+def test_a_journal_is_checked_before_it_is_replayed(tmp_path: Path) -> None:
+    """As for reports: a journal of another layout, or with a foreign table, is refused."""
+    journal, manifest = tmp_path / "j", tmp_path / "j" / "manifest.json"
+    jobs = {c.name: ["x"] if c.dtype == "str" else [1] for c in SCHEMA["jobs"]}
+    write_journal(journal, {name: {} for name in SCHEMA} | {"jobs": pl.DataFrame(jobs)}, {})
+    assert len(read_trace(journal).jobs) == 1
+    whole = manifest.read_text()
+    for version, said in ((99, "written by a newer Wattline"), (2, "written by an older Wattline")):
+        manifest.write_text(json.dumps(json.loads(whole) | {"journal": version}))
+        with pytest.raises(TraceError, match=said) as caught:
+            read_trace(journal)
+        assert "\n" not in str(caught.value)
+    manifest.write_text(whole)
+    pl.read_parquet(journal / "jobs.parquet").with_columns(submit_s=2.0).write_parquet(journal / "jobs.parquet")
+    with pytest.raises(TraceError, match=r"jobs\.parquet: is not the table that the run wrote"):
+        read_trace(journal)
+
+
+def test_numbers_that_no_job_can_have_are_unknown(tmp_path: Path) -> None:
+    """Negative or endless power, a slowdown below 1, a negative wait: counted, and unknown from then on."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "submit_s,work_s,nodes,draw_w,floor_w,stretch,recorded_wait_s,think_s\n"
+        "0,9,1,-5,10,0.5,-1,-3\n1,9,1,inf,-1,2,5,0\n2,9,1,200,100,1.5,6,\n"
+    )
+    trace = read_table(path)
+    assert np.isnan(trace.jobs.draw_w).tolist() == [True, True, False]
+    assert np.isnan(trace.jobs.floor_w).tolist() == [False, True, False]
+    assert np.isnan(trace.jobs.stretch).tolist() == [True, False, False]
+    assert np.isnan(trace.jobs.recorded_wait_s).tolist() == [True, False, False]
+    assert trace.jobs.think_s.tolist() == [0.0, 0.0, 0.0]
+    assert {n.reason: n.count for n in trace.notes} == {
+        "draw_w is below 0 or endless: taken as unknown": 2, "floor_w is below 0 or endless: taken as unknown": 1,
+        "stretch is below 1 or endless: taken as unknown": 1, "think_s is below 0 or endless: taken as unknown": 1,
+        "recorded_wait_s is below 0 or endless: taken as unknown": 1,
+    }  # fmt: skip
+    with pytest.raises(TraceError, match=r"jobs\.csv:2: field 'draw_w': draw_w is below 0"):
+        read_table(path, strict=True)
+
+
+def test_run_time_stands_in_for_work(tmp_path: Path) -> None:
+    """Where work_s is missing, the measured run time is the work."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,runtime_s,nodes\n0,12,1\n")
+    assert read_table(path).jobs.work_s.tolist() == [12.0]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (
+            "submit_s,nodes",
+            "column 'work_s' is missing: found submit_s, nodes; a job table needs submit_s, work_s and nodes",
+        ),
+        ("submit_s,work_s,nodes,usr", "field 'usr': unknown column; did you mean 'user'?"),
+        ("submit_s,work_s,nodes,nodes", "field 'nodes': column is named twice"),
+    ],
+)
+def test_wrong_columns_are_one_clear_line(tmp_path: Path, header: str, message: str) -> None:
+    """Missing, unknown and repeated columns are refused by name."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(header + "\n" + ",".join("1" for _ in header.split(",")) + "\n")
+    with pytest.raises(TraceError) as caught:
+        read_table(path)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("x,1,1", "malformed: not a number"), ("nan,1,1", "submit time unknown"), ("inf,1,1", "submit time unknown"),
+        ("0,-1,1", "run time unknown"), ("0,inf,1", "run time unknown"), ("0,,1", "run time unknown"),
+        ("0,1,0", "nodes are not a positive whole number"), ("0,1,1.5", "nodes are not a positive whole number"),
+        ("0,1", "malformed: expected 3 columns like the header (got 2 in the first)"),
+    ],
+)  # fmt: skip
+def test_wrong_rows_are_dropped_and_counted(tmp_path: Path, row: str, reason: str) -> None:
+    """A row that is no job is dropped once, with its line; strict reading refuses it."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"submit_s,work_s,nodes\n0,1,1\n{row}\n")
+    trace = read_table(path)
+    assert [(n.action, n.reason, n.count) for n in trace.notes] == [("dropped", reason, 1)]
+    assert (trace.records, len(trace.jobs)) == (2, 1)
+    with pytest.raises(TraceError, match=r"jobs.csv:3: field"):
+        read_table(path, strict=True)
+
+
+def test_unsorted_rows_keep_their_links(tmp_path: Path) -> None:
+    """Links follow the rows when a table is sorted; a link to a later or absent job is cut and counted."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,work_s,nodes,after\n9,1,1,1\n0,1,1,\n10,1,1,77\n11,1,1,3\n")
+    trace = read_table(path)
+    assert trace.jobs.after.tolist() == [-1, 0, -1, -1]
+    assert {n.reason: n.count for n in trace.notes if n.action == "repaired"} == {
+        "out of order: sorted by submit time": 1, "after is not the row of an earlier job: link cut": 2,
+    }  # fmt: skip
+
+
+def test_newer_layouts_are_refused(tmp_path: Path) -> None:
+    """A table written by a newer Wattline says so instead of being misread."""
+    path = tmp_path / "jobs.parquet"
+    frame = pl.DataFrame({"submit_s": [0.0], "work_s": [1.0], "nodes": [1]})
+    frame.write_parquet(path, metadata={"wattline": '{"trace": 99}'})
+    with pytest.raises(TraceError, match="table of version 99"):
+        read_table(path)
+
+
+def test_columns_of_the_wrong_type(tmp_path: Path) -> None:
+    """A column that cannot be numbers or names is refused by name."""
+    path = tmp_path / "jobs.parquet"
+    pl.DataFrame({"submit_s": [[0.0]], "work_s": [1.0], "nodes": [1]}).write_parquet(path)
+    with pytest.raises(TraceError, match="field 'submit_s': column must hold numbers"):
+        read_table(path)
+    pl.DataFrame({"submit_s": [0.0], "work_s": [1.0], "nodes": [1], "user": [0.5]}).write_parquet(path)
+    with pytest.raises(TraceError, match="field 'user': column must hold names"):
+        read_table(path)
