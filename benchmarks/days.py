@@ -12,7 +12,7 @@ from wattline.generate.rrze import IDLE_W, MeggieLike, kinds_like
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
-from wattline.systems.qoscap.study import PAIRS, machine
+from wattline.systems.qoscap.cases import PAIRS, machine
 
 QOSCAP = next(pair for pair in PAIRS if pair.name == "QoSCap + Adaptive")
 GRID = Pair("QoSCap", "qoscap")

@@ -18,8 +18,8 @@ from wattline.bidding.trial import TrialHour, fresh
 from wattline.errors import InputError
 from wattline.market.tracking import MARGIN
 from wattline.model.regulation import Bid, Signal
-from wattline.report.regulation import count_qos, count_regulation
-from wattline.report.run import load
+from wattline.report.count.regulation import count_qos, count_regulation
+from wattline.report.count.run import load
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
 
 BID = Bid(8300.0, 2800.0)

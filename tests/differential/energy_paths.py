@@ -16,7 +16,7 @@ from wattline.journal.journal import open_journal, write_journal
 from wattline.market.accounts import Book
 from wattline.market.held import Held, constant
 from wattline.market.tariff import Tariff
-from wattline.report.metrics import Summary, summarize
+from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.accounts import Billing
 from wattline.sim.result import frames, manifest, regulation_entry
 from wattline.sim.simulate import Result, bid_steps

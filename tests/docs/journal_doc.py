@@ -11,7 +11,7 @@ END = "<!-- end -->"
 
 def generated() -> str:
     """Return the page as it should be."""
-    from wattline.report.tables import schema_markdown
+    from wattline.report.tables.summary import schema_markdown
 
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     tail = rest.partition(END)[2]

@@ -113,7 +113,7 @@ def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
 def journal_summary(folder: Path) -> Any:
     """Return the numbers of a run."""
     from wattline.journal.journal import open_journal
-    from wattline.report.metrics import summarize
+    from wattline.report.count.metrics import summarize
 
     return summarize(open_journal(folder))
 
@@ -246,9 +246,9 @@ def test_the_journal_page_is_made_from_the_code() -> None:
 def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
     """Every key of a manifest and every number of a summary is on the page, and no other key is in its tables."""
     from wattline.journal.journal import open_journal
-    from wattline.report.energy import Energy, Power
-    from wattline.report.metrics import JobCounts, Span, Summary
-    from wattline.report.statistics import Distribution, TimeDistribution
+    from wattline.report.count.energy import Energy, Power
+    from wattline.report.count.metrics import JobCounts, Span, Summary
+    from wattline.report.count.statistics import Distribution, TimeDistribution
     from wattline.scenario import read_scenario, variants, wire
 
     page = PAGE.read_text(encoding="utf-8")
@@ -307,7 +307,7 @@ def test_documents_link_to_files_that_exist() -> None:
 
 def test_the_page_on_caps_works(tmp_path: Path) -> None:
     """Every file, command and program of the page, in order; the summary and the claims that it shows are what came out."""
-    from wattline.report.tables import fact_rows
+    from wattline.report.tables.summary import fact_rows
 
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     assert len(follow("under-a-cap.md", tmp_path)) >= 12

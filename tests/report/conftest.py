@@ -9,7 +9,7 @@ import pytest
 from synthetic import block_schedule, write_synthetic
 
 from wattline.journal.journal import Journal
-from wattline.report.metrics import Summary, summarize
+from wattline.report.count.metrics import Summary, summarize
 
 
 @pytest.fixture(scope="session")

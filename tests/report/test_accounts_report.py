@@ -16,12 +16,12 @@ from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.accounts import COLUMNS, Bids, Book, accounts, hour_edges
 from wattline.market.held import Held, constant
 from wattline.model.regulation import Signal
-from wattline.report.accounts import Accounts
-from wattline.report.compare import compare
-from wattline.report.html import write_report
-from wattline.report.metrics import Summary, summarize
-from wattline.report.tables import comparison_table, fact_rows
-from wattline.report.tables_accounts import accounts_table, carbon, when
+from wattline.report.count.accounts import Accounts
+from wattline.report.count.compare import compare
+from wattline.report.count.metrics import Summary, summarize
+from wattline.report.pages.run import write_report
+from wattline.report.tables.accounts import accounts_table, carbon, when
+from wattline.report.tables.summary import comparison_table, fact_rows
 
 
 def write(folder: Path, book: Book, hours: int = 5, *, calendar: bool = False, sold: bool = False) -> Journal:

@@ -15,9 +15,9 @@ from synthetic import frames_of
 
 from wattline.journal.journal import Coded, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, VERDICT_NAMES
-from wattline.report.actions import Actions
-from wattline.report.capping import Capping, Grid, Kept, cut, inside, kept, measure, merge_spans
-from wattline.report.metrics import summarize
+from wattline.report.count.actions import Actions
+from wattline.report.count.capping import Capping, Grid, Kept, cut, inside, kept, measure, merge_spans
+from wattline.report.count.metrics import summarize
 
 NONE = math.inf
 

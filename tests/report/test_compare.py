@@ -12,10 +12,10 @@ from rich.console import Console
 
 from wattline.errors import InputError
 from wattline.journal.journal import SCHEMA
-from wattline.report.compare import METRICS, compare, estimate
-from wattline.report.metrics import Summary
+from wattline.report.count.compare import METRICS, compare, estimate
+from wattline.report.count.metrics import Summary
 from wattline.report.show import Scale, compact, number, show, show_interval
-from wattline.report.tables import change, comparison_table, schema_markdown, summary_table
+from wattline.report.tables.summary import change, comparison_table, schema_markdown, summary_table
 
 Labelled = dict[str, list[Summary]]
 T2 = 4.302652729911275  # Student's t, 2 degrees of freedom, 97.5 %

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from wattline.formats.tables.configurations import read_configurations
 from wattline.model.configuration_points import NONE, best_by_nodes, degree, front, under_bound, wasted_w, whole_nodes
 from wattline.model.configurations import Configurations
-from wattline.report.configurations import bounded_facts, characterize, describe, explain, row_of, table_facts
-from wattline.report.figures_configurations import draw_by_nodes, draw_space
+from wattline.report.count.configurations import bounded_facts, characterize, describe, explain, row_of, table_facts
+from wattline.report.figures.configurations import draw_by_nodes, draw_space
 
 
 def grid(

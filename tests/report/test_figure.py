@@ -16,11 +16,11 @@ from test_html import figures_of
 from wattline.errors import InputError
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.report import page
-from wattline.report.figure import Figure
-from wattline.report.figures import RECTANGLES
-from wattline.report.html import write_comparison, write_report
-from wattline.report.metrics import Summary
-from wattline.report.style import split_figure
+from wattline.report.count.metrics import Summary
+from wattline.report.figures.figure import Figure
+from wattline.report.figures.over_time import RECTANGLES
+from wattline.report.figures.style import split_figure
+from wattline.report.pages.run import write_comparison, write_report
 
 
 def validate(path: Path) -> list[str]:

@@ -15,13 +15,13 @@ from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 
 from wattline.errors import InputError
 from wattline.journal.journal import SCHEMA, Coded, Journal, open_journal, write_journal
-from wattline.report.compare import compare
-from wattline.report.figures import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
-from wattline.report.figures_jobs import TOP, draw_comparison, draw_ranking, draw_waits
-from wattline.report.groups import GroupRow
-from wattline.report.html import write_comparison, write_report
-from wattline.report.metrics import Summary, summarize
-from wattline.report.run import load
+from wattline.report.count.compare import compare
+from wattline.report.count.groups import GroupRow
+from wattline.report.count.metrics import Summary, summarize
+from wattline.report.count.run import load
+from wattline.report.figures.jobs import TOP, draw_comparison, draw_ranking, draw_waits
+from wattline.report.figures.over_time import BINS, CELLS, RECTANGLES, draw_gantt, draw_load, draw_power, draw_rates
+from wattline.report.pages.run import write_comparison, write_report
 
 EVIL = "</script><img src=x onerror=alert(1)> & \"'"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthetic import frames_of
 
 from wattline.journal.journal import open_journal, write_journal
-from wattline.report.learning import (
+from wattline.report.count.learning import (
     DAY_S,
     Learning,
     learning_rate,
@@ -22,7 +22,7 @@ from wattline.report.learning import (
     profile_errors,
     settled_day,
 )
-from wattline.report.metrics import summarize
+from wattline.report.count.metrics import summarize
 
 NAN = math.nan
 

@@ -14,8 +14,8 @@ from synthetic import BUSY_W, IDLE_W, block_schedule, frames_of, write_synthetic
 
 from wattline.errors import TraceError
 from wattline.journal.journal import SCHEMA, Coded, open_journal, write_journal
-from wattline.report.metrics import Summary, summarize
-from wattline.report.statistics import describe, describe_steps
+from wattline.report.count.metrics import Summary, summarize
+from wattline.report.count.statistics import describe, describe_steps
 
 NEVER = math.nan
 # Four nodes, strict FCFS: job 1 holds two nodes for 100 s, job 2 needs all four, job 3 may not overtake it, job 4 is too wide.
@@ -133,7 +133,7 @@ def test_above_the_limit(tiny: Summary) -> None:
 
 def test_a_falling_limit_is_no_breach(tmp_path: Path) -> None:
     """Power above a limit that fell is not held against the run; power that rose above it is."""
-    from wattline.report.tables import limit_words
+    from wattline.report.tables.summary import limit_words
 
     frames, manifest = frames_of(**(TINY | {"limit_w": 1500.0}))
     time_s = frames["timeline"]["time_s"]

@@ -7,8 +7,8 @@ import json
 import plotly.graph_objects as go
 
 from wattline.market.overprovisioning import Application, Line, Question
-from wattline.report.plan import answer
-from wattline.report.plan_page import TOP, draw_nodes, draw_sweep, draw_tornado
+from wattline.report.count.plan import answer
+from wattline.report.pages.plan import TOP, draw_nodes, draw_sweep, draw_tornado
 
 QUESTION = Question(7000.0, 380.0, 180.0, 0.27, 1.7)
 APPS = [Application("LU", Line(-0.542, 25.93, 47)), Application("BT", Line(-0.069, 8.5, 48))]

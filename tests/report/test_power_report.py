@@ -17,13 +17,13 @@ from test_html import Tags, figures_of, own_text
 
 from wattline.journal.journal import Coded, Journal, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, OK, VERDICT_NAMES
-from wattline.report.compare import compare
-from wattline.report.figures_power import draw_learning, draw_limit, draw_profile_errors
-from wattline.report.html import write_report
-from wattline.report.metrics import Summary, summarize
-from wattline.report.run import Run, load
-from wattline.report.tables import comparison_table, summary_table
-from wattline.report.tables_power import power_facts, success_words
+from wattline.report.count.compare import compare
+from wattline.report.count.metrics import Summary, summarize
+from wattline.report.count.run import Run, load
+from wattline.report.figures.power import draw_learning, draw_limit, draw_profile_errors
+from wattline.report.pages.run import write_report
+from wattline.report.tables.power import power_facts, success_words
+from wattline.report.tables.summary import comparison_table, summary_table
 
 WIDTH = 80
 
@@ -60,7 +60,7 @@ def under(tmp_path_factory: pytest.TempPathFactory) -> Journal:
 
 def found_learning(run: Run) -> Any:
     """Return what was learned in a run."""
-    from wattline.report.learning import count_learning
+    from wattline.report.count.learning import count_learning
 
     return count_learning(run)
 
@@ -192,7 +192,7 @@ def test_what_is_not_known_is_not_said(under: Journal) -> None:
 
 def test_bars_of_a_limit_that_was_not_kept(under: Journal, tmp_path: Path) -> None:
     """A comparison draws the time above the limit, unless all of them kept it."""
-    from wattline.report.figures_jobs import draw_comparison
+    from wattline.report.figures.jobs import draw_comparison
 
     summary = summarize(under)
     kept = replace(summary, power=replace(summary.power, above_limit_share=0.0))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattline.report.reduce import ecdf, envelope, raster
+from wattline.report.figures.reduce import ecdf, envelope, raster
 
 STEPS = st.lists(st.tuples(st.floats(0, 50).map(lambda s: round(s, 6)), st.floats(-1e3, 1e3)), min_size=1, max_size=60)
 

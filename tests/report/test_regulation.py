@@ -15,12 +15,12 @@ from test_figure import validate
 from test_html import figures_of
 
 from wattline.journal.journal import Journal, open_journal
-from wattline.report.figures_hour import draw_regulation
-from wattline.report.html import write_report
-from wattline.report.metrics import Summary, summarize, summarize_run
-from wattline.report.regulation import billed_hours, count_qos, count_regulation, error_steps
-from wattline.report.run import Run, load
-from wattline.report.tables import summary_table
+from wattline.report.count.metrics import Summary, summarize, summarize_run
+from wattline.report.count.regulation import billed_hours, count_qos, count_regulation, error_steps
+from wattline.report.count.run import Run, load
+from wattline.report.figures.hour import draw_regulation
+from wattline.report.pages.run import write_report
+from wattline.report.tables.summary import summary_table
 from wattline.scenario import read_scenario, variants, wire
 
 MARKET = """\
@@ -214,7 +214,7 @@ def test_the_terminal_shows_bill_and_service(sold: Journal) -> None:
 
 def test_a_comparison_shows_bill_tracking_and_the_worst_kind(sold: Journal, summary: Summary) -> None:
     """Policies that sell regulation are compared by cost, tracking error and broken promises; others are not."""
-    from wattline.report.compare import compare
+    from wattline.report.count.compare import compare
 
     found = summarize(sold)
     rows = {row.metric.path: row.estimates[0].mean for row in compare({"a": [found], "b": [found]}).rows}

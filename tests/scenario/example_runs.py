@@ -18,7 +18,7 @@ def names() -> list[str]:
 def run_example(name: str, folder: Path) -> dict[str, dict[str, Any]]:
     """Run all variants of an example; return label → numbers."""
     from wattline.journal.journal import open_journal
-    from wattline.report.metrics import summarize
+    from wattline.report.count.metrics import summarize
     from wattline.scenario import TraceCache, read_scenario, variants, wire
 
     traces, found = TraceCache(), {}

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from wattline.journal.journal import Journal, open_journal
-from wattline.report.metrics import summarize
+from wattline.report.count.metrics import summarize
 from wattline.scenario import read_scenario, variants, wire
 
 BASE = """\

@@ -15,11 +15,11 @@ from wattline.formats.series.bids import held_within, journal_bids, read_bids, w
 from wattline.journal.journal import open_journal
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Bidding
-from wattline.report.metrics import summarize_run
-from wattline.report.regulation import error_steps
-from wattline.report.run import load
-from wattline.report.tables import fact_rows
-from wattline.report.tables_regulation import qos_terminal
+from wattline.report.count.metrics import summarize_run
+from wattline.report.count.regulation import error_steps
+from wattline.report.count.run import load
+from wattline.report.tables.regulation import qos_terminal
+from wattline.report.tables.summary import fact_rows
 from wattline.scenario.read import read_scenario
 from wattline.scenario.studies import variants, wire
 

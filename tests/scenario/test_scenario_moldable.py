@@ -10,7 +10,7 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
-from wattline.report.metrics import Summary, summarize
+from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 
 TABLES = Path(__file__).parents[2] / "examples" / "tables"
@@ -309,7 +309,7 @@ def test_jobs_of_all_lengths(scenario: Path) -> None:
 
 def test_a_report_says_why(scenario: Path) -> None:
     """The page of a run has a section with numbers, applications, and a sentence for each job."""
-    from wattline.report.html import write_report
+    from wattline.report.pages.run import write_report
 
     run(scenario)
     page = write_report(open_journal(scenario.parent / "j")).read_text()

@@ -10,7 +10,7 @@ import pytest
 from wattline.errors import InputError, ScenarioError, StuckError
 from wattline.formats.tables.profiles import read_profiles
 from wattline.journal.journal import open_journal
-from wattline.report.metrics import Summary, summarize
+from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
 
 TEXT = """\

@@ -14,7 +14,7 @@ import pytest
 from wattline.errors import InputError
 from wattline.journal.journal import Journal, open_journal
 from wattline.market.accounts import Hour
-from wattline.report.metrics import Summary, summarize
+from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.accounts import bids_of
 
@@ -221,8 +221,8 @@ def test_the_papers_rules_are_the_settlement_of_before(tmp_path: Path) -> None:
     """With flat prices the accounts bill what the timeline's targets do, hour by hour, with or without [prices]."""
     from dataclasses import replace
 
-    from wattline.report.regulation import count_regulation
-    from wattline.report.run import load
+    from wattline.report.count.regulation import count_regulation
+    from wattline.report.count.run import load
 
     flat = "prices = {energy = 0.12, reserve = 0.2, error = 0.3}\n"
     loaded = load(run(tmp_path, MARKET + flat))

@@ -11,7 +11,7 @@ from wattline.bidding.trial import TrialHour
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
-from wattline.report.metrics import summarize
+from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.kinds import build_kinds
 from wattline.scenario.regulation import build_setting

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_scenario_errors import GOOD
 
-from wattline.cli.traces import _inline
+from wattline.cli.trace.commands import _inline
 from wattline.errors import ScenarioError
 from wattline.scenario import read_scenario
 from wattline.scenario.plan import read_plan

@@ -19,8 +19,8 @@ from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.bidding.trial import Trial
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
-from wattline.report.run import Run, load
-from wattline.report.style import Drawn
+from wattline.report.count.run import Run, load
+from wattline.report.figures.style import Drawn
 from wattline.systems.aqa import figures as draw
 from wattline.systems.aqa.around import large_setting
 from wattline.systems.aqa.study import Scale, Study, setting_of

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from wattline.report.style import Drawn
+from wattline.report.figures.style import Drawn
 from wattline.systems.recursion import data, model
 from wattline.systems.recursion import figures as draw
 from wattline.systems.recursion.study import Curve, Ensemble

@@ -9,9 +9,9 @@ import pytest
 
 from wattline.physics.packets.simulator import Simulator
 from wattline.systems.nedd.apps import APPLICATIONS, SENSITIVE, stand_in
+from wattline.systems.nedd.cases import Task, gpcnet, layout_of, program, simulator
 from wattline.systems.nedd.experiments import available
 from wattline.systems.nedd.page import reproduce
-from wattline.systems.nedd.study import Task, gpcnet, layout_of, program, simulator
 from wattline.systems.reproduction import Reproduction
 
 MACHINE = "272 nodes"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from wattline.systems import reproduce
-from wattline.systems.qoscap.study import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA, days_of, synthetic
+from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
+from wattline.systems.qoscap.study import days_of, synthetic
 from wattline.systems.reproduction import Reproduction
 
 

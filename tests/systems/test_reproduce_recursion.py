@@ -123,8 +123,8 @@ def test_resamples_keep_records_and_neighbours_together() -> None:
 def test_averages_of_epochs_are_those_of_any_report(tmp_path: Path) -> None:
     """Means over epochs equal the service measures counted from the run's journal."""
     from wattline.journal.journal import open_journal, write_journal
-    from wattline.report.run import load
-    from wattline.report.service import service_measures
+    from wattline.report.count.run import load
+    from wattline.report.count.service import service_measures
     from wattline.sim.result import frames, manifest
 
     result = model.run(data.generate_customers(3, 800), "BF", log=True)

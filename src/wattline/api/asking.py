@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from wattline.api.plain import as_plain
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,17 +62,6 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
             f"{slot}: two policies are called {given.name!r}; give one another name: wl.policy({slot!r}, name=…)"
         )
     return given.name
-
-
-def as_plain(value: Any) -> Any:
-    """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: as_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_plain(item) for item in value]
-    return value
 
 
 def in_python(name: str, value: Any) -> str:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from wattline.bidding.certificate import Certificate
     from wattline.bidding.observed import Observed
     from wattline.bidding.setting import Setting
+    from wattline.report.figures.style import Drawn
     from wattline.report.page import Page
-    from wattline.report.style import Drawn
 
 HOURS = 24
 """Fresh hours whose distributions are drawn."""
@@ -59,8 +59,8 @@ def promise_table(found: Certificate) -> str:
 
 def figures(setting: Setting, found: Certificate, seen: Observed) -> Iterator[Drawn | None]:
     """Yield the figures of any bid: errors and degradations on some fresh hours, and how weights moved if any did."""
-    from wattline.report.figures_bid import draw_weights
-    from wattline.report.figures_shares import Curve, Service, draw_error_shares, draw_services
+    from wattline.report.figures.bid import draw_weights
+    from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
 
     choice, policy = found.choice, setting.recipe.name
     if seen.seconds.size:
@@ -79,7 +79,7 @@ def _theory(page: Page, setting: Setting, found: Certificate, seen: Observed) ->
     """Return delays beside the theory for a policy that shares nodes by weights, or why there is no theory of it."""
     from wattline.bidding.tails import delay_tails
     from wattline.control.catalog import find
-    from wattline.report.figures_bid import draw_tails
+    from wattline.report.figures.bid import draw_tails
 
     if not find("select", setting.recipe.select).weights:
         return ""

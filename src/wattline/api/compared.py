@@ -13,8 +13,8 @@ from wattline.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from wattline.report.compare import Comparison as Found
-    from wattline.report.metrics import Summary
+    from wattline.report.count.compare import Comparison as Found
+    from wattline.report.count.metrics import Summary
 
 
 class Comparison:
@@ -26,7 +26,7 @@ class Comparison:
     @cached_property
     def found(self) -> Found:
         """Means with intervals and paired differences against the first label."""
-        from wattline.report.compare import compare as compare_summaries
+        from wattline.report.count.compare import compare as compare_summaries
 
         return compare_summaries(self.runs)
 
@@ -59,12 +59,12 @@ class Comparison:
 
     def write(self, path: Path | str, *, title: str = "Comparison") -> Path:
         """Write the page of the comparison."""
-        from wattline.report.html import write_comparison
+        from wattline.report.pages.run import write_comparison
 
         return write_comparison(self.runs, Path(path), title=title, comparison=self.found)
 
     def __rich__(self) -> Any:
-        from wattline.report.tables import comparison_table
+        from wattline.report.tables.summary import comparison_table
 
         return comparison_table(self.found)
 
@@ -72,7 +72,7 @@ class Comparison:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from wattline.report.html import comparison_html
+        from wattline.report.pages.run import comparison_html
 
         return comparison_html(self.found)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wattline.api.asking import as_plain
+from wattline.api.plain import as_plain
 
 Quantity = str | float | int
 """A number in SI units (watts, seconds), or a text with its unit, such as "350 W"."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from wattline.model.mechanism import Mechanism
-    from wattline.report.metrics import Summary
+    from wattline.report.count.metrics import Summary
     from wattline.scenario import Document, TraceCache, Variant
 
 MOST_RUNS = 10_000

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wattline.journal.journal import Journal
-    from wattline.report.metrics import Summary
-    from wattline.report.run import Run as Loaded
+    from wattline.report.count.metrics import Summary
+    from wattline.report.count.run import Run as Loaded
     from wattline.scenario.studies import Study as Wired
     from wattline.sim.simulate import Result
 
@@ -95,21 +95,21 @@ class Run:
     @cached_property
     def loaded(self) -> Loaded:
         """What counting and drawing start from."""
-        from wattline.report.run import load
+        from wattline.report.count.run import load
 
         return load(self.journal)
 
     @cached_property
     def summary(self) -> Summary:
         """All numbers of the run, e.g. ``summary.wait.mean``; ``summary.to_dict()`` is plain data."""
-        from wattline.report.metrics import summarize_run
+        from wattline.report.count.metrics import summarize_run
 
         return summarize_run(self.loaded)
 
     @cached_property
     def baseline(self) -> Summary | None:
         """The numbers of the same jobs in no market, where the scenario asks for them and they lie beside the journal."""
-        from wattline.report.baseline import baseline_of
+        from wattline.report.count.baseline import baseline_of
 
         if self.against is not None:
             return self.against.summary
@@ -137,7 +137,7 @@ class Run:
         ``what``: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates, regulation, tracking errors,
         service, accounts, learning or profile errors.
         """
-        from wattline.report.gallery import GALLERY
+        from wattline.report.figures.gallery import GALLERY
 
         if what not in GALLERY:
             raise InputError(f"plot: there is no figure {what!r}{did_you_mean(str(what), GALLERY)}")
@@ -153,7 +153,7 @@ class Run:
 
     def report(self, path: Path | str) -> Path:
         """Write the page of the run: one HTML file with everything in it."""
-        from wattline.report.html import report_page
+        from wattline.report.pages.run import report_page
 
         return report_page(self.loaded, self.summary, self.journal, self.baseline).write(Path(path))
 
@@ -183,7 +183,7 @@ class Run:
         return target
 
     def __rich__(self) -> Any:
-        from wattline.report.tables import summary_table
+        from wattline.report.tables.summary import summary_table
 
         return summary_table(self.summary)
 
@@ -192,7 +192,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         from wattline.report.page import table
-        from wattline.report.tables import fact_rows
+        from wattline.report.tables.summary import fact_rows
 
         return table((self.name, ""), fact_rows(self.summary), text=(1,))
 

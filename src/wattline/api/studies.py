@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.asking import as_plain, in_python, plain_policy
+from wattline.api.asking import in_python, plain_policy
 from wattline.api.listener import Listener
 from wattline.api.many import MOST_RUNS
+from wattline.api.plain import as_plain
 from wattline.api.running import carry_out, prepare
 from wattline.api.runs import Run, folder_at
 from wattline.errors import InputError, ScenarioError
@@ -154,7 +155,7 @@ class Sweep:
         import polars as pl
 
         from wattline.api.many import carry_out_all, plan_runs
-        from wattline.report.compare import METRICS
+        from wattline.report.count.compare import METRICS
 
         target = None if folder is None else folder_at(folder)
         if target is not None and target.is_dir() and any(target.iterdir()):

@@ -12,20 +12,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
-
-BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
 MOST = 2**53
 """The largest whole number that any flag takes: larger ones are not all numbers that a float can have."""
 
 LONGEST = 100
 """Characters of a flag and its value that a message repeats."""
-
-
-_said: list[int] = []
-"""Codes of what was complained about during this call."""
 
 
 def main() -> None:
@@ -48,13 +43,13 @@ def main() -> None:
 
 def call(arguments: list[str]) -> int:
     """Run a command line; return its exit code."""
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
-    _said.clear()
+    said.clear()
     try:
         _refuse_bytes(arguments)
         if "--help" not in arguments:
@@ -85,7 +80,7 @@ def call(arguments: list[str]) -> int:
         if os.environ.get("WATTLINE_DEBUG") or type(problem).__name__ != "PanicException":
             raise
         return complain(f"the reader of tables gave up: {' '.join(str(problem).split())}", FAILED)
-    if code == INTERRUPTED and not _said:  # the parser turns Ctrl-C into this code, without a word
+    if code == INTERRUPTED and not said:  # the parser turns Ctrl-C into this code, without a word
         complain(_left_behind() or "interrupted", INTERRUPTED)
     return code
 
@@ -186,19 +181,3 @@ def _in_our_words(problem: Any, message: str, arguments: list[str]) -> str:
             typed = f"{flag}{value}"
             return f"{cut(typed, LONGEST)}: {re.sub(pattern, words, said)}"
     return message
-
-
-def complain(message: str, code: int) -> int:
-    """Write one line to standard error, whatever names it quotes, and return the exit code."""
-    if "@" in message or "=" in message:
-        from wattline.telemetry.connection import mask
-
-        message = mask(message)
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
-    sys.stderr.write(f"wattline: {plain}\n")
-    _said.append(code)
-    return code
-
-
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    sys.stderr.write(f"wattline: warning: {' '.join(str(message).split())}\n")

@@ -9,26 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import (
-    bids,
-    budgets,
-    compares,
-    config_chosen,
-    config_models,
-    config_tables,
-    config_variability,
-    configs,
-    examples,
-    kinds,
-    looks,
-    networks,
-    plan,
-    power,
-    profiles,
-    runs,
-    telemetry,
-    traces,
-)
+from wattline.cli import bids, budgets, compares, examples, looks, networks, plan, runs
+from wattline.cli.configs import chosen as config_chosen
+from wattline.cli.configs import commands as configs
+from wattline.cli.configs import models as config_models
+from wattline.cli.configs import tables as config_tables
+from wattline.cli.configs import variability as config_variability
+from wattline.cli.telemetry import commands as telemetry
+from wattline.cli.trace import commands as traces
+from wattline.cli.trace import kinds, power, profiles
 
 app = typer.Typer(
     name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,

@@ -14,6 +14,7 @@ import typer
 
 from wattline.api.listener import Note
 from wattline.api.many import Done, Task, carry_out_all, plan_runs
+from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, what_is_in
@@ -22,7 +23,7 @@ from wattline.errors import ScenarioError
 from wattline.files import read_regular
 
 if TYPE_CHECKING:
-    from wattline.report.metrics import Summary
+    from wattline.report.count.metrics import Summary
     from wattline.scenario import Document
 
 PAGE = "comparison.html"
@@ -95,7 +96,6 @@ def _default_folder(documents: Sequence[Document]) -> Path:
 def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, terminal: Terminal) -> None:
     """Say what was noted, print and write the comparison."""
     from wattline.api.compared import Comparison
-    from wattline.cli import complain
 
     runs: dict[str, list[Summary]] = {}
     for item in done:

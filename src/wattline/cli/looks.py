@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.complaints import BAD_INPUT, complain
 from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, mark_reproduction, refuse_other
 from wattline.cli.paths import say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
@@ -182,8 +183,6 @@ def check_policy(
     if found.ok:
         terminal.line(f"\nall {len(found.rows)} checks pass")
     else:
-        from wattline.cli import BAD_INPUT, complain
-
         failed = [str(row[0]) for row in found.rows if not row[1]]
         raise typer.Exit(
             complain(

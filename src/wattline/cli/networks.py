@@ -16,7 +16,7 @@ from wattline.units import bandwidth_bps, duration_s, show_duration
 
 if TYPE_CHECKING:
     from wattline.model.network import Network
-    from wattline.report.figures_network import Placed
+    from wattline.report.figures.network import Placed
 
 app = typer.Typer(no_args_is_help=True, help="Networks: what a machine can carry, and where jobs are on it.")
 
@@ -42,7 +42,7 @@ def show(topology: Topology, links: Links = None, *, as_json: Json = False, quie
 
       wattline network show dragonfly:4x4x17:circulant --links global="2 Gbit/s"
     """
-    from wattline.report.network_page import fact_data, fact_table
+    from wattline.report.pages.network import fact_data, fact_table
 
     terminal = Terminal(as_json, quiet)
     network = _network(topology, links)
@@ -108,7 +108,7 @@ def check(
     from wattline.journal.journal import open_journal
     from wattline.model.network import Dragonfly
     from wattline.model.network_text import from_entry
-    from wattline.report.neighbours_page import check_data, check_table, judge
+    from wattline.report.pages.neighbours import check_data, check_table, judge
 
     terminal = Terminal(as_json, quiet)
     say_cut(journal, terminal)
@@ -137,7 +137,7 @@ def _network(text: str, links: list[str] | None) -> Network:
 def _place(network: Network, texts: list[str], policy: str, seed: int) -> list[Placed]:
     """Place jobs one after another."""
     from wattline.policies.place.allocate import allocate_all
-    from wattline.report.figures_network import Placed
+    from wattline.report.figures.network import Placed
 
     sizes: list[int] = []
     for text in texts:
@@ -156,7 +156,7 @@ def _draw_journal(
     from wattline.journal.journal import open_journal
     from wattline.journal.occupancy import occupancy
     from wattline.model.network_text import from_entry
-    from wattline.report.figures_network import Placed
+    from wattline.report.figures.network import Placed
 
     say_cut(folder, terminal)
     journal = open_journal(folder)
@@ -186,7 +186,7 @@ def _write(
 ) -> None:  # fmt: skip
     import numpy as np
 
-    from wattline.report.network_page import job_rows, network_page
+    from wattline.report.pages.network import job_rows, network_page
 
     gone = np.empty(0, dtype=np.int64) if off is None else np.asarray(off)
     page = network_page(network, placed, nodes, gone, title, said).write(out)

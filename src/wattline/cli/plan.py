@@ -52,8 +52,8 @@ def plan(
       wattline plan purchase.toml --set older.price=1900 --out plan.html
     """
     from wattline.errors import InputError, ScenarioError
-    from wattline.report.plan import answer, plan_facts
-    from wattline.report.plan_page import plan_page, plan_table
+    from wattline.report.count.plan import answer, plan_facts
+    from wattline.report.pages.plan import plan_page, plan_table
     from wattline.scenario.plan import read_plan
 
     terminal = Terminal(as_json, quiet)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
@@ -290,7 +291,6 @@ def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report
 
 def _say_interrupted(part: Part, manifest: Mapping[str, Any], terminal: Terminal) -> int:
     """Say how far the run came and whether it can go on; return the exit code."""
-    from wattline.cli import complain
     from wattline.scenario.resume import hidden
     from wattline.units import show_duration
 
@@ -306,8 +306,8 @@ def show_summary(run: Run, terminal: Terminal) -> None:
     """Print the numbers of a run, and beside them those of the run that it is held against."""
     if not terminal.for_people:
         return
-    from wattline.report.baseline import beside
-    from wattline.report.tables import comparison_table
+    from wattline.report.count.baseline import beside
+    from wattline.report.tables.summary import comparison_table
 
     terminal.show(run)
     if run.baseline is not None:

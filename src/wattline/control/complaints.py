@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
+from wattline.control import faults
 from wattline.errors import PolicyError, did_you_mean
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
@@ -55,25 +56,23 @@ def failed_run(problem: Exception, s: State, slots: Sequence[Mechanism], jobs: J
 
 def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     """Return what a policy wrote or returned that nobody can use."""
-    from wattline.control import edge
-
     counts = {
-        edge.STARTS: ("returned {} proposals", s.p_job.size), edge.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
-        edge.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size), edge.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
-        edge.EXTENTS: ("returned {} extents of nodes", s.place_a.size),
+        faults.STARTS: ("returned {} proposals", s.p_job.size), faults.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
+        faults.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size), faults.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
+        faults.EXTENTS: ("returned {} extents of nodes", s.place_a.size),
     }  # fmt: skip
     if fault in counts:
         text, room = counts[fault]
         return f"{text.format(what)}; there is room for 0 … {room}"
-    if fault == edge.REASON:
+    if fault == faults.REASON:
         return f"gave {what} as reason for a start (p_why); codes.CHOSEN is right for most"
-    if fault == edge.MARGIN:
+    if fault == faults.MARGIN:
         return f"set s.margin[0] to {s.margin[0]:g}; a number from 0 on is needed"
     name, array = {
-        edge.ESTIMATE: ("estimate_s", s.estimate_s), edge.PROFILE: ("profile_w", s.profile_w),
-        edge.SPREAD: ("spread_w", s.spread_w), edge.LEVEL: ("profile_from", s.profile_from),
+        faults.ESTIMATE: ("estimate_s", s.estimate_s), faults.PROFILE: ("profile_w", s.profile_w),
+        faults.SPREAD: ("spread_w", s.spread_w), faults.LEVEL: ("profile_from", s.profile_from),
     }[fault]  # fmt: skip
-    least = f"0 to {s.profile.shape[1] + 1}" if fault == edge.LEVEL else "0 on"
+    least = f"0 to {s.profile.shape[1] + 1}" if fault == faults.LEVEL else "0 on"
     return f"gave job {jobs.job_id[what]} s.{name} = {array[what]:g}; a number from {least} is needed"
 
 

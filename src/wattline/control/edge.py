@@ -14,14 +14,24 @@ import numba
 import numpy as np
 
 from wattline.control.bridge import call, slot_of
+from wattline.control.faults import (
+    ESTIMATE,
+    EXTENTS,
+    LEVEL,
+    MARGIN,
+    PROFILE,
+    REASON,
+    RECAPS,
+    RESUMES,
+    SPREAD,
+    STARTS,
+    STOPS,
+)
 from wattline.model import codes
 from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
 from wattline.model.many_running import listed
 from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state import POLICY, State
-
-STARTS, STOPS, RESUMES, RECAPS, REASON, ESTIMATE, PROFILE, SPREAD, LEVEL, MARGIN, EXTENTS = range(1, 12)
-"""What can be wrong with what a policy did."""
 
 OUT_OF_RANGE = "a policy wrote what nobody can use"
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from wattline.errors import InputError
-from wattline.report.style import Drawn
+from wattline.report.figures.style import Drawn
 
 # Nothing may be fetched: a browser refuses whatever this line does not allow.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"

@@ -117,7 +117,7 @@ class Study:
         self, result: Result, *, resume: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tables of a run of this study and what its manifest says, as a journal takes them."""
-        from wattline.report.statistics import describe
+        from wattline.report.count.statistics import describe
         from wattline.sim.result import frames, manifest
 
         about = manifest(

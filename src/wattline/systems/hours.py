@@ -7,11 +7,11 @@ from pathlib import Path
 from wattline.bidding.choice import Choice
 from wattline.bidding.journal import journal_of
 from wattline.bidding.setting import Setting
-from wattline.report.figures_hour import draw_regulation
-from wattline.report.regulation import count_regulation
-from wattline.report.run import load
+from wattline.report.count.regulation import count_regulation
+from wattline.report.count.run import load
+from wattline.report.figures.hour import draw_regulation
+from wattline.report.figures.style import Drawn
 from wattline.report.show import show
-from wattline.report.style import Drawn
 
 
 def draw_hour(folder: Path, setting: Setting, seed: int, choice: Choice, title: str) -> Drawn:

@@ -13,9 +13,9 @@ from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, 
 from wattline.bidding.tails import delay_tails
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
-from wattline.report.figures_bid import draw_tails, draw_weights
-from wattline.report.figures_shares import Curve, Service, draw_error_shares, draw_services
-from wattline.report.style import BLUE, GREY, TEAL, Drawn, new_figure
+from wattline.report.figures.bid import draw_tails, draw_weights
+from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
+from wattline.report.figures.style import BLUE, GREY, TEAL, Drawn, new_figure
 from wattline.systems.aqa.around import large_setting, preemption_case, standby_case
 from wattline.systems.aqa.study import (
     AROUND_SEED,

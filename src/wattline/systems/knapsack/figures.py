@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.report.style import BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
+from wattline.report.figures.style import BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.systems.knapsack.claims import LEARNED, LEARNED_DAY
 from wattline.systems.knapsack.study import CURVE_KW, FIXED_KW, NAIVE, OURS, PAPER, UNCAPPED, Study, careful
 

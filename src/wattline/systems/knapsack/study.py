@@ -14,9 +14,9 @@ import numpy as np
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import Floats, JobTable
-from wattline.report.actions import Actions
-from wattline.report.capping import Capping, measure
-from wattline.report.learning import learning_rate
+from wattline.report.count.actions import Actions
+from wattline.report.count.capping import Capping, measure
+from wattline.report.count.learning import learning_rate
 from wattline.sim.ensemble import in_processes
 from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies, Result, Simulation

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from wattline.report.style import AMBER, BLUE, GREEN, GREY, PINK, RED, TEAL, VIOLET, Drawn, new_figure, split_figure
+from wattline.report.figures.style import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    PINK,
+    RED,
+    TEAL,
+    VIOLET,
+    Drawn,
+    new_figure,
+    split_figure,
+)
 from wattline.systems.level_spread.cases import (
     BASELINES,
     BEYOND,

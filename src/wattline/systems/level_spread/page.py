@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from wattline.model.network import Dragonfly
-from wattline.report.figures_network import Placed, draw_network
+from wattline.report.figures.network import Placed, draw_network
+from wattline.report.figures.style import Drawn
 from wattline.report.page import Page, table
-from wattline.report.style import Drawn
 from wattline.systems.level_spread.cases import (
     BASELINES,
     BEYOND,

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.jobs import Floats
 from wattline.physics.packets.metrics import correlation
 from wattline.systems.nedd.apps import APPLICATIONS, SENSITIVE
-from wattline.systems.nedd.study import ALONE, MACHINES, POLICIES, SETTINGS, Study
+from wattline.systems.nedd.cases import ALONE, MACHINES, POLICIES, SETTINGS, Study
 from wattline.systems.reproduction import Claim
 
 INSENSITIVE, HEAVY = ("Graph500", "HPCG"), ("HACC", "LAMMPS", "MILC", "miniAMR", "miniMD")

@@ -18,7 +18,7 @@ from wattline.physics.packets.metrics import (
     tile_stalls,
 )  # fmt: skip
 from wattline.policies.place.allocate import allocate
-from wattline.systems.nedd.study import (
+from wattline.systems.nedd.cases import (
     ALONE,
     BLOCK,
     BLOCKS,

@@ -9,11 +9,11 @@ import numpy as np
 from wattline.model.jobs import Floats
 from wattline.model.network import Dragonfly
 from wattline.physics.packets.metrics import correlation
-from wattline.report.figure import Figure
-from wattline.report.figures_network import Placed, draw_network
-from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, kind_colour, new_figure
+from wattline.report.figures.figure import Figure
+from wattline.report.figures.network import Placed, draw_network
+from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, kind_colour, new_figure
+from wattline.systems.nedd.cases import ALONE, MACHINES, ORDERS, POLICIES, SETTINGS, Study, layout_of
 from wattline.systems.nedd.claims import by_setting
-from wattline.systems.nedd.study import ALONE, MACHINES, ORDERS, POLICIES, SETTINGS, Study, layout_of
 
 COLOURS = dict(zip(SETTINGS, (GREY, TEAL, AMBER, RED), strict=True))
 METRICS = {

@@ -14,17 +14,7 @@ import numpy as np
 from wattline.model.jobs import Floats
 from wattline.report.page import Page, table
 from wattline.systems.nedd.apps import APPLICATIONS
-from wattline.systems.nedd.claims import against, claims
-from wattline.systems.nedd.figures import (
-    METRICS,
-    draw_impact,
-    draw_metric,
-    draw_order,
-    draw_placed,
-    draw_setting,
-    draw_times,
-)  # fmt: skip
-from wattline.systems.nedd.study import (
+from wattline.systems.nedd.cases import (
     ALONE,
     CHOSEN,
     MACHINES,
@@ -36,8 +26,18 @@ from wattline.systems.nedd.study import (
     Scale,
     Study,
     program,
-    run_study,
 )  # fmt: skip
+from wattline.systems.nedd.claims import against, claims
+from wattline.systems.nedd.figures import (
+    METRICS,
+    draw_impact,
+    draw_metric,
+    draw_order,
+    draw_placed,
+    draw_setting,
+    draw_times,
+)  # fmt: skip
+from wattline.systems.nedd.study import run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 
 NAME = "nedd"

@@ -2,165 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
-from wattline.model.network import Dragonfly
-from wattline.physics.packets.jobs import Communicate, PacketJob
 from wattline.sim.ensemble import in_processes
-from wattline.systems.nedd.apps import APPLICATIONS, NEDD_APPLICATIONS, StandIn, stand_in
-
-if TYPE_CHECKING:
-    from wattline.physics.packets.simulator import Simulator
-
-MACHINES = {"272 nodes": (4, 4, 17), "one group of 384": (4, 96, 1)}
-"""The dragonfly of small groups that Level-Spread was studied on, and one group of the size of Cori's: 96 routers, all linked."""
-ROUTING = "adaptive-local"
-SETTINGS = ("I continuous", "II spaced", "III continuous + congestor", "IV spaced + congestor")
-POLICIES = {
-    "Low-Traffic": "low-traffic", "High-Traffic": "high-traffic", "Low-Stall": "low-stall", "Fewer-Router": "fewer-router",
-    "Random": "rdn", "Level-Spread": "level-spread", "Simple": "lowest",
-}  # fmt: skip
-"""Placements of the application; NeDD is Low-Traffic for sensitive ones and High-Traffic for the others."""
-ALONE = "No-Congestor"
-LAYOUTS = ("scattered", "pieces")
-"""Where the congestor's nodes are: single ones at random, or pieces of eight neighbours."""
-ORDERS = {
-    "NeDD, sensitive first": ("low-traffic", "high-traffic", True), "NeDD, insensitive first": ("low-traffic", "high-traffic", False),
-    "Low-Traffic, sensitive first": ("low-traffic", "low-traffic", True), "Low-Traffic, insensitive first": ("low-traffic", "low-traffic", False),
-    "Fewer-Router, sensitive first": ("fewer-router", "fewer-router", True), "Fewer-Router, insensitive first": ("fewer-router", "fewer-router", False),
-    "Random": ("rdn", "rdn", True),
-}  # fmt: skip
-"""Beyond the text: policy of the sensitive job, of the other one, and whether the sensitive one is placed first."""
-
-SPAN, SIZE, CONGESTOR, SMALL = 192, 64, 64, 32
-"""Nodes of settings I to IV, of the application there and of the congestor; of the application in the NeDD study."""
-BLOCK, BLOCKS = 40, 5
-"""The NeDD study has five sets of 40 neighbouring nodes."""
-ROOTS, GET_BYTES, CANARY = 32, 65_536, 0.2
-"""Ranks that the congestor reads from, bytes of a read, part of its nodes that run the canary."""
-WARM_S, LAST_S, WINDOW_S, STEP_S = 2e-4, 5e-4, 4e-4, 1e-4
-"""The congestor's head start, least simulated time of an application, window of the counters, interval of samples."""
-SIZES = (16, 32, 64, 86, 106, 128)
-"""Nodes of the congestor alone, Fig. 3.20."""
-STRENGTHS: dict[str, tuple[str, int, int]] = {
-    "read from 1 task": ("rma-broadcast", GET_BYTES, 1), "read from 8 tasks": ("rma-broadcast", GET_BYTES, 8),
-    "read from 16 tasks": ("rma-broadcast", GET_BYTES, 16), "read from 32 tasks": ("rma-broadcast", GET_BYTES, 32),
-    "all-to-all": ("all-to-all", 4096, 1),
-}  # fmt: skip
-CHOSEN = "read from 32 tasks"
-
-FEW = 60
-"""So few pieces are not worth a second process."""
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How much is done."""
-
-    machines: tuple[str, ...] = tuple(MACHINES)
-    crossbars: tuple[float, ...] = (1.0, 4.0)
-    rotations: int = 10
-    seeds: int = 10
-    trials: int = 3
-    applications: tuple[str, ...] = tuple(APPLICATIONS)
-    placed: tuple[str, ...] = NEDD_APPLICATIONS
-    sizes: tuple[int, ...] = SIZES
-    layouts: tuple[str, ...] = LAYOUTS
-
-    @classmethod
-    def quick(cls) -> Scale:
-        """Return a version that takes seconds."""
-        return cls(
-            ("272 nodes",), (4.0,), 2, 4, 1, ("HPCG", "LAMMPS", "miniMD"), ("miniMD", "HPCG"), (32, 128), ("scattered",)
-        )
-
-
-@dataclass(frozen=True)
-class Task:
-    """One piece of work: a kind of experiment on a machine at a crossbar speed, for an application (or a congestor) and a seed."""
-
-    kind: str
-    machine: str
-    crossbar: float
-    what: str
-    seed: int
-    layout: str = "scattered"
-
-    def __str__(self) -> str:
-        return f"{self.machine}, crossbar {self.crossbar:g}: {self.kind}, {self.what}"
-
-    @property
-    def case(self) -> tuple[str, str, float, str, str]:
-        """All but the seed."""
-        return (self.kind, self.machine, self.crossbar, self.what, self.layout)
-
-
-Row = dict[str, float]
-
-
-@dataclass
-class Study:
-    """Everything that was found: for a case, named numbers with one value a seed."""
-
-    scale: Scale
-    found: dict[tuple[str, str, float, str, str], dict[str, Floats]] = field(default_factory=dict)
-
-    def of(
-        self, kind: str, machine: str, crossbar: float, what: str, layout: str = "scattered"
-    ) -> Mapping[str, Floats]:
-        """Return the numbers of a case."""
-        return self.found[(kind, machine, crossbar, what, layout)]
-
-
-@lru_cache(maxsize=2)
-def simulator(machine: str, crossbar: float) -> Simulator:
-    """Return the network, kept by the process."""
-    from wattline.physics.packets.simulator import Simulator
-
-    return Simulator(Dragonfly(*MACHINES[machine]), routing=ROUTING, crossbar=crossbar)
-
-
-@lru_cache(maxsize=64)
-def program(machine: str, crossbar: float, name: str, nodes: int) -> StandIn:
-    """Return the stand-in of an application on so many neighbouring nodes of the empty machine."""
-    return stand_in(name, simulator(machine, crossbar), np.arange(nodes))
-
-
-def gpcnet(nodes: Ints, seed: int, strength: str = CHOSEN) -> tuple[PacketJob, PacketJob]:
-    """Return congestor (80 % of the nodes) and canary (the others), which go on until the others are done."""
-    mixed = np.random.default_rng([seed, 7]).permutation(nodes)
-    canaries = max(2, round(CANARY * mixed.size))
-    pattern, size, roots = STRENGTHS[strength]
-    tasks = 2 * (mixed.size - canaries)
-    share = max(1, round(roots * tasks / (2 * round((1 - CANARY) * CONGESTOR))))  # as many a node in every size
-    congestor = PacketJob(
-        mixed[canaries:], [Communicate(pattern, size, roots=share)], background=True, seed=seed, name="congestor"
-    )
-    steps = [Communicate("random-ring", 8192, seed=seed), Communicate("allreduce", 8)]
-    return congestor, PacketJob(mixed[:canaries], steps, background=True, seed=seed, name="canary")
-
-
-def layout_of(setting: int, rotation: int, rotations: int) -> tuple[Ints, Ints]:
-    """Return the application's and the congestor's nodes in setting 0 to 3 (I to IV), rotated along the list of nodes."""
-    nodes = np.roll(np.arange(SPAN), -round(rotation * SPAN / rotations))
-    if setting % 2 == 0:
-        return nodes[:SIZE], nodes[SIZE : SIZE + 2 * CONGESTOR : 2]
-    return nodes[: 2 * SIZE : 2], nodes[1 : 2 * CONGESTOR : 2]
+from wattline.systems.nedd.cases import FEW, STRENGTHS, Row, Say, Scale, Study, Task
+from wattline.systems.nedd.experiments import KINDS
 
 
 def carry_out(task: Task) -> Row:
     """Do one piece of work."""
-    from wattline.systems.nedd import experiments as nedd_experiments
-
-    return nedd_experiments.KINDS[task.kind](task)
+    return KINDS[task.kind](task)
 
 
 def tasks_of(scale: Scale) -> list[Task]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wattline.model.configuration_points import NONE, best_at, under_bound, whole_nodes
-from wattline.report.configurations import point_name, row_of
+from wattline.report.count.configurations import point_name, row_of
 from wattline.systems.overprovisioning.costs import cost_claims
 from wattline.systems.overprovisioning.data import HOPPER, NODE_MAX_W, TABLE_4_2, Point
 from wattline.systems.overprovisioning.study import Study

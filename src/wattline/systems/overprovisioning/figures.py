@@ -9,9 +9,9 @@ import numpy as np
 
 from wattline.market.overprovisioning import Application
 from wattline.model.configuration_points import CANONICAL, NONE, under_bound
-from wattline.report.configurations import row_of
-from wattline.report.plan_page import draw_sweep
-from wattline.report.style import AMBER, BLUE, GREY, PALETTE, RED, TEAL, VIOLET, Drawn, new_figure, split_figure
+from wattline.report.count.configurations import row_of
+from wattline.report.figures.style import AMBER, BLUE, GREY, PALETTE, RED, TEAL, VIOLET, Drawn, new_figure, split_figure
+from wattline.report.pages.plan import draw_sweep
 from wattline.systems.overprovisioning.data import NODE_MAX_W, RESTS_ON, TABLE_4_2, TABLE_4_7, TABLE_4_8
 from wattline.systems.overprovisioning.study import Study
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from wattline.report.figures_configurations import draw_by_nodes, draw_space
+from wattline.report.figures.configurations import draw_by_nodes, draw_space
 from wattline.report.page import Page, table
 from wattline.systems.overprovisioning.claims import claims
 from wattline.systems.overprovisioning.data import (

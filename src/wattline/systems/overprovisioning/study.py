@@ -13,7 +13,7 @@ from wattline.market.overprovisioning import Application, Law, Line, Plan, Quest
 from wattline.market.overprovisioning import Measured as MeasuredLaw
 from wattline.model.configuration_points import NONE, best_by_nodes, under_bound
 from wattline.model.configurations import Configurations
-from wattline.report.configurations import bounded_facts, row_of
+from wattline.report.count.configurations import bounded_facts, row_of
 from wattline.systems.overprovisioning.data import (
     BOUNDS_W,
     KINDS,

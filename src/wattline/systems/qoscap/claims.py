@@ -6,7 +6,8 @@ import numpy as np
 
 from wattline.bidding.days import DayOutcome
 from wattline.market.tracking import SHARE
-from wattline.systems.qoscap.study import LAWS, OURS, OUT, PUBLISHED, PUBLISHED_PAIR, THETA, Study
+from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PUBLISHED, PUBLISHED_PAIR, THETA
+from wattline.systems.qoscap.study import Study
 from wattline.systems.reproduction import Claim
 
 LIMIT = 2.0

@@ -6,9 +6,10 @@ import numpy as np
 
 from wattline.bidding.days import HOUR_S, DayTrial
 from wattline.model import codes
-from wattline.report.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
+from wattline.report.figures.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
+from wattline.systems.qoscap.cases import OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR
 from wattline.systems.qoscap.claims import LIMIT, mean_cost
-from wattline.systems.qoscap.study import OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, Study, days_of
+from wattline.systems.qoscap.study import Study, days_of
 
 POINTS = 6000
 """Points that a curve is thinned out to."""

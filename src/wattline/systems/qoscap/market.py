@@ -15,7 +15,7 @@ from wattline.market.accounts import Book
 from wattline.market.held import Held
 from wattline.model.jobs import Floats
 from wattline.systems.at_hand import data_file
-from wattline.systems.qoscap.study import OURS, OUT, PAIRS
+from wattline.systems.qoscap.cases import OURS, OUT, PAIRS
 
 SIGNAL = "regulation/pjm_regd_2020-07-16_2s.csv.gz"
 ENERGY = "regulation/pjm_rt_hourly_lmp_PJM-RTO_2022-07.csv"

@@ -11,19 +11,9 @@ from typing import Any
 
 from wattline.report.page import Page, table
 from wattline.report.show import MISSING
+from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
 from wattline.systems.qoscap.claims import claims, mean_cost, met
-from wattline.systems.qoscap.study import (
-    LAWS,
-    OURS,
-    OUT,
-    PAIRS,
-    PUBLISHED,
-    PUBLISHED_PAIR,
-    THETA,
-    Scale,
-    Study,
-    run_study,
-)
+from wattline.systems.qoscap.study import Scale, Study, run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 
 NAME = "qoscap"

@@ -17,7 +17,7 @@ from wattline.generate.cap_model import CapModel
 from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.reading.notes import Trace
 from wattline.systems.at_hand import data_file
-from wattline.systems.qoscap.study import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch
+from wattline.systems.qoscap.cases import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch
 
 LOG = "swf/ALCF-Theta-2023H1_norm.swf.gz"
 NODES, IDLE_W, BUSY_W, MAX_W = 4392, 90.0, 240.0, 340.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from wattline.bidding.observed import Observed, observe
 from wattline.bidding.setting import Setting
-from wattline.report.figures_shares import Curve, Service, draw_error_shares, draw_services
-from wattline.report.style import BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
+from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
+from wattline.report.figures.style import BLUE, GREY, PALETTE, TEAL, Drawn, new_figure
 from wattline.systems.hours import draw_hour
 from wattline.systems.qosg.claims import PUBLISHED_SAVINGS
 from wattline.systems.qosg.jobs import NAMES, setting_of

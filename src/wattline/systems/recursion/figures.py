@@ -8,8 +8,8 @@ import numpy as np
 
 from wattline.formats.jobs.krc import CORES
 from wattline.model.jobs import Floats
-from wattline.report.figure import Figure
-from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
+from wattline.report.figures.figure import Figure
+from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
 from wattline.sim.simulate import Result
 from wattline.systems.recursion.model import HIGH, K_HIGH, K_LOW, Epochs
 from wattline.systems.recursion.study import Curve, Ensemble

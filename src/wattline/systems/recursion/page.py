@@ -91,9 +91,9 @@ def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
 def _journal(folder: Path, found: Any) -> str:
     """Write the journal of the first figure's run; return its measures as the report of any run shows them."""
     from wattline.journal.journal import open_journal, write_journal
-    from wattline.report.metrics import summarize_run
-    from wattline.report.run import load
-    from wattline.report.sections import service_table
+    from wattline.report.count.metrics import summarize_run
+    from wattline.report.count.run import load
+    from wattline.report.pages.sections import service_table
     from wattline.sim.result import frames, manifest
 
     folder.parent.mkdir(parents=True, exist_ok=True)

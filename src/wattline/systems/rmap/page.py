@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from wattline.model.jobs import Floats
+from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.report.page import Page, folded, table
-from wattline.report.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 from wattline.systems.rmap.claims import claims
 from wattline.systems.rmap.figures import draw_errors, draw_jobs, draw_timeline

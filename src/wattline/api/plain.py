@@ -1,0 +1,17 @@
+"""Values of a program as a scenario can hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def as_plain(value: Any) -> Any:
+    """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # without loading numpy for those who use none
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: as_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(item) for item in value]
+    return value

@@ -1,0 +1,234 @@
+"""``wattline configs fit``: time and power of configurations that nobody measured, and which to measure next."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wattline.cli.configs.commands import AppFlag, Reduction, TableArg, TurboFlag
+from wattline.cli.paths import refuse_same
+from wattline.cli.telemetry.flags import asked
+from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import InputError, ScenarioError
+from wattline.units import power_w
+
+if TYPE_CHECKING:
+    from wattline.learn.configs.errors import Errors
+    from wattline.learn.configs.fitted import Fitted
+    from wattline.learn.configs.grid import Predicted
+    from wattline.model.configurations import Configurations
+
+
+class Model(StrEnum):
+    """Models of time and power."""
+
+    MIXED = "mixed"
+    PHYSICAL = "physical"
+    LOG_QUADRATIC = "log-quadratic"
+
+
+class Cost(StrEnum):
+    """What a measurement costs."""
+
+    RUN = "run"
+    NODE_TIME = "node-time"
+    ENERGY = "energy"
+
+
+def fit(
+    table: TableArg,
+    app_name: AppFlag = None,
+    model: Annotated[Model, typer.Option(help="mixed (ours), physical, or log-quadratic (as published).")] = Model.MIXED,
+    share: Annotated[float | None, typer.Option(help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: fit to all, judge by cross-validation).")] = None,
+    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Random draws over which errors with --share are taken.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 1,
+    nodes: Annotated[str | None, typer.Option(metavar="LIST", help="Node counts to predict, e.g. 8,16 or 8-64/8 (default: those of the table).")] = None,
+    cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts to predict.")] = None,
+    caps: Annotated[str | None, typer.Option(metavar="LIST", help="Caps to predict, in watts of a socket.")] = None,
+    miss: Annotated[float, typer.Option(help="Probability of leaving the bounds of time, and those of power.")] = 0.1,
+    next_count: Annotated[int, typer.Option("--next", min=0, metavar="K", help="Name the next K configurations of the grid to measure.")] = 0,
+    cost: Annotated[Cost, typer.Option(help="What --next saves: runs, node-time or energy.")] = Cost.RUN,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the predicted table here (.parquet).")] = None,
+    reduce: Annotated[Reduction, typer.Option("--reduce", help="Time over trials: their median, or the fastest.")] = Reduction.MEDIAN,
+    turbo: TurboFlag = None,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Fit a model of time and power, and say how wrong it is: power that it promises too low first.
+
+    For example:
+
+      wattline configs fit measured.csv --app bt-mz.C --share 0.1
+
+      wattline configs fit measured.csv --app bt-mz.C --next 5
+
+      wattline configs fit measured.csv --nodes 8-64/8 --out predicted.parquet
+    """
+    from wattline.formats.tables.configurations import read_configurations
+
+    terminal = Terminal(as_json, quiet)
+    if share is not None and not 0.0 < share < 1.0:
+        raise ScenarioError(f"--share: must lie between 0 and 1, got {share:g}")
+    if out is not None:
+        refuse_same(table, out)
+    axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
+    turbo_w = asked("--turbo", power_w, turbo)
+    read = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w)
+    if app_name is None and len(read.tables) > 1 and out is None and not next_count:
+        _show_all(terminal, list(read.tables.values()), model.value, share, draws, seed)
+        return
+    measured = read.table(app_name)
+    fitted, errors, spread, told = _judge(measured, model.value, share, draws, seed)
+    if terminal.for_people:
+        terminal.show(_table(errors, f"{measured.application} by {model}: {told}"))
+    found = chosen = None
+    if out is not None or next_count:
+        found = _predict(fitted, measured, axes, miss)
+    if found is not None and next_count:
+        chosen = _choose(fitted, found, next_count, cost)
+        terminal.line("")
+        for rank, row in enumerate(chosen, 1):
+            terminal.line(f"{rank}. measure {_named(row)}")
+    if found is not None and out is not None:
+        from wattline.formats.tables.predicted import write_predicted
+
+        write_predicted(out, fitted, found)
+        beyond = int(found.beyond.sum())
+        if beyond:
+            terminal.say(
+                f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column 'beyond')"
+            )
+        terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
+    terminal.data({
+        "application": measured.application, "model": fitted.model, "measurements": int(fitted.rows.size),
+        "errors": errors._asdict(), "time_max_below_a_third": spread, "judged": told,
+        "next": chosen, "file": None if out is None else str(out),
+    })  # fmt: skip
+
+
+def _show_all(
+    terminal: Terminal, tables: list[Configurations], model: str, share: float | None, draws: int, seed: int
+) -> None:
+    """Judge a model on every application of a table; those with too few rows are named."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.report.show import printable
+
+    found: dict[str, Any] = {}
+    lines = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for name in ("application", "fitted to", "low>10 %", "lowest", "power", "time", "largest"):
+        lines.add_column(name, justify="left" if name == "application" else "right", no_wrap=True, overflow="ellipsis")
+    for table in tables:
+        try:
+            fitted, errors, _, _ = _judge(table, model, share, draws, seed)
+        except InputError as problem:
+            terminal.say(f"left out: {problem}")
+            continue
+        found[table.application] = {"measurements": int(fitted.rows.size), "errors": errors._asdict()}
+        values = (errors.power_too_low, errors.power_lowest, errors.power_mean, errors.time_mean, errors.time_max)
+        lines.add_row(
+            printable(table.application), f"{fitted.rows.size} of {len(table)}", *(f"{100 * v:.1f} %" for v in values)
+        )
+    legend = "low>10 %: share of points with power more than 10 % too low; lowest: the worst"
+    legend += "\npower, time: mean errors; largest: of time"
+    if terminal.for_people:
+        terminal.show(lines, Text(legend, style="dim"))
+    terminal.data({"model": model, "applications": found})
+
+
+def _judge(
+    measured: Configurations, model: str, share: float | None, draws: int, seed: int
+) -> tuple[Fitted, Errors, float | None, str]:
+    """Return the model, its errors, the share of draws with a largest time error below 33 %, and how they were found."""
+    import numpy as np
+
+    from wattline.learn.configs import errors as judge
+    from wattline.learn.configs import fit as fit_model
+    from wattline.learn.configs import models
+
+    if share is None:
+        folds = min(10, len(measured))
+        fitted = fit_model(measured, model=model)
+        errors = judge.cross_validate(models()[model], measured, folds=folds, seed=seed)
+        return fitted, errors, None, f"{len(measured)} measurements, {folds} folds"
+    count = judge.sample_size(len(measured), share)
+    found = judge.errors_over_draws(models()[model], measured, share=share, draws=draws, seed=seed)
+    fitted = fit_model(measured, judge.draw(measured, count, next(judge.generators(seed, 1))), model)
+    told = f"{count} of {len(measured)} measurements, median of {draws} draws"
+    return fitted, judge.median_errors(found), float(np.mean([e.time_max < 0.33 for e in found])), told
+
+
+def _predict(fitted: Fitted, measured: Configurations, axes: dict[str, Any], miss: float) -> Predicted:
+    from wattline.learn.configs.grid import predict_grid
+
+    try:
+        return predict_grid(fitted, measured, **axes, miss=miss)
+    except InputError as problem:
+        raise InputError(str(problem).replace("miss: ", "--miss: ")) from None
+
+
+def _choose(fitted: Fitted, found: Predicted, count: int, cost: Cost) -> list[dict[str, Any]]:
+    from wattline.learn.configs.choice import next_rows
+
+    t = found.table
+    price = {Cost.RUN: None, Cost.NODE_TIME: t.nodes * t.time_s, Cost.ENERGY: t.power_w * t.time_s}[cost]
+    rows = next_rows(fitted, t, count, measured=found.measured, cost=price)
+    return [
+        {
+            "nodes": int(t.nodes[i]), "cores": int(t.cores[i]), "cap_w": float(t.cap_w[i]), "turbo": bool(t.cap_w[i] == t.turbo_w),
+            "time_s": float(t.time_s[i]), "time_most_s": float(found.bounds.most_s[i]), "power_w": float(t.power_w[i]),
+        }
+        for i in rows
+    ]  # fmt: skip
+
+
+def _named(row: dict[str, Any]) -> str:
+    cap = f"{row['cap_w']:g} W" + (" (turbo)" if row["turbo"] else "")
+    return f"{row['nodes']} × {row['cores']} at {cap}: about {row['time_s']:.3g} s, {row['power_w']:,.0f} W"
+
+
+def _table(errors: Errors, title: str) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    def percent(value: float) -> str:
+        return f"{100.0 * value:.1f} %"
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("", "mean", "median", "3rd quartile", "largest"):
+        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+    for name in ("power", "time"):
+        values = (getattr(errors, f"{name}_{what}") for what in ("mean", "median", "third_quartile", "max"))
+        table.add_row(f"{name} error", *(percent(value) for value in values))
+    low = f"power predicted more than 10 % too low: {percent(errors.power_too_low)} of points; at most {percent(errors.power_lowest)} too low"
+    return Group(Text(title, style="bold"), Text(low), table)
+
+
+def _numbers(flag: str, text: str | None) -> list[float]:
+    """Return numbers from ``8,16`` or ``8-64/8`` (from, to, step)."""
+    found: list[float] = []
+    for part in (text or "").split(",") if text else ():
+        ends, _, step = part.partition("/")
+        first, _, last = ends.partition("-")
+        try:
+            low, high, by = float(first), float(last or first), float(step or 1)
+        except ValueError:
+            raise ScenarioError(f"{flag}: expected numbers like 8,16 or 8-64/8, got {part.strip()!r}") from None
+        if not (0 < low <= high and by > 0 and (high - low) / by < 1e5):
+            raise ScenarioError(f"{flag}: expected numbers above 0 that grow, got {part.strip()!r}")
+        found += [low + k * by for k in range(int((high - low) / by + 1e-9) + 1)]
+    return found
+
+
+def _counts(flag: str, text: str | None) -> list[int]:
+    found = _numbers(flag, text)
+    for value in found:
+        if value != int(value):
+            raise ScenarioError(f"{flag}: expected whole numbers, got {value:g}")
+    return [int(value) for value in found]

@@ -1,0 +1,31 @@
+"""Flags that the commands about job logs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wattline.cli.terminal import Terminal
+
+TraceFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, PM100, emmy or meggie, a journal."
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
+]
+Cores = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
+
+
+def say_machine(trace: Any, terminal: Terminal) -> None:
+    """Say what a log's header says of its machine, and in which unit its jobs are counted."""
+    if trace.machine is not None:
+        terminal.tell(f"machine: {trace.machine.words}")

@@ -1,0 +1,194 @@
+"""Side by side: means over seeds with confidence intervals, and paired differences against the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wattline.errors import InputError
+from wattline.report.count.metrics import Summary
+from wattline.report.count.statistics import NAN
+
+CONFIDENCE = 0.95
+
+
+class Metric(NamedTuple):
+    """A number worth comparing: path in a summary, title, unit (as ``show`` takes it), and which way is better."""
+
+    path: str
+    title: str
+    unit: str
+    better: str = "lower"
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("jobs.finished", "jobs finished", "jobs", "higher"),
+    Metric("jobs.rejected", "jobs rejected", "jobs"),
+    Metric("jobs.unfinished", "jobs unfinished", "jobs"),
+    Metric("jobs.killed", "jobs killed", "jobs"),
+    Metric("jobs.failed", "jobs failed", "jobs"),
+    Metric("wait_s.mean", "wait, mean", "s"),
+    Metric("wait_s.median", "wait, median", "s"),
+    Metric("wait_s.p95", "wait, p95", "s"),
+    Metric("wait_s.max", "wait, longest", "s"),
+    Metric("response_s.mean", "response, mean", "s"),
+    Metric("slowdown.mean", "slowdown, mean", ""),
+    Metric("bounded_slowdown.mean", "bounded slowdown, mean", ""),
+    Metric("bounded_slowdown.p95", "bounded slowdown, p95", ""),
+    Metric("utilization", "utilization", "share", "higher"),
+    Metric("utilization_submitting", "utilization, submitting", "share", "higher"),
+    Metric("throughput_per_h", "throughput", "jobs/h", "higher"),
+    Metric("span.makespan_s", "makespan", "s"),
+    Metric("queued_jobs.mean", "queue length, mean", "jobs"),
+    Metric("energy.total_j", "energy", "J"),
+    Metric("energy.idle_j", "energy of idle nodes", "J"),
+    Metric("energy.per_ended_job_j", "energy per job", "J"),
+    Metric("power.mean_w", "power, mean", "W"),
+    Metric("power.peak_w", "power, peak", "W"),
+    Metric("power.above_limit_share", "time above the limit", "share"),
+    Metric("capping.whole.intervals.success", "capping success", "share", "higher"),
+    Metric("capping.apart.intervals.success", "success but for deadlocks", "share", "higher"),
+    Metric("capping.whole.worst_w", "worst excess", "W"),
+    Metric("capping.whole.longest_s", "longest excess", "s"),
+    Metric("capping.deadlock_starts", "deadlock starts", ""),
+    Metric("capping.caps_set", "caps set", ""),
+    Metric("capping.jobs_stopped", "jobs stopped at the limit", ""),
+    Metric("learning.known", "profiles known on arrival", "share", "higher"),
+    Metric("learning.settled_day", "days until 94 % were known", ""),
+    Metric("learning.errors.overcount", "profiles above power", "share"),
+    Metric("learning.errors.under_peak", "peaks above profiles", "share"),
+    Metric("jobs.preemptions", "preemptions", ""),
+    Metric("cost", "cost", "$"),
+    Metric("accounts.total.score", "performance score", "", "higher"),
+    Metric("accounts.total.carbon_kg", "carbon", "kg CO₂"),
+    Metric("regulation.reserve_w", "reserve, mean", "W", "higher"),
+    Metric("regulation.error", "tracking error, mean", "share"),
+    Metric("regulation.exceed_share", "tracking error above 30 %", "share"),
+    Metric("worst_violation", "worst kind beyond its limit", "share"),
+    Metric("worst_mean_q", "worst mean degradation Q", ""),
+)
+
+
+DEADLOCKS = "capping.deadlock_starts"
+ACTIONS = (DEADLOCKS, "capping.caps_set", "capping.jobs_stopped")
+"""Counts that nobody misses where all of them are 0."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over ``count`` runs and half the width of its 95 % Student-t interval (NaN for a single run)."""
+
+    count: int
+    mean: float
+    half_width: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval is known and does not hold 0."""
+        return math.isfinite(self.half_width) and abs(self.mean) > self.half_width
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric: an estimate per label, and its difference to the first label over the runs both have (or None)."""
+
+    metric: Metric
+    estimates: tuple[Estimate, ...]
+    differences: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All metrics of several labelled sets of runs; ``runs`` is how many each label has, ``paired_by`` how they pair."""
+
+    labels: tuple[str, ...]
+    runs: tuple[int, ...]
+    paired_by: str
+    rows: tuple[Row, ...]
+
+    def row(self, path: str) -> Row:
+        """Return the row of a metric by its path."""
+        return next(row for row in self.rows if row.metric.path == path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain data for JSON; NaN becomes None."""
+        return {
+            "labels": list(self.labels),
+            "runs": list(self.runs),
+            "paired_by": self.paired_by,
+            "confidence": CONFIDENCE,
+            "metrics": [
+                row.metric._asdict()
+                | {"estimates": [_plain(e) for e in row.estimates], "differences": [_plain(d) for d in row.differences]}
+                for row in self.rows
+            ],
+        }
+
+
+def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = METRICS) -> Comparison:
+    """Compare labelled sets of runs; runs pair by seed, or in their order when none has a seed.
+
+    Metrics that no run has (time above a limit, without one) and events that never happened are left out.
+    """
+    if not runs or not all(runs.values()):
+        raise InputError("nothing to compare: every label needs at least one run")
+    first, *_ = runs
+    pairs = {label: _pairs(runs[first], summaries) for label, summaries in runs.items()}
+    rows = []
+    deadlocks = any(s.value(DEADLOCKS) > 0 for summaries in runs.values() for s in summaries)
+    for metric in metrics:
+        if metric.path.startswith("capping.apart.") and not deadlocks:
+            continue  # there is nothing to be counted apart
+        values = {label: [s.value(metric.path) for s in summaries] for label, summaries in runs.items()}
+        if not _says_something(metric, [v for column in values.values() for v in column]):
+            continue
+        differences = (
+            None if label == first else estimate([values[label][j] - values[first][i] for i, j in pairs[label]])
+            for label in runs
+        )
+        rows.append(Row(metric, tuple(estimate(values[label]) for label in runs), tuple(differences)))
+    seeded = any(s.seed is not None for summaries in runs.values() for s in summaries)
+    return Comparison(tuple(runs), tuple(len(s) for s in runs.values()), "seed" if seeded else "order", tuple(rows))
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean and interval of the values that are numbers.
+
+    >>> round(estimate([1.0, 2.0, 3.0]).half_width, 3)
+    2.484
+    """
+    sample = np.array([v for v in values if math.isfinite(v)])
+    if sample.size == 0:
+        return Estimate(0, NAN, NAN)
+    if sample.size == 1:
+        return Estimate(1, float(sample[0]), NAN)
+    if np.all(sample == sample[0]):  # the spread of equal numbers is 0, not the rounding of their sum
+        return Estimate(int(sample.size), float(sample[0]), 0.0)
+    from scipy.special import stdtrit  # scipy.stats would take a second to import
+
+    t = float(stdtrit(sample.size - 1, 0.5 + CONFIDENCE / 2))
+    return Estimate(int(sample.size), float(sample.mean()), t * float(sample.std(ddof=1)) / math.sqrt(sample.size))
+
+
+def _says_something(metric: Metric, values: Sequence[float]) -> bool:
+    known = [v for v in values if not math.isnan(v)]
+    counts = metric.path.startswith("jobs.") or metric.path in ACTIONS
+    return any(known) if counts else bool(known)
+
+
+def _pairs(reference: Sequence[Summary], others: Sequence[Summary]) -> list[tuple[int, int]]:
+    """Return which runs of two sets belong together."""
+    if all(s.seed is None for s in (*reference, *others)):
+        return [(i, i) for i in range(min(len(reference), len(others)))]
+    rows = {s.seed: i for i, s in enumerate(reference) if s.seed is not None}
+    return [(rows[s.seed], j) for j, s in enumerate(others) if s.seed in rows]
+
+
+def _plain(found: Estimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(found).items()}

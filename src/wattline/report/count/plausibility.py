@@ -1,0 +1,97 @@
+"""Doubts about a run of a log: signs that the machine's size, its unit or its load are not those of the log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wattline.reading.notes import BEYOND, ROUNDED
+from wattline.report.show import show
+
+if TYPE_CHECKING:
+    from wattline.report.count.run import Run
+    from wattline.report.count.statistics import Distribution
+
+FAR = 10.0
+"""Waits that many times as long as the recorded ones, or as short, are far from them."""
+
+LEAST_S = 60.0
+"""Waits below this count as this long, so that a second beside ten is not far."""
+
+MANY = 0.2
+"""Part of the jobs beyond which rounding up is no detail."""
+
+ASK = {
+    "LONGER": "are the machine's size and unit right?",
+    "SHORTER": "is the machine's size right, or did rules hold jobs back that the log does not tell of?",
+}
+
+FEWEST = 50
+"""Jobs below which a log says nothing about its machine."""
+
+
+def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tuple[str, ...]:
+    """Return one line for everything about a run of a log that is hard to believe; none for drawn jobs and short logs."""
+    told = run.manifest.get("trace") or {}
+    if not told.get("sha256") or run.jobs.height < FEWEST:
+        return ()
+    return (
+        *_far_waits(run, wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run)
+    )  # fmt: skip
+
+
+def _far_waits(run: Run, wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
+    if not recorded_s.count or not wait_s.count:
+        return
+    limited = "the power limit holds jobs back; else, " if np.isfinite(run.steps.limit_w).any() else ""
+    for way, far in (("LONGER", _ratio(wait_s, recorded_s)), ("SHORTER", _ratio(recorded_s, wait_s))):
+        if far:
+            shown = " and ".join(
+                f"{name} {show(getattr(wait_s, key), 's')} (recorded {show(getattr(recorded_s, key), 's')})"
+                for key, name in (("median", "median"), ("p95", "p95"))
+                if key in far
+            )
+            yield f"WAITS FAR {way} THAN RECORDED: {shown}; {limited if way == 'LONGER' else ''}{ASK[way]}"
+
+
+def _ratio(longer: Distribution, shorter: Distribution) -> list[str]:
+    """Return which of median and p95 are far apart."""
+    return [
+        key for key in ("median", "p95") if max(getattr(longer, key), 0.0) > FAR * max(getattr(shorter, key), LEAST_S)
+    ]
+
+
+def _rounded(run: Run) -> Iterator[str]:
+    notes = (run.manifest.get("trace") or {}).get("notes") or []
+
+    def counted(word: str) -> int:
+        return sum(int(note.get("count", 0)) for note in notes if word in str(note.get("reason", "")))
+
+    count, of = counted(ROUNDED), run.jobs.height + counted(BEYOND)  # a reader counts in the whole log
+    if count > MANY * of:
+        yield (
+            f"MANY JOBS ROUNDED UP: {count:,} of {of:,} in the log ({show(count / of, 'share')}) are given whole nodes though "
+            "they asked for less; if jobs share nodes, schedule processors (cores_per_node = 1)"
+        )
+
+
+def _nobody_waits(wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:
+    if wait_s.count and wait_s.max == 0.0:
+        beside = f" (recorded p95: {show(recorded_s.p95, 's')})" if recorded_s.count else ""
+        yield f"NOTHING EVER WAITS{beside}: is the machine larger than the log's?"
+
+
+def _overload(run: Run) -> Iterator[str]:
+    """Say that more work arrives than the machine can do from the first submission to the last."""
+    submit_s, nodes, work_s = (run.jobs[name].to_numpy() for name in ("submit_s", "nodes", "work_s"))
+    span_s = float(submit_s.max() - submit_s.min())
+    offered = float(np.nansum(np.where(nodes <= run.nodes, nodes * work_s, 0.0)))
+    load = offered / (run.nodes * span_s) if span_s > 0 else math.nan
+    if load > 1.0:
+        yield (
+            f"LOAD {load:.2f}, ABOVE 1: more work is submitted than {run.nodes:,} {run.unit}s can do, so waits grow "
+            "with the log's length; is the machine's size right?"
+        )

@@ -1,0 +1,267 @@
+"""What demand response came to in a run: the bill of every hour, how the target was followed, and the service of each kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattline.market.accounts import Totals, total
+from wattline.market.settlement import settle
+from wattline.market.tariff import Tariff
+from wattline.market.tracking import MARGIN, Tracking, pooled
+from wattline.model.jobs import Floats
+from wattline.model.regulation import Bid
+from wattline.report.count.accounts import rows_of
+from wattline.report.count.run import Run
+from wattline.report.count.statistics import NAN, Distribution, describe, integral
+
+Sums = tuple[float, float, float, float, float]
+"""Mean error, share of time above the margin, cost, and what it would have been without: as drawn, as bid."""
+
+
+@dataclass(frozen=True)
+class HourRow:
+    """One billed hour: power, tracking (``error`` relative to the reserve), the bill in dollars, and the bid.
+
+    ``mean_w`` is NaN in an hour in which no bid held; ``clock`` is "" where the run has no calendar.
+    """
+
+    begin_s: float
+    end_s: float
+    mean_power_w: float
+    mean_target_w: float
+    error: float
+    exceed_share: float
+    cost: float
+    energy_cost: float
+    reserve_credit: float
+    error_cost: float
+    without_drawn: float
+    without_bid: float
+    mean_w: float
+    reserve_w: float
+    clock: str = ""
+
+
+@dataclass(frozen=True)
+class QosRow:
+    """One kind of job: QoS degradation Q of the counted jobs that finished, and how many reached the limit.
+
+    ``jobs`` were submitted in a billed hour (at any time where nothing is billed). One that had not ended when the run
+    did is in ``open_jobs``, and among the violations if its wait alone had used up the limit by then.
+    """
+
+    name: str
+    standby: bool
+    jobs: int
+    open_jobs: int
+    q: Distribution
+    limit: float
+    share: float
+    violations: int
+    violation_share: float
+    energy_j: float
+    average: bool = False
+    """The limit holds for the mean over the jobs."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether what was promised was not kept (a job still open counts with the wait it has had)."""
+        if self.standby or not math.isfinite(self.limit) or not self.jobs:
+            return False
+        return self.mean_at_least > self.limit if self.average else self.violation_share >= self.share
+
+    mean_at_least: float = NAN
+
+
+@dataclass(frozen=True)
+class Regulation:
+    """The bid (means, where it is ``changing``), its billed hours and their sums; ``exceed_share`` is the share of time with an error above 30 %.
+
+    ``standby_j`` is what standby jobs drew in the whole run: it fills the target and is no service to anybody.
+    """
+
+    mean_w: float
+    reserve_w: float
+    changing: bool
+    hours: tuple[HourRow, ...]
+    error: float
+    exceed_share: float
+    cost: float
+    without_drawn: float
+    without_bid: float
+    standby_j: float
+    outside_share: float
+    outside_exceed_share: float
+
+    @property
+    def out_hours(self) -> int:
+        """Billed hours in which no bid held."""
+        return sum(math.isnan(hour.mean_w) for hour in self.hours)
+
+    @property
+    def reduction_drawn(self) -> float:
+        """Saving as a share of the cost of the energy that was drawn."""
+        return 1.0 - self.cost / self.without_drawn if self.without_drawn > 0 else NAN
+
+
+def count_regulation(run: Run) -> Regulation | None:
+    """Bill the hours of a run that followed a bid; None for any other."""
+    about = run.manifest.get("regulation")
+    if not about or not (np.isfinite(run.steps.target_w).any() or about["mean_w"] is None):
+        return None  # a bid that was to come into force later than the run lasted
+    if not run.hours.height and about["mean_w"] is None:
+        return None  # the run ended where it began
+    if run.hours.height:
+        rows, whole = _accounted(run)
+        sums: Sums = (whole.error, whole.exceed_share, whole.cost, whole.drawn_cost, whole.bid_cost)
+        bid_w = _mean_bid(run)
+    else:  # journals of earlier versions, in which a bid never changed
+        bid = Bid(about["mean_w"], about["reserve_w"])
+        rows, sums = _settled(run, bid, Tariff(**about["tariff"]))
+        bid_w = bid.mean_w, bid.reserve_w
+    standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
+    energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
+    return Regulation(
+        *bid_w, about["mean_w"] is None, tuple(rows), *sums,
+        float(np.nansum(energy_j.to_numpy())),
+        *(NAN if about[key] is None else about[key] for key in ("outside_share", "outside_exceed_share")),
+    )  # fmt: skip
+
+
+def _mean_bid(run: Run) -> tuple[float, float]:
+    """Return mean power and reserve of the bids over the billed time in which one held."""
+    rows = [row for row in rows_of(run) if row.billed and row.bid_s > 0]
+    if not rows:
+        return NAN, NAN
+    seconds = [row.bid_s for row in rows]
+    return tuple(
+        float(np.average([getattr(row, name) for row in rows], weights=seconds)) for name in ("mean_w", "reserve_w")
+    )  # type: ignore[return-value]
+
+
+def _accounted(run: Run) -> tuple[list[HourRow], Totals]:
+    """Return the billed hours as the accounts have them, those without a bid too, and their sums."""
+    found = [row for row in rows_of(run) if row.billed]
+    rows = [
+        HourRow(
+            row.start_s, row.end_s, row.mean_power_w, row.mean_target_w, row.error, row.exceed_share, row.cost,
+            row.energy_cost, row.capacity_credit + row.performance_credit, row.error_cost, row.drawn_cost, row.bid_cost,
+            row.mean_w, row.reserve_w, row.clock,
+        )
+        for row in found
+    ]  # fmt: skip
+    return rows, total(found)
+
+
+def _settled(run: Run, bid: Bid, tariff: Tariff) -> tuple[list[HourRow], Sums]:
+    """Bill the hours of a journal that has no accounts, as those of earlier versions; return them and their sums."""
+    spans = billed_hours(run)
+    followed = [_tracking(run, bid, begin_s, end_s) for begin_s, end_s in spans]
+    rows = [_hour(span, tracked, bid, tariff) for span, tracked in zip(spans, followed, strict=True)]
+    whole = pooled(followed) if followed else None
+    cost, drawn, offered = (
+        math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
+    )
+    error, exceed_share = (NAN, NAN) if whole is None else (whole.mean_error, whole.exceed_share)
+    return rows, (error, exceed_share, cost, drawn, offered)
+
+
+def billed_hours(run: Run) -> list[tuple[float, float]]:
+    """Return the billed hours that were simulated to their end; of a run in no market those it is held against."""
+    about = run.manifest.get("regulation") or {}
+    spans = about.get("hours") or (run.manifest.get("accounts") or {}).get("billed") or ()
+    if spans and not about.get("hours") and run.hours.height:  # hours that follow each other are one span there
+        return [(row.start_s, row.end_s) for row in rows_of(run) if row.billed]
+    return [(a, b) for a, b in spans if b <= run.end_s]
+
+
+def error_steps(run: Run) -> tuple[Floats, Floats]:
+    """Return the tracking error of the billed hours as a step function: how long each value held, and the value."""
+    steps, reserve_w = run.steps, reserves_w(run)
+    gap_w = np.abs(steps.power_w - steps.target_w)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(reserve_w > 0, gap_w / reserve_w, NAN)
+    found: list[tuple[Floats, Floats]] = [(np.empty(0), np.empty(0))]
+    for begin_s, end_s in billed_hours(run):
+        rows, seconds = steps.part(begin_s, end_s)
+        held = (seconds > 0) & ~np.isnan(gap_w[rows])
+        found.append((seconds[held], error[rows][held]))
+    return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+
+
+def reserves_w(run: Run) -> Floats:
+    """Return the reserve in force at every step of a run."""
+    whole = run.manifest["regulation"]["reserve_w"]
+    if whole is not None:
+        return np.full(run.steps.time_s.size, float(whole))
+    time_s, values = run.reserves
+    at = np.searchsorted(time_s, run.steps.time_s, side="right") - 1
+    values = np.append(values, NAN)
+    found: Floats = values[np.where(at < 0, values.size - 1, at)]
+    return found
+
+
+def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
+    """Hold power against the target that the journal recorded; both are step functions with a row at every change."""
+    rows, seconds = run.steps.part(begin_s, end_s)
+    held = seconds > 0
+    seconds, power_w, target_w = seconds[held], run.steps.power_w[rows][held], run.steps.target_w[rows][held]
+    gap_w, span_s = np.abs(power_w - target_w), end_s - begin_s
+    energy_j, aimed_j, missed_j = (integral(watts, seconds) for watts in (power_w, target_w, gap_w))
+    reserve_w = bid.reserve_w if bid.reserve_w > 0 else NAN
+    beyond_s = float(seconds[gap_w > MARGIN * reserve_w].sum()) if bid.reserve_w > 0 else NAN
+    return Tracking(
+        span_s, energy_j, energy_j / span_s, aimed_j / span_s, missed_j / span_s, missed_j / (span_s * reserve_w),
+        (energy_j - aimed_j) / (span_s * reserve_w), beyond_s / span_s,
+    )  # fmt: skip
+
+
+def _hour(span: tuple[float, float], followed: Tracking, bid: Bid, tariff: Tariff) -> HourRow:
+    bill = settle(followed, bid, tariff)
+    return HourRow(
+        *span, followed.mean_power_w, followed.mean_target_w, followed.mean_error, followed.exceed_share, bill.cost,
+        bill.energy_cost, bill.reserve_credit, bill.error_cost, bill.without_drawn, bill.without_bid, bid.mean_w, bid.reserve_w,
+    )  # fmt: skip
+
+
+def count_qos(run: Run) -> tuple[QosRow, ...]:
+    """Return one row a declared kind; none where no kinds were declared."""
+    rows = []
+    for kind in run.manifest.get("kinds") or ():
+        name = kind["name"]
+        q, at_least = degradations(run, kind)
+        limit = limit_of(kind)
+        violations = int(np.sum(np.where(np.isnan(q), at_least, q) >= limit))
+        energy_j = run.jobs.filter(run.jobs["kind"] == name)["energy_j"]
+        rows.append(
+            QosRow(name, kind["standby"], q.size, int(np.isnan(q).sum()), describe(q), limit, kind["share"], violations,
+                   violations / q.size if q.size else NAN, float(np.nansum(energy_j.to_numpy())),
+                   bool(kind.get("average")), float(np.where(np.isnan(q), np.maximum(at_least, 0.0), q).mean()) if q.size else NAN)
+        )  # fmt: skip
+    return tuple(rows)
+
+
+def degradations(run: Run, kind: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """Return Q of the counted jobs of a kind, NaN for those without an end, and what Q is at least by the run's end."""
+    jobs = run.jobs.filter(run.jobs["kind"] == kind["name"], run.jobs["status"] != "rejected")
+    submit_s, work_s = jobs["submit_s"].to_numpy(), jobs["work_s"].to_numpy()
+    end_s = jobs["end_s"].fill_null(NAN).to_numpy()
+    if run.manifest.get("regulation") or (run.manifest.get("accounts") or {}).get("billed"):
+        spans = billed_hours(run)
+        inside = np.zeros(submit_s.size, dtype=bool)
+        for begin_s, stop_s in spans:
+            inside |= (submit_s >= begin_s) & (submit_s < stop_s)
+        submit_s, work_s, end_s = submit_s[inside], work_s[inside], end_s[inside]
+    q: Floats = (end_s - submit_s - work_s) / work_s
+    at_least: Floats = (run.end_s - submit_s - work_s) / work_s
+    return q, at_least
+
+
+def limit_of(kind: Mapping[str, Any]) -> float:
+    """Return the QoS limit of a kind of the manifest, where JSON has null for *none*."""
+    return math.inf if kind["limit"] is None else float(kind["limit"])
