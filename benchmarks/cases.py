@@ -23,7 +23,7 @@ from wattline.generate.jobs import Lublin, generate
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.codes import TL_RUNNING
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, Simulation
 
 QUIET = Options(timeline=False, placements=False, decisions=False)

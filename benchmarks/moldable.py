@@ -11,7 +11,7 @@ from wattline.control.catalog import find
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.sim.ensemble import in_processes
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Simulation
 from wattline.systems.rmap import study as rmap_study
 from wattline.systems.rmap.tables import STAND_IN, TURBO_W, machines, moldable

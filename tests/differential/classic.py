@@ -28,7 +28,7 @@ from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.network import Network
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 __all__ = ["NAME", "World", "check", "draw", "scheduled", "shrink", "simulate"]

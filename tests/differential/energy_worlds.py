@@ -21,7 +21,7 @@ from wattline.model.regulation import Bid, Signal
 from wattline.model.series import PowerSeries
 from wattline.model.variability import NodeFactors, Variability
 from wattline.policies.helpers import uniform
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 
 KINDS: tuple[Kind, ...] = (SMALL, WIDE, FIRM, FILLER)

@@ -15,7 +15,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.state import Sizes, State
 from wattline.sim import setup, simulate
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, Simulation
 
 MOST_STATES, MOST_JOBS = 2000, 64

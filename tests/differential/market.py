@@ -240,7 +240,7 @@ def engine_of(w: World) -> Any:
     from wattline.model.jobs import JobTable
     from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Signal
-    from wattline.sim.setup import Options
+    from wattline.sim.options import Options
     from wattline.sim.simulate import Policies, simulate
 
     kinds = [

@@ -19,7 +19,7 @@ from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.variability import NodeFactors, Variability
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
 
 NAME = "moldable"

@@ -8,7 +8,7 @@ from engine.worlds import digest, policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.network import Communication, Dragonfly
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
 
 SENDS = (Communication("a", 3e8, share=0.4), Communication("b", 2e8, share=0.25), Communication("c", 4e8))

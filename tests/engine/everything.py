@@ -7,7 +7,7 @@ import numpy as np
 from engine.worlds import digest, policies
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Simulation
 
 

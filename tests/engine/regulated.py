@@ -14,7 +14,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
 
 IDLE_W, LOWEST_CAP_W = 100.0, 140.0

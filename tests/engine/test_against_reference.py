@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.worlds import Work, cluster, examples, placements, run, status_names, workloads
 from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 EXAMPLES = examples(60)

@@ -9,7 +9,7 @@ from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.errors import StuckError
 from wattline.model import codes
 from wattline.model.mechanism import policy
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import check_policy
 

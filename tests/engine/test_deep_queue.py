@@ -11,7 +11,7 @@ from reference.scheduler import Scheduler, Setup
 from wattline.model import fitindex
 from wattline.model.compiled import JIT
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 
 NODES = 64
 

@@ -28,7 +28,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.mechanism import policy
 from wattline.policies.helpers import uniform
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
 
 ORDERS = sorted(catalog()["order"])

@@ -10,7 +10,7 @@ import pytest
 
 from engine.worlds import cluster, policies
 from wattline.formats.jobs import read_trace
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 
 

@@ -15,7 +15,7 @@ from wattline.model.cluster import Outage
 from wattline.model.codes import RUNNING
 from wattline.model.mechanism import policy
 from wattline.model.state import BLOCK, MANY_RUNNING, OPT_SORTED, Sizes, State, allocate
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.testing.plain import plain
 
 enter, leave = plain(running.enter), plain(running.leave)

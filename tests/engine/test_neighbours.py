@@ -31,8 +31,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Network
 from wattline.model.state import State
 from wattline.physics.contention import neighbour_slowdowns
+from wattline.sim.options import Options
 from wattline.sim.result import frames
-from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation, simulate
 
 FLY = Dragonfly(2, 2, 5)

@@ -32,8 +32,8 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.mechanism import Mechanism, policy
 from wattline.policies.helpers import uniform
+from wattline.sim.options import Options
 from wattline.sim.result import frames
-from wattline.sim.setup import Options
 from wattline.sim.simulate import Result, Simulation
 
 PAUSE, RELEASE, RESUME = "pause", "release", "resume"

@@ -17,7 +17,7 @@ from wattline.model.mechanism import policy
 from wattline.model.network import Communication, Dragonfly, FatTree
 from wattline.policies.helpers import router_traffic
 from wattline.policies.place.allocate import allocate
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation, simulate
 
 NETWORK = Dragonfly(nodes_per_router=4, routers_per_group=4, groups=9)

@@ -26,7 +26,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.series import PowerSeries
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 
 

@@ -35,7 +35,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 BID = Bid(1200.0, 300.0)

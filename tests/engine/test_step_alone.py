@@ -15,7 +15,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.compiled import direct
 from wattline.model.state import POLICY, State, copy_state
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import worlds
 

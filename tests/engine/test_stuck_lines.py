@@ -10,7 +10,7 @@ import pytest
 from engine.worlds import cluster, run, table
 from wattline.errors import PolicyError, StuckError
 from wattline.model.mechanism import policy
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.testing import check_policy
 
 HOUR = 3600

@@ -15,7 +15,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.variability import NodeFactors, Variability
 from wattline.physics.cap_response import MeasuredResponse
 from wattline.physics.variability import Hardware, equal_caps, equal_speed_caps
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 TURBO_W = 115.0

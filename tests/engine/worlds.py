@@ -18,7 +18,7 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate
 
 DEFAULTS = {

@@ -205,8 +205,8 @@ def test_the_machine_is_busy_and_jobs_wait_for_hours(year: Trace) -> None:
     """Under WFP with EASY and no limit the year is nearly filled, jobs wait for hours, and 3,000 kW are often not enough."""
     from wattline.control.catalog import find
     from wattline.model.cluster import Cluster, NodeClass
+    from wattline.sim.options import Options
     from wattline.sim.result import frames
-    from wattline.sim.setup import Options
     from wattline.sim.simulate import Policies, simulate
 
     slots = {"order": "wfp", "select": "easy", "place": "lowest", "cap": "none", "learn": "request"}

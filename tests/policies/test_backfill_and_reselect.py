@@ -11,7 +11,7 @@ from reference.engine import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
 
 

@@ -18,7 +18,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid, Bidding
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
 
 KINDS = (replace(SMALL, arrival_per_s=0.1), replace(WIDE, arrival_per_s=0.02), replace(FIRM, arrival_per_s=0.0))

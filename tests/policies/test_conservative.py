@@ -13,7 +13,7 @@ from plans import conservative
 from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation, simulate
 
 drawn_jobs = st.lists(

@@ -36,7 +36,7 @@ from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.model.state import Sizes, State, allocate
 from wattline.policies.select import gps as gps_module
-from wattline.sim.setup_regulation import fill_kinds
+from wattline.sim.subjects.regulation import fill_kinds
 
 KINDS = (SMALL, WIDE, FIRM, FILLER)
 

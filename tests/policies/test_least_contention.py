@@ -23,7 +23,7 @@ from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Netw
 from wattline.physics.link_loads import capacities, link_shares
 from wattline.policies.place.allocate import OnLinks, allocate, allocate_all
 from wattline.policies.place.weighing import OVERLOAD
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 
 THREE = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)

@@ -19,7 +19,7 @@ from wattline.learn import merging, moments, pooled, quantile, student, t_test
 from wattline.model.compiled import library
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from wattline.model import codes
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 
 KINDS = (SMALL, WIDE, FIRM)

@@ -16,7 +16,7 @@ from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.state import State
 from wattline.policies.select.shapes import fair_w
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 POLICIES = ("rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus")

@@ -9,7 +9,7 @@ from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.state import N_REFUSED
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 
 BACKFILLING = ["easy", "backfill-by-end", "conservative"]

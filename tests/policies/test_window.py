@@ -13,7 +13,7 @@ from wattline.errors import WattlineError
 from wattline.model import codes
 from wattline.model.compiled import library
 from wattline.policies.select import knapsack
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from reference.engine import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 
 LEVELS = (Level(1.0, 50.0, 0.0), Level(2.0, 100.0, 0.0))

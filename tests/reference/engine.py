@@ -11,7 +11,7 @@ import numpy.typing as npt
 from reference import recursion as ref
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate
 
 TRUE = {"truth": 1.0}

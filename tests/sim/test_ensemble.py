@@ -18,7 +18,7 @@ from wattline.model.jobs import Floats, JobTable
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import World, in_threads
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Simulation
 
 KINDS = (SMALL, WIDE, FILLER)

@@ -13,7 +13,7 @@ from reference.engine import policies, table, two_speeds
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.physics import queueing, queueing_rates
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
 
 N = 400_000

@@ -16,7 +16,7 @@ from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.physics.recursion import fcfs_delays
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 
 

@@ -13,7 +13,7 @@ from wattline.control.catalog import find
 from wattline.errors import EndlessError, PolicyError
 from wattline.model.compiled import JIT
 from wattline.model.mechanism import Mechanism
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.sim.watched import time_limit
 

@@ -19,7 +19,7 @@ from wattline.model.jobs import Floats, Ints, JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.ensemble import World
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies
 
 HOUR_S, DAY_S = 3600.0, 86400.0

@@ -18,8 +18,8 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid
 from wattline.model.state import State
 from wattline.sim.ensemble import World, in_threads
+from wattline.sim.options import Options
 from wattline.sim.result import running_energy_j
-from wattline.sim.setup import Options
 from wattline.sim.simulate import Policies
 
 TAIL_STEP_S = 900.0

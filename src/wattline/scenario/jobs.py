@@ -169,7 +169,7 @@ def _with_kinds(document: Document, trace: Trace) -> Trace:
         return trace
     from wattline.model.kinds import column
     from wattline.scenario.kinds import build_kinds
-    from wattline.sim.setup_regulation import kind_codes
+    from wattline.sim.subjects.regulation import kind_codes
 
     kinds = build_kinds(document, trace.suggested_nodes)
     jobs = trace.jobs

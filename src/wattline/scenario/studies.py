@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wattline.reading.notes import Note, Trace
     from wattline.scenario.regulation import Market
     from wattline.sim.keeping import Keeper
-    from wattline.sim.setup import Options
+    from wattline.sim.options import Options
     from wattline.sim.simulate import Policies, Progress, Result
 
 MOST_TICKS = 10_000_000
@@ -203,7 +203,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     document = variant.document
     spec = document.spec if seed is None else document.spec.model_copy(update={"seed": seed})
     document = replace(document, spec=spec)
-    from wattline.sim.setup_shapes import check_moldable
+    from wattline.sim.subjects.shapes import check_moldable
 
     policies = build_policies(document)
     trace, trace_sha256 = (traces or TraceCache()).get(document)
@@ -325,7 +325,7 @@ def _prices(document: Document, mechanism: Mechanism) -> dict[str, float]:
 
 def _check_kinds(document: Document, policies: Policies, kinds: Sequence[Kind]) -> None:
     """Refuse kinds that a policy cannot work with, or their absence, where the scenario names it."""
-    from wattline.sim.setup_regulation import check_rates
+    from wattline.sim.subjects.regulation import check_rates
 
     for m in policies.slots():
         if m.kinds and not kinds:
@@ -362,7 +362,7 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
 def _options(
     document: Document, trace: Trace, market: Market | None, limit: Sequence[tuple[float, float]], moldable: MoldableJobs
 ) -> Options:  # fmt: skip
-    from wattline.sim.setup import Options
+    from wattline.sim.options import Options
 
     run, output, regulation = document.spec.run, document.spec.output, document.spec.regulation
     start_s, arriving_s = _clock(document, trace)

@@ -17,7 +17,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.regulation import Bid
 from wattline.model.state import State
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Simulation
 
 T = TypeVar("T")

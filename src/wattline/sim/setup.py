@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.configurations import Moldable
 from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
-from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
-from wattline.model.network import Communication
-from wattline.model.profiles import DEFAULT, ProfileTable, profile_table
-from wattline.model.regulation import Bid, Bidding, Signal
+from wattline.model.profiles import ProfileTable, profile_table
+from wattline.model.regulation import Bid
 from wattline.model.state import (
     OPT_BACKLOG,
     OPT_BELIEF,
@@ -40,12 +36,12 @@ from wattline.model.state import (
     State,
     allocate,
 )
-from wattline.model.variability import Variability
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.fronts import fronts_of
-from wattline.sim.setup_network import check_network, fill_network, neighbour_sizes
-from wattline.sim.setup_power import check_power, fill_power, learner_of, sampling_notes
-from wattline.sim.setup_regulation import (
+from wattline.sim.options import Options
+from wattline.sim.subjects.network import check_network, fill_network, neighbour_sizes
+from wattline.sim.subjects.power import check_power, fill_power, learner_of, sampling_notes
+from wattline.sim.subjects.regulation import (
     check_periods,
     check_rates,
     check_weights,
@@ -53,61 +49,8 @@ from wattline.sim.setup_regulation import (
     fill_regulation,
     kind_codes,
 )
-from wattline.sim.setup_shapes import check_moldable, fill_shapes
-from wattline.sim.setup_varied import as_counted, fill_varied
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is carried out. Times in seconds, powers in watts."""
-
-    ties: str = "instant"
-    kill: bool = False
-    requeue: bool = True
-    keep_progress: bool = False
-    tick_s: float = np.inf
-    limit_w: Sequence[tuple[float, float]] = ()
-    """Power limit as (from time, watts) steps; none means unlimited."""
-    kinds: Sequence[Kind] = ()
-    """Kinds of job and what was promised to them; a job's kind is found by its name."""
-    signal: Signal | None = None
-    bids: Sequence[tuple[float, Bid | None]] = ()
-    """Bids as (from time, bid) steps; with the signal they make the power target."""
-    bidding: Bidding | None = None
-    """When the bid policy is asked for further ones."""
-    start_s: float | None = None
-    """When the run begins, if before the first job."""
-    configurations: Sequence[Moldable] = ()
-    """What jobs of an application (their kind's name) may look like, in truth and as policies are told."""
-    chooses: npt.NDArray[np.int64] | None = None
-    """Which of them each job chooses among, -1 for none (None: by the name of its kind)."""
-    variability: Variability | None = None
-    """How nodes differ in power, and how that is dealt with (None: they are alike)."""
-    communication: Sequence[Communication] = ()
-    """What jobs of a kind (by its name) send; those of other kinds send nothing that counts."""
-    traffic_s: float = 60.0
-    """Window that the traffic of routers is counted over."""
-    router_stalls: Sequence[float] = ()
-    """Stalls of every router, as somebody counted them before the run."""
-    sample_s: float | None = None
-    """Period at which power is sampled, and changes where jobs have a power series (none: the step of the series)."""
-    profiles: Sequence[Sequence[str]] = DEFAULT
-    """Levels of power profiles: the columns of each, from a job's own to the most general."""
-    quantum: bool = False
-    """Decide at ticks only."""
-    exceed: bool = False
-    """When nothing runs and nothing fits under the limit, the first job may exceed it."""
-    shed: bool = False
-    """Stop jobs when even the lowest caps leave the power above the limit."""
-    stop_cost_s: float = 0.0
-    """Work that a stop by a policy adds to a job."""
-    log_rows: int = 65536
-    """Rows a log holds before it is emptied; many small runs at once want fewer."""
-    timeline: bool = True
-    placements: bool = True
-    decisions: bool = True
-    backlog: bool = False
-    until_s: float = np.inf
+from wattline.sim.subjects.shapes import check_moldable, fill_shapes
+from wattline.sim.subjects.varied import as_counted, fill_varied
 
 
 @dataclass(frozen=True)

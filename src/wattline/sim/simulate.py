@@ -29,7 +29,8 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO, forget_fault, note_code
 from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State
 from wattline.sim.explain import look_closer, why_stopped
-from wattline.sim.setup import Options, prepare
+from wattline.sim.options import Options
+from wattline.sim.setup import prepare
 from wattline.sim.watched import Later, Look, watched
 from wattline.units import show_duration
 

@@ -18,7 +18,7 @@ from wattline.report.count.actions import Actions
 from wattline.report.count.capping import Capping, measure
 from wattline.report.count.learning import learning_rate
 from wattline.sim.ensemble import in_processes
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, Simulation
 from wattline.systems.knapsack.data import LOAD, MACHINES, RACK_KW, Machine, load_jobs
 

@@ -15,7 +15,7 @@ from wattline.formats.jobs.krc import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import Floats, JobTable
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate
 
 T = TypeVar("T")

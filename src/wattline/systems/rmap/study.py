@@ -13,7 +13,7 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.configurations import Configurations
 from wattline.model.jobs import Floats, JobTable
 from wattline.sim.ensemble import World, in_processes
-from wattline.sim.setup import Options
+from wattline.sim.options import Options
 from wattline.sim.simulate import Policies
 from wattline.systems.rmap.tables import TURBO_W, machines, moldable
 

@@ -16,7 +16,7 @@ from wattline.model.variability import Variability
 from wattline.physics.cap_response import SAME, MeasuredResponse
 
 if TYPE_CHECKING:
-    from wattline.sim.setup import Options
+    from wattline.sim.options import Options
 
 
 def as_counted(moldable: tuple[Moldable, ...], found: Variability | None) -> tuple[Moldable, ...]:

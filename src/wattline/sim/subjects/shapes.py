@@ -15,10 +15,10 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State
 from wattline.sim.fronts import Fronts, fronts_of
-from wattline.sim.setup_power import learner_of
+from wattline.sim.subjects.power import learner_of
 
 if TYPE_CHECKING:
-    from wattline.sim.setup import Options
+    from wattline.sim.options import Options
 
 
 def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:
