@@ -13,10 +13,10 @@ from wattline.bidding.qosg import first_bid, qosg_bid
 from wattline.bidding.search import mean_power_w
 from wattline.bidding.setting import AQA, Setting
 from wattline.bidding.trial import Trial
-from wattline.physics.gps_moments import Gaussian
-from wattline.physics.gps_roots import NONE
-from wattline.physics.gps_tails import active_servers, decay
 from wattline.systems.qosg.jobs import setting_of
+from wattline.theory.gps_moments import Gaussian
+from wattline.theory.gps_roots import NONE
+from wattline.theory.gps_tails import active_servers, decay
 
 
 def made(**case: Any) -> Setting:

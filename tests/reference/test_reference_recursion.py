@@ -221,7 +221,7 @@ def test_certain_coins_are_constant_rates() -> None:
 @pytest.mark.parametrize("rate", [1.0, 2.66])
 def test_constant_rate_fcfs_is_the_delay_recursion(rate: float) -> None:
     """The event recursion and the Kiefer–Wolfowitz recursion agree on every delay."""
-    from wattline.physics.recursion import fcfs_delays
+    from wattline.theory.recursion import fcfs_delays
 
     arrival, amount, width = random_customers(4, 3000, 16)
     run = simulate(arrival, amount, width, 16, rates=Rates(low=rate, high=9.0))
@@ -231,7 +231,7 @@ def test_constant_rate_fcfs_is_the_delay_recursion(rate: float) -> None:
 
 def test_every_krc_delay_is_hpcwlds(data_dir: Path) -> None:
     """The event recursion gives hpcwld's own FCFS delay for each of the 8,281 recorded tasks."""
-    from wattline.physics.recursion import arrivals_from_gaps
+    from wattline.theory.recursion import arrivals_from_gaps
 
     with gzip.open(data_dir / "krc" / "HPC_KRC_hpcwld_fcfs_delays_80cores.csv.gz", "rt") as text:
         table = np.genfromtxt(text, delimiter=",", names=True)

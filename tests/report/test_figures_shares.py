@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 import pytest
 
 from wattline.model.regulation import Bid
-from wattline.physics.gps_observed import Predicted, Tail
 from wattline.report.figures.bid import draw_tails, draw_weights
 from wattline.report.figures.shares import POINTS, Curve, Service, draw_error_shares, draw_services
 from wattline.report.figures.style import KINDS, Drawn
+from wattline.theory.gps_observed import Predicted, Tail
 
 RANDOM = np.random.default_rng(3)
 

@@ -20,10 +20,10 @@ from wattline.errors import InputError
 from wattline.model.jobs import Floats
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Bid
-from wattline.physics.gps_bounds import fit_log_alpha
-from wattline.physics.gps_cost import Terms, Tracking, aqa_cost, project_simplex
-from wattline.physics.gps_moments import Gaussian
-from wattline.physics.gps_tails import Theory, Types, active_servers, decay
+from wattline.theory.gps_bounds import fit_log_alpha
+from wattline.theory.gps_cost import Terms, Tracking, aqa_cost, project_simplex
+from wattline.theory.gps_moments import Gaussian
+from wattline.theory.gps_tails import Theory, Types, active_servers, decay
 
 ITERATIONS = 120
 FIRST_STEP = 0.06

@@ -14,10 +14,10 @@ from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_bounds import fit_log_alpha, least_shares
-from wattline.physics.gps_cost import project_simplex
-from wattline.physics.gps_moments import LogMgf
-from wattline.physics.gps_tails import Theory, active_servers, decay
+from wattline.theory.gps_bounds import fit_log_alpha, least_shares
+from wattline.theory.gps_cost import project_simplex
+from wattline.theory.gps_moments import LogMgf
+from wattline.theory.gps_tails import Theory, active_servers, decay
 
 BISECTIONS = 12
 POINTS = 40

@@ -12,8 +12,8 @@ from wattline.bidding.setting import GaussianLaw, Setting, SignalLaw
 from wattline.model.jobs import Floats
 from wattline.model.kinds import column
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Gaussian, memory_s
-from wattline.physics.gps_observed import Tail, observed_tails
+from wattline.theory.gps_moments import Gaussian, memory_s
+from wattline.theory.gps_observed import Tail, observed_tails
 
 AS_PUBLISHED, CORRECTED = "theory as published", "theory corrected"
 """Laws of the signal: seconds independent of each other, and with the variance that sums over a long time have."""

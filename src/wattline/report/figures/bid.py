@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from wattline.model.regulation import Bid
-from wattline.physics.gps_observed import Tail
-from wattline.physics.gps_roots import NONE
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.over_time import escape_label
 from wattline.report.figures.shares import panels
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, Drawn, kind_colour, split_figure, titled
 from wattline.report.show import scale_of
+from wattline.theory.gps_observed import Tail
+from wattline.theory.gps_roots import NONE
 
 POINTS = 160
 """Points of an observed tail that are drawn."""

@@ -18,10 +18,10 @@ from wattline.bidding.setting import AQA, ENERGYQARE, HOUR_S, SLACKLINE, TRACKIN
 from wattline.bidding.trial import Trial, fresh
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Gaussian
 from wattline.sim.ensemble import in_threads
 from wattline.systems.qosg.jobs import IDLE_W, NODES, recorded_signals, setting_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
+from wattline.theory.gps_moments import Gaussian
 
 Say = Callable[[str], None]
 

@@ -67,9 +67,9 @@ def _remarks(customers: Customers) -> list[str]:
 
 
 def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
-    from wattline.physics.stability import stability
     from wattline.systems.recursion import study
     from wattline.systems.recursion.claims import Findings
+    from wattline.theory.stability import stability
 
     jobs = customers.jobs
     say(f"{len(jobs):,} customers on {CORES} servers: figures 1 and 2")

@@ -195,8 +195,8 @@ def drifts(jobs: JobTable, loads: tuple[float, ...] = (0.7, 0.9, 1.1, 1.3), n: i
 
     Beyond load 1 delays grow by load − 1 a second; below they do not grow.
     """
-    from wattline.physics.recursion import fcfs_delays
-    from wattline.physics.stability import stability_coefficient, width_law
+    from wattline.theory.recursion import fcfs_delays
+    from wattline.theory.stability import stability_coefficient, width_law
 
     random = np.random.Generator(np.random.Philox(3))
     width = random.choice(jobs.nodes, n)

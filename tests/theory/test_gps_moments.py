@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 
 from wattline.errors import InputError
 from wattline.model.jobs import Floats
-from wattline.physics.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch, memory_s
+from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch, memory_s
 
 RATE, WORK = np.array([0.05, 0.8]), np.array([40.0, 3.0])
 POISSON = PoissonBatch(RATE, WORK)

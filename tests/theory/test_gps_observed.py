@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Gaussian
-from wattline.physics.gps_observed import Tail, observed_tails
-from wattline.physics.gps_tails import Theory, Types
+from wattline.theory.gps_moments import Gaussian
+from wattline.theory.gps_observed import Tail, observed_tails
+from wattline.theory.gps_tails import Theory, Types
 
 LAWS = {"as published": Gaussian(0.4), "corrected": Gaussian.correlated(0.4, 200.0)}
 THEORY = Theory(Types([4, 1], [27, 84], [287, 380], [0.02, 0.1], [3.1, 2.8], [0.1, 0.1], ("wide", "narrow")), 36, 169.0)

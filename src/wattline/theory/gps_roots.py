@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.model.jobs import Floats
-from wattline.physics.gps_moments import Gaussian, LogMgf, PoissonBatch
+from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
 
 Ints = npt.NDArray[np.int64]
 PEAK, ROOT, NONE = 1, 2, 3

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_bounds import exceedance, fit_log_alpha
-from wattline.physics.gps_moments import LogMgf
-from wattline.physics.gps_tails import Theory, active_servers, decay, delay_tail
+from wattline.theory.gps_bounds import exceedance, fit_log_alpha
+from wattline.theory.gps_moments import LogMgf
+from wattline.theory.gps_tails import Theory, active_servers, decay, delay_tail
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Gaussian, LogMgf, PoissonBatch
-from wattline.physics.gps_roots import Ints, convex_root, expanded, net, net_peak, net_slope
-from wattline.physics.gps_tails import Flow, Theory
+from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
+from wattline.theory.gps_roots import Ints, convex_root, expanded, net, net_peak, net_slope
+from wattline.theory.gps_tails import Flow, Theory
 
 
 def exceedance(degradation: npt.ArrayLike, type_index: npt.ArrayLike, limit: npt.ArrayLike) -> tuple[Floats, Ints]:
@@ -32,7 +32,8 @@ def fit_log_alpha(
     """
     seen, rate = np.asarray(observed, dtype=np.float64), np.asarray(rate_per_s, dtype=np.float64)
     floor = 1.0 / (np.asarray(count, dtype=np.float64) + 1.0)
-    return np.log(np.maximum(seen, floor)) + np.where(np.isinf(rate), 0.0, rate) * np.asarray(limit_s)
+    logarithm: Floats = np.log(np.maximum(seen, floor)) + np.where(np.isinf(rate), 0.0, rate) * np.asarray(limit_s)
+    return logarithm
 
 
 def needed_rate(theory: Theory, log_alpha: Floats) -> Floats:

@@ -18,10 +18,10 @@ from hypothesis.extra.numpy import arrays
 from wattline.errors import InputError
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_bounds import fit_log_alpha
-from wattline.physics.gps_cost import Cost, Terms, Tracking, aqa_cost, project_simplex
-from wattline.physics.gps_moments import Bursts, Gaussian, LogMgf
-from wattline.physics.gps_tails import Theory, Types, active_servers, decay
+from wattline.theory.gps_bounds import fit_log_alpha
+from wattline.theory.gps_cost import Cost, Terms, Tracking, aqa_cost, project_simplex
+from wattline.theory.gps_moments import Bursts, Gaussian, LogMgf
+from wattline.theory.gps_tails import Theory, Types, active_servers, decay
 
 NODES, TIME_S = np.array([1.0, 3.0, 4.0, 2.0]), np.array([84.0, 42.0, 27.0, 49.0])
 RATE = 0.5 * 36 / (4 * NODES * TIME_S)
@@ -206,7 +206,7 @@ def test_the_theory_page_names_what_exists(tmp_path: Path, capsys: pytest.Captur
     names = set(re.findall(r"`(gps_\w+)\.(\w+)", page))
     assert len(names) >= 15
     for module, name in names:
-        assert hasattr(importlib.import_module(f"wattline.physics.{module}"), name), f"{module}.{name}"
+        assert hasattr(importlib.import_module(f"wattline.theory.{module}"), name), f"{module}.{name}"
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "example.py").write_text(example, encoding="utf-8")
     runpy.run_path(str(tmp_path / "example.py"))

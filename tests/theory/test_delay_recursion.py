@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.batches import assert_agrees
+from reference.queueing import mg1_wait_mean_s, mmc_wait_mean_s, mmc_wait_tail
 from wattline.errors import InputError
-from wattline.physics.queueing import mg1_wait_mean_s, mmc_wait_mean_s, mmc_wait_tail
-from wattline.physics.recursion import arrivals_from_gaps, fcfs_delays, fcfs_starts
+from wattline.theory.recursion import arrivals_from_gaps, fcfs_delays, fcfs_starts
 
 
 def read_csv(path: Path) -> Any:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from wattline.model.regulation import Bid
-from wattline.physics.gps_bounds import exceedance, fit_log_alpha, least_shares, needed_rate, weight_bound
-from wattline.physics.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
-from wattline.physics.gps_tails import Flow, Theory, Types, active_servers, decay, delay_tail
+from wattline.theory.gps_bounds import exceedance, fit_log_alpha, least_shares, needed_rate, weight_bound
+from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
+from wattline.theory.gps_tails import Flow, Theory, Types, active_servers, decay, delay_tail
 
 NODES, TIME_S, LIMIT = np.array([1.0, 4.0, 8.0]), np.array([150.0, 30.0, 90.0]), np.array([3.0, 5.0, 2.0])
 RATE = 0.5 * 36 / (3 * NODES * TIME_S)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from reference.batches import assert_agrees
 from wattline.errors import InputError
-from wattline.physics.recursion import fcfs_delays, fcfs_starts
-from wattline.physics.stability import Stability, stability, stability_coefficient, width_law
+from wattline.theory.recursion import fcfs_delays, fcfs_starts
+from wattline.theory.stability import Stability, stability, stability_coefficient, width_law
 
 LAWS = ([0.5, 0.5], [0.2, 0.5, 0.3], [0.6, 0.0, 0.1, 0.3], [0.4, 0.3, 0.0, 0.0, 0.2, 0.1])
 

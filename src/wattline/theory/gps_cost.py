@@ -10,8 +10,8 @@ import numpy.typing as npt
 from wattline.errors import InputError
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_roots import NONE
-from wattline.physics.gps_tails import Decay, Flow, Theory, active_servers, decay, delay_tail, to_decisions
+from wattline.theory.gps_roots import NONE
+from wattline.theory.gps_tails import Decay, Flow, Theory, active_servers, decay, delay_tail, to_decisions
 
 # α is fitted at the very point where the tail may be 1: rounding must not take the gradient away there
 _SATURATED = 1e-9
@@ -157,4 +157,5 @@ def project_simplex(point: npt.ArrayLike, floor: float = 1e-3) -> Floats:
     falling = np.sort(v)[::-1]
     shift = (np.cumsum(falling - floor) - room) / np.arange(1, v.size + 1)
     last = int(np.count_nonzero(falling - floor > shift))
-    return np.maximum(v - shift[max(last, 1) - 1], floor)
+    shares: Floats = np.maximum(v - shift[max(last, 1) - 1], floor)
+    return shares

@@ -175,13 +175,16 @@ class Blocks:
         """Return (1/span)·ln mean(e^{θ·sum})."""
         exponent = np.asarray(theta)[..., None] * self.sums
         top = exponent.max(axis=-1)
-        return (top + np.log(np.mean(np.exp(exponent - top[..., None]), axis=-1))) / self.span_s
+        mean: Floats = np.mean(np.exp(exponent - top[..., None]), axis=-1)
+        rate: Floats = (top + np.log(mean)) / self.span_s
+        return rate
 
     def slope(self, theta: Floats) -> Floats:
         """Return the tilted mean of the sums per second."""
         exponent = np.asarray(theta)[..., None] * self.sums
         tilt = np.exp(exponent - exponent.max(axis=-1)[..., None])
-        return (tilt @ self.sums) / tilt.sum(axis=-1) / self.span_s
+        tilted: Floats = (tilt @ self.sums) / tilt.sum(axis=-1) / self.span_s
+        return tilted
 
 
 def memory_s(values: npt.ArrayLike, step_s: float, window_s: float) -> float:

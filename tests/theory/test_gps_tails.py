@@ -13,9 +13,9 @@ from scipy.signal import lfilter
 from wattline.errors import InputError
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
-from wattline.physics.gps_roots import any_laws, net, poisson_gaussian
-from wattline.physics.gps_tails import Decay, Flow, Theory, Types, active_servers, decay, delay_tail, to_decisions
+from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
+from wattline.theory.gps_roots import any_laws, net, poisson_gaussian
+from wattline.theory.gps_tails import Decay, Flow, Theory, Types, active_servers, decay, delay_tail, to_decisions
 
 # W4 of the published study: nodes, uncapped time and power, promised limit
 W4 = {

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from wattline.errors import InputError
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
-from wattline.physics.gps_moments import Gaussian, LogMgf, PoissonBatch
-from wattline.physics.gps_roots import NONE, PEAK, Ints, net, net_slope, supremum
+from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
+from wattline.theory.gps_roots import NONE, PEAK, Ints, net, net_slope, supremum
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference import queueing
 from reference import recursion as ref
 from reference.batches import assert_agrees
+from reference.queueing_rates import TwoRates, mm1_workload_hysteresis, mmc_count_hysteresis, mmc_randomized
 from reference.recursion import Constant, CountHysteresis, Randomized, Rates, Run, WorkloadHysteresis
 from wattline.errors import InputError
-from wattline.physics import queueing
-from wattline.physics.queueing_rates import TwoRates, mm1_workload_hysteresis, mmc_count_hysteresis, mmc_randomized
 
 RATES = TwoRates(1.0, 2.0, busy_low_w=1.0, busy_high_w=3.0, idle_low_w=0.2, idle_high_w=0.5)
 N = 60_000
