@@ -193,9 +193,11 @@ def many_running(quick: bool) -> Rows:
         rng = np.random.default_rng(1)
         work = np.ceil(rng.exponential(3600, n))
         return JobTable.build(
-            submit_s=np.floor(np.cumsum(rng.exponential(work.mean() / nodes, n))), work_s=work, nodes=np.ones(n, dtype=int),
+            submit_s=np.floor(np.cumsum(rng.exponential(work.mean() / nodes, n))),
+            work_s=work,
+            nodes=np.ones(n, dtype=int),
             request_s=60 * np.ceil(work * rng.uniform(1, 5, n) / 60),
-        )  # fmt: skip
+        )
 
     few, many = ((world(nodes), nodes) for nodes in machines)
     most = simulated(*many, Options(placements=False, decisions=False)).logs["timeline"][:, TL_RUNNING].max()
@@ -224,9 +226,14 @@ def control_loop(quick: bool) -> Rows:
         submit = np.sort(rng.uniform(0, 3600, n))
         kinds = rng.integers(0, 8, n)
         jobs = JobTable.build(
-            submit_s=submit, work_s=rng.exponential(200, n), nodes=np.ones(n, dtype=int), kind=kinds,
-            draw_w=150.0 + 10.0 * kinds, floor_w=np.full(n, 90.0), stretch=1.2 + 0.1 * kinds,
-        )  # fmt: skip
+            submit_s=submit,
+            work_s=rng.exponential(200, n),
+            nodes=np.ones(n, dtype=int),
+            kind=kinds,
+            draw_w=150.0 + 10.0 * kinds,
+            floor_w=np.full(n, 90.0),
+            stretch=1.2 + 0.1 * kinds,
+        )
         cluster = Cluster((NodeClass("node", nodes, idle_w=60.0, max_w=220.0, min_cap_w=80.0),))
         chosen = Policies(
             find("order", "fcfs"), find("select", "in-order"), find("place", "lowest"), sway, find("learn", "exact")

@@ -42,9 +42,15 @@ def regulation_hours(quick: bool) -> Rows:
                 measured = min(measured, (time.perf_counter() - began) * 1e3)
             shown = f"{simulated:.1f} ms; measured and billed {measured:.1f} ms"
             rows.append(
-                row(f"{recipe.name}, one hour of W1, {name}", shown, f"≤ {goal_ms:g} ms", met=simulated <= goal_ms,
-                    ms=simulated, measured_ms=measured)
-            )  # fmt: skip
+                row(
+                    f"{recipe.name}, one hour of W1, {name}",
+                    shown,
+                    f"≤ {goal_ms:g} ms",
+                    met=simulated <= goal_ms,
+                    ms=simulated,
+                    measured_ms=measured,
+                )
+            )
     return rows
 
 

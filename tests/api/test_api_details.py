@@ -142,7 +142,7 @@ def test_errors_have_fields(tmp_path: Path) -> None:
         ({"machine": wl.Machine(nodes=4, idle="cold")}, "idle='cold'"),
         ({"machine": wl.Machine()}, "how large its machine was"),
     ],
-)  # fmt: skip
+)
 def test_arguments_are_refused_by_name(asked: dict[str, object], words: str) -> None:
     """A wrong argument is named as it was typed, in one line."""
     machine = asked.pop("machine", wl.Machine(nodes=4))

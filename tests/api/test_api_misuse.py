@@ -83,19 +83,34 @@ def test_numbers_of_numpy_are_numbers() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: wl.simulate(pl.DataFrame(COLUMNS)), lambda: wl.simulate(None), lambda: wl.simulate({}),
-        lambda: wl.simulate(wl.from_frame(COLUMNS), {"nodes": 4}), lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), settings=[1]),
-        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, classes=3)), lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, sleep=[1])),
+        lambda: wl.simulate(pl.DataFrame(COLUMNS)),
+        lambda: wl.simulate(None),
+        lambda: wl.simulate({}),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), {"nodes": 4}),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), settings=[1]),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, classes=3)),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, sleep=[1])),
         lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4, network=3)),
-        lambda: wl.from_frame(COLUMNS | {"work_s": [datetime.timedelta(1)] * 3}), lambda: wl.from_frame(COLUMNS | {"user": [[1], [2], [3]]}),
-        lambda: wl.from_frame(COLUMNS, epoch_unix_s="now"), lambda: wl.from_frame(COLUMNS, epoch_unix_s=float("nan")),
+        lambda: wl.from_frame(COLUMNS | {"work_s": [datetime.timedelta(1)] * 3}),
+        lambda: wl.from_frame(COLUMNS | {"user": [[1], [2], [3]]}),
+        lambda: wl.from_frame(COLUMNS, epoch_unix_s="now"),
+        lambda: wl.from_frame(COLUMNS, epoch_unix_s=float("nan")),
         lambda: wl.from_frame(np.zeros((2, 2, 2))),
-        lambda: wl.compare(3), lambda: wl.compare("run"), wl.compare, lambda: wl.compare([]),
-        lambda: wl.policy(None)(test_numbers_of_numpy_are_numbers), lambda: wl.policy("order", wake=3), lambda: wl.policy("order", params=["a"]),
+        lambda: wl.compare(3),
+        lambda: wl.compare("run"),
+        wl.compare,
+        lambda: wl.compare([]),
+        lambda: wl.policy(None)(test_numbers_of_numpy_are_numbers),
+        lambda: wl.policy("order", wake=3),
+        lambda: wl.policy("order", params=["a"]),
         lambda: wl.policy("order")(functools.partial(max, 1)),
-        lambda: wl.check(3), lambda: wl.bid("no.toml"), lambda: wl.load("no.toml"), lambda: wl.read_run("nowhere"), lambda: wl.read_trace("no.swf"),
+        lambda: wl.check(3),
+        lambda: wl.bid("no.toml"),
+        lambda: wl.load("no.toml"),
+        lambda: wl.read_run("nowhere"),
+        lambda: wl.read_trace("no.swf"),
     ],
-)  # fmt: skip
+)
 def test_wrong_types_are_one_line(wrong: object) -> None:
     """Whatever is given in the place of something else is refused as an input error, in one line."""
     with pytest.raises(wl.WattlineError) as caught:

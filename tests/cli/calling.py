@@ -57,6 +57,11 @@ def program(*arguments: str, largest_file: int = resource.RLIM_INFINITY, **named
 
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-m", "wattline", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, preexec_fn=prepare, **named,  # noqa: PLW1509  # it does nothing but set a signal and a limit
-    )  # fmt: skip
+        [sys.executable, "-m", "wattline", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=prepare,
+        **named,  # it does nothing but set a signal and a limit
+    )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 
-def swf(header: str, processors: Sequence[int], jobs: int = 60, *, every_s: int = 300, run_s: int = 200, wait_s: Callable[[int], int] = lambda _: -1) -> str:  # fmt: skip
+def swf(
+    header: str,
+    processors: Sequence[int],
+    jobs: int = 60,
+    *,
+    every_s: int = 300,
+    run_s: int = 200,
+    wait_s: Callable[[int], int] = lambda _: -1,
+) -> str:
     """Return a log whose jobs ask for these processors in turn; ``wait_s`` is the wait that it recorded for job i."""
     rows = []
     for i in range(jobs):

@@ -62,14 +62,18 @@ def test_names_that_are_no_text_are_refused_first(folder: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("replay", "small.swf", "--seed", "1" * 100_000), ("replay", "small.swf", f"--seed={'1' * 400}"),
-        ("compare", "small.toml", "--seeds", "1" * 5000), ("trace", "generate", "lublin", "x.swf", "--users", "9" * 30),
-        ("replay", "small.swf", "--nodes", "1" * 400), ("run", "small.toml", "--set", f"seed={'1' * 100_000}"),
-        ("compare", "small.toml", "--seeds", "1000000000"), ("compare", "small.toml", "--seeds", "2", "--threads", "1000000"),
+        ("replay", "small.swf", "--seed", "1" * 100_000),
+        ("replay", "small.swf", f"--seed={'1' * 400}"),
+        ("compare", "small.toml", "--seeds", "1" * 5000),
+        ("trace", "generate", "lublin", "x.swf", "--users", "9" * 30),
+        ("replay", "small.swf", "--nodes", "1" * 400),
+        ("run", "small.toml", "--set", f"seed={'1' * 100_000}"),
+        ("compare", "small.toml", "--seeds", "1000000000"),
+        ("compare", "small.toml", "--seeds", "2", "--threads", "1000000"),
         ("run", "small.toml", "--set", "cluster.nodes=" + "[" * 3000),
         ("bid", "small.toml", "--hours", "1000000000"),
     ],
-)  # fmt: skip
+)
 def test_numbers_without_end(wattline: Call, arguments: tuple[str, ...]) -> None:
     """A number of many digits, or one that stands for too much work, is refused in a line that names the flag and fits a screen."""
     answer = wattline(*arguments)
@@ -122,14 +126,30 @@ def test_without_permission() -> None:
         (folder / "secret.toml").write_text(SCENARIO)
         (folder / "secret.toml").chmod(0)
         for arguments, said in (
-            (("run", "secret.toml"), "secret.toml"), (("run", "small.toml", "--out", "new/here"), "new/here: cannot be written"),
-            (("compare", "small.toml", "--seeds", "2", "--out", "new"), "new: cannot be made"), (("examples", "new"), "new"),
+            (("run", "secret.toml"), "secret.toml"),
+            (("run", "small.toml", "--out", "new/here"), "new/here: cannot be written"),
+            (("compare", "small.toml", "--seeds", "2", "--out", "new"), "new: cannot be made"),
+            (("examples", "new"), "new"),
             (("bid", "small.toml", "--write", "new.toml"), "new.toml"),
-        ):  # fmt: skip
+        ):
             done = subprocess.run(
-                ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-m", "wattline", *arguments],
-                cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-            )  # fmt: skip
+                [
+                    "setpriv",
+                    "--reuid",
+                    "65534",
+                    "--regid",
+                    "65534",
+                    "--clear-groups",
+                    sys.executable,
+                    "-m",
+                    "wattline",
+                    *arguments,
+                ],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+            )
             if "wattline: " not in done.stderr:
                 pytest.skip("another user cannot read this installation")
             lines = [line for line in done.stderr.splitlines() if "no writable cache" not in line]

@@ -43,10 +43,20 @@ def test_a_bid_is_printed_with_its_certificate(wattline: Call, market: Path) -> 
     answer = wattline("bid", market, "--method", "given")
     assert answer.code == 3  # four hours are too few to be sure
     for text in (
-        "P̄ = 8.5 kW", "R = 1.5 kW, reach paper", "force 0.95", "4 stationary hours", "tracking, ε > 30 %", "ep.D.56, Q ≥ 2",
-        "sp.C.64, Q ≥ 2.2", "bt.C.16, Q ≥ 2.5", "95 % interval", "for the power that was drawn", "for the mean power that was bid",
-        "out of reach", "limits R",
-    ):  # fmt: skip
+        "P̄ = 8.5 kW",
+        "R = 1.5 kW, reach paper",
+        "force 0.95",
+        "4 stationary hours",
+        "tracking, ε > 30 %",
+        "ep.D.56, Q ≥ 2",
+        "sp.C.64, Q ≥ 2.2",
+        "bt.C.16, Q ≥ 2.5",
+        "95 % interval",
+        "for the power that was drawn",
+        "for the mean power that was bid",
+        "out of reach",
+        "limits R",
+    ):
         assert text in answer.out, text
     assert answer.out.index("power that was drawn") < answer.out.index("mean power that was bid")
     assert all(cell_len(line) <= 80 for line in answer.out.splitlines())
@@ -91,8 +101,17 @@ def test_figures_are_kept_beside_the_certificate(wattline: Call, folder: Path) -
         answer = wattline("bid", "sold.toml", "--method", "aqa", "--out", "kept")
     assert "kept/bid.html" in answer.out
     page = (folder / "kept/bid.html").read_text(encoding="utf-8")
-    for text in ("sold: AQA with gps on 36 nodes", "tracking error above 30 %", "ep.D.56, Q ≥ 2", "Tracking error", "Service by kind",
-                 "Weights over the steps of AQA", "Delays, and what the theory says of them", "theory corrected", "limits R"):  # fmt: skip
+    for text in (
+        "sold: AQA with gps on 36 nodes",
+        "tracking error above 30 %",
+        "ep.D.56, Q ≥ 2",
+        "Tracking error",
+        "Service by kind",
+        "Weights over the steps of AQA",
+        "Delays, and what the theory says of them",
+        "theory corrected",
+        "limits R",
+    ):
         assert text in page, text
     data = json.loads((folder / "kept/certificate.json").read_text())
     assert [step["iteration"] for step in data["history"]] == [0, 1, 2]
@@ -254,13 +273,16 @@ def test_the_help_tells_the_exit_codes(wattline: Call) -> None:
     ("arguments", "message"),
     [
         (("--method", "aqa"), "method \"aqa\" chooses weights, which select policy 'slackline' does not use"),
-        (("--method", "given", "--set", "regulation.reserve=9 kW", "--reach", "strict"), "below the 6084 W that the idle cluster draws"),
+        (
+            ("--method", "given", "--set", "regulation.reserve=9 kW", "--reach", "strict"),
+            "below the 6084 W that the idle cluster draws",
+        ),
         (("--method", "best"), "--method best: expected one of 'search', 'aqa', 'qosg', 'grid', 'heuristic', 'given'"),
         (("--hours", "1"), "--hours 1: must be at least 2"),
-        (("--method", "given", "--set", "policy.select=[\"gps\",\"slackline\"]"), "2 combinations of policies are listed"),
+        (("--method", "given", "--set", 'policy.select=["gps","slackline"]'), "2 combinations of policies are listed"),
         (("--method", "heuristic", "--write", "nowhere/x.toml"), "nowhere/x.toml: cannot be written"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_bid_is_one_line(wattline: Call, market: Path, arguments: tuple[str, ...], message: str) -> None:
     """A wrong method, reach, flag or scenario is answered with one line and exit code 2."""
     answer = wattline("bid", market, *arguments, "--quiet")

@@ -124,15 +124,35 @@ def test_nobody_who_follows_is_said(wattline: Call, day: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "sets", "said"),
     [
-        ("run", (), "2 combinations of policies are listed; compare them with wattline compare, or pick one with --set policy.bid=…"),
+        (
+            "run",
+            (),
+            "2 combinations of policies are listed; compare them with wattline compare, or pick one with --set policy.bid=…",
+        ),
         ("run", ("policy.bid=adaptve",), "unknown bid policy 'adaptve'; did you mean 'adaptive'?"),
-        ("run", ("policy.bid=qoscap",), "unknown bid policy 'qoscap'; known: adaptive, fixed-heuristic, given, quantile"),
-        ("run", ('policy.bid={name="quantile",shar=1}',), "bid policy 'quantile' has no parameter 'shar'; did you mean 'share'?"),
-        ("bid", ("policy.bid=adaptive",), "wattline bid chooses one bid for all hours, 'adaptive' makes others hour by hour"),
-        ("run", ("policy.bid=fixed-heuristic", "kinds=rateless.csv"), "'fixed-heuristic' goes by the arrival rates of kinds, and no kind has one"),
+        (
+            "run",
+            ("policy.bid=qoscap",),
+            "unknown bid policy 'qoscap'; known: adaptive, fixed-heuristic, given, quantile",
+        ),
+        (
+            "run",
+            ('policy.bid={name="quantile",shar=1}',),
+            "bid policy 'quantile' has no parameter 'shar'; did you mean 'share'?",
+        ),
+        (
+            "bid",
+            ("policy.bid=adaptive",),
+            "wattline bid chooses one bid for all hours, 'adaptive' makes others hour by hour",
+        ),
+        (
+            "run",
+            ("policy.bid=fixed-heuristic", "kinds=rateless.csv"),
+            "'fixed-heuristic' goes by the arrival rates of kinds, and no kind has one",
+        ),
         ("compare", ("policy.bid=fixed-heuristic", "kinds=rateless.csv"), "as wattline trace kinds writes it"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_told_before_the_run(
     wattline: Call, day: Path, command: str, sets: tuple[str, ...], said: str
 ) -> None:

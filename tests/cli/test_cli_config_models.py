@@ -170,19 +170,40 @@ def test_machines_that_equal_caps_cannot_run_are_counted(wattline: Call, table: 
         (("fit", "t.csv", "--nodes", "8-4"), "--nodes: expected numbers above 0 that grow, got '8-4'"),
         (("fit", "t.csv", "--cores", "many"), "--cores: expected numbers like 8,16 or 8-64/8, got 'many'"),
         (("fit", "t.csv", "--nodes", "1.5", "--next", "1"), "--nodes: expected whole numbers, got 1.5"),
-        (("fit", "t.csv", "--miss", "0.001", "--out", "p.parquet"), "--miss: 80 measurements cannot promise less than 0.0247"),
+        (
+            ("fit", "t.csv", "--miss", "0.001", "--out", "p.parquet"),
+            "--miss: 80 measurements cannot promise less than 0.0247",
+        ),
         (("fit", "t.csv", "--out", "p.csv"), "p.csv: end the name in .parquet"),
         (("fit", "t.csv", "--out", "t.csv"), "is the file that is read"),
         (("fit", "t.csv", "--next", "81"), "0 configurations are not measured, got 81"),
         (("fit", "t.csv", "--nodes", "1-100000", "--next", "1"), "is too large, at most 200,000"),
-        (("variability", "t.csv", "--nodes", "3", "--cores", "16", "--bound", "480 W"), "3 nodes × 16 cores was not measured; near it: 4 × 16"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "100 W"), "a bound of 100 W is too low: 4 nodes need"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "4", "--bound", "480 W"), "no cap was measured that slows 4 × 4"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--frugal"), "--frugal: needs --factors"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--factors", "bad.csv"), "bad.csv:2: field 'factor': must be above 0"),
-        (("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--factors", "few.csv"), "few.csv has 1 nodes, the job needs 4"),
+        (
+            ("variability", "t.csv", "--nodes", "3", "--cores", "16", "--bound", "480 W"),
+            "3 nodes × 16 cores was not measured; near it: 4 × 16",
+        ),
+        (
+            ("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "100 W"),
+            "a bound of 100 W is too low: 4 nodes need",
+        ),
+        (
+            ("variability", "t.csv", "--nodes", "4", "--cores", "4", "--bound", "480 W"),
+            "no cap was measured that slows 4 × 4",
+        ),
+        (
+            ("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--frugal"),
+            "--frugal: needs --factors",
+        ),
+        (
+            ("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--factors", "bad.csv"),
+            "bad.csv:2: field 'factor': must be above 0",
+        ),
+        (
+            ("variability", "t.csv", "--nodes", "4", "--cores", "16", "--bound", "480 W", "--factors", "few.csv"),
+            "few.csv has 1 nodes, the job needs 4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_one_line(wattline: Call, table: str, folder: Path, words: tuple[str, ...], said: str) -> None:
     """What is wrong is said in one line, exit code 2."""
     (folder / "bad.csv").write_text("node,factor\na,-1\n")

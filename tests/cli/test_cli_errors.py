@@ -13,7 +13,10 @@ MISTAKES = {
     "no such scenario": (["run", "nope.toml"], "nope.toml: no such scenario file"),
     "a folder as scenario": (["run", "."], "is a folder"),
     "wrong flag": (["replay", "small.swf", "--nodez", "3"], "--nodez"),
-    "text for a number": (["replay", "small.swf", "--nodes", "many"], "wattline: --nodes many: expected a whole number; see wattline replay --help"),
+    "text for a number": (
+        ["replay", "small.swf", "--nodes", "many"],
+        "wattline: --nodes many: expected a whole number; see wattline replay --help",
+    ),
     "text for a number, with =": (["replay", "small.swf", "--jobs=x"], "wattline: --jobs=x: expected a whole number"),
     "no nodes at all": (["replay", "small.swf", "--nodes", "0"], "--nodes 0: must be at least 1, got 0"),
     "no cores": (["trace", "info", "small.swf", "--cores-per-node", "0"], "--cores-per-node 0: must be at least 1"),
@@ -21,20 +24,44 @@ MISTAKES = {
     "unknown format": (["replay", "small.swf", "--format", "xx"], "wattline: --format xx: expected 'swf'"),
     "format that cannot be told": (["replay", "prose.txt"], "name it with --format"),
     "scenario names no trace": (["run", "gone.toml"], "gone.toml:2: [trace] file: no such file: nope.swf"),
-    "trace of an override": (["run", "gone.toml", "--set", "trace.file=no.swf"], "--set trace.file=no.swf: [trace] file: no such file: no.swf"),
-    "a log as a scenario": (["run", "small.swf"], "small.swf: is a job log (swf), not a scenario; replay it with: wattline replay small.swf"),
+    "trace of an override": (
+        ["run", "gone.toml", "--set", "trace.file=no.swf"],
+        "--set trace.file=no.swf: [trace] file: no such file: no.swf",
+    ),
+    "a log as a scenario": (
+        ["run", "small.swf"],
+        "small.swf: is a job log (swf), not a scenario; replay it with: wattline replay small.swf",
+    ),
     "a log to compare": (["compare", "small.swf"], "wattline replay small.swf"),
-    "a scenario as a log": (["replay", "small.toml"], "small.toml: is a scenario, not a job log; run it with: wattline run small.toml"),
+    "a scenario as a log": (
+        ["replay", "small.toml"],
+        "small.toml: is a scenario, not a job log; run it with: wattline run small.toml",
+    ),
     "a scenario to look at": (["trace", "info", "small.toml"], "wattline run small.toml"),
-    "busy below idle": (["run", "small.toml", "--set", "cluster.max=80W"], "--set cluster.max=80W: [cluster] max: a busy node (max = 80 W) cannot draw less than an idle one (idle = 100 W)"),
-    "idle above busy": (["run", "small.toml", "--set", "cluster.idle=1 kW"], "--set cluster.idle=1 kW: [cluster] idle: a busy node (max = 300 W)"),
-    "busy below the usual idle": (["replay", "small.swf", "--max-power", "20 W"], "wattline: --max-power 20 W: a busy node (max = 20 W) cannot draw less than an idle one (idle = 100 W, the default)"),
-    "sacct without a header": (["trace", "info", "nohead.txt"], "nohead.txt:1: the first line must name the columns, but it is a job: 101, 2024"),
+    "busy below idle": (
+        ["run", "small.toml", "--set", "cluster.max=80W"],
+        "--set cluster.max=80W: [cluster] max: a busy node (max = 80 W) cannot draw less than an idle one (idle = 100 W)",
+    ),
+    "idle above busy": (
+        ["run", "small.toml", "--set", "cluster.idle=1 kW"],
+        "--set cluster.idle=1 kW: [cluster] idle: a busy node (max = 300 W)",
+    ),
+    "busy below the usual idle": (
+        ["replay", "small.swf", "--max-power", "20 W"],
+        "wattline: --max-power 20 W: a busy node (max = 20 W) cannot draw less than an idle one (idle = 100 W, the default)",
+    ),
+    "sacct without a header": (
+        ["trace", "info", "nohead.txt"],
+        "nohead.txt:1: the first line must name the columns, but it is a job: 101, 2024",
+    ),
     "unknown command": (["rnu"], "rnu"),
     "unknown policy": (["replay", "small.swf", "--select", "esy"], "did you mean 'easy'"),
     "unknown estimates": (["replay", "small.swf", "--estimates", "recnt"], "did you mean 'recent'"),
     "bad unit": (["replay", "small.swf", "--power-limit", "12 XW"], "unknown unit 'XW'"),
-    "bad tie rule": (["replay", "small.swf", "--ties", "both"], "wattline: --ties both: expected one of 'instant', 'event'"),
+    "bad tie rule": (
+        ["replay", "small.swf", "--ties", "both"],
+        "wattline: --ties both: expected one of 'instant', 'event'",
+    ),
     "policy file missing": (["replay", "small.swf", "--select", "mine.py"], "no such policy file"),
     "override without value": (["run", "small.toml", "--set", "cluster.nodes"], "expected key=value"),
     "override of nothing": (["run", "small.toml", "--set", "cluster.nodse=4"], "did you mean 'nodes'"),
@@ -51,8 +78,14 @@ MISTAKES = {
     "strict reading": (["replay", "small.swf", "--strict"], "small.swf:4"),
     "output in the way": (["run", "small.toml", "--out", "."], "not overwritten"),
     "output is a file": (["run", "small.toml", "--out", "small.swf"], "is a file"),
-    "output cannot be made": (["run", "small.toml", "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be made (No such file or directory); give another --out"),
-    "output with a name too long": (["run", "small.toml", "--out", "x" * 300], "cannot be a folder (File name too long); give another --out"),
+    "output cannot be made": (
+        ["run", "small.toml", "--out", "/proc/nowhere/x"],
+        "/proc/nowhere/x: cannot be made (No such file or directory); give another --out",
+    ),
+    "output with a name too long": (
+        ["run", "small.toml", "--out", "x" * 300],
+        "cannot be a folder (File name too long); give another --out",
+    ),
     "a log with a name too long": (["trace", "info", "x" * 300], "File name too long"),
     "a log of two lines": (["trace", "info", "a\nb"], "wattline: a\\nb: no such file"),
     "links in a circle": (["trace", "info", "circle"], "circle: cannot be read"),
@@ -60,9 +93,12 @@ MISTAKES = {
     "a scenario with a name too long": (["run", "x" * 300], "File name too long"),
     "a device as a scenario": (["run", "/dev/zero"], "/dev/zero: cannot be read (is a device, expected a file)"),
     "a device as a log": (["replay", "/dev/zero", "--format", "swf"], "/dev/zero: is a device, expected a file"),
-    "seed too large": (["replay", "small.swf", "--seed", str(2**53)], "wattline: --seed 9007199254740992: must be less than 9007199254740992"),
+    "seed too large": (
+        ["replay", "small.swf", "--seed", str(2**53)],
+        "wattline: --seed 9007199254740992: must be less than 9007199254740992",
+    ),
     "job wider than the machine": (["replay", "small.swf", "--nodes", "1"], "no job of the trace can run"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -75,8 +75,14 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "gone"),
-    [({}, False), ({"began": "1"}, True), ({"boot": "earlier"}, True), ({"machine": "elsewhere"}, False), ({"space": "pid:[1]"}, False)],
-)  # fmt: skip
+    [
+        ({}, False),
+        ({"began": "1"}, True),
+        ({"boot": "earlier"}, True),
+        ({"machine": "elsewhere"}, False),
+        ({"space": "pid:[1]"}, False),
+    ],
+)
 def test_which_locks_are_of_the_dead(tmp_path: Path, change: dict[str, str], gone: bool) -> None:
     """A process number used again, or a machine started anew, frees a lock; another machine or container cannot be looked into."""
     place, lock = tmp_path / "here", lock_of(tmp_path / "here")

@@ -14,11 +14,29 @@ from typer.main import get_command
 
 from wattline.cli.app import app, app_for
 
-COMMANDS = (["run"], ["replay"], ["compare"], ["bid"], ["trace", "info"], ["trace", "convert"], ["trace", "generate"], ["trace", "kinds"],
-            ["telemetry", "check"], ["telemetry", "join"], ["telemetry", "sample"],
-            ["profiles", "show"], ["profiles", "merge"], ["configs", "show"], ["configs", "fit"], ["configs", "variability"], ["plan"],
-            ["policies"],
-            ["report"], ["reproduce"], ["check-policy"])  # fmt: skip
+COMMANDS = (
+    ["run"],
+    ["replay"],
+    ["compare"],
+    ["bid"],
+    ["trace", "info"],
+    ["trace", "convert"],
+    ["trace", "generate"],
+    ["trace", "kinds"],
+    ["telemetry", "check"],
+    ["telemetry", "join"],
+    ["telemetry", "sample"],
+    ["profiles", "show"],
+    ["profiles", "merge"],
+    ["configs", "show"],
+    ["configs", "fit"],
+    ["configs", "variability"],
+    ["plan"],
+    ["policies"],
+    ["report"],
+    ["reproduce"],
+    ["check-policy"],
+)
 
 
 def test_help_imports_no_heavy_package() -> None:

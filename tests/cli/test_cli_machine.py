@@ -63,17 +63,53 @@ def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None
 @pytest.mark.parametrize(
     ("header", "flags", "nodes", "unit", "told"),
     [
-        ("; MaxProcs: 32\n", (), 32, "node", "32 nodes; the header says MaxProcs 32 and no MaxNodes; assumed: a node has one processor"),
-        ("; MaxNodes: 32\n", (), 32, "node", "32 nodes; the header says MaxNodes 32 and no MaxProcs; assumed: a processor of a job is a node"),
+        (
+            "; MaxProcs: 32\n",
+            (),
+            32,
+            "node",
+            "32 nodes; the header says MaxProcs 32 and no MaxNodes; assumed: a node has one processor",
+        ),
+        (
+            "; MaxNodes: 32\n",
+            (),
+            32,
+            "node",
+            "32 nodes; the header says MaxNodes 32 and no MaxProcs; assumed: a processor of a job is a node",
+        ),
         ("; MaxNodes: 32\n; MaxProcs: 32\n", (), 32, "node", "32 nodes; the header says MaxNodes 32, MaxProcs 32"),
-        (BOTH, ("--cores-per-node", "2"), 16, "node", "16 nodes of 2 processors, as cores_per_node says; the header says MaxNodes 8, MaxProcs 32"),
-        (BOTH, ("--cores-per-node", "1"), 32, "processor", "32 processors, as cores_per_node = 1 says; the header says MaxNodes 8, MaxProcs 32"),
+        (
+            BOTH,
+            ("--cores-per-node", "2"),
+            16,
+            "node",
+            "16 nodes of 2 processors, as cores_per_node says; the header says MaxNodes 8, MaxProcs 32",
+        ),
+        (
+            BOTH,
+            ("--cores-per-node", "1"),
+            32,
+            "processor",
+            "32 processors, as cores_per_node = 1 says; the header says MaxNodes 8, MaxProcs 32",
+        ),
         (BOTH, ("--nodes", "32"), 32, "processor", "MaxProcs 32; 32 are given, so the processor is what is scheduled"),
         (BOTH, ("--nodes", "8"), 8, "node", "8 nodes of 4 processors; the header says MaxNodes 8, MaxProcs 32"),
-        (BOTH, ("--nodes", "20"), 20, "processor", "20 processors are simulated; the log's own: 32 processors; the header says"),
-        ("", ("--nodes", "20"), 20, "node", "20 nodes are simulated; the log's own: the header says neither MaxNodes nor MaxProcs"),
+        (
+            BOTH,
+            ("--nodes", "20"),
+            20,
+            "processor",
+            "20 processors are simulated; the log's own: 32 processors; the header says",
+        ),
+        (
+            "",
+            ("--nodes", "20"),
+            20,
+            "node",
+            "20 nodes are simulated; the log's own: the header says neither MaxNodes nor MaxProcs",
+        ),
     ],
-)  # fmt: skip
+)
 def test_flags_override_and_one_number_is_said(
     wattline: Call, folder: Path, header: str, flags: tuple[str, ...], nodes: int, unit: str, told: str
 ) -> None:
@@ -119,9 +155,13 @@ def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    [("--power-limit", "2 kW"), ("--set", 'cluster.sleep={power="5 W", after="1 min"}'), ("--set", "prices.energy=\"50 $/MWh\"")],
+    [
+        ("--power-limit", "2 kW"),
+        ("--set", 'cluster.sleep={power="5 W", after="1 min"}'),
+        ("--set", 'prices.energy="50 $/MWh"'),
+    ],
     ids=["limit", "sleep", "bill"],
-)  # fmt: skip
+)
 def test_a_question_of_watts_assumes_them_loudly(wattline: Call, folder: Path, flags: tuple[str, ...]) -> None:
     """Under a limit, with sleep or a bill, 100 W and 300 W a node are assumed: a warning on terminal and page, per node and processor."""
     (folder / "log.swf").write_text(swf(BOTH, (4, 8, 3, 1, 5)))

@@ -103,11 +103,14 @@ def test_tables_of_a_batch_system_and_back(wattline: Call, tables: Path) -> None
     [
         (("export", "moldable.csv", "--out", "d.txt"), "end the name in .csv, .tsv or .sql"),
         (("export", "moldable.csv", "--layout", "wattline", "--out", "d.sql"), "--out: end the name in .csv"),
-        (("export", "moldable.csv", "--layout", "wattline", "--out", "d.csv", "--ids", "x"), "--ids: goes with --layout job-details"),
+        (
+            ("export", "moldable.csv", "--layout", "wattline", "--out", "d.csv", "--ids", "x"),
+            "--ids: goes with --layout job-details",
+        ),
         (("export", "moldable.csv", "--out", "moldable.csv"), "moldable.csv"),
         (("import", "moldable.csv", "--out", "d.parquet"), "--out: end the name in .csv"),
     ],
-)  # fmt: skip
+)
 def test_exports_that_cannot_be(wattline: Call, tables: Path, words: tuple[str, ...], told: str) -> None:
     """One line, and nothing is overwritten."""
     before = (tables / "moldable.csv").read_bytes()

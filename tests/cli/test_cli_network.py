@@ -42,7 +42,20 @@ def test_show_says_what_a_machine_can_carry(wattline: Call) -> None:
 def test_draw_places_jobs_and_writes_a_page(wattline: Call, tmp_path: Path) -> None:
     """``network draw`` places the jobs asked for and draws them."""
     page = tmp_path / "net.html"
-    told = wattline("network", "draw", "dragonfly:4x4x17", "--job", "64", "--job", "2x16", "--place", "rrn", "--out", str(page), "--json")  # fmt: skip
+    told = wattline(
+        "network",
+        "draw",
+        "dragonfly:4x4x17",
+        "--job",
+        "64",
+        "--job",
+        "2x16",
+        "--place",
+        "rrn",
+        "--out",
+        str(page),
+        "--json",
+    )
     rows = json.loads(told.out)["jobs"]
     assert [row["nodes"] for row in rows] == [64, 16, 16]
     assert rows[0]["groups"] == 17

@@ -124,11 +124,14 @@ def test_merging(wattline: Call, files: Path, name: str) -> None:
         (("show", "q.parquet", "--max", "0 W"), "--max: must be a positive power, got '0 W'"),
         (("show", "t.parquet", "--sort", "age"), "expected one of"),
         (("merge", "t.parquet", "--out", "x.parquet"), "t.parquet: give at least two files to put together"),
-        (("merge", "t.parquet", "p.parquet", "--out", "x.parquet"), "p.parquet: profiles of 't-test' by group+user+nodes > group cannot"),
+        (
+            ("merge", "t.parquet", "p.parquet", "--out", "x.parquet"),
+            "p.parquet: profiles of 't-test' by group+user+nodes > group cannot",
+        ),
         (("merge", "t.parquet", "t.parquet", "--out", "t.parquet"), "t.parquet: is the file that is read"),
         (("merge", "t.parquet", "t.parquet", "--out", "no/x.parquet"), "no/x.parquet"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_take_one_line(wattline: Call, files: Path, words: tuple[str, ...], said: str) -> None:
     """Whatever is wrong is said in one line, and nothing is written."""
     before = sorted(files.iterdir())

@@ -126,9 +126,34 @@ def test_compare_says_the_largest_count_of_all_seeds(wattline: Call, folder: Pat
 
 def test_replay_flags_reach_the_run(wattline: Call, folder: Path) -> None:
     """The flags of ``replay`` say what a scenario would: the journal's scenario gives the same run again."""
-    answer = wattline("replay", "small.swf", "--nodes", "16", "--cores-per-node", "2", "--select", "in-order", "--learn", "exact", "--seed", "9",
-                      "--ties", "event", "--kill", "--power-limit", "6 kW", "--idle-power", "50 W", "--max-power", "400 W",
-                      "--jobs", "2", "--out", "o", "--no-report")  # fmt: skip
+    answer = wattline(
+        "replay",
+        "small.swf",
+        "--nodes",
+        "16",
+        "--cores-per-node",
+        "2",
+        "--select",
+        "in-order",
+        "--learn",
+        "exact",
+        "--seed",
+        "9",
+        "--ties",
+        "event",
+        "--kill",
+        "--power-limit",
+        "6 kW",
+        "--idle-power",
+        "50 W",
+        "--max-power",
+        "400 W",
+        "--jobs",
+        "2",
+        "--out",
+        "o",
+        "--no-report",
+    )
     assert answer.code == 0, answer.err
     manifest = open_journal(folder / "o").manifest
     assert manifest["policies"] == {

@@ -124,23 +124,50 @@ def test_faults_are_shown_by_count(wattline: Call, run: Path) -> None:
 MISTAKES = {
     "no source": (["check", "nope.parquet"], "nope.parquet: no such file or folder"),
     "no journal": (["sample", "small.swf", "--out", "x.parquet"], "small.swf"),
-    "a scenario as jobs": (["join", "p.csv", "--jobs", "small.toml", "--out", "x.parquet"], "is a scenario, not a job log"),
+    "a scenario as jobs": (
+        ["join", "p.csv", "--jobs", "small.toml", "--out", "x.parquet"],
+        "is a scenario, not a job log",
+    ),
     "a table in CSV": (["join", "p.csv", "--jobs", "out/run", "--out", "x.csv"], "needs a table in Parquet"),
     "over itself": (["join", "p.csv", "--jobs", "same.parquet", "--out", "same.parquet"], "is the file that is read"),
-    "no places": (["join", "p.csv", "--jobs", "small.swf", "--out", "x.parquet"], "small.swf: no job with known nodes and times in it"),
-    "bad step": (["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "0 s"], "--step: must be from 1e-06 to 3.2e+09 s, got 0 s"),
-    "tiny step": (["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "1e-6 s"], "steps of 1e-06 s of all jobs would take about"),
+    "no places": (
+        ["join", "p.csv", "--jobs", "small.swf", "--out", "x.parquet"],
+        "small.swf: no job with known nodes and times in it",
+    ),
+    "bad step": (
+        ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "0 s"],
+        "--step: must be from 1e-06 to 3.2e+09 s, got 0 s",
+    ),
+    "tiny step": (
+        ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--step", "1e-6 s"],
+        "steps of 1e-06 s of all jobs would take about",
+    ),
     "bad hold": (["check", "p.csv", "--hold", "0.5"], "--hold 0.5: a sample holds at least one period"),
     "bad unit of time": (["check", "p.csv", "--patience", "5 lightyears"], "--patience: unknown unit 'lightyears'"),
     "bad maximum": (["check", "p.csv", "--max", "-5 W"], "--max: must be from 1e-06 to 1e+12 W, got -5 W"),
-    "bad epoch": (["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--epoch", "monday"], "--epoch: expected a date"),
+    "bad epoch": (
+        ["join", "p.csv", "--jobs", "out/run", "--out", "x.parquet", "--epoch", "monday"],
+        "--epoch: expected a date",
+    ),
     "bad faults": (["sample", "out/run", "--faults", "nam=1", "--out", "x.parquet"], "did you mean 'nan'"),
-    "faults at edges": (["sample", "out/run", "--faults", "nan=0.1", "--edges", "--out", "x.parquet"], "--faults and --edges"),
+    "faults at edges": (
+        ["sample", "out/run", "--faults", "nan=0.1", "--edges", "--out", "x.parquet"],
+        "--faults and --edges",
+    ),
     "odd ending": (["sample", "out/run", "--out", "x.xls"], "x.xls: cannot tell the format"),
-    "jitter": (["sample", "out/run", "--jitter", "1 h", "--out", "x.parquet"], "--jitter 3600 s: must be less than half"),
-    "a trace without series": (["sample", "out/run", "--trace", "small.swf", "--out", "x.parquet"], "small.swf: field 'series_w'"),
-    "a server that is away": (["check", "postgresql://u:pw@127.0.0.1:9/x"], "postgresql://u@127.0.0.1:9/x: the database says"),
-}  # fmt: skip
+    "jitter": (
+        ["sample", "out/run", "--jitter", "1 h", "--out", "x.parquet"],
+        "--jitter 3600 s: must be less than half",
+    ),
+    "a trace without series": (
+        ["sample", "out/run", "--trace", "small.swf", "--out", "x.parquet"],
+        "small.swf: field 'series_w'",
+    ),
+    "a server that is away": (
+        ["check", "postgresql://u:pw@127.0.0.1:9/x"],
+        "postgresql://u@127.0.0.1:9/x: the database says",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

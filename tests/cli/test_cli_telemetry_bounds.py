@@ -28,11 +28,22 @@ def test_times_out_of_bounds_are_refused(folder: Path, wattline: Call, flag: str
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
-        ("--hold", "1e300"), ("--hold", "nan"), ("--hold", "0.5"), ("--max", "1e300"), ("--max", "0"), ("--max", "-3 W"),
-        ("--least", "nan"), ("--idle", "-1"), ("--idle", "1e300"), ("--epoch", "1e300"), ("--epoch", "nan"), ("--nodes", "1" + "0" * 30),
-        ("--nodes-per-rack", "1" + "0" * 30), ("--first", "1" + "0" * 30),
+        ("--hold", "1e300"),
+        ("--hold", "nan"),
+        ("--hold", "0.5"),
+        ("--max", "1e300"),
+        ("--max", "0"),
+        ("--max", "-3 W"),
+        ("--least", "nan"),
+        ("--idle", "-1"),
+        ("--idle", "1e300"),
+        ("--epoch", "1e300"),
+        ("--epoch", "nan"),
+        ("--nodes", "1" + "0" * 30),
+        ("--nodes-per-rack", "1" + "0" * 30),
+        ("--first", "1" + "0" * 30),
     ],
-)  # fmt: skip
+)
 def test_other_numbers_out_of_bounds_are_refused(folder: Path, wattline: Call, flag: str, value: str) -> None:
     """Every number has bounds, and what is no number is beyond them."""
     (folder / "p.csv").write_text(CSV)

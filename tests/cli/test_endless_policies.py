@@ -34,9 +34,13 @@ def folder(tmp_path: Path) -> Path:
 def wattline(folder: Path, *words: str, limit_s: str = "1") -> subprocess.Popen[str]:
     """Start the command line."""
     return subprocess.Popen(
-        [sys.executable, "-m", "wattline", *words], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "wattline", *words],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "WATTLINE_POLICY_TIME_LIMIT": limit_s},
-    )  # fmt: skip
+    )
 
 
 @TIERS

@@ -14,9 +14,10 @@ from differential.soaking import soak
 def main(argv: list[str] | None = None) -> int:
     """Read the command line, soak or run one world again; return 1 on a difference."""
     parser = argparse.ArgumentParser(
-        prog="scripts/soak", description="Hold the engine against plain twins on random worlds; "
+        prog="scripts/soak",
+        description="Hold the engine against plain twins on random worlds; "
         "a difference is shrunk to the smallest world that shows it and printed as a test.",
-    )  # fmt: skip
+    )
     parser.add_argument("--minutes", type=float, default=10.0, help="how long to run (default 10)")
     parser.add_argument("--family", choices=FAMILIES, help="one family only (default: all, in turn)")
     parser.add_argument(

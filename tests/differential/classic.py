@@ -20,7 +20,7 @@ from differential.classic_worlds import (
     World,
     draw,
     shrink,
-)  # fmt: skip
+)
 from differential.fast import STATUS, policies, run, segments
 from policies.naive_places import NAIVE
 from reference.at_random import AT_RANDOM
@@ -44,11 +44,19 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
     columns = [list(column) for column in zip(*world.jobs, strict=True)]
     names = [f"c{p}" for p in range(len(world.classes))]
     jobs = JobTable.build(
-        submit_s=columns[SUBMIT], work_s=columns[WORK], nodes=columns[NODES],
-        request_s=[math.nan if r is None else r for r in columns[REQUEST]], draw_w=columns[DRAW],
-        partition=columns[CLASS], partitions=names, after=columns[AFTER], think_s=columns[THINK],
-        priority=columns[PRIORITY], user=columns[USER], users=("a", "b", "c"),
-    )  # fmt: skip
+        submit_s=columns[SUBMIT],
+        work_s=columns[WORK],
+        nodes=columns[NODES],
+        request_s=[math.nan if r is None else r for r in columns[REQUEST]],
+        draw_w=columns[DRAW],
+        partition=columns[CLASS],
+        partitions=names,
+        after=columns[AFTER],
+        think_s=columns[THINK],
+        priority=columns[PRIORITY],
+        user=columns[USER],
+        users=("a", "b", "c"),
+    )
     cluster = Cluster(
         tuple(
             NodeClass(name, n, w, 300.0, sleep=Sleep(*state) if state else None)
@@ -58,9 +66,18 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
         network=Network(*world.network) if world.network else None,
     )
     options = Options(
-        ties=world.ties, kill=world.kill, requeue=world.requeue, keep_progress=world.keep_progress, limit_w=world.limit,
-        exceed=world.exceed, tick_s=world.tick or math.inf, quantum=world.tick > 0.0, log_rows=64 if len(world.jobs) < 64 else 4096, decisions=False, timeline=False,
-    )  # fmt: skip
+        ties=world.ties,
+        kill=world.kill,
+        requeue=world.requeue,
+        keep_progress=world.keep_progress,
+        limit_w=world.limit,
+        exceed=world.exceed,
+        tick_s=world.tick or math.inf,
+        quantum=world.tick > 0.0,
+        log_rows=64 if len(world.jobs) < 64 else 4096,
+        decisions=False,
+        timeline=False,
+    )
     chosen = policies(order=world.order, select=world.select, place=world.place, learn=world.learn)
     given = {
         "select": world.params if params is None else params,
@@ -94,9 +111,21 @@ def scheduled(world: World) -> Scheduler:
     jobs = []
     for submit, work, nodes, request, watts, pool, after, think, priority, user in world.jobs:
         told = work if request is None or world.learn == "exact" else request
-        jobs.append(Job(
-            submit, work, nodes, math.inf if request is None else request, told, pool, watts, priority, after, think, user
-        ))  # fmt: skip
+        jobs.append(
+            Job(
+                submit,
+                work,
+                nodes,
+                math.inf if request is None else request,
+                told,
+                pool,
+                watts,
+                priority,
+                after,
+                think,
+                user,
+            )
+        )
     network = Network(*world.network) if world.network else None
     pick = None
     if world.place in AT_RANDOM:
@@ -105,11 +134,27 @@ def scheduled(world: World) -> Scheduler:
     elif network is not None:
         naive = NAIVE[world.place]
         pick = lambda free, n: naive(network, free, n)  # noqa: E731
-    slow = Scheduler(jobs, Setup(
-        classes=world.classes, select=world.select, params=world.params, order=_key(world), dynamic_order=world.order == "wfp",
-        place=pick, learn=world.learn, limit=world.limit, outages=world.outages, kill=world.kill, requeue=world.requeue,
-        keep_progress=world.keep_progress, exceed=world.exceed, ties=world.ties, sleep=world.sleep, tick=world.tick,
-    ))  # fmt: skip
+    slow = Scheduler(
+        jobs,
+        Setup(
+            classes=world.classes,
+            select=world.select,
+            params=world.params,
+            order=_key(world),
+            dynamic_order=world.order == "wfp",
+            place=pick,
+            learn=world.learn,
+            limit=world.limit,
+            outages=world.outages,
+            kill=world.kill,
+            requeue=world.requeue,
+            keep_progress=world.keep_progress,
+            exceed=world.exceed,
+            ties=world.ties,
+            sleep=world.sleep,
+            tick=world.tick,
+        ),
+    )
     slow.run()
     return slow
 
@@ -135,12 +180,13 @@ def _difference(world: World, result: Result, stuck: bool, slow: Scheduler) -> s
     if stuck == ended:
         return f"the engine {'gets stuck' if stuck else 'ends'}, the twin {'ends' if ended else 'gets stuck'}"
     pairs = {
-        "starts": (s.started_s, [j.started for j in slow.jobs]), "ends": (s.end_s, [j.ended for j in slow.jobs]),
+        "starts": (s.started_s, [j.started for j in slow.jobs]),
+        "ends": (s.end_s, [j.ended for j in slow.jobs]),
         "is eligible": (s.eligible_s, [j.eligible for j in slow.jobs]),
         "has restarts": (s.restarts, [j.restarts for j in slow.jobs]),
         "has stops": (s.preemptions, [j.preemptions for j in slow.jobs]),
         "is": (STATUS[s.status], [j.status for j in slow.jobs]),
-    }  # fmt: skip
+    }
     for what, (got, wanted) in pairs.items():
         told = _first(world, f"{what} (engine)", "twin", got.tolist(), wanted)
         if told is not None:

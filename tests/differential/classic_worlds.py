@@ -94,12 +94,26 @@ def draw(rng: np.random.Generator, size: str) -> World:
     ties = _one(("instant", "event"), pick[13])
     tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
     return World(
-        jobs=jobs, classes=classes, select=select, params=_params(rng, select, order), order=order,
-        truth=int(order in ("shortest", "longest") and pick[10] < 0.3), place=place or _one(("lowest", "lowest", "lowest", "frugal", "rdn"), pick[9]),
-        network=network, learn=learn, limit=limit,
-        outages=_outages(rng, total, jobs) if pick[12] < 0.3 else [], ties=ties, sleep=sleep, tick=tick, seed=int(pick[21] * 2**53) if pick[22] < 0.5 else 0,
-        kill=pick[14] < 0.3, requeue=pick[15] < 0.8, keep_progress=pick[16] < 0.4, exceed=pick[17] < 0.3,
-    )  # fmt: skip
+        jobs=jobs,
+        classes=classes,
+        select=select,
+        params=_params(rng, select, order),
+        order=order,
+        truth=int(order in ("shortest", "longest") and pick[10] < 0.3),
+        place=place or _one(("lowest", "lowest", "lowest", "frugal", "rdn"), pick[9]),
+        network=network,
+        learn=learn,
+        limit=limit,
+        outages=_outages(rng, total, jobs) if pick[12] < 0.3 else [],
+        ties=ties,
+        sleep=sleep,
+        tick=tick,
+        seed=int(pick[21] * 2**53) if pick[22] < 0.5 else 0,
+        kill=pick[14] < 0.3,
+        requeue=pick[15] < 0.8,
+        keep_progress=pick[16] < 0.4,
+        exceed=pick[17] < 0.3,
+    )
 
 
 def _sleep(
@@ -190,9 +204,10 @@ def _params(rng: np.random.Generator, select: str, order: str) -> dict[str, floa
         return {"preempt": float(rng.random() < 0.7), "at_arrivals": float(some), "drift": drift}
     if select == "window":
         return {
-            "window": float(rng.integers(1, 7)), "widen": float(some),
+            "window": float(rng.integers(1, 7)),
+            "widen": float(some),
             **({"patience": float(rng.integers(0, 30))} if rng.random() < 0.6 else {}),
-        }  # fmt: skip
+        }
     return {}
 
 
@@ -236,10 +251,23 @@ def _outages(
 # ------------------------------------------------------------------ shrinking
 
 PLAIN: dict[str, Any] = {
-    "limit": [], "outages": [], "order": "fcfs", "learn": "request", "place": "lowest", "network": None, "truth": 0,
-    "params": {}, "ties": "instant", "kill": False, "requeue": True, "keep_progress": False, "exceed": False,
-    "sleep": [], "tick": 0.0, "seed": 0,
-}  # fmt: skip
+    "limit": [],
+    "outages": [],
+    "order": "fcfs",
+    "learn": "request",
+    "place": "lowest",
+    "network": None,
+    "truth": 0,
+    "params": {},
+    "ties": "instant",
+    "kill": False,
+    "requeue": True,
+    "keep_progress": False,
+    "exceed": False,
+    "sleep": [],
+    "tick": 0.0,
+    "seed": 0,
+}
 
 
 def shrink(world: World) -> Iterator[World]:

@@ -42,11 +42,15 @@ def draw(rng: np.random.Generator, size: str = "small", family: str = "") -> Wor
     family = family or str(rng.choice(FAMILIES))
     world = World(family, _jobs(rng, family, MOST_JOBS[size]), seed=int(rng.integers(0, 10_000)))
     some = {
-        "kill": rng.random() < 0.4, "requeue": rng.random() < 0.7, "keep": rng.random() < 0.4,
-        "ties": "event" if rng.random() < 0.2 else "instant", "log_rows": 1 if rng.random() < 0.2 else 65536,
+        "kill": rng.random() < 0.4,
+        "requeue": rng.random() < 0.7,
+        "keep": rng.random() < 0.4,
+        "ties": "event" if rng.random() < 0.2 else "instant",
+        "log_rows": 1 if rng.random() < 0.2 else 65536,
         "outages": tuple(_outage(rng) for _ in range(rng.integers(0, 3))),
-        "order": str(rng.choice(["fcfs", "lcfs", "shortest", "wfp"])), "unit": float(rng.choice([1.0, 97.0])),
-    }  # fmt: skip
+        "order": str(rng.choice(["fcfs", "lcfs", "shortest", "wfp"])),
+        "unit": float(rng.choice([1.0, 97.0])),
+    }
     if rng.random() < 0.5:
         some["until"] = _soon(rng, world)
     if rng.random() < 0.15:
@@ -80,14 +84,38 @@ def _of_family(rng: np.random.Generator, family: str, *, limited: bool) -> dict[
         shed = limited and rng.random() < 0.4
         quantum = rng.random() < 0.2
         return {
-            "select": pick(*selects), "cap": pick("none", "under-limit", "lone-whims"), "sleeps": rng.random() < 0.4,
-            "profile": pick("known", "known", "maximum", "oracle", "t-test", "quantile", "pooled"), "sample": float(rng.choice([0.0, 3.0, 7.5])),
-            "shed": shed, "exceed": limited, "quantum": quantum, "tick": 2.5 if quantum else tick, "stop_cost": float(rng.integers(0, 3)),
-        }  # fmt: skip
+            "select": pick(*selects),
+            "cap": pick("none", "under-limit", "lone-whims"),
+            "sleeps": rng.random() < 0.4,
+            "profile": pick("known", "known", "maximum", "oracle", "t-test", "quantile", "pooled"),
+            "sample": float(rng.choice([0.0, 3.0, 7.5])),
+            "shed": shed,
+            "exceed": limited,
+            "quantum": quantum,
+            "tick": 2.5 if quantum else tick,
+            "stop_cost": float(rng.integers(0, 3)),
+        }
     if family == "paused":
-        return {"select": "fickle", "sleeps": rng.random() < 0.5, "cap": pick("none", "lone-whims"), "tick": 2.5, "stop_cost": float(rng.integers(0, 3)), "limit": (), "sample": 5.0}  # fmt: skip
+        return {
+            "select": "fickle",
+            "sleeps": rng.random() < 0.5,
+            "cap": pick("none", "lone-whims"),
+            "tick": 2.5,
+            "stop_cost": float(rng.integers(0, 3)),
+            "limit": (),
+            "sample": 5.0,
+        }
     if family == "target":
-        return {"select": pick("gps", "tracking-only", "energyqare", "slackline"), "cap": "match-target", "tick": 1.0, "limit": (), "until": float(rng.integers(20, 160)), "stop_cost": float(rng.integers(0, 2)), "ties": "instant", "order": "fcfs"}  # fmt: skip
+        return {
+            "select": pick("gps", "tracking-only", "energyqare", "slackline"),
+            "cap": "match-target",
+            "tick": 1.0,
+            "limit": (),
+            "until": float(rng.integers(20, 160)),
+            "stop_cost": float(rng.integers(0, 2)),
+            "ties": "instant",
+            "order": "fcfs",
+        }
     if family == "network":
         return {"select": pick("easy", "first-fit", "conservative"), "limit": ()}
     shapes = ("rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus")

@@ -131,16 +131,34 @@ OWN: dict[str, Mechanism] = {"whims": whims, "lone-whims": lone_whims, "fickle":
 
 def simulation(world: World, **more: Any) -> Simulation:
     """Return the run of a world, yet to begin."""
-    chosen = {name: OWN.get(value, value) for name, value in
-              (("select", world.select), ("cap", world.cap), ("profile", world.profile), ("order", world.order))}  # fmt: skip
+    chosen = {
+        name: OWN.get(value, value)
+        for name, value in (
+            ("select", world.select),
+            ("cap", world.cap),
+            ("profile", world.profile),
+            ("order", world.order),
+        )
+    }
     place = {"network": "rdn", "varied": "frugal"}.get(world.family, "lowest")
     unit = world.unit
     options = Options(
-        ties=world.ties, kill=world.kill, requeue=world.requeue, keep_progress=world.keep, tick_s=times(world.tick, unit),
-        limit_w=[(t * unit, watts) for t, watts in world.limit], sample_s=world.sample * unit or None, quantum=world.quantum,
-        exceed=world.exceed, shed=world.shed, stop_cost_s=world.stop_cost * unit, log_rows=world.log_rows,
-        until_s=times(world.until, unit), start_s=None if world.begin is None else world.begin * unit, **_family_options(world),
-    )  # fmt: skip
+        ties=world.ties,
+        kill=world.kill,
+        requeue=world.requeue,
+        keep_progress=world.keep,
+        tick_s=times(world.tick, unit),
+        limit_w=[(t * unit, watts) for t, watts in world.limit],
+        sample_s=world.sample * unit or None,
+        quantum=world.quantum,
+        exceed=world.exceed,
+        shed=world.shed,
+        stop_cost_s=world.stop_cost * unit,
+        log_rows=world.log_rows,
+        until_s=times(world.until, unit),
+        start_s=None if world.begin is None else world.begin * unit,
+        **_family_options(world),
+    )
     return Simulation(
         _table(world), _machine(world), policies(None, place=place, **chosen), replace(options, **more), seed=world.seed
     )
@@ -217,9 +235,16 @@ def _table(world: World) -> JobTable:
     if world.family == "target":
         of = [_kinds(world.unit)[k] for k in which]
         return JobTable.build(
-            submit_s=submit, work_s=[k.work_s for k in of], nodes=[k.nodes for k in of], draw_w=[k.draw_w for k in of],
-            floor_w=[k.floor_w for k in of], stretch=[k.stretch for k in of], kind=which, kinds=tuple(k.name for k in KINDS), **users,
-        )  # fmt: skip
+            submit_s=submit,
+            work_s=[k.work_s for k in of],
+            nodes=[k.nodes for k in of],
+            draw_w=[k.draw_w for k in of],
+            floor_w=[k.floor_w for k in of],
+            stretch=[k.stretch for k in of],
+            kind=which,
+            kinds=tuple(k.name for k in KINDS),
+            **users,
+        )
     more: dict[str, Any] = {"partition": which, "partitions": ("a", "b")}
     if world.family in ("moldable", "varied"):
         more = {"kind": [0] * len(submit), "kinds": ("x",)}

@@ -58,9 +58,14 @@ def _once(mechanism: Any) -> Any:
 
 
 def run(
-    jobs: JobTable, cluster: Cluster, chosen: Policies, options: Options, *, seed: int = 0,
+    jobs: JobTable,
+    cluster: Cluster,
+    chosen: Policies,
+    options: Options,
+    *,
+    seed: int = 0,
     params: Mapping[str, Mapping[str, float]] | None = None,
-) -> tuple[Result, bool]:  # fmt: skip
+) -> tuple[Result, bool]:
     """Simulate; return the result, which holds until the next run, and whether the run got stuck."""
     wired = Policies(*chosen.slots(), params=params or {})
     setup.allocate, simulate.callable_for = _wiped, _once

@@ -103,7 +103,13 @@ def draw(rng: np.random.Generator, size: str) -> World:
         bids[0] = (signal_from, *bids[0][1:])
     limits: list[tuple[float, float]] = []
     if rng.random() < 0.15:
-        limits = [(begin + float(whole(-3, 20) if i else -1), float(round(low_w + (high_w - low_w) * (0.2 + rng.random())) + 1)) for i in range(whole(1, 3))]  # fmt: skip
+        limits = [
+            (
+                begin + float(whole(-3, 20) if i else -1),
+                float(round(low_w + (high_w - low_w) * (0.2 + rng.random())) + 1),
+            )
+            for i in range(whole(1, 3))
+        ]
     outages: list[tuple[float, float, int, int, bool]] = []
     for _ in range(whole(1, 3) if rng.random() < 0.2 else 0):
         first = whole(0, nodes - 1)
@@ -111,15 +117,38 @@ def draw(rng: np.random.Generator, size: str) -> World:
         outages.append((off, off + 0.5 * whole(1, 40), first, whole(1, nodes - first), rng.random() < 0.4))
     if mixed:
         jobs = [_of_first(job, kinds[0]) if rng.random() < 0.5 else job for job in jobs]
-        bids = [(t, max(1.0, float(round(low_w + 0.4 * rng.random() * (high_w - low_w)))), float(round((0.3 + rng.random()) * (high_w - low_w)) + 1)) for t, _, _ in bids]  # fmt: skip
+        bids = [
+            (
+                t,
+                max(1.0, float(round(low_w + 0.4 * rng.random() * (high_w - low_w)))),
+                float(round((0.3 + rng.random()) * (high_w - low_w)) + 1),
+            )
+            for t, _, _ in bids
+        ]
     return World(
-        select=select, params=_params(rng, select, dyadic=dyadic), cap="none" if rng.random() < 0.12 else "match-target",
-        order="lcfs" if rng.random() < 0.1 else "fcfs", nodes=nodes, idle=idle,
-        lowest_cap=float(pick(1, 1, 64, 128, 200)), kinds=kinds, jobs=jobs, tick=tick, signal_from=signal_from,
-        signal_step=step, signal=signal, bids=bids, limits=sorted(limits), outages=outages, kill=rng.random() < 0.15,
-        requeue=rng.random() < 0.7, keep_progress=rng.random() < 0.5, ties="event" if rng.random() < 0.15 else "instant",
-        stop_cost=float(pick(0, 0, 0.5, 2)), until=until,
-    )  # fmt: skip
+        select=select,
+        params=_params(rng, select, dyadic=dyadic),
+        cap="none" if rng.random() < 0.12 else "match-target",
+        order="lcfs" if rng.random() < 0.1 else "fcfs",
+        nodes=nodes,
+        idle=idle,
+        lowest_cap=float(pick(1, 1, 64, 128, 200)),
+        kinds=kinds,
+        jobs=jobs,
+        tick=tick,
+        signal_from=signal_from,
+        signal_step=step,
+        signal=signal,
+        bids=bids,
+        limits=sorted(limits),
+        outages=outages,
+        kill=rng.random() < 0.15,
+        requeue=rng.random() < 0.7,
+        keep_progress=rng.random() < 0.5,
+        ties="event" if rng.random() < 0.15 else "instant",
+        stop_cost=float(pick(0, 0, 0.5, 2)),
+        until=until,
+    )
 
 
 def _of_first(job: Any, kind: Any) -> Any:
@@ -209,9 +238,7 @@ def twin_of(w: World) -> target.Machine:
     numbers += [x for bid in w.bids for x in (bid[0], bid[1] or 0.0, bid[2])]
     dyadic = all(float(x * 1024).is_integer() for x in numbers)
     dyadic = dyadic and all(math.frexp(job[5])[0] == 0.5 for job in w.jobs)  # floor over draw is exact then
-    kinds = [
-        target.Kind(k[0], k[1], k[2], math.inf if k[5] is None else k[5], k[6], k[7]) for k in w.kinds
-    ]  # fmt: skip
+    kinds = [target.Kind(k[0], k[1], k[2], math.inf if k[5] is None else k[5], k[6], k[7]) for k in w.kinds]
     jobs = [
         target.Job(i, j[0], j[1], j[2], j[3], j[5], min(j[5], j[6]), j[7], math.inf if j[4] is None else j[4])
         for i, j in enumerate(w.jobs)
@@ -226,10 +253,27 @@ def twin_of(w: World) -> target.Machine:
         "energyqare": lambda: track.energyqare(largest=int(params["largest"])),
     }
     setup = target.Setup(
-        w.nodes, w.idle, w.lowest_cap, kinds, w.tick, w.signal_from, w.signal_step, w.signal, w.bids, w.limits, w.outages,
-        caps=w.cap == "match-target", newest_first=w.order == "lcfs", kill=w.kill, requeue=w.requeue,
-        keep_progress=w.keep_progress, event=w.ties == "event", stop_cost=w.stop_cost, until=w.until, dyadic=dyadic,
-    )  # fmt: skip
+        w.nodes,
+        w.idle,
+        w.lowest_cap,
+        kinds,
+        w.tick,
+        w.signal_from,
+        w.signal_step,
+        w.signal,
+        w.bids,
+        w.limits,
+        w.outages,
+        caps=w.cap == "match-target",
+        newest_first=w.order == "lcfs",
+        kill=w.kill,
+        requeue=w.requeue,
+        keep_progress=w.keep_progress,
+        event=w.ties == "event",
+        stop_cost=w.stop_cost,
+        until=w.until,
+        dyadic=dyadic,
+    )
     return target.Machine(jobs, setup, rules[w.select](), holds=preempt == 1)
 
 
@@ -249,20 +293,43 @@ def engine_of(w: World) -> Any:
     ]
     submit, kind, work, nodes, request, draws, floors, stretch = zip(*w.jobs, strict=True)
     jobs = JobTable.build(
-        submit_s=submit, kind=kind, kinds=tuple(k.name for k in kinds), work_s=work, nodes=nodes,
-        request_s=[math.nan if r is None else r for r in request], draw_w=draws, floor_w=floors, stretch=stretch,
-    )  # fmt: skip
+        submit_s=submit,
+        kind=kind,
+        kinds=tuple(k.name for k in kinds),
+        work_s=work,
+        nodes=nodes,
+        request_s=[math.nan if r is None else r for r in request],
+        draw_w=draws,
+        floor_w=floors,
+        stretch=stretch,
+    )
     options = Options(
-        ties=w.ties, kill=w.kill, requeue=w.requeue, keep_progress=w.keep_progress, tick_s=w.tick, limit_w=w.limits,
-        kinds=kinds, signal=Signal(w.signal_from, w.signal_step, np.array(w.signal)),
+        ties=w.ties,
+        kill=w.kill,
+        requeue=w.requeue,
+        keep_progress=w.keep_progress,
+        tick_s=w.tick,
+        limit_w=w.limits,
+        kinds=kinds,
+        signal=Signal(w.signal_from, w.signal_step, np.array(w.signal)),
         bids=[(t, None if mean is None else Bid(mean, reserve)) for t, mean, reserve in w.bids],
-        stop_cost_s=w.stop_cost, until_s=w.until, log_rows=4096,
-    )  # fmt: skip
+        stop_cost_s=w.stop_cost,
+        until_s=w.until,
+        log_rows=4096,
+    )
     most_w = max([w.idle, w.lowest_cap, *draws])
     machine = Cluster(
         (NodeClass("node", w.nodes, w.idle, most_w, w.lowest_cap),), outages=tuple(Outage(*o) for o in w.outages)
     )
-    chosen = {"order": w.order, "select": w.select, "place": "lowest", "cap": w.cap, "learn": "request", "profile": "known", "bid": "given"}  # fmt: skip
+    chosen = {
+        "order": w.order,
+        "select": w.select,
+        "place": "lowest",
+        "cap": w.cap,
+        "learn": "request",
+        "profile": "known",
+        "bid": "given",
+    }
     policies = Policies(**{slot: find(slot, name) for slot, name in chosen.items()}, params={"select": dict(w.params)})
     return simulate(jobs, machine, policies, options)
 
@@ -333,7 +400,13 @@ def shrink(world: World) -> Iterator[World]:
     for name in ("outages", "limits"):
         if getattr(world, name):
             yield replace(world, **{name: []})
-    for name, plain in (("kill", False), ("ties", "instant"), ("order", "fcfs"), ("stop_cost", 0.0), ("cap", "match-target")):  # fmt: skip
+    for name, plain in (
+        ("kill", False),
+        ("ties", "instant"),
+        ("order", "fcfs"),
+        ("stop_cost", 0.0),
+        ("cap", "match-target"),
+    ):
         if getattr(world, name) != plain:
             yield replace(world, **{name: plain})
     for name in ("jobs", "signal", "bids", "limits", "outages"):
@@ -342,7 +415,10 @@ def shrink(world: World) -> Iterator[World]:
         while part:
             for at in range(0, len(rows), part):
                 fewer = [*rows[:at], *rows[at + part :]]
-                if fewer and (name != "bids" or world.signal_from <= fewer[0][0] <= world.signal_from + world.signal_step * len(world.signal)):  # fmt: skip
+                if fewer and (
+                    name != "bids"
+                    or world.signal_from <= fewer[0][0] <= world.signal_from + world.signal_step * len(world.signal)
+                ):
                     yield replace(world, **{name: fewer})
             part //= 2
     used = sorted({job[1] for job in world.jobs})

@@ -26,8 +26,11 @@ NAME = "moldable"
 TURBO_W = 115.0
 CAPS = (51.0, 65.0, 80.0, TURBO_W)
 TWINS: dict[str, type[MoldableScheduler]] = {
-    "rmap-traditional": Traditional, "rmap-naive": Naive, "rmap-adaptive": Adaptive, "surplus": Surplus,
-}  # fmt: skip
+    "rmap-traditional": Traditional,
+    "rmap-naive": Naive,
+    "rmap-adaptive": Adaptive,
+    "surplus": Surplus,
+}
 BEST_FIT = {"surplus": 1.0}
 """Policies whose ``best_fit`` is on unless it is said otherwise."""
 ORDERS: dict[str, Any] = {
@@ -165,10 +168,19 @@ def draw(rng: np.random.Generator, size: str) -> World:
         if rng.random() < 0.02:
             asked = nodes + 1
         after = int(rng.integers(0, i)) if i and rng.random() < 0.05 else -1
-        jobs.append((
-            float(submit[i]), work, asked, request, idle + float(rng.integers(0, 12)) * 10.0,
-            float(rng.choice([0.0, 0.0, 0.5, 1.0, 1.5, 2.0])), app, after, float(rng.choice([0.0, 3.0])),
-        ))  # fmt: skip
+        jobs.append(
+            (
+                float(submit[i]),
+                work,
+                asked,
+                request,
+                idle + float(rng.integers(0, 12)) * 10.0,
+                float(rng.choice([0.0, 0.0, 0.5, 1.0, 1.5, 2.0])),
+                app,
+                after,
+                float(rng.choice([0.0, 3.0])),
+            )
+        )
     outages: list[tuple[float, float, int, int, bool]] = []
     if rng.random() < 0.3:
         for _ in range(int(rng.integers(1, 4))):
@@ -183,13 +195,25 @@ def draw(rng: np.random.Generator, size: str) -> World:
     if select == "rmap-adaptive" and rng.random() < 0.3:
         params.append(("small", float(rng.choice([0.25, 0.5, 1.0]))))
     return World(
-        nodes, idle, _limits(rng, nodes, idle, tables, submit), tables, told, jobs, select, params,
-        cap="leftover" if leftover else "none", order=str(rng.choice(["fcfs", "fcfs", "fcfs", *ORDERS])), outages=outages,
-        kill=bool(rng.random() < 0.3), requeue=bool(rng.random() < 0.8), keep_progress=bool(rng.random() < 0.3),
+        nodes,
+        idle,
+        _limits(rng, nodes, idle, tables, submit),
+        tables,
+        told,
+        jobs,
+        select,
+        params,
+        cap="leftover" if leftover else "none",
+        order=str(rng.choice(["fcfs", "fcfs", "fcfs", *ORDERS])),
+        outages=outages,
+        kill=bool(rng.random() < 0.3),
+        requeue=bool(rng.random() < 0.8),
+        keep_progress=bool(rng.random() < 0.3),
         ties="event" if rng.random() < 0.15 else "instant",
         factors=[float(v) for v in rng.integers(28, 38, nodes) / 32.0] if varied else [],
-        fixed=float(rng.choice([0.0, 0.5])) if varied else 0.0, equal_speed=bool(rng.random() < 0.5),
-    )  # fmt: skip
+        fixed=float(rng.choice([0.0, 0.5])) if varied else 0.0,
+        equal_speed=bool(rng.random() < 0.5),
+    )
 
 
 # ------------------------------------------------------------------ the engine and its twin
@@ -208,9 +232,17 @@ def engine(world: World) -> Result:
         moldable.append(Moldable(truth, told if world.told else None))
     submit, work, nodes, request, watts, priority, app, after, think = zip(*world.jobs, strict=True)
     jobs = JobTable.build(
-        submit_s=submit, work_s=work, nodes=nodes, request_s=[math.nan if r is None else r for r in request], draw_w=watts,
-        priority=priority, kind=[a if a >= 0 else len(names) for a in app], kinds=(*names, "rigid"), after=after, think_s=think,
-    )  # fmt: skip
+        submit_s=submit,
+        work_s=work,
+        nodes=nodes,
+        request_s=[math.nan if r is None else r for r in request],
+        draw_w=watts,
+        priority=priority,
+        kind=[a if a >= 0 else len(names) for a in app],
+        kinds=(*names, "rigid"),
+        after=after,
+        think_s=think,
+    )
     outages = tuple(Outage(a, b, first, count, drain=drain) for a, b, first, count, drain in world.outages)
     machine = Cluster((NodeClass("node", world.nodes, world.idle, max(world.idle, 300.0)),), outages=outages)
     varied = None
@@ -218,9 +250,15 @@ def engine(world: World) -> Result:
         caps = "equal-speed" if world.equal_speed else "equal"
         varied = Variability(NodeFactors(np.array(world.factors)), caps, world.fixed)  # type: ignore[arg-type]
     options = Options(
-        limit_w=world.limit, configurations=moldable, variability=varied, kill=world.kill, requeue=world.requeue,
-        keep_progress=world.keep_progress, ties=world.ties, log_rows=512,
-    )  # fmt: skip
+        limit_w=world.limit,
+        configurations=moldable,
+        variability=varied,
+        kill=world.kill,
+        requeue=world.requeue,
+        keep_progress=world.keep_progress,
+        ties=world.ties,
+        log_rows=512,
+    )
     chosen = policies({"select": dict(world.params)}, order=world.order, select=world.select, cap=world.cap)
     found = Simulation(jobs, machine, chosen, options)
     try:
@@ -235,18 +273,36 @@ def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableS
     jobs = []
     for submit, work, nodes, request, watts, priority, app, after, think in world.jobs:
         job = MoldableJob(
-            submit, work, nodes, math.inf if request is None else request, work if request is None else request,
-            draw=watts, priority=priority, after=after, think=think, rows=tables[app] if app >= 0 else (),
-        )  # fmt: skip
+            submit,
+            work,
+            nodes,
+            math.inf if request is None else request,
+            work if request is None else request,
+            draw=watts,
+            priority=priority,
+            after=after,
+            think=think,
+            rows=tables[app] if app >= 0 else (),
+        )
         jobs.append(job)
     params = dict(world.params)
     setup = MoldableSetup(
-        [(world.nodes, world.idle)], select=world.select, order=ORDERS[world.order], limit=world.limit, outages=world.outages,
-        kill=world.kill, requeue=world.requeue, keep_progress=world.keep_progress, ties=world.ties, believes=world.told,
-        leftover=world.cap == "leftover", different=Nodes(world.factors, world.fixed, world.equal_speed, TURBO_W),
-        slower=params.get("slower", 0.0), best_fit=params.get("best_fit", BEST_FIT.get(world.select, 0.0)) == 1.0,
+        [(world.nodes, world.idle)],
+        select=world.select,
+        order=ORDERS[world.order],
+        limit=world.limit,
+        outages=world.outages,
+        kill=world.kill,
+        requeue=world.requeue,
+        keep_progress=world.keep_progress,
+        ties=world.ties,
+        believes=world.told,
+        leftover=world.cap == "leftover",
+        different=Nodes(world.factors, world.fixed, world.equal_speed, TURBO_W),
+        slower=params.get("slower", 0.0),
+        best_fit=params.get("best_fit", BEST_FIT.get(world.select, 0.0)) == 1.0,
         small=params.get("small", 0.0),
-    )  # fmt: skip
+    )
     found = (made or TWINS[world.select])(jobs, setup)
     found.run()
     return found
@@ -277,11 +333,14 @@ def difference(world: World, plain: MoldableScheduler) -> str | None:
             None if r is None else (r.nodes, r.cores, r.cap) for r in (job.row, job.first_row if job.row else None)
         ]
         pairs = (
-            ("start", float(s.started_s[j]), job.started), ("configuration at its start", began, expected_rows[1]),
-            ("configuration", own, expected_rows[0]), ("end", float(s.end_s[j]), job.ended),
-            ("restarts", int(s.restarts[j]), job.restarts), ("energy", float(s.energy_j[j]), job.energy),
+            ("start", float(s.started_s[j]), job.started),
+            ("configuration at its start", began, expected_rows[1]),
+            ("configuration", own, expected_rows[0]),
+            ("end", float(s.end_s[j]), job.ended),
+            ("restarts", int(s.restarts[j]), job.restarts),
+            ("energy", float(s.energy_j[j]), job.energy),
             ("reservation", float(s.reserved_s[j]), job.reserved),
-        )  # fmt: skip
+        )
         for what, got, want in pairs:
             if not _same(got, want):
                 return f"job {j}: {what}: the engine has {got}, the twin {want}"
@@ -328,9 +387,17 @@ def shrink(world: World) -> Iterator[World]:
                 if n - size >= 1:
                     yield _without(world, set(range(first, min(n, first + size))))
     plain: dict[str, Any] = {
-        "outages": [], "factors": [], "order": "fcfs", "cap": "none", "kill": False, "requeue": True, "keep_progress": False,
-        "ties": "instant", "params": [], "fixed": 0.0,
-    }  # fmt: skip
+        "outages": [],
+        "factors": [],
+        "order": "fcfs",
+        "cap": "none",
+        "kill": False,
+        "requeue": True,
+        "keep_progress": False,
+        "ties": "instant",
+        "params": [],
+        "fixed": 0.0,
+    }
     for name, value in plain.items():
         if getattr(world, name) != value:
             yield replace(world, **{name: value})

@@ -202,9 +202,12 @@ def test_a_short_soak_from_the_command_line() -> None:
     """``scripts/soak`` runs for the minutes it is given, says how many worlds it ran, in 80 columns, and ends with 0."""
     tests = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-m", "differential", "--minutes", "0.1", "--workers", "1"], cwd=tests, capture_output=True,
-        text=True, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-m", "differential", "--minutes", "0.1", "--workers", "1"],
+        cwd=tests,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "engine and twins agree on all of them" in done.stdout
     assert max(map(len, (done.stdout + done.stderr).splitlines())) <= 80

@@ -36,8 +36,12 @@ def test_the_first_in_line_has_a_reservation_also_where_no_node_is_free() -> Non
 def test_a_job_that_may_exceed_the_limit_is_not_stopped_for_others_that_exceed_it() -> None:
     """Reselection leaves a job to end that runs alone above the limit; it would start again at once."""
     world = World(
-        jobs=[job(0.0, 2.0, 1), job(1.0, 0.0, 1)], classes=[(1, 100.0)], select="reselect", limit=[(0.0, 0.0)], exceed=True
-    )  # fmt: skip
+        jobs=[job(0.0, 2.0, 1), job(1.0, 0.0, 1)],
+        classes=[(1, 100.0)],
+        select="reselect",
+        limit=[(0.0, 0.0)],
+        exceed=True,
+    )
     assert check(world) is None
 
 
@@ -73,8 +77,10 @@ def test_a_pass_made_for_another_reason_is_the_pass_to_be_made_again() -> None:
 def test_backfilling_by_end_compares_work_with_work() -> None:
     """A job as long as one that starts in the same pass does not pass the head: rounding of the clock has no say."""
     world = World(
-        jobs=[job(2415.0, 16.9, 1), job(2415.0, 0.0, 4), job(2415.0, 16.9, 1)], classes=[(4, 50.0)], select="backfill-by-end"
-    )  # fmt: skip
+        jobs=[job(2415.0, 16.9, 1), job(2415.0, 0.0, 4), job(2415.0, 16.9, 1)],
+        classes=[(4, 50.0)],
+        select="backfill-by-end",
+    )
     assert check(world) is None
 
 

@@ -124,28 +124,46 @@ def _by_number(self: Any, jobs: Any, sign: int) -> Any:
 
 
 RIGHT: dict[str, Any] = {
-    "whole": gps.whole, "by_need": slackline.by_need, "below_target": track.below_target, "suffering": track.suffering,
-    "end_of": target.Machine.end_of, "by_danger": target.Machine.by_danger, "averages": qoscap.averages, "sparing": qoscap.sparing,
-}  # fmt: skip
+    "whole": gps.whole,
+    "by_need": slackline.by_need,
+    "below_target": track.below_target,
+    "suffering": track.suffering,
+    "end_of": target.Machine.end_of,
+    "by_danger": target.Machine.by_danger,
+    "averages": qoscap.averages,
+    "sparing": qoscap.sparing,
+}
 
 
 OF_TWIN: dict[Any, tuple[str, ...]] = {
-    gps: ("gps",), slackline: ("slackline",), track: ("tracking-only", "energyqare"), qoscap: ("qoscap",),
-}  # fmt: skip
+    gps: ("gps",),
+    slackline: ("slackline",),
+    track: ("tracking-only", "energyqare"),
+    qoscap: ("qoscap",),
+}
 """Policies whose rule is in a twin's file; the machine's is everybody's."""
 
 
 @pytest.mark.parametrize(
     ("where", "name", "wrong"),
     [
-        (gps, "whole", _rounds_up), (slackline, "by_need", _never_holds), (track, "below_target", _passes_the_hungry),
-        (track, "suffering", _half_as_much), (target.Machine, "end_of", _one_second_early),
-        (target.Machine, "by_danger", _by_number), (track, "suffering", _over(2, 0)), (track, "suffering", _over(1, 0)),
-        (track, "suffering", _over(0, 1)), (track, "suffering", _over(0, 2)), (qoscap, "worst", _by_degradation),
-        (qoscap, "over_limit", _spares_nobody), (qoscap, "averages", _waiting_alone), (qoscap, "sparing", _never_near),
+        (gps, "whole", _rounds_up),
+        (slackline, "by_need", _never_holds),
+        (track, "below_target", _passes_the_hungry),
+        (track, "suffering", _half_as_much),
+        (target.Machine, "end_of", _one_second_early),
+        (target.Machine, "by_danger", _by_number),
+        (track, "suffering", _over(2, 0)),
+        (track, "suffering", _over(1, 0)),
+        (track, "suffering", _over(0, 1)),
+        (track, "suffering", _over(0, 2)),
+        (qoscap, "worst", _by_degradation),
+        (qoscap, "over_limit", _spares_nobody),
+        (qoscap, "averages", _waiting_alone),
+        (qoscap, "sparing", _never_near),
         (qoscap, "sparing", _passes),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, wrong: Any) -> None:
     """A twin that rounds, holds, passes, weighs, ends, pauses, averages or spares otherwise differs from the engine within some hundred worlds."""
     monkeypatch.setattr(where, name, wrong)

@@ -105,8 +105,13 @@ class Forgetful(Naive):
 
 @pytest.mark.parametrize(
     ("select", "cap", "wrong"),
-    [("rmap-naive", "none", Careless), ("rmap-adaptive", "none", Slow), ("rmap-naive", "none", Rude), ("rmap-naive", "leftover", Forgetful)],
-)  # fmt: skip
+    [
+        ("rmap-naive", "none", Careless),
+        ("rmap-adaptive", "none", Slow),
+        ("rmap-naive", "none", Rude),
+        ("rmap-naive", "leftover", Forgetful),
+    ],
+)
 def test_a_wrong_twin_is_caught(select: str, cap: str, wrong: type[MoldableScheduler]) -> None:
     """A rule that is wrong in one place gives another schedule in one of the first few thousand worlds."""
     for seed in range(4000):
@@ -120,8 +125,13 @@ def test_a_wrong_twin_is_caught(select: str, cap: str, wrong: type[MoldableSched
 
 
 def job(
-    submit: float = 0.0, nodes: int = 1, request: float | None = None, app: int = 0, work: float = 10.0, watts: float = 50.0
-) -> Any:  # fmt: skip
+    submit: float = 0.0,
+    nodes: int = 1,
+    request: float | None = None,
+    app: int = 0,
+    work: float = 10.0,
+    watts: float = 50.0,
+) -> Any:
     """Return a job of application ``app`` (-1: rigid)."""
     return (submit, work, nodes, request, watts, 0.0, app, -1, 0.0)
 

@@ -42,10 +42,16 @@ def store() -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays that calls are made with, all writable."""
     square = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
     return {
-        "f": np.array([0.0, 0.5, 1.5, np.nan, 3.0, 0.0]), "i": np.array([0, 1, 2, 3, 4, 5]), "m": square.copy(), "t": np.asfortranarray(square),
-        "s": np.arange(12.0)[::2], "g": np.repeat(np.repeat(square, 2, 0), 2, 1)[::2, ::2], "b": np.array([True, False, True, True, False, True]),
-        "o": np.ones(6), "w": np.ones((3, 3)),
-    }  # fmt: skip
+        "f": np.array([0.0, 0.5, 1.5, np.nan, 3.0, 0.0]),
+        "i": np.array([0, 1, 2, 3, 4, 5]),
+        "m": square.copy(),
+        "t": np.asfortranarray(square),
+        "s": np.arange(12.0)[::2],
+        "g": np.repeat(np.repeat(square, 2, 0), 2, 1)[::2, ::2],
+        "b": np.array([True, False, True, True, False, True]),
+        "o": np.ones(6),
+        "w": np.ones((3, 3)),
+    }
 
 
 @functools.cache
@@ -97,15 +103,88 @@ import random  # noqa: E402
 SPACE: dict[str, Any] = {"np": np, "heapq": heapq, "operator": operator, "random": random}
 
 ARGUMENTS = [
-    *ONE, "(f, f)", "[f, f]", "(m, m)", "[m, m]",
-    *(f"{x}, {y}" for x in "fimtsg" for y in ("0", "1", "2.0", "f", "i", "m", "o", "(2, 3)", "(1, 0)", "(2, 6)", "(3, 3)", "np.float64", "np.int64", "x := 1")[:-1]),
+    *ONE,
+    "(f, f)",
+    "[f, f]",
+    "(m, m)",
+    "[m, m]",
+    *(
+        f"{x}, {y}"
+        for x in "fimtsg"
+        for y in (
+            "0",
+            "1",
+            "2.0",
+            "f",
+            "i",
+            "m",
+            "o",
+            "(2, 3)",
+            "(1, 0)",
+            "(2, 6)",
+            "(3, 3)",
+            "np.float64",
+            "np.int64",
+            "x := 1",
+        )[:-1]
+    ),
     *(f"{x}, {y}" for x in ("o", "w", "b", "2", "0.5") for y in ONE),
-    "f, 0, 1", "m, 0, 1", "m, 1, 0", "m, (0,), (1,)", "b, f, f", "b, f, o", "f, f, f", "m, m, m", "f, 1, f", "f, i, f", "i, 1, 1.0", "f, 0.0, 1.0", "s, 0.0, 1.0",
-    "f, f, o", "o, o, f", "m, m, w", "w, w, m", "o, 0, f", "o, b, f", "f, 2, f", "m, 1, 2", "m, 0.5, 0", "f, (2,), (8,)", "m, (2, 2)", "(f, f), 1", "(m, m), 0",
-    "f, 0.0, 1.0, f", "f, 0.0, 1.0, o", "o, 0.0, 1.0, f", "[b, b], [f, f], 0.0", "f, False", "f, True", "f, False, 0.0", "f, False, 0.0, 1.0, 2.0", "m, 7.0", "m, 7.0, True", "f, 2",
-    "f, 0, 7.0", "i, 0, 7", "f, slice(0, 2), 7.0", "f, copy=False", "f, out=f", "f, f, out=f", "f, 0, out=f", "'flat'", "f, 'flat'", "f, 'real'", "i, 3", "3, i", "f, 3", "m, 3", "t, 3", "t, 0, 1",
-    "f, lambda", "",
-]  # fmt: skip
+    "f, 0, 1",
+    "m, 0, 1",
+    "m, 1, 0",
+    "m, (0,), (1,)",
+    "b, f, f",
+    "b, f, o",
+    "f, f, f",
+    "m, m, m",
+    "f, 1, f",
+    "f, i, f",
+    "i, 1, 1.0",
+    "f, 0.0, 1.0",
+    "s, 0.0, 1.0",
+    "f, f, o",
+    "o, o, f",
+    "m, m, w",
+    "w, w, m",
+    "o, 0, f",
+    "o, b, f",
+    "f, 2, f",
+    "m, 1, 2",
+    "m, 0.5, 0",
+    "f, (2,), (8,)",
+    "m, (2, 2)",
+    "(f, f), 1",
+    "(m, m), 0",
+    "f, 0.0, 1.0, f",
+    "f, 0.0, 1.0, o",
+    "o, 0.0, 1.0, f",
+    "[b, b], [f, f], 0.0",
+    "f, False",
+    "f, True",
+    "f, False, 0.0",
+    "f, False, 0.0, 1.0, 2.0",
+    "m, 7.0",
+    "m, 7.0, True",
+    "f, 2",
+    "f, 0, 7.0",
+    "i, 0, 7",
+    "f, slice(0, 2), 7.0",
+    "f, copy=False",
+    "f, out=f",
+    "f, f, out=f",
+    "f, 0, out=f",
+    "'flat'",
+    "f, 'flat'",
+    "f, 'real'",
+    "i, 3",
+    "3, i",
+    "f, 3",
+    "m, 3",
+    "t, 3",
+    "t, 0, 1",
+    "f, lambda",
+    "",
+]
 ARGUMENTS.remove("f, lambda")
 
 

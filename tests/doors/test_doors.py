@@ -31,9 +31,17 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PASS_OVER = [
-    "np.ascontiguousarray(f)", "np.ascontiguousarray(m)", "np.asfortranarray(i)", "np.asfortranarray(t)", "np.fill_diagonal(m, 7.0)",
-    "np.nan_to_num(f, False)", "f.flat", "m.flat", "f.ctypes", "np.nditer(f)",
-]  # fmt: skip
+    "np.ascontiguousarray(f)",
+    "np.ascontiguousarray(m)",
+    "np.asfortranarray(i)",
+    "np.asfortranarray(t)",
+    "np.fill_diagonal(m, 7.0)",
+    "np.nan_to_num(f, False)",
+    "f.flat",
+    "m.flat",
+    "f.ctypes",
+    "np.nditer(f)",
+]
 """Calls by which numba lets read-only memory be written, or handed on for writing."""
 
 
@@ -136,7 +144,10 @@ def compiled(folder: Path, body: str) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("tidy(s.free)[0] = 9", "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: np.ascontiguousarray(s.free.copy())"),
+        (
+            "tidy(s.free)[0] = 9",
+            "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: np.ascontiguousarray(s.free.copy())",
+        ),
         ("tidy(s.free[:2])[0] = 9", "np.ascontiguousarray"),
         ("np.nan_to_num(s.idle_w, copy=False)", "np.nan_to_num"),
         ("np.fill_diagonal(s.node_j, 0.0)", "np.fill_diagonal may write s.node_j"),
@@ -159,7 +170,7 @@ def compiled(folder: Path, body: str) -> None:
         ("np.lib.stride_tricks.as_strided(memory, (99,), (8,))[98] = 9.0", "beyond an array"),
         ("with numba.objmode():\n    s.free[0] = 9", "objmode"),
     ],
-)  # fmt: skip
+)
 def test_no_way_around(tmp_path: Path, body: str, said: str) -> None:
     """Another name, a part, a function of the user's, a container: read-only memory stays so, and the refusal has the line and says what to do."""
     with pytest.raises(PolicyError) as caught:

@@ -23,10 +23,17 @@ def jobs(seed: int = 0, count: int = 60) -> JobTable:
         10.0, [np.clip(rng.normal(level[i], 8.0, int(work[i] / 10) + 1), 100.0, 300.0) for i in range(count)]
     )
     return JobTable.build(
-        submit_s=np.cumsum(rng.exponential(40.0, count)), work_s=work, nodes=rng.integers(1, 7, count), request_s=2 * work,
-        group=group, groups=tuple("pqrs"), user=rng.integers(0, 3, count), users=tuple("abc"), series=series,
+        submit_s=np.cumsum(rng.exponential(40.0, count)),
+        work_s=work,
+        nodes=rng.integers(1, 7, count),
+        request_s=2 * work,
+        group=group,
+        groups=tuple("pqrs"),
+        user=rng.integers(0, 3, count),
+        users=tuple("abc"),
+        series=series,
         draw_w=[float(series.of(i).mean()) for i in range(count)],
-    )  # fmt: skip
+    )
 
 
 OPTIONS = Options(

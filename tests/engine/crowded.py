@@ -20,9 +20,13 @@ def crowded_run() -> Result:
     rng = np.random.default_rng(5)
     work = rng.uniform(1, 90, 80)
     jobs = JobTable.build(
-        submit_s=np.sort(rng.uniform(0, 900, 80)), work_s=work, nodes=rng.integers(1, 15, 80), request_s=2 * work,
-        kind=rng.integers(0, 4, 80), kinds=("a", "b", "c", "d"),
-    )  # fmt: skip
+        submit_s=np.sort(rng.uniform(0, 900, 80)),
+        work_s=work,
+        nodes=rng.integers(1, 15, 80),
+        request_s=2 * work,
+        kind=rng.integers(0, 4, 80),
+        kinds=("a", "b", "c", "d"),
+    )
     cluster = Cluster((NodeClass("n", 20, 100.0, 300.0),), network=Dragonfly(2, 2, 5))
     return simulate(jobs, cluster, policies(place="rdn", select="easy"), Options(communication=SENDS))
 

@@ -17,12 +17,19 @@ def jobs(seed: int = 0, count: int = 250) -> JobTable:
     after = np.where(rng.random(count) < 0.1, np.arange(count) - rng.integers(1, 9, count), -1)
     work = np.round(rng.lognormal(3.0, 1.2, count), 3)
     return JobTable.build(
-        submit_s=np.cumsum(rng.exponential(9.0, count)), work_s=work, nodes=rng.integers(1, 8, count),
+        submit_s=np.cumsum(rng.exponential(9.0, count)),
+        work_s=work,
+        nodes=rng.integers(1, 8, count),
         request_s=np.where(rng.random(count) < 0.1, np.nan, work * rng.uniform(0.6, 4.0, count)),
-        user=rng.integers(0, 5, count), users=tuple("abcde"), priority=rng.integers(0, 3, count),
-        after=np.where(after < 0, -1, after), think_s=rng.uniform(0, 30, count), draw_w=rng.uniform(150, 300, count),
-        partition=rng.integers(0, 2, count), partitions=("cpu", "gpu"),
-    )  # fmt: skip
+        user=rng.integers(0, 5, count),
+        users=tuple("abcde"),
+        priority=rng.integers(0, 3, count),
+        after=np.where(after < 0, -1, after),
+        think_s=rng.uniform(0, 30, count),
+        draw_w=rng.uniform(150, 300, count),
+        partition=rng.integers(0, 2, count),
+        partitions=("cpu", "gpu"),
+    )
 
 
 def machine() -> Cluster:

@@ -41,9 +41,13 @@ def table_of(kinds: Sequence[Kind], *rows: tuple[float, str], **columns: Any) ->
     code = [names.index(name) for _, name in rows]
     of = [kinds[k] for k in code]
     given = {
-        "work_s": [k.work_s for k in of], "nodes": [k.nodes for k in of], "draw_w": [k.draw_w for k in of],
-        "floor_w": [k.floor_w for k in of], "stretch": [k.stretch for k in of], **columns,
-    }  # fmt: skip
+        "work_s": [k.work_s for k in of],
+        "nodes": [k.nodes for k in of],
+        "draw_w": [k.draw_w for k in of],
+        "floor_w": [k.floor_w for k in of],
+        "stretch": [k.stretch for k in of],
+        **columns,
+    }
     return JobTable.build(submit_s=[t for t, _ in rows], kind=code, kinds=tuple(names), **given)
 
 
@@ -58,17 +62,25 @@ def options(kinds: Sequence[Kind], y: Signal, *bids: tuple[float, Bid | None], *
 
 
 def follow(
-    jobs: JobTable, cluster: Cluster, how: Options, select: Any = "gps", params: Mapping[str, float] | None = None,
+    jobs: JobTable,
+    cluster: Cluster,
+    how: Options,
+    select: Any = "gps",
+    params: Mapping[str, float] | None = None,
     cap: Any = "match-target",
-) -> Result:  # fmt: skip
+) -> Result:
     """Simulate with a policy that follows a target."""
     return simulation(jobs, cluster, how, select, params, cap).run()
 
 
 def simulation(
-    jobs: JobTable, cluster: Cluster, how: Options, select: Any = "gps", params: Mapping[str, float] | None = None,
+    jobs: JobTable,
+    cluster: Cluster,
+    how: Options,
+    select: Any = "gps",
+    params: Mapping[str, float] | None = None,
     cap: Any = "match-target",
-) -> Simulation:  # fmt: skip
+) -> Simulation:
     """Return a run that is yet to begin."""
     return Simulation(jobs, cluster, policies({"select": params or {}}, select=select, cap=cap), how)
 

@@ -34,11 +34,20 @@ def reference_jobs(work: Work) -> list[Job]:
     for i in range(len(work.submit)):
         request = work.request[i]
         known = not math.isnan(request)
-        out.append(Job(
-            submit=work.submit[i], work=work.work[i], nodes=work.nodes[i], request=request if known else math.inf,
-            estimate=request if known else work.work[i], pool=work.pool[i], draw=work.draw[i],
-            priority=work.priority[i], after=work.after[i], think=work.think[i],
-        ))  # fmt: skip
+        out.append(
+            Job(
+                submit=work.submit[i],
+                work=work.work[i],
+                nodes=work.nodes[i],
+                request=request if known else math.inf,
+                estimate=request if known else work.work[i],
+                pool=work.pool[i],
+                draw=work.draw[i],
+                priority=work.priority[i],
+                after=work.after[i],
+                think=work.think[i],
+            )
+        )
     return out
 
 

@@ -73,9 +73,16 @@ def test_users_may_declare_ranges() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("submit_s", 1e15), ("work_s", 1e13), ("work_s", math.inf), ("request_s", 1e16), ("think_s", 2e12), ("draw_w", 1e300),
-     ("floor_w", 2e9)],
-)  # fmt: skip
+    [
+        ("submit_s", 1e15),
+        ("work_s", 1e13),
+        ("work_s", math.inf),
+        ("request_s", 1e16),
+        ("think_s", 2e12),
+        ("draw_w", 1e300),
+        ("floor_w", 2e9),
+    ],
+)
 def test_times_and_powers_beyond_all_measure_are_refused(column: str, value: float) -> None:
     """Where sums of floats would lose seconds or watts, or overflow, the job and the number are named."""
     given = {"submit_s": [0.0, 1.0], "work_s": [1.0, 1.0], "nodes": [1, 1]} | {column: [0.0, value]}

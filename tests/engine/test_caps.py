@@ -80,9 +80,13 @@ def test_many_jobs_share_a_changing_rate() -> None:
     n = 300
     kind = rng.integers(0, 2, n)
     jobs = JobTable.build(
-        submit_s=np.sort(rng.integers(0, 500, n)), work_s=rng.integers(1, 200, n), nodes=np.ones(n),
-        draw_w=np.where(kind, 300.0, 240.0), floor_w=np.where(kind, 150.0, 180.0), stretch=np.where(kind, 2.0, 1.4),
-    )  # fmt: skip
+        submit_s=np.sort(rng.integers(0, 500, n)),
+        work_s=rng.integers(1, 200, n),
+        nodes=np.ones(n),
+        draw_w=np.where(kind, 300.0, 240.0),
+        floor_w=np.where(kind, 150.0, 180.0),
+        stretch=np.where(kind, 2.0, 1.4),
+    )
     result = run(jobs, cluster(n, IDLE, MAX, min_cap_w=FLOOR), cap=saw, options=Options(tick_s=1.0))
     truth = [
         by_seconds(jobs.work_s[j], 1, int(jobs.submit_s[j]), jobs.draw_w[j], jobs.floor_w[j], jobs.stretch[j])

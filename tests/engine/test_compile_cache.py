@@ -185,7 +185,13 @@ def test_a_damaged_entry_point_is_not_warm(place: Path, tmp_path: Path, monkeypa
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code is run as it is: a folder of somebody else, or one that others may write to, is refused with what to do."""
     monkeypatch.setattr(compile_cache, "_is_private", lambda _gid: False)
-    for mode, sticky, fine in ((0o755, False, True), (0o777, False, False), (0o775, False, False), (0o1777, True, True), (0o1777, False, False)):  # fmt: skip
+    for mode, sticky, fine in (
+        (0o755, False, True),
+        (0o777, False, False),
+        (0o775, False, False),
+        (0o1777, True, True),
+        (0o1777, False, False),
+    ):
         tmp_path.chmod(mode)
         if fine:
             refuse_foreign(tmp_path, sticky=sticky)

@@ -23,10 +23,13 @@ def flood(seed: int, count: int, *, load: float = 3.0) -> JobTable:
     nodes = np.minimum(NODES, 1 + rng.geometric(0.12, count))
     gaps = rng.integers(0, 2 + int(2 * work.mean() * nodes.mean() / NODES / load), count) * (rng.random(count) < 0.7)
     return JobTable.build(
-        submit_s=np.cumsum(gaps).astype(float), work_s=work, nodes=nodes,
-        request_s=np.maximum(0, work + rng.choice([0, 5, 100, -10], count)), user=rng.integers(0, 4, count),
+        submit_s=np.cumsum(gaps).astype(float),
+        work_s=work,
+        nodes=nodes,
+        request_s=np.maximum(0, work + rng.choice([0, 5, 100, -10], count)),
+        user=rng.integers(0, 4, count),
         priority=rng.integers(0, 3, count),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -84,8 +84,11 @@ def test_a_failed_node_takes_its_job() -> None:
     np.testing.assert_array_equal(result.state.energy_j, [300 * 28, 300 * 20])
     assert [(j, t0, t1) for j, t0, t1, _ in placements(result)] == [(0, 0, 8), (0, 11, 31), (1, 0, 20)]
     assert events(result) == [
-        (8.0, "node-down", -1), (8.0, "requeue", 0), (11.0, "node-up", -1), (11.0, "resume", 0),
-    ]  # fmt: skip
+        (8.0, "node-down", -1),
+        (8.0, "requeue", 0),
+        (11.0, "node-up", -1),
+        (11.0, "resume", 0),
+    ]
     assert result.state.node_s[0].tolist() == [48, 11, 0, 3]
 
 
@@ -173,8 +176,9 @@ def test_dependants_of_rejected_jobs() -> None:
     result = run(jobs, cluster(2))
     assert status_names(result) == ["rejected", "rejected", "finished"]
     assert [note[:3] for note in result.notes if note[0] == "rejected"] == [
-        ("rejected", "wider than its node class", 1), ("rejected", "depends on a rejected job", 1),
-    ]  # fmt: skip
+        ("rejected", "wider than its node class", 1),
+        ("rejected", "depends on a rejected job", 1),
+    ]
 
 
 def test_walltime_kill() -> None:

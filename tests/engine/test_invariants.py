@@ -81,13 +81,25 @@ def assert_sound(result: Result, limit: list[tuple[float, float]]) -> None:
 @pytest.mark.parametrize("select", SELECTS)
 @FEW
 @given(
-    work=workloads(counts=(4, 3), linked=True, most=16), outages=OUTAGES, kill=st.booleans(), requeue=st.booleans(),
-    sleep=st.booleans(), ties=st.sampled_from(["instant", "event"]), limited=st.booleans(),
-)  # fmt: skip
+    work=workloads(counts=(4, 3), linked=True, most=16),
+    outages=OUTAGES,
+    kill=st.booleans(),
+    requeue=st.booleans(),
+    sleep=st.booleans(),
+    ties=st.sampled_from(["instant", "event"]),
+    limited=st.booleans(),
+)
 def test_every_run_is_sound(
-    order: str, select: str, work: Work, outages: list[Any], kill: bool, requeue: bool, sleep: bool, ties: str,
+    order: str,
+    select: str,
+    work: Work,
+    outages: list[Any],
+    kill: bool,
+    requeue: bool,
+    sleep: bool,
+    ties: str,
     limited: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Energy is conserved, no node is held twice, no job is lost, nobody starts early, no start exceeds the limit."""
     limit = [(0.0, 1400.0), (20.0, 1100.0), (60.0, 2500.0)] if limited else []
     options = Options(kill=kill, requeue=requeue, ties=ties, limit_w=limit)
@@ -156,9 +168,12 @@ def whims(s, arg, param, memory):
 
 @SOME
 @given(
-    work=workloads(counts=(4, 3), linked=True, most=14), outages=OUTAGES, select=st.sampled_from(SELECTS),
-    seed=st.integers(0, 10_000), kill=st.booleans(),
-)  # fmt: skip
+    work=workloads(counts=(4, 3), linked=True, most=14),
+    outages=OUTAGES,
+    select=st.sampled_from(SELECTS),
+    seed=st.integers(0, 10_000),
+    kill=st.booleans(),
+)
 def test_sound_whatever_a_cap_policy_does(work: Work, outages: list[Any], select: str, seed: int, kill: bool) -> None:
     """Caps and levels that change at random, legal or not, lose no job and no joule; the guard keeps caps in range."""
     two = (Level(0.5, 180.0, 80.0), Level(1.0, 300.0, 100.0))

@@ -127,9 +127,16 @@ def crowd(seed: int, count: int) -> Work:
     request = np.where(rng.random(count) < 0.8, 100.0 * np.ceil(work / 100.0), work * 0.5)
     none = [0] * count
     return Work(
-        submit.tolist(), work.tolist(), nodes.tolist(), request.tolist(), [300.0] * count, none, [-1] * count, [0.0] * count,
+        submit.tolist(),
+        work.tolist(),
+        nodes.tolist(),
+        request.tolist(),
+        [300.0] * count,
+        none,
+        [-1] * count,
         [0.0] * count,
-    )  # fmt: skip
+        [0.0] * count,
+    )
 
 
 @pytest.mark.parametrize("ties", ["instant", "event"])

@@ -43,8 +43,13 @@ def jobs_of(*rows: tuple[float, float, int, int]) -> JobTable:
     """Return jobs from rows of submit time, work, nodes and kind."""
     submit, work, nodes, kind = (np.array(column) for column in zip(*rows, strict=True))
     return JobTable.build(
-        submit_s=submit.astype(float), work_s=work.astype(float), nodes=nodes, request_s=3.0 * work, kind=kind, kinds=("a", "b", "c", "d"),
-    )  # fmt: skip
+        submit_s=submit.astype(float),
+        work_s=work.astype(float),
+        nodes=nodes,
+        request_s=3.0 * work,
+        kind=kind,
+        kinds=("a", "b", "c", "d"),
+    )
 
 
 def run(jobs: JobTable, network: Network = FLY, place: str = "lowest", **more: Any) -> Result:
@@ -113,7 +118,13 @@ def test_a_job_can_be_in_its_own_way() -> None:
 def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, tree: bool) -> None:
     """After every instant each running job goes at the rate that all placements of the moment give it, computed anew."""
     network: Network = FatTree(4, 5, 2) if tree else FLY
-    rows = data.draw(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 60), st.integers(1, 9), st.integers(0, 3)), min_size=2, max_size=14))  # fmt: skip
+    rows = data.draw(
+        st.lists(
+            st.tuples(st.integers(0, 30), st.integers(1, 60), st.integers(1, 9), st.integers(0, 3)),
+            min_size=2,
+            max_size=14,
+        )
+    )
     cluster = Cluster((NodeClass("n", 20, 100.0, 300.0),), network=network)
     with Simulation(
         jobs_of(*sorted(rows)), cluster, policies(place=place, select="easy"), Options(communication=SENDS)
@@ -136,9 +147,16 @@ def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str,
 
 @examples(30)
 @given(
-    rows=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 50), st.integers(1, 20), st.integers(0, 3)), min_size=1, max_size=25),
-    place=st.sampled_from(["lowest", "rdn", "level-spread"]), lost=st.booleans(), kill=st.booleans(), ties=st.sampled_from(["instant", "event"]),
-)  # fmt: skip
+    rows=st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 50), st.integers(1, 20), st.integers(0, 3)),
+        min_size=1,
+        max_size=25,
+    ),
+    place=st.sampled_from(["lowest", "rdn", "level-spread"]),
+    lost=st.booleans(),
+    kill=st.booleans(),
+    ties=st.sampled_from(["instant", "event"]),
+)
 def test_nothing_is_lost(rows: list[tuple[int, int, int, int]], place: str, lost: bool, kill: bool, ties: str) -> None:
     """Whatever happens, work and energy add up: a finished job ran for its work and what it lost, and every joule has an account."""
     outages = (Outage(20.0, 60.0, 3, 6), Outage(30.0, 90.0, 15, 2, drain=True)) if lost else ()

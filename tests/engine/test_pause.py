@@ -126,8 +126,10 @@ def test_nobody_gets_the_nodes_of_a_paused_job_but_everybody_those_of_a_released
     held = act((2.0, PAUSE, 0), (6.0, RESUME, 0), rows=rows)
     assert held.state.started_s.tolist() == [0.0, 14.0]
     assert [segment[1:] for segment in placements(held) if segment[0] == 0] == [
-        (0.0, 2.0, frozenset({0, 1, 2})), (2.0, 6.0, frozenset({0, 1, 2})), (6.0, 14.0, frozenset({0, 1, 2})),
-    ]  # fmt: skip
+        (0.0, 2.0, frozenset({0, 1, 2})),
+        (2.0, 6.0, frozenset({0, 1, 2})),
+        (6.0, 14.0, frozenset({0, 1, 2})),
+    ]
     given_up = act((2.0, RELEASE, 0), rows=rows)
     assert given_up.state.end_s.tolist() == [11.0, 16.0]  # first in line again, one tick later
     conserved(held)
@@ -178,8 +180,13 @@ def test_the_guard_judges_stops_and_resumes() -> None:
     script = [(2.0, RESUME, 0), (3.0, PAUSE, 0), (4.0, PAUSE, 0), (5.0, RESUME, 0), (6.0, PAUSE, 77), (7.0, RESUME, -1)]
     result = act(*script)
     assert verdicts(result, codes.ACT_STOP, codes.ACT_RESUME) == [
-        "not paused", "accepted", "not running", "accepted", "no such job", "no such job",
-    ]  # fmt: skip
+        "not paused",
+        "accepted",
+        "not running",
+        "accepted",
+        "no such job",
+        "no such job",
+    ]
     assert result.state.end_s.tolist() == [12.0]
 
 
@@ -306,22 +313,41 @@ def moody(s, mask, param, memory):
 @pytest.mark.parametrize("sorted_running", [False, True])
 @examples(20)
 @given(
-    work=workloads(counts=(4, 3), linked=True, most=12), outages=OUTAGES, kill=st.booleans(), requeue=st.booleans(),
-    keep=st.booleans(), sleep=st.booleans(), ties=st.sampled_from(["instant", "event"]), seed=st.integers(0, 10_000),
+    work=workloads(counts=(4, 3), linked=True, most=12),
+    outages=OUTAGES,
+    kill=st.booleans(),
+    requeue=st.booleans(),
+    keep=st.booleans(),
+    sleep=st.booleans(),
+    ties=st.sampled_from(["instant", "event"]),
+    seed=st.integers(0, 10_000),
     cost_s=st.sampled_from([0.0, 0.75]),
-)  # fmt: skip
+)
 def test_sound_whoever_pauses(
-    sorted_running: bool, work: Work, outages: list[Any], kill: bool, requeue: bool, keep: bool, sleep: bool,
-    ties: str, seed: int, cost_s: float,
-) -> None:  # fmt: skip
+    sorted_running: bool,
+    work: Work,
+    outages: list[Any],
+    kill: bool,
+    requeue: bool,
+    keep: bool,
+    sleep: bool,
+    ties: str,
+    seed: int,
+    cost_s: float,
+) -> None:
     """Pauses, releases and resumes at random, legal or not, under caps, outages, sleep and kills, lose no job and no joule."""
     lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
     asleep = Sleep(power_w=10.0, after_s=4.0, entry_s=1.0, exit_s=2.5) if sleep else None
     classes = (NodeClass("a", 4, 100.0, 300.0, 150.0, asleep), NodeClass("b", 3, 50.0, 320.0, 110.0))
     how = Options(
-        kill=kill, requeue=requeue, keep_progress=keep, ties=ties, tick_s=2.5, stop_cost_s=cost_s,
+        kill=kill,
+        requeue=requeue,
+        keep_progress=keep,
+        ties=ties,
+        tick_s=2.5,
+        stop_cost_s=cost_s,
         limit_w=[(0.0, 1500.0), (30.0, 1900.0)],
-    )  # fmt: skip
+    )
     chosen = policies(select=replace(restless, sorted_running=sorted_running), cap=moody)
     sim = Simulation(work.table(["a", "b"]), Cluster(classes, outages=lost), chosen, how, seed=seed)
     for s, _ in instants(sim):

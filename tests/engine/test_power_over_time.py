@@ -36,9 +36,13 @@ def workload(seed: int, jobs: int = 30, step_s: float = 10.0) -> JobTable:
     work = rng.uniform(5.0, 200.0, jobs)
     series = PowerSeries.build(step_s, [rng.uniform(110.0, 300.0, int(w / step_s) + 1) for w in work])
     return JobTable.build(
-        submit_s=np.cumsum(rng.exponential(15.0, jobs)), work_s=work, nodes=rng.integers(1, 4, jobs), request_s=2 * work,
-        series=series, draw_w=[float(series.of(j).mean()) for j in range(jobs)],
-    )  # fmt: skip
+        submit_s=np.cumsum(rng.exponential(15.0, jobs)),
+        work_s=work,
+        nodes=rng.integers(1, 4, jobs),
+        request_s=2 * work,
+        series=series,
+        draw_w=[float(series.of(j).mean()) for j in range(jobs)],
+    )
 
 
 def test_samples_rarer_than_the_series_are_said() -> None:

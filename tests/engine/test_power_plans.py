@@ -26,9 +26,13 @@ def of_series(step_s: float, *rows: tuple[float, float, int, list[float]]) -> Jo
     """Return jobs from (submit, work, nodes, power over time) rows; their estimates are right."""
     series = PowerSeries.build(step_s, [watts for *_, watts in rows])
     return JobTable.build(
-        submit_s=[row[0] for row in rows], work_s=[row[1] for row in rows], nodes=[row[2] for row in rows],
-        request_s=[row[1] for row in rows], draw_w=[float(np.mean(row[3])) for row in rows], series=series,
-    )  # fmt: skip
+        submit_s=[row[0] for row in rows],
+        work_s=[row[1] for row in rows],
+        nodes=[row[2] for row in rows],
+        request_s=[row[1] for row in rows],
+        draw_w=[float(np.mean(row[3])) for row in rows],
+        series=series,
+    )
 
 
 def peak_above_limit_w(result: Result) -> float:
@@ -143,7 +147,9 @@ def test_a_job_that_wakes_nodes_gives_back_what_was_counted_for_it(select: str) 
     rows += [{"submit": 50, "work": 100, "nodes": 1, "request": 100, "draw": 100.0}]
     rows += [{"submit": 50, "work": 100, "nodes": 3, "request": 100, "draw": 300.0} for _ in range(2)]
     result = run(
-        table(*rows), cluster(4, idle_w=0.0, sleep=Sleep(0.0, 1.0, 0.0, 5.0)), select=select,
+        table(*rows),
+        cluster(4, idle_w=0.0, sleep=Sleep(0.0, 1.0, 0.0, 5.0)),
+        select=select,
         options=Options(limit_w=[(0.0, 1000.0)]),
-    )  # fmt: skip
+    )
     assert np.isfinite(result.state.reserved_s[2])

@@ -209,21 +209,52 @@ def test_the_lowest_cap_of_the_nodes_counts_too() -> None:
 @pytest.mark.parametrize("cap", ["match-target", "none"])
 @pytest.mark.parametrize("select", SELECTS)
 @examples(10)
-@given(data=st.data(), mix=MIXES, y=SIGNALS, outages=OUTAGES, requeue=st.booleans(), keep=st.booleans(),
-       ties=st.sampled_from(["instant", "event"]), tick_s=st.sampled_from([1.0, 2.5]), kill=st.booleans(),
-       bid=st.sampled_from([Bid(700.0, 300.0), Bid(1200.0, 500.0), None]), cost_s=st.sampled_from([0.0, 1.5]),
-       limited=st.booleans())  # fmt: skip
+@given(
+    data=st.data(),
+    mix=MIXES,
+    y=SIGNALS,
+    outages=OUTAGES,
+    requeue=st.booleans(),
+    keep=st.booleans(),
+    ties=st.sampled_from(["instant", "event"]),
+    tick_s=st.sampled_from([1.0, 2.5]),
+    kill=st.booleans(),
+    bid=st.sampled_from([Bid(700.0, 300.0), Bid(1200.0, 500.0), None]),
+    cost_s=st.sampled_from([0.0, 1.5]),
+    limited=st.booleans(),
+)
 def test_every_run_that_follows_a_target_is_sound(
-    select: str, cap: str, data: st.DataObject, mix: list[tuple[int, str]], y: list[float], outages: list[Any],
-    requeue: bool, keep: bool, ties: str, tick_s: float, kill: bool, bid: Bid | None, cost_s: float, limited: bool,
-) -> None:  # fmt: skip
+    select: str,
+    cap: str,
+    data: st.DataObject,
+    mix: list[tuple[int, str]],
+    y: list[float],
+    outages: list[Any],
+    requeue: bool,
+    keep: bool,
+    ties: str,
+    tick_s: float,
+    kill: bool,
+    bid: Bid | None,
+    cost_s: float,
+    limited: bool,
+) -> None:
     """Energy is conserved, no node is held twice, no job is lost, no start exceeds the limit, after every single instant too."""
     lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
     limit = [(0.0, 1900.0), (20.0, 1400.0), (60.0, 2500.0)] if limited else []
     how = options(
-        KINDS, signal(*y, step_s=3.0), (0.0, bid), EVER_AFTER, requeue=requeue, keep_progress=keep, ties=ties,
-        tick_s=tick_s, kill=kill, stop_cost_s=cost_s, limit_w=limit,
-    )  # fmt: skip
+        KINDS,
+        signal(*y, step_s=3.0),
+        (0.0, bid),
+        EVER_AFTER,
+        requeue=requeue,
+        keep_progress=keep,
+        ties=ties,
+        tick_s=tick_s,
+        kill=kill,
+        stop_cost_s=cost_s,
+        limit_w=limit,
+    )
     jobs = jobs_from(mix, request_s=[15.0 + 10.0 * (i % 3) for i in range(len(mix))])
     sim = simulation(jobs, machine(7, outages=lost), how, select, data.draw(choices(select)), cap)
     for s, _ in instants(sim):
@@ -252,7 +283,10 @@ GOOD = options(KINDS, signal(0.0), (0.0, BID))
 @pytest.mark.parametrize(
     ("how", "line"),
     [
-        (replace(GOOD, kinds=(replace(SMALL, name="smal"), WIDE)), "kind 'small' of the jobs is not declared; did you mean 'smal'?"),
+        (
+            replace(GOOD, kinds=(replace(SMALL, name="smal"), WIDE)),
+            "kind 'small' of the jobs is not declared; did you mean 'smal'?",
+        ),
         (replace(GOOD, kinds=(*KINDS, SMALL)), "kind 'small' is declared twice"),
         (replace(GOOD, signal=None), "select policy 'gps' follows a power target: give a regulation signal and a bid"),
         (replace(GOOD, bids=()), "select policy 'gps' follows a power target: give a regulation signal and a bid"),
@@ -260,7 +294,7 @@ GOOD = options(KINDS, signal(0.0), (0.0, BID))
         (replace(GOOD, tick_s=np.inf), "select policy 'gps' acts once a control period: give one (1 s is usual)"),
         (replace(GOOD, bids=((9.0, BID),)), "the bid begins at 9 s, the signal has values from 0 s to 4 s"),
     ],
-)  # fmt: skip
+)
 def test_what_is_missing_or_doubled_is_said_in_a_line(how: Options, line: str) -> None:
     """Unknown and doubled kinds, a missing signal, bid, period or declaration, a bid outside its signal: one clear line each."""
     assert refused(how) == line

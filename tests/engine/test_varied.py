@@ -101,24 +101,31 @@ def workload(rng: np.random.Generator) -> JobTable:
     """Return jobs of the application."""
     n = 12
     return JobTable.build(
-        submit_s=np.sort(rng.uniform(0, 300, n)), work_s=np.full(n, 60.0), nodes=rng.integers(1, 9, n), request_s=np.full(n, 400.0),
-        kind=np.zeros(n, dtype=np.int64), kinds=("x",),
-    )  # fmt: skip
+        submit_s=np.sort(rng.uniform(0, 300, n)),
+        work_s=np.full(n, 60.0),
+        nodes=rng.integers(1, 9, n),
+        request_s=np.full(n, 400.0),
+        kind=np.zeros(n, dtype=np.int64),
+        kinds=("x",),
+    )
 
 
 @given(
-    st.integers(0, 100_000), st.sampled_from(["rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus"]),
-    st.sampled_from(["equal", "equal-speed"]), st.floats(0.0, 0.4),
-)  # fmt: skip
+    st.integers(0, 100_000),
+    st.sampled_from(["rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus"]),
+    st.sampled_from(["equal", "equal-speed"]),
+    st.floats(0.0, 0.4),
+)
 @examples(80)
 def test_no_schedule_on_differing_nodes_exceeds_the_limit(seed: int, select: str, caps: str, spread: float) -> None:
     """Whichever nodes jobs get, power stays under the limit; equal speed is never slower than equal caps would be."""
     rng = np.random.default_rng(seed)
     factors = NodeFactors.drawn(8, spread, seed)
     options = Options(
-        limit_w=[(0, 700.0), (200, 1100.0)], configurations=[Moldable(application())],
+        limit_w=[(0, 700.0), (200, 1100.0)],
+        configurations=[Moldable(application())],
         variability=Variability(factors, caps, float(rng.choice([0.0, 30.0]))),  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     result = run(workload(rng), cluster(8, idle_w=0.0, max_w=230.0), select=select, options=options)
     rows = result.logs["timeline"]
     assert np.all(rows[:, codes.TL_POWER] <= rows[:, codes.TL_LIMIT] * (1 + 1e-9))

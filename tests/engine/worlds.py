@@ -198,17 +198,31 @@ class Work:
     def table(self, names: Sequence[str]) -> JobTable:
         """Return the job table; node classes are partitions."""
         return JobTable.build(
-            submit_s=self.submit, work_s=self.work, nodes=self.nodes, request_s=self.request, draw_w=self.draw,
-            partition=self.pool, partitions=tuple(names), after=self.after, think_s=self.think, priority=self.priority,
-            user=[i % 3 for i in range(len(self.submit))], users=("a", "b", "c"),
-        )  # fmt: skip
+            submit_s=self.submit,
+            work_s=self.work,
+            nodes=self.nodes,
+            request_s=self.request,
+            draw_w=self.draw,
+            partition=self.pool,
+            partitions=tuple(names),
+            after=self.after,
+            think_s=self.think,
+            priority=self.priority,
+            user=[i % 3 for i in range(len(self.submit))],
+            users=("a", "b", "c"),
+        )
 
 
 @st.composite
 def workloads(
-    draw: st.DrawFn, *, counts: Sequence[int] = (6,), most: int = 24, linked: bool = False, honest: bool = False,
+    draw: st.DrawFn,
+    *,
+    counts: Sequence[int] = (6,),
+    most: int = 24,
+    linked: bool = False,
+    honest: bool = False,
     span: int = 40,
-) -> Work:  # fmt: skip
+) -> Work:
     """Draw a workload full of ties: small integers, zero-length jobs, wide jobs, missing and too short requests."""
     n = draw(st.integers(1, most))
     submit = sorted(draw(st.lists(st.integers(0, span), min_size=n, max_size=n)))

@@ -22,8 +22,13 @@ from wattline.reading.notes import Trace
 
 Reader = Callable[[Path], Trace]
 READERS: dict[str, Reader] = {
-    "swf": read_swf, "sacct": read_sacct, "table": read_table, "krc": read_krc, "rrze": read_rrze, "any": read_trace,
-}  # fmt: skip
+    "swf": read_swf,
+    "sacct": read_sacct,
+    "table": read_table,
+    "krc": read_krc,
+    "rrze": read_rrze,
+    "any": read_trace,
+}
 GOOD = {
     "swf": "; MaxProcs: 8\n" + "".join(f"{i} {i * 10} 0 5 2 -1 -1 2 60 -1 1 1 1 1 1 1 -1 -1\n" for i in range(1, 9)),
     "sacct": "JobID|Submit|ElapsedRaw|NNodes|JobName\n"
@@ -105,10 +110,15 @@ def test_layouts_that_change_nothing(tmp_path: Path, name: str, change: str) -> 
     """CRLF, a byte order mark, gzip and a missing last newline change no job; latin-1 bytes are tolerated in names."""
     text = GOOD[name]
     data = {
-        "crlf": text.replace("\n", "\r\n").encode(), "bom": b"\xef\xbb\xbf" + text.encode(), "gzip": gzip.compress(text.encode()),
-        "latin-1": text.replace("name", "Jos\xe9").replace("ann", "Ren\xe9").replace("; Max", "; Ren\xe9: x\n; Max").encode("latin-1"),
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "bom": b"\xef\xbb\xbf" + text.encode(),
+        "gzip": gzip.compress(text.encode()),
+        "latin-1": text.replace("name", "Jos\xe9")
+        .replace("ann", "Ren\xe9")
+        .replace("; Max", "; Ren\xe9: x\n; Max")
+        .encode("latin-1"),
         "no newline at the end": text.rstrip("\n").encode(),
-    }[change]  # fmt: skip
+    }[change]
     path = tmp_path / "file"
     path.write_bytes(data)
     trace = READERS[name](path)

@@ -28,9 +28,14 @@ INSERT INTO `job_details_table` VALUES (4,9,8,8,51,100.5,700);
 def example(name: str = "sp-mz") -> Configurations:
     """Return the configurations of the thesis's table 5.2."""
     return Configurations(
-        name, np.array([6, 8, 8]), np.array([16, 12, 10]), np.array([115.0, 65.0, 80.0]),
-        np.array([447.9, 415.3, 439.2]), np.array([796.4, 783.8, 738.2]), 115.0,
-    )  # fmt: skip
+        name,
+        np.array([6, 8, 8]),
+        np.array([16, 12, 10]),
+        np.array([115.0, 65.0, 80.0]),
+        np.array([447.9, 415.3, 439.2]),
+        np.array([796.4, 783.8, 738.2]),
+        115.0,
+    )
 
 
 def test_a_dump_is_read_as_it_is(tmp_path: Path) -> None:
@@ -106,12 +111,15 @@ def test_numbers_come_back_bit_by_bit(
     ("text", "told"),
     [
         ("INSERT INTO `job_details_table` VALUES (1,4,6,16,115,447.9);\n", r"d\.sql:1: expected 7 values, got 6"),
-        ("INSERT INTO `job_details_table` VALUES\n(1,4,6,16,115,0,796.4);\n", r"d\.sql:2: .*exec_time.*must be above 0"),
+        (
+            "INSERT INTO `job_details_table` VALUES\n(1,4,6,16,115,0,796.4);\n",
+            r"d\.sql:2: .*exec_time.*must be above 0",
+        ),
         ("INSERT INTO `a` VALUES (1);\nINSERT INTO `b` VALUES (1);\n", "holds several tables"),
         ("INSERT INTO `job_details_table` VALUES 1,2;\n", r"d\.sql:1: expected values in brackets"),
         (DUMP.replace("(3,4,8,10,80", "(3,4,8,12,65"), "the configuration of 8 nodes, 12 cores, 65 W is on line"),
     ],
-)  # fmt: skip
+)
 def test_bad_dumps_are_refused_with_their_line(tmp_path: Path, text: str, told: str) -> None:
     """One line names the file, the line and the value."""
     (tmp_path / "d.sql").write_text(text)

@@ -21,10 +21,18 @@ def kind(draw: st.DrawFn, name: str) -> Kind:
     """Draw any kind that the model allows."""
     floor_w = draw(positive)
     return Kind(
-        name, draw(st.integers(1, 5000)), draw(positive), floor_w + draw(st.floats(0, 1e3)), floor_w,
-        draw(st.floats(1, 9)), draw(st.one_of(positive, st.just(float("inf")))), draw(st.floats(0.01, 1)),
-        standby=draw(st.booleans()), arrival_per_s=draw(st.floats(0, 1)), average=draw(st.booleans()),
-    )  # fmt: skip
+        name,
+        draw(st.integers(1, 5000)),
+        draw(positive),
+        floor_w + draw(st.floats(0, 1e3)),
+        floor_w,
+        draw(st.floats(1, 9)),
+        draw(st.one_of(positive, st.just(float("inf")))),
+        draw(st.floats(0.01, 1)),
+        standby=draw(st.booleans()),
+        arrival_per_s=draw(st.floats(0, 1)),
+        average=draw(st.booleans()),
+    )
 
 
 @given(
@@ -77,7 +85,7 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
         ('name,nodes,work_s,draw_w\n"a,2,6,1\n', r"k.csv:\d: cannot be read as CSV"),
         ("", "the file is empty"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     """A bad file of kinds is refused with file, line and field."""
     (tmp_path / "k.csv").write_text(text)

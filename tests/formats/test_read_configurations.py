@@ -85,7 +85,11 @@ def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
 
 
 BAD = {
-    "no time": ("application,nodes,cores,cap_w,tim_s,power_w\na,2,16,51,1,200\n", "column 'time_s' is missing", "did you mean 'tim_s'"),
+    "no time": (
+        "application,nodes,cores,cap_w,tim_s,power_w\na,2,16,51,1,200\n",
+        "column 'time_s' is missing",
+        "did you mean 'tim_s'",
+    ),
     "no power": ("nodes,cores,cap_w,time_s\n2,16,51,1\n", "column 'power_w' is missing", "needs nodes, cores"),
     "zero time": (f"{HEAD}\na,2,16,51,0,200\n", ":2: field 'time_s': must be above 0 (got '0')", ""),
     "negative power": (f"{HEAD}\na,2,16,51,1,200\na,4,16,51,1,-5\n", ":3: field 'power_w': must be above 0", ""),
@@ -93,21 +97,61 @@ BAD = {
     "endless": (f"{HEAD}\na,2,16,51,inf,200\n", ":2: field 'time_s': must be a finite number", ""),
     "no number": (f"{HEAD}\na,2,16,51 W,1,200\n", ":2: field 'cap_w': expected a number without a unit", ""),
     "empty": (f"{HEAD}\na,2,16,51,,200\n", ":2: field 'time_s': is empty", ""),
-    "above the cap": (f"{HEAD}\na,2,16,51,1,400\n", ":2: field 'power_w': is 200 W a node, above what 2 sockets may draw: 162 W", "sockets"),
-    "kilowatts": (f"{HEAD}\na,2,16,51,1,0.2\n", ":2: field 'power_w': is 0.1 W a node, less than any node draws", "power_kw"),
-    "all nodes": ("nodes,cores,cap_w,time_s,node_power_w\n8,16,51,1,900\n", ":2: field 'node_power_w': is 900 W a node", "power_w then"),
-    "both": ("nodes,cores,cap_w,time_s,node_power_w,power_w\n8,16,51,1,100,900\n", ":2: field 'power_w': is not 8 nodes times 100 W", "unit"),
-    "twice": (f"{HEAD}\na,2,16,51,1,200\na,2,16,51,2,200\n", ":3: the configuration of 2 nodes, 16 cores, 51 W is on line 2", "column 'trial'"),
-    "same trial": (f"{HEAD},trial\na,2,16,51,1,200,x\na,2,16,51,2,200,x\n", ":3: the configuration", "both are trial 'x'"),
-    "milliseconds": (f"{HEAD}\na,2,16,51,9,200\na,4,16,51,5,400\na,8,16,51,2500,800\n", ":4: field 'time_s': is 1,000 times longer", "milliseconds"),
-    "two turbos": (f"{HEAD},turbo\na,2,16,51,1,200,yes\na,2,16,95,1,200,yes\n", ":3: field 'turbo': two caps are marked as turbo: 51 W and 95 W", ""),
+    "above the cap": (
+        f"{HEAD}\na,2,16,51,1,400\n",
+        ":2: field 'power_w': is 200 W a node, above what 2 sockets may draw: 162 W",
+        "sockets",
+    ),
+    "kilowatts": (
+        f"{HEAD}\na,2,16,51,1,0.2\n",
+        ":2: field 'power_w': is 0.1 W a node, less than any node draws",
+        "power_kw",
+    ),
+    "all nodes": (
+        "nodes,cores,cap_w,time_s,node_power_w\n8,16,51,1,900\n",
+        ":2: field 'node_power_w': is 900 W a node",
+        "power_w then",
+    ),
+    "both": (
+        "nodes,cores,cap_w,time_s,node_power_w,power_w\n8,16,51,1,100,900\n",
+        ":2: field 'power_w': is not 8 nodes times 100 W",
+        "unit",
+    ),
+    "twice": (
+        f"{HEAD}\na,2,16,51,1,200\na,2,16,51,2,200\n",
+        ":3: the configuration of 2 nodes, 16 cores, 51 W is on line 2",
+        "column 'trial'",
+    ),
+    "same trial": (
+        f"{HEAD},trial\na,2,16,51,1,200,x\na,2,16,51,2,200,x\n",
+        ":3: the configuration",
+        "both are trial 'x'",
+    ),
+    "milliseconds": (
+        f"{HEAD}\na,2,16,51,9,200\na,4,16,51,5,400\na,8,16,51,2500,800\n",
+        ":4: field 'time_s': is 1,000 times longer",
+        "milliseconds",
+    ),
+    "two turbos": (
+        f"{HEAD},turbo\na,2,16,51,1,200,yes\na,2,16,95,1,200,yes\n",
+        ":3: field 'turbo': two caps are marked as turbo: 51 W and 95 W",
+        "",
+    ),
     "no yes": (f"{HEAD},turbo\na,2,16,51,1,200,maybe\n", ":2: field 'turbo': expected yes or no", ""),
-    "longest": ("nodes,cores,cap_w,time_s,time_max,power_w\n2,16,51,9,3,200\n", ":2: field 'time_max': does not go with a time_s of 9 s", ""),
-    "two names": ("nodes,cores,cap_w,pkg_cap_w,time_s,power_w\n2,16,51,51,1,200\n", "columns 'cap_w' and 'pkg_cap_w' say the same", "one"),
+    "longest": (
+        "nodes,cores,cap_w,time_s,time_max,power_w\n2,16,51,9,3,200\n",
+        ":2: field 'time_max': does not go with a time_s of 9 s",
+        "",
+    ),
+    "two names": (
+        "nodes,cores,cap_w,pkg_cap_w,time_s,power_w\n2,16,51,51,1,200\n",
+        "columns 'cap_w' and 'pkg_cap_w' say the same",
+        "one",
+    ),
     "short row": (f"{HEAD}\na,2,16\n", ":2: expected 6 columns like the header, got 3", ""),
     "header only": (f"{HEAD}\n", "holds no configuration", ""),
     "quotes": (f'{HEAD}\n"a,2,16,51,1,200\n', "cannot be read as CSV", ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -25,15 +25,43 @@ def job(number: int = 1, minute: float = 0, **more: Any) -> dict[str, Any]:
     start = AT + timedelta(minutes=minute + 5)
     run_s = more.get("run_time", 1200)
     return {
-        "cores_alloc_layout": "{}", "cores_allocated": "{}", "cores_per_task": 32, "derived_ec": "0:0",
-        "eligible_time": AT + timedelta(minutes=minute), "end_time": start + timedelta(seconds=run_s or 0), "group_id": 25200, "job_id": number,
-        "job_state": "COMPLETED", "nodes": ["r1", "r2"], "num_cores_req": 64, "num_cores_alloc": 64, "num_gpus_req": 8,
-        "num_gpus_alloc": 8, "num_nodes_req": 2, "num_nodes_alloc": 2, "mem_req": 480, "mem_alloc": 480, "num_tasks": 8,
-        "partition": "1", "power_flags": 0, "priority": 77, "qos": "0", "req_nodes": None, "req_switch": 0, "run_time": 1200,
-        "shared": "0", "start_time": start, "state_reason": "None", "submit_time": AT + timedelta(minutes=minute),
-        "threads_per_core": None, "time_limit": 30, "user_id": 7, "node_power_consumption": [1000, 1400, 1200],
-        "cpu_power_consumption": [200, 300, 250], "mem_power_consumption": [80, 120, 100],
-    } | more  # fmt: skip
+        "cores_alloc_layout": "{}",
+        "cores_allocated": "{}",
+        "cores_per_task": 32,
+        "derived_ec": "0:0",
+        "eligible_time": AT + timedelta(minutes=minute),
+        "end_time": start + timedelta(seconds=run_s or 0),
+        "group_id": 25200,
+        "job_id": number,
+        "job_state": "COMPLETED",
+        "nodes": ["r1", "r2"],
+        "num_cores_req": 64,
+        "num_cores_alloc": 64,
+        "num_gpus_req": 8,
+        "num_gpus_alloc": 8,
+        "num_nodes_req": 2,
+        "num_nodes_alloc": 2,
+        "mem_req": 480,
+        "mem_alloc": 480,
+        "num_tasks": 8,
+        "partition": "1",
+        "power_flags": 0,
+        "priority": 77,
+        "qos": "0",
+        "req_nodes": None,
+        "req_switch": 0,
+        "run_time": 1200,
+        "shared": "0",
+        "start_time": start,
+        "state_reason": "None",
+        "submit_time": AT + timedelta(minutes=minute),
+        "threads_per_core": None,
+        "time_limit": 30,
+        "user_id": 7,
+        "node_power_consumption": [1000, 1400, 1200],
+        "cpu_power_consumption": [200, 300, 250],
+        "mem_power_consumption": [80, 120, 100],
+    } | more
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:
@@ -111,10 +139,18 @@ def test_records_that_are_no_jobs(tmp_path: Path, change: dict[str, Any], reason
         ({"node_power_consumption": None}, "kept", "no power samples: power unknown"),
         ({"node_power_consumption": []}, "kept", "no power samples: power unknown"),
         ({"node_power_consumption": [math.nan, None]}, "kept", "no power samples: power unknown"),
-        ({"node_power_consumption": [0, 0]}, "repaired", "samples mean no power, or more than 100000 W a node: power unknown"),
-        ({"node_power_consumption": [900, 10**9]}, "repaired", "samples mean no power, or more than 100000 W a node: power unknown"),
+        (
+            {"node_power_consumption": [0, 0]},
+            "repaired",
+            "samples mean no power, or more than 100000 W a node: power unknown",
+        ),
+        (
+            {"node_power_consumption": [900, 10**9]},
+            "repaired",
+            "samples mean no power, or more than 100000 W a node: power unknown",
+        ),
     ],
-)  # fmt: skip
+)
 def test_power_that_is_not_there(tmp_path: Path, change: dict[str, Any], action: str, reason: str) -> None:
     """A job without samples, or with ones that cannot be true, is a job of unknown power."""
     trace = read_trace(write(tmp_path / "t.parquet", job(1), job(2, 1, **change)))
@@ -158,8 +194,9 @@ def test_odd_times_are_said(tmp_path: Path) -> None:
         write(tmp_path / "t.parquet", job(1, end_time=AT), job(2, 1, run_time=2400), job(3, 2, time_limit=2**32 - 1))
     )
     assert counts(trace, "kept") == {
-        "run_time is not end_time - start_time: run_time is used": 1, "ran longer than its time limit": 1,
-    }  # fmt: skip
+        "run_time is not end_time - start_time: run_time is used": 1,
+        "ran longer than its time limit": 1,
+    }
     assert trace.jobs.request_s.tolist()[:2] == [1800.0, 1800.0]
     assert math.isnan(trace.jobs.request_s[2])
 
@@ -169,8 +206,9 @@ def test_kinds_go_by_user_and_nodes(tmp_path: Path) -> None:
     records = [job(i, i, user_id=i % 2, node_power_consumption=[1000 + 10 * i]) for i in range(12)]
     found = find_kinds(read_trace(write(tmp_path / "t.parquet", *records)), KindRules())
     assert {(row.kind.name, row.jobs, row.power_from) for row in found.rows} == {
-        ("user 0@2", 6, "observed"), ("user 1@2", 6, "observed"),
-    }  # fmt: skip
+        ("user 0@2", 6, "observed"),
+        ("user 1@2", 6, "observed"),
+    }
     assert {(kind.floor_w, kind.draw_w) for kind in found.kinds} == {(500.0, 550.0), (505.0, 555.0)}
 
 

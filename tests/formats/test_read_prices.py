@@ -172,7 +172,7 @@ def test_any_step_and_no_dates(tmp_path: Path) -> None:
         ("time,a\n00:00,1\n25:00,2\n", {}, r"p\.csv:3: field 'time': no day has such a time \(got '25:00:00'\)"),
         ("time,a\n2022-07-01 00:00,1\n2022-07-01 01:00,1\n", {"zone": "+99:99"}, "no such time zone: '.99:99'"),
     ],
-)  # fmt: skip
+)
 def test_bad_tables_are_one_line(tmp_path: Path, text: str, told: dict[str, Any], said: str) -> None:
     """What cannot be read is refused in one line."""
     with pytest.raises(InputError, match=said) as caught:

@@ -166,11 +166,14 @@ def test_emmy_jobs_that_are_none(tmp_path: Path, lines: list[str], reason: str) 
         ("5|Unknown|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|u|n", "submit time unknown"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|Unknown|7|1-00:00|1-00:00|u|n", "not finished when the log ends"),
         ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|INVALID|u|n", "run time unknown"),
-        ("5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|many|1-00:00|1-00:00|u|n", "nodes are not a positive whole number"),
+        (
+            "5|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|many|1-00:00|1-00:00|u|n",
+            "nodes are not a positive whole number",
+        ),
         ("5|2018-02-31T08:27|2018-02-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|u|n", "times cannot be read"),
         ("5|2018-12-31T08:27", "malformed: expected 9 fields that begin with a job number"),
     ],
-)  # fmt: skip
+)
 def test_meggie_rows_that_are_no_jobs(tmp_path: Path, row: str, reason: str) -> None:
     """A row that did not run to an end is dropped and counted; strict reading refuses it by line."""
     path = cluster(tmp_path, "meggie", [HEADER, *MEGGIE, row], MEGGIE_POWER)
@@ -194,8 +197,9 @@ def test_what_a_log_does_not_say_is_repaired_or_unknown(tmp_path: Path) -> None:
     assert trace.jobs.nodes.tolist() == [2, 3, 2]
     assert trace.jobs.work_s.tolist() == [600.0] * 3
     assert counts(trace, "repaired") == {
-        "queued before the log begins: counts from its start": 1, "no run time at its end: taken from start and end": 1,
-    }  # fmt: skip
+        "queued before the log begins: counts from its start": 1,
+        "no run time at its end: taken from start and end": 1,
+    }
     assert counts(trace, "kept") == {"no power of it beside the log: power unknown": 3}
 
 
@@ -210,9 +214,10 @@ def test_power_lines_that_say_nothing(tmp_path: Path) -> None:
     trace = read_trace(cluster(tmp_path, "emmy", [*whole(1, 10), *whole(2, 11), *whole(3, 12)], power))
     assert [math.isnan(watts) for watts in trace.jobs.draw_w] == [True, True, False]
     assert counts(trace, "kept") == {
-        "a power that is no number, or cannot be true: unknown": 2, "a line that is not the power of a job": 1,
+        "a power that is no number, or cannot be true: unknown": 2,
+        "a line that is not the power of a job": 1,
         "no power of it beside the log: power unknown": 2,
-    }  # fmt: skip
+    }
 
 
 def test_dumps_of_slurm_stay_dumps_of_slurm(tmp_path: Path) -> None:
@@ -256,7 +261,17 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(st.text(max_size=80), st.sampled_from([*EMMY, *MEGGIE, HEADER, *whole(), event("D"), event("S", rest=" Resource_List.nodes=+:x")])), max_size=12))  # fmt: skip
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=80),
+            st.sampled_from(
+                [*EMMY, *MEGGIE, HEADER, *whole(), event("D"), event("S", rest=" Resource_List.nodes=+:x")]
+            ),
+        ),
+        max_size=12,
+    )
+)
 def test_no_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     """Whatever a file holds, it is read with every record accounted for, or refused in one line."""
     path = tmp_path_factory.mktemp("r") / "x-jobs-01.txt"

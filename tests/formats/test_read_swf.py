@@ -113,8 +113,10 @@ def test_oddities_are_counted(tmp_path: Path) -> None:
     """Missing requests, overruns and repeated job numbers are kept and counted."""
     trace = read(tmp_path, record(1, request=-1), record(2, run=9, request=5), record(1))
     assert counts(trace, "kept") == {
-        "requested time unknown": 1, "ran longer than requested": 1, "job number used before": 1,
-    }  # fmt: skip
+        "requested time unknown": 1,
+        "ran longer than requested": 1,
+        "job number used before": 1,
+    }
     assert math.isnan(trace.jobs.request_s[0])
 
 
@@ -251,7 +253,8 @@ def test_curie_drops(data_dir: Path) -> None:
     """Curie's zero run times: cancelled and never-allocated records go, the 1,430 that did start stay."""
     trace = read_swf(data_dir / "swf/CEA-Curie-2011-2.1-cln.swf.gz")
     assert counts(trace, "dropped") == {
-        "cancelled before it started": 14_730, "never held processors (zero or unknown)": 1_126,
-    }  # fmt: skip
+        "cancelled before it started": 14_730,
+        "never held processors (zero or unknown)": 1_126,
+    }
     assert counts(trace, "kept")["run time 0: ends the instant it starts"] == 1_430
     assert trace.jobs.submit_s[0] == 31_656_837

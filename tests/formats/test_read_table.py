@@ -36,12 +36,29 @@ def test_numbers_may_name_users(tmp_path: Path) -> None:
 
 def test_a_journal_is_a_trace(tmp_path: Path) -> None:
     """The jobs of a journal can be run again: its folder or its jobs.parquet."""
-    frame = pl.DataFrame({
-        "job_id": [3, 4], "submit_s": [0.0, 9.0], "eligible_s": [0.0, 9.0], "start_s": [1.0, None], "end_s": [5.0, None],
-        "nodes": [2, 1], "request_s": [10.0, None], "estimate_s": [10.0, None], "work_s": [4.0, 7.0], "user": ["a", ""],
-        "group": ["", ""], "kind": ["", ""], "partition": ["", ""], "status": ["finished", "unfinished"],
-        "wait_s": [1.0, None], "runtime_s": [4.0, None], "energy_j": [800.0, None], "preemptions": [0, 0], "restarts": [0, 0],
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "job_id": [3, 4],
+            "submit_s": [0.0, 9.0],
+            "eligible_s": [0.0, 9.0],
+            "start_s": [1.0, None],
+            "end_s": [5.0, None],
+            "nodes": [2, 1],
+            "request_s": [10.0, None],
+            "estimate_s": [10.0, None],
+            "work_s": [4.0, 7.0],
+            "user": ["a", ""],
+            "group": ["", ""],
+            "kind": ["", ""],
+            "partition": ["", ""],
+            "status": ["finished", "unfinished"],
+            "wait_s": [1.0, None],
+            "runtime_s": [4.0, None],
+            "energy_j": [800.0, None],
+            "preemptions": [0, 0],
+            "restarts": [0, 0],
+        }
+    )
     journal = tmp_path / "j"
     write_journal(journal, {name: {} for name in SCHEMA} | {"jobs": frame}, {"cluster": {"nodes": 7}})
     for path in (journal, journal / "jobs.parquet"):
@@ -84,10 +101,12 @@ def test_numbers_that_no_job_can_have_are_unknown(tmp_path: Path) -> None:
     assert np.isnan(trace.jobs.recorded_wait_s).tolist() == [True, False, False]
     assert trace.jobs.think_s.tolist() == [0.0, 0.0, 0.0]
     assert {n.reason: n.count for n in trace.notes} == {
-        "draw_w is below 0 or endless: taken as unknown": 2, "floor_w is below 0 or endless: taken as unknown": 1,
-        "stretch is below 1 or endless: taken as unknown": 1, "think_s is below 0 or endless: taken as unknown": 1,
+        "draw_w is below 0 or endless: taken as unknown": 2,
+        "floor_w is below 0 or endless: taken as unknown": 1,
+        "stretch is below 1 or endless: taken as unknown": 1,
+        "think_s is below 0 or endless: taken as unknown": 1,
         "recorded_wait_s is below 0 or endless: taken as unknown": 1,
-    }  # fmt: skip
+    }
     with pytest.raises(TraceError, match=r"jobs\.csv:2: field 'draw_w': draw_w is below 0"):
         read_table(path, strict=True)
 
@@ -122,12 +141,17 @@ def test_wrong_columns_are_one_clear_line(tmp_path: Path, header: str, message: 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("x,1,1", "malformed: not a number"), ("nan,1,1", "submit time unknown"), ("inf,1,1", "submit time unknown"),
-        ("0,-1,1", "run time unknown"), ("0,inf,1", "run time unknown"), ("0,,1", "run time unknown"),
-        ("0,1,0", "nodes are not a positive whole number"), ("0,1,1.5", "nodes are not a positive whole number"),
+        ("x,1,1", "malformed: not a number"),
+        ("nan,1,1", "submit time unknown"),
+        ("inf,1,1", "submit time unknown"),
+        ("0,-1,1", "run time unknown"),
+        ("0,inf,1", "run time unknown"),
+        ("0,,1", "run time unknown"),
+        ("0,1,0", "nodes are not a positive whole number"),
+        ("0,1,1.5", "nodes are not a positive whole number"),
         ("0,1", "malformed: expected 3 columns like the header (got 2 in the first)"),
     ],
-)  # fmt: skip
+)
 def test_wrong_rows_are_dropped_and_counted(tmp_path: Path, row: str, reason: str) -> None:
     """A row that is no job is dropped once, with its line; strict reading refuses it."""
     path = tmp_path / "jobs.csv"
@@ -146,8 +170,9 @@ def test_unsorted_rows_keep_their_links(tmp_path: Path) -> None:
     trace = read_table(path)
     assert trace.jobs.after.tolist() == [-1, 0, -1, -1]
     assert {n.reason: n.count for n in trace.notes if n.action == "repaired"} == {
-        "out of order: sorted by submit time": 1, "after is not the row of an earlier job: link cut": 2,
-    }  # fmt: skip
+        "out of order: sorted by submit time": 1,
+        "after is not the row of an earlier job: link cut": 2,
+    }
 
 
 def test_newer_layouts_are_refused(tmp_path: Path) -> None:

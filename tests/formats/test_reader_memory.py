@@ -36,9 +36,13 @@ SAMPLES = (
 def jobs(i: pl.Expr) -> list[pl.Expr]:
     """Return the columns of a job table."""
     return [
-        i.alias("job_id"), (i * 7).alias("submit_s"), (100 + i % 97).alias("work_s"), (1 + i % 64).alias("nodes"),
-        (3600 + i % 2).alias("request_s"), (pl.lit("u") + (i % 90).cast(pl.String)).alias("user"),
-    ]  # fmt: skip
+        i.alias("job_id"),
+        (i * 7).alias("submit_s"),
+        (100 + i % 97).alias("work_s"),
+        (1 + i % 64).alias("nodes"),
+        (3600 + i % 2).alias("request_s"),
+        (pl.lit("u") + (i % 90).cast(pl.String)).alias("user"),
+    ]
 
 
 def swf(i: pl.Expr) -> list[pl.Expr]:
@@ -61,10 +65,16 @@ def sacct(i: pl.Expr) -> list[pl.Expr]:
     """Return the columns of a Slurm dump."""
     begin = pl.from_epoch(1_704_067_200 + i).dt.strftime("%Y-%m-%dT%H:%M:%S")
     return [
-        i.alias("JobIDRaw"), begin.alias("Submit"), begin.alias("Start"), (100 + i % 97).alias("ElapsedRaw"),
-        (1 + i % 64).alias("AllocNodes"), (60 + i % 9).alias("TimelimitRaw"), (i % 90).alias("User"),
-        (i % 300).alias("JobName"), pl.lit("COMPLETED").alias("State"),
-    ]  # fmt: skip
+        i.alias("JobIDRaw"),
+        begin.alias("Submit"),
+        begin.alias("Start"),
+        (100 + i % 97).alias("ElapsedRaw"),
+        (1 + i % 64).alias("AllocNodes"),
+        (60 + i % 9).alias("TimelimitRaw"),
+        (i % 90).alias("User"),
+        (i % 300).alias("JobName"),
+        pl.lit("COMPLETED").alias("State"),
+    ]
 
 
 def krc(i: pl.Expr) -> list[pl.Expr]:

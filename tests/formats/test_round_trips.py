@@ -36,13 +36,23 @@ def traces(draw: st.DrawFn) -> Trace:
     listed = {plural: tuple(draw(names | numbers)) for plural in CODED.values()}
     coded = {name: column(st.integers(-1, len(listed[plural]) - 1)) for name, plural in CODED.items()}
     jobs = JobTable.build(
-        job_id=draw(st.permutations(range(1, count + 1))), submit_s=sorted(column(times)), work_s=column(times),
-        nodes=column(st.integers(1, 2**40)), request_s=column(maybe_times), recorded_wait_s=column(maybe_times),
-        priority=column(st.floats(-1e9, 1e9)), draw_w=column(maybe_times), floor_w=column(maybe_times), peak_w=column(maybe_times),
-        stretch=column(st.just(float("nan")) | st.floats(1, 1e3)), think_s=column(st.floats(0, 1e6)),
+        job_id=draw(st.permutations(range(1, count + 1))),
+        submit_s=sorted(column(times)),
+        work_s=column(times),
+        nodes=column(st.integers(1, 2**40)),
+        request_s=column(maybe_times),
+        recorded_wait_s=column(maybe_times),
+        priority=column(st.floats(-1e9, 1e9)),
+        draw_w=column(maybe_times),
+        floor_w=column(maybe_times),
+        peak_w=column(maybe_times),
+        stretch=column(st.just(float("nan")) | st.floats(1, 1e3)),
+        think_s=column(st.floats(0, 1e6)),
         after=[draw(st.integers(-1, row - 1)) for row in range(count)],
-        epoch_unix_s=draw(st.one_of(st.just(float("nan")), st.floats(1, 1e10))), **coded, **listed,
-    )  # fmt: skip
+        epoch_unix_s=draw(st.one_of(st.just(float("nan")), st.floats(1, 1e10))),
+        **coded,
+        **listed,
+    )
     dropped = Note("dropped", "for a reason", draw(st.integers(0, 9)), "x.swf:1: text")
     return Trace(jobs, (dropped,), "somewhere", {"Computer": "any"}, draw(st.none() | st.integers(1, 10**6)))
 

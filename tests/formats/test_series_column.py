@@ -28,9 +28,14 @@ def jobs_with(rows: list[list[float]], step_s: float = 300.0) -> JobTable:
     """Return jobs out of order with this power over time, and its mean."""
     series = PowerSeries.build(step_s, rows)
     return JobTable.build(
-        submit_s=ROWS["submit_s"], work_s=ROWS["work_s"], nodes=ROWS["nodes"], series=series, kind=[0, 0, 0], kinds=["k"],
+        submit_s=ROWS["submit_s"],
+        work_s=ROWS["work_s"],
+        nodes=ROWS["nodes"],
+        series=series,
+        kind=[0, 0, 0],
+        kinds=["k"],
         draw_w=mean_over_run(series, np.array(ROWS["work_s"])),
-    )  # fmt: skip
+    )
 
 
 def write(path: Path, column: Any, metadata: str = STEP, **more: list[Any]) -> Path:
@@ -91,16 +96,28 @@ def test_the_mean_is_taken_from_the_values(tmp_path: Path) -> None:
     [
         ([1.0, 2.0, 3.0], STEP, "field 'series_w': column must hold lists of powers, not Float64"),
         ([["a"], None, None], STEP, "field 'series_w': column must hold lists of powers, not List(String)"),
-        ([[1.0], [2.0, -3.5], None], STEP, "t.parquet:2: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got '-3.5')"),
-        ([None, [], [1.0, math.nan]], STEP, "t.parquet:3: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got 'nan')"),
+        (
+            [[1.0], [2.0, -3.5], None],
+            STEP,
+            "t.parquet:2: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got '-3.5')",
+        ),
+        (
+            [None, [], [1.0, math.nan]],
+            STEP,
+            "t.parquet:3: field 'series_w': every value must be a power of 0 to 1e+09 W a node (got 'nan')",
+        ),
         ([[math.inf], None, None], STEP, "t.parquet:1: field 'series_w': every value"),
         ([[1.0, None], None, None], STEP, "(got 'null')"),
         ([[1.0], None, None], "{}", "field 'metadata series_step_s': the step of series_w is missing; the key"),
-        ([[1.0], None, None], '{"series_step_s": 0}', "the step of series_w must be a positive number of seconds (got 0)"),
+        (
+            [[1.0], None, None],
+            '{"series_step_s": 0}',
+            "the step of series_w must be a positive number of seconds (got 0)",
+        ),
         ([[1.0], None, None], '{"series_step_s": true}', "must be a positive number of seconds (got True)"),
         ([[1.0], None, None], '{"series_step_s": "5 min"}', "must be a positive number of seconds (got '5 min')"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_power_is_one_clear_line(tmp_path: Path, column: Any, metadata: str, said: str) -> None:
     """Wrong types, values and steps are refused by file, row, field and value."""
     with pytest.raises(TraceError) as caught:

@@ -32,12 +32,22 @@ from wattline.telemetry.read import open_source
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "trace": read_trace,
-    **{name: lambda path, name=name: read_trace(path, format=name) for name in ("swf", "sacct", "table", "krc", "pm100", "rrze")},
-    "signal": read_signal, "prices": read_held, "kinds": read_kinds, "profiles": read_profiles, "bids": read_bids,
-    "limits": read_limits, "configurations": read_configurations, "names": read_names, "factors": read_factors,
+    **{
+        name: lambda path, name=name: read_trace(path, format=name)
+        for name in ("swf", "sacct", "table", "krc", "pm100", "rrze")
+    },
+    "signal": read_signal,
+    "prices": read_held,
+    "kinds": read_kinds,
+    "profiles": read_profiles,
+    "bids": read_bids,
+    "limits": read_limits,
+    "configurations": read_configurations,
+    "names": read_names,
+    "factors": read_factors,
     "telemetry": lambda path: open_source(str(path)),
     "scenario": read_scenario,
-}  # fmt: skip
+}
 """Every reader of a file that a user names."""
 
 

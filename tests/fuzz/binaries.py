@@ -27,9 +27,9 @@ READERS: dict[str, tuple[Text, Callable[[Path], Read]]] = {
 def _frame(text: Text, rng: random.Random) -> pl.DataFrame:
     rows = text.draw(rng)
     texts = {"user", "node"}
-    return pl.DataFrame({
-        name: [row[i] if name in texts else float(row[i]) for row in rows] for i, name in enumerate(text.columns)
-    })  # fmt: skip
+    return pl.DataFrame(
+        {name: [row[i] if name in texts else float(row[i]) for row in rows] for i, name in enumerate(text.columns)}
+    )
 
 
 def _write(frame: pl.DataFrame, path: Path, rng: random.Random) -> None:
@@ -91,7 +91,12 @@ def _verdict(found: Any, path: Path, text: Text, *, sound: bool) -> str:
     said = _says(path, text.columns)
     if said is None:
         raise Wrong(f"read {len(found.rows)} rows where the plain library finds nothing")
-    if any(not isinstance(value, (str, int, float)) or value != value or abs(value) == float("inf") for row in said for value in row if not isinstance(value, str)):  # fmt: skip
+    if any(
+        not isinstance(value, (str, int, float)) or value != value or abs(value) == float("inf")
+        for row in said
+        for value in row
+        if not isinstance(value, str)
+    ):
         return "repaired"  # values that are no numbers: the text formats judge those
     expected, rows = plain(said), plain(found.rows)
     missing, extra = (expected - rows).total(), (rows - expected).total()

@@ -142,9 +142,14 @@ def _milliseconds(text: Text, rows: Rows, _: random.Random) -> Change:
 
 Apply = Callable[[Text, Rows, random.Random], Change]
 ALWAYS: dict[str, Apply] = {
-    "line ends": _ends, "byte order mark": _mark, "gzip": _packed, "blanks at ends": _blanks, "empty lines": _empty_lines,
-    "no last newline": _no_end, "a row twice": _again,
-}  # fmt: skip
+    "line ends": _ends,
+    "byte order mark": _mark,
+    "gzip": _packed,
+    "blanks at ends": _blanks,
+    "empty lines": _empty_lines,
+    "no last newline": _no_end,
+    "a row twice": _again,
+}
 
 
 def changes_of(text: Text) -> dict[str, Apply]:

@@ -86,7 +86,11 @@ def must_not_lie(text: Text, path: Path, content: bytes, before: list[Row]) -> s
         raise Wrong(f"read {len(found.rows)} rows of a file that says nothing")
     for i, column in enumerate(columns):
         counts, right = plain([(v,) for v in column]), plain([(v,) for v in known[i]])
-        if counts != right and any(value not in (None, "", 0.0, -1.0) and value == value for (value,) in counts - right) and not (found.noted or found.dropped):  # fmt: skip
+        if (
+            counts != right
+            and any(value not in (None, "", 0.0, -1.0) and value == value for (value,) in counts - right)
+            and not (found.noted or found.dropped)
+        ):
             raise Wrong(
                 f"column {i} of a file with a damaged header holds what was not there: {list(counts - right)[:3]}"
             )

@@ -346,8 +346,10 @@ def _read_kinds(path: Path) -> Read:
 def _draw_configurations(rng: random.Random) -> list[list[str]]:
     return [
         [app, str(n), str(c), "80", repr(round(rng.uniform(300, 600), 2)), repr(round(n * rng.uniform(50, 200), 1))]
-        for app in ("lu", "cg")[: rng.randrange(1, 3)] for n in range(1, rng.randrange(2, 5)) for c in (6, 12)
-    ]  # fmt: skip
+        for app in ("lu", "cg")[: rng.randrange(1, 3)]
+        for n in range(1, rng.randrange(2, 5))
+        for c in (6, 12)
+    ]
 
 
 def _row_configurations(cell: dict[str, str]) -> Row:
@@ -367,15 +369,85 @@ def _read_configurations(path: Path) -> Read:
 TEXTS = {
     text.name: text
     for text in (
-        Text("swf", SWF_FIELDS, " ", _draw_swf, _row_swf, _read_swf, header=False, comment=";", comments="; MaxNodes: 128\n", time="f1", unordered=True, command=("trace", "info")),
-        Text("sacct", ("jobid", "submit", "elapsedraw", "nnodes", "user", "state"), "|", _draw_sacct, _row_sacct, _read_sacct, iso="submit", unordered=True, command=("trace", "info")),
-        Text("table", ("job_id", "submit_s", "work_s", "nodes", "user"), ",", _draw_table, _row_table, _read_table, quotes=True, time="submit_s", unordered=True, command=("trace", "info")),
-        Text("krc", ("interarrival", "service", "cores_used", "delays"), ",", _draw_krc, _row_krc, _read_krc, command=("trace", "info")),
-        Text("signal", ("time_s", "value"), ",", _draw_signal, _row_signal, _read_signal, quotes=True, time="time_s", unordered=True),
+        Text(
+            "swf",
+            SWF_FIELDS,
+            " ",
+            _draw_swf,
+            _row_swf,
+            _read_swf,
+            header=False,
+            comment=";",
+            comments="; MaxNodes: 128\n",
+            time="f1",
+            unordered=True,
+            command=("trace", "info"),
+        ),
+        Text(
+            "sacct",
+            ("jobid", "submit", "elapsedraw", "nnodes", "user", "state"),
+            "|",
+            _draw_sacct,
+            _row_sacct,
+            _read_sacct,
+            iso="submit",
+            unordered=True,
+            command=("trace", "info"),
+        ),
+        Text(
+            "table",
+            ("job_id", "submit_s", "work_s", "nodes", "user"),
+            ",",
+            _draw_table,
+            _row_table,
+            _read_table,
+            quotes=True,
+            time="submit_s",
+            unordered=True,
+            command=("trace", "info"),
+        ),
+        Text(
+            "krc",
+            ("interarrival", "service", "cores_used", "delays"),
+            ",",
+            _draw_krc,
+            _row_krc,
+            _read_krc,
+            command=("trace", "info"),
+        ),
+        Text(
+            "signal",
+            ("time_s", "value"),
+            ",",
+            _draw_signal,
+            _row_signal,
+            _read_signal,
+            quotes=True,
+            time="time_s",
+            unordered=True,
+        ),
         Text("prices", ("time_s", "lmp"), ",", _draw_prices, _row_prices, _read_prices, quotes=True, time="time_s"),
         Text("limits", ("time_s", "limit_w"), ",", _draw_limits, _row_limits, _read_limits, quotes=True, time="time_s"),
-        Text("samples", ("node", "time_s", "power_w"), ",", draw_samples, row_samples, read_samples, quotes=True, time="time_s", command=("telemetry", "check", "--period", "60")),
+        Text(
+            "samples",
+            ("node", "time_s", "power_w"),
+            ",",
+            draw_samples,
+            row_samples,
+            read_samples,
+            quotes=True,
+            time="time_s",
+            command=("telemetry", "check", "--period", "60"),
+        ),
         Text("kinds", ("name", "nodes", "work_s", "draw_w"), ",", _draw_kinds, _row_kinds, _read_kinds, quotes=True),
-        Text("configurations", ("application", "nodes", "cores", "cap_w", "time_s", "power_w"), ",", _draw_configurations, _row_configurations, _read_configurations, quotes=True),
+        Text(
+            "configurations",
+            ("application", "nodes", "cores", "cap_w", "time_s", "power_w"),
+            ",",
+            _draw_configurations,
+            _row_configurations,
+            _read_configurations,
+            quotes=True,
+        ),
     )
-}  # fmt: skip
+}

@@ -18,10 +18,16 @@ def log(jobs: int = 600) -> Trace:
     """Return jobs of three users, one of them in a group and one nameless, in turn."""
     turn = np.arange(jobs)
     table = JobTable.build(
-        submit_s=turn * 60.0, work_s=np.full(jobs, 7200.0), nodes=np.where(turn % 2 == 0, 512, 1024),
-        user=np.where(turn % 3 == 2, -1, turn % 3), users=["ann", "bob"], group=np.where(turn % 3 == 0, 0, -1), groups=["g"],
-        kind=turn % 5, kinds=[str(i) for i in range(5)],
-    )  # fmt: skip
+        submit_s=turn * 60.0,
+        work_s=np.full(jobs, 7200.0),
+        nodes=np.where(turn % 2 == 0, 512, 1024),
+        user=np.where(turn % 3 == 2, -1, turn % 3),
+        users=["ann", "bob"],
+        group=np.where(turn % 3 == 0, 0, -1),
+        groups=["g"],
+        kind=turn % 5,
+        kinds=[str(i) for i in range(5)],
+    )
     return Trace(table, source="log")
 
 

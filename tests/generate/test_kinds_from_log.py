@@ -27,10 +27,16 @@ def log(rows: list[tuple[Any, ...]], **more: Any) -> Trace:
     names = tuple(dict.fromkeys(r[0] for r in rows if r[0] is not None))
     users = tuple(dict.fromkeys(r[1] for r in rows if r[1] is not None))
     jobs = JobTable.build(
-        submit_s=60.0 * np.arange(len(rows)), nodes=[r[2] for r in rows], work_s=[r[3] for r in rows],
-        draw_w=[r[4] for r in rows], kind=[-1 if r[0] is None else names.index(r[0]) for r in rows],
-        user=[-1 if r[1] is None else users.index(r[1]) for r in rows], kinds=names, users=users, **more,
-    )  # fmt: skip
+        submit_s=60.0 * np.arange(len(rows)),
+        nodes=[r[2] for r in rows],
+        work_s=[r[3] for r in rows],
+        draw_w=[r[4] for r in rows],
+        kind=[-1 if r[0] is None else names.index(r[0]) for r in rows],
+        user=[-1 if r[1] is None else users.index(r[1]) for r in rows],
+        kinds=names,
+        users=users,
+        **more,
+    )
     return Trace(jobs, source="a log")
 
 
@@ -74,10 +80,13 @@ def test_rare_types_are_pooled_by_nodes_then_by_range_then_all() -> None:
     """Fewer than ``least`` jobs: pooled with their node count, then with their range of node counts, then with everything."""
     rows = (
         same("big", "u", 4, 5)
-        + same("a", "u", 4, 2) + same("b", "u", 4, 3)  # together five on 4 nodes
-        + same("c", "u", 5, 2) + same("d", "u", 7, 4)  # six on 5 to 8
-        + same("e", "u", 40, 1) + same("f", "u", 1, 2)  # three with nobody near
-    )  # fmt: skip
+        + same("a", "u", 4, 2)
+        + same("b", "u", 4, 3)  # together five on 4 nodes
+        + same("c", "u", 5, 2)
+        + same("d", "u", 7, 4)  # six on 5 to 8
+        + same("e", "u", 40, 1)
+        + same("f", "u", 1, 2)  # three with nobody near
+    )
     found = find_kinds(log(rows))
     assert by_name(found) == {"big@4": 5, "*@4": 5, "*@5-8": 6, "*": 3}
     ranged = next(kind for kind in found.kinds if kind.name == "*@5-8")
@@ -85,8 +94,13 @@ def test_rare_types_are_pooled_by_nodes_then_by_range_then_all() -> None:
     assert ranged.work_s == pytest.approx(
         (2 * 5 + 4 * 7) * 3600 / (6 * 6)
     )  # arrivals x nodes x time is the work of the log
-    assert sum(said(found, "kept")[f"of a type with fewer than 5 jobs: pooled with others of {what}"] for what in
-               ("one number of nodes",)) == 14  # fmt: skip
+    assert (
+        sum(
+            said(found, "kept")[f"of a type with fewer than 5 jobs: pooled with others of {what}"]
+            for what in ("one number of nodes",)
+        )
+        == 14
+    )
     assert by_name(find_kinds(log(rows), KindRules(least=1)))["c@5"] == 2
 
 
@@ -136,7 +150,12 @@ def test_own_power_is_kept_on_demand() -> None:
     assert jobs.work_s.tolist() == [r[3] for r in rows]
     assert jobs.floor_w.tolist() == [80.0] * 5
     assert jobs.work_s * jobs.stretch == pytest.approx(np.full(5, 1200.0))  # at the floor all are alike
-    modelled = find_kinds(log(rows[:3], ), KindRules(own_power=True, least=1, model=MODEL)).trace.jobs  # fmt: skip
+    modelled = find_kinds(
+        log(
+            rows[:3],
+        ),
+        KindRules(own_power=True, least=1, model=MODEL),
+    ).trace.jobs
     assert modelled.floor_w == pytest.approx([MODEL.floor(p) for p in (100.0, 95.0, 90.0)])
 
 
@@ -242,7 +261,7 @@ def test_rates_are_those_of_the_chosen_part() -> None:
         ({"limit": 0.0}, "kinds: the limit of the QoS degradation must be above 0, got 0"),
         ({"share": 2.0}, r"kinds: the share of jobs beyond the limit must be in \(0, 1\], got 2"),
     ],
-)  # fmt: skip
+)
 def test_senseless_rules_are_refused(rules: dict[str, Any], said: str) -> None:
     """A rule that makes no sense is refused in one line."""
     with pytest.raises(InputError, match=said):

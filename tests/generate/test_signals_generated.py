@@ -58,9 +58,12 @@ def test_memory_is_the_time_constant() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.floats(0.05, 0.95), st.floats(1.0, 7200.0), st.sampled_from([0.5, 2.0, 4.0, 60.0, 1800.0]),
-    st.integers(0, 2**40), st.integers(1, 5),
-)  # fmt: skip
+    st.floats(0.05, 0.95),
+    st.floats(1.0, 7200.0),
+    st.sampled_from([0.5, 2.0, 4.0, 60.0, 1800.0]),
+    st.integers(0, 2**40),
+    st.integers(1, 5),
+)
 def test_every_hour_is_neutral(std: float, tau_s: float, step_s: float, seed: int, hours: int) -> None:
     """Whatever the parameters, every whole hour averages to less than 1e-9."""
     law = GaussianSignal(hours * 3600.0, std, tau_s, step_s, seed=seed)

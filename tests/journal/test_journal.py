@@ -26,11 +26,13 @@ def example_frames(n: int = 3) -> dict[str, object]:
     frames: dict[str, object] = {}
     for name, columns in SCHEMA.items():
         frames[name] = {
-            c.name: np.arange(n, dtype=np.int64) if c.dtype == "i64"
-            else np.arange(n, dtype=np.float64) if c.dtype == "f64"
+            c.name: np.arange(n, dtype=np.int64)
+            if c.dtype == "i64"
+            else np.arange(n, dtype=np.float64)
+            if c.dtype == "f64"
             else Coded(np.arange(n) % 3 - 1, ("a", "b"))
             for c in columns
-        }  # fmt: skip
+        }
     return frames
 
 
@@ -56,8 +58,15 @@ def test_round_trip(folder: Path) -> None:
 def test_properties_are_lazy(folder: Path) -> None:
     """Opening a journal scans its frames and loads none of them."""
     journal = open_journal(folder)
-    frames = (journal.jobs, journal.placements, journal.events, journal.timeline, journal.decisions, journal.classes,
-              journal.hours)  # fmt: skip
+    frames = (
+        journal.jobs,
+        journal.placements,
+        journal.events,
+        journal.timeline,
+        journal.decisions,
+        journal.classes,
+        journal.hours,
+    )
     assert all(isinstance(frame, pl.LazyFrame) for frame in frames)
 
 
@@ -319,11 +328,14 @@ def test_a_manifest_whose_checksums_are_none(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda m: m | {"end_s": 5.0}, lambda m: m | {"name": "y"}, lambda m: m | {"more": 1}, lambda m: m | {"seal": "0" * 64},
+        lambda m: m | {"end_s": 5.0},
+        lambda m: m | {"name": "y"},
+        lambda m: m | {"more": 1},
+        lambda m: m | {"seal": "0" * 64},
         lambda m: {key: value for key, value in m.items() if key != "name"},
         lambda m: {key: value for key, value in m.items() if key != "seal"},
     ],
-)  # fmt: skip
+)
 def test_the_manifest_is_the_one_that_the_run_wrote(folder: Path, change: Callable[[Any], Any]) -> None:
     """An entry that is changed, added or taken away is noticed by all who read a journal; the order of entries says nothing."""
     path = folder / "manifest.json"

@@ -74,7 +74,11 @@ def test_a_wrong_key_of_a_flush_falls_back(out: Path, key: str, wrong: Any, seal
     path = out / NAME / "flush-2.json"
     if sealed and FLUSH_KEYS[key](wrong) and key in ("cut_s", "start_s", "wall_s", "layout_of_state"):
         pytest.skip("a program may write that")
-    rewritten(path, lambda told: {k: v for k, v in told.items() if k != key} | ({} if wrong is None else {key: wrong}), sealed=sealed)  # fmt: skip
+    rewritten(
+        path,
+        lambda told: {k: v for k, v in told.items() if k != key} | ({} if wrong is None else {key: wrong}),
+        sealed=sealed,
+    )
     hour, said = hour_of(out)
     assert hour == 1
     assert said.startswith(str(path.parent))
@@ -86,7 +90,9 @@ def test_a_wrong_key_of_a_flush_falls_back(out: Path, key: str, wrong: Any, seal
 @pytest.mark.parametrize("key", sorted(RUN_KEYS))
 def test_a_wrong_description_of_the_run_is_one_line(out: Path, key: str, sealed: bool) -> None:
     """Where what is run cannot be read, nothing can be carried on, and one line says so."""
-    rewritten(out / NAME / "run.json", lambda told: told | {key: 7 if key not in ("bytes", "crc") else "7"}, sealed=sealed)  # fmt: skip
+    rewritten(
+        out / NAME / "run.json", lambda told: told | {key: 7 if key not in ("bytes", "crc") else "7"}, sealed=sealed
+    )
     with pytest.raises(TraceError, match=r"run\.json: is damaged .*; run it again without --resume$"):
         read_flush(out)
 
@@ -94,7 +100,7 @@ def test_a_wrong_description_of_the_run_is_one_line(out: Path, key: str, sealed:
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 100_000, b'{"layout": 2}', b'{"layout": "\\ud800"}']
 )
-def test_what_is_no_record_falls_back(out: Path, content: bytes) -> None:  # fmt: skip
+def test_what_is_no_record_falls_back(out: Path, content: bytes) -> None:
     """A record that is no JSON, no object, or far too deep is damage like any other."""
     (out / NAME / "flush-2.json").write_bytes(content)
     assert hour_of(out)[0] == 1
@@ -104,7 +110,7 @@ def test_what_is_no_record_falls_back(out: Path, content: bytes) -> None:  # fmt
 @pytest.mark.parametrize(
     "name", ["flush-abc.json", "flush-.json", "flush-0.json", "flush-²3.json", "flush-9" + "9" * 60 + ".json"]
 )
-def test_other_names_are_not_ours(out: Path, name: str) -> None:  # fmt: skip
+def test_other_names_are_not_ours(out: Path, name: str) -> None:
     """A file that is not named as Wattline names flushes is left alone, by readers and by a run that goes on."""
     shutil.copy(out / NAME / "flush-2.json", out / NAME / name)
     assert hour_of(out) == (2, "")
@@ -114,7 +120,10 @@ def test_other_names_are_not_ours(out: Path, name: str) -> None:  # fmt: skip
     writer.commit(record(3), [])
     writer.close()
     assert (out / NAME / name).exists()
-    assert sorted(p.name for p in (out / NAME).glob("flush-?.json") if "0" not in p.name) == ["flush-2.json", "flush-3.json"]  # fmt: skip
+    assert sorted(p.name for p in (out / NAME).glob("flush-?.json") if "0" not in p.name) == [
+        "flush-2.json",
+        "flush-3.json",
+    ]
 
 
 def test_a_flush_under_another_name_falls_back(out: Path) -> None:

@@ -39,9 +39,14 @@ def test_chosen_rows_are_new_and_differ() -> None:
     assert not set(chosen.tolist()) & set(rows.tolist())
     hidden = unseen(table, rows)
     other = Configurations(
-        "made", table.nodes, table.cores, table.cap_w, np.where(np.isin(np.arange(80), hidden), 1.0, table.time_s),
-        table.power_w, 115.0,
-    )  # fmt: skip
+        "made",
+        table.nodes,
+        table.cores,
+        table.cap_w,
+        np.where(np.isin(np.arange(80), hidden), 1.0, table.time_s),
+        table.power_w,
+        115.0,
+    )
     assert next_rows(fit(table, rows), other, 20).tolist() == chosen.tolist()
 
 

@@ -95,9 +95,7 @@ def test_prices_may_change_at_any_time() -> None:
 def test_a_bid_that_changes_within_an_hour() -> None:
     """The row shows averages; each bid's own money is in it; nothing is promised before the first and after the last."""
     steps = bids((600.0, 10e3, 2e3), (1800.0, 20e3, 4e3), (3000.0, math.nan, 0.0))
-    (row,) = accounts(
-        np.zeros(1), np.array([15e3]), hour_edges(0.0, 3600.0, 0.0), Book(), signal=FLAT, bids=steps
-    )  # fmt: skip
+    (row,) = accounts(np.zeros(1), np.array([15e3]), hour_edges(0.0, 3600.0, 0.0), Book(), signal=FLAT, bids=steps)
     assert (row.bid_s, row.offered_s) == (2400.0, 2400.0)
     assert (row.mean_w, row.reserve_w) == pytest.approx((15e3, 3e3))
     third = 1 / 3
@@ -112,8 +110,14 @@ def test_a_score_spans_bids_by_what_each_promised() -> None:
     starts = 2.0 * np.arange(1800)
     mean_w, reserve_w = np.where(starts < 1700.0, 10e3, 30e3), np.where(starts < 1700.0, 2e3, 9e3)
     power_w = mean_w + reserve_w * WAVE.values[:1800]
-    rows = accounts(starts, power_w, hour_edges(0.0, 3600.0, 0.0), Book("pjm"), signal=WAVE,
-                    bids=bids((0.0, 10e3, 2e3), (1700.0, 30e3, 9e3)))  # fmt: skip
+    rows = accounts(
+        starts,
+        power_w,
+        hour_edges(0.0, 3600.0, 0.0),
+        Book("pjm"),
+        signal=WAVE,
+        bids=bids((0.0, 10e3, 2e3), (1700.0, 30e3, 9e3)),
+    )
     assert rows[0].score == pytest.approx(1.0)
 
 
@@ -128,8 +132,9 @@ def test_what_is_too_short_to_be_scored_is_not_paid() -> None:
 
 def test_a_bid_without_reserve_pays_for_its_gap() -> None:
     """R = 0 has no error relative to it and no score, but Π^ε ∫|P − P̄| dt."""
-    (row,) = accounts(np.zeros(1), np.array([900.0]), np.array([0.0, 3600.0]), Book(), signal=FLAT,
-                      bids=bids((0.0, 1000.0, 0.0)))  # fmt: skip
+    (row,) = accounts(
+        np.zeros(1), np.array([900.0]), np.array([0.0, 3600.0]), Book(), signal=FLAT, bids=bids((0.0, 1000.0, 0.0))
+    )
     assert row.cost == pytest.approx(0.11)
     assert math.isnan(row.error)
     assert math.isnan(row.score)
@@ -185,8 +190,14 @@ def test_hours_add_up_to_the_settlement_of_the_whole(
     """Under flat prices, wherever the clock strikes, the rows' money and tracking are those of the run as a whole."""
     time_s, power_w, signal, bid, end_s = run
     book = Book("paper", *(constant(price) for price in prices))
-    rows = accounts(time_s, power_w, hour_edges(0.0, end_s, anchor_s), book, signal=signal,
-                    bids=bids((0.0, bid.mean_w, bid.reserve_w)))  # fmt: skip
+    rows = accounts(
+        time_s,
+        power_w,
+        hour_edges(0.0, end_s, anchor_s),
+        book,
+        signal=signal,
+        bids=bids((0.0, bid.mean_w, bid.reserve_w)),
+    )
     whole = tracking(time_s, power_w, signal, bid, 0.0, end_s)
     bill, found = settle(whole, bid, Tariff(*prices)), total(rows)
     assert found.cost == pytest.approx(bill.cost, rel=1e-9, abs=1e-9)
@@ -206,8 +217,14 @@ def test_a_total_is_the_sum_of_its_rows_to_the_last_bit(
 ) -> None:
     """Rows in any order give the same total; its parts make its cost; shown to the cent, rows miss it by half a cent each."""
     time_s, power_w, signal, bid, end_s = run
-    rows = accounts(time_s, power_w, hour_edges(0.0, end_s, 0.0), Book(rules), signal=signal,  # type: ignore[arg-type]
-                    bids=bids((0.0, bid.mean_w, bid.reserve_w)))  # fmt: skip
+    rows = accounts(
+        time_s,
+        power_w,
+        hour_edges(0.0, end_s, 0.0),
+        Book(rules),
+        signal=signal,  # type: ignore[arg-type]
+        bids=bids((0.0, bid.mean_w, bid.reserve_w)),
+    )
     found, shuffled = total(rows), list(rows)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert total(shuffled).cost == found.cost == math.fsum(row.cost for row in rows)
@@ -224,8 +241,9 @@ def test_a_market_hour_is_the_settlement_of_that_hour(run: tuple[np.ndarray, np.
     if bid.reserve_w == 0 or end_s < 3600.0:
         return
     book = Book("pjm", constant(0.03), constant(0.02), performance=constant(0.001), mileage_ratio=constant(2.0))
-    rows = accounts(time_s, power_w, hour_edges(0.0, end_s, 0.0), book, signal=signal,
-                    bids=bids((0.0, bid.mean_w, bid.reserve_w)))  # fmt: skip
+    rows = accounts(
+        time_s, power_w, hour_edges(0.0, end_s, 0.0), book, signal=signal, bids=bids((0.0, bid.mean_w, bid.reserve_w))
+    )
     for row in (row for row in rows if row.span_s == 3600.0):
         span = row.start_s, row.end_s
         score = performance_score(time_s, power_w, signal, bid, *span)

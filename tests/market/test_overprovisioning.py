@@ -17,8 +17,11 @@ from wattline.model.configurations import Configurations
 
 EXAMPLE = Question(power_w=7000.0, node_max_w=380.0, node_min_w=180.0, faster=0.27, cost_ratio=1.7)
 LINES = {
-    "SPhot": Line(-1.114, 73.07, 48), "SP-MZ": Line(-0.112, 7.00, 48), "BT-MZ": Line(-0.069, 8.50, 48), "LU-MZ": Line(-0.542, 25.93, 48),
-}  # fmt: skip
+    "SPhot": Line(-1.114, 73.07, 48),
+    "SP-MZ": Line(-0.112, 7.00, 48),
+    "BT-MZ": Line(-0.069, 8.50, 48),
+    "LU-MZ": Line(-0.542, 25.93, 48),
+}
 
 
 def one(name: str) -> list[Application]:
@@ -28,8 +31,13 @@ def one(name: str) -> list[Application]:
 
 @pytest.mark.parametrize(
     ("name", "t_ovp", "t_wc", "s"),
-    [("SPhot", 39.65, 38.70, 0.98), ("SP-MZ", 3.64, 3.64, 1.00), ("BT-MZ", 6.43, 5.30, 0.82), ("LU-MZ", 9.67, 11.81, 1.22)],
-)  # fmt: skip
+    [
+        ("SPhot", 39.65, 38.70, 0.98),
+        ("SP-MZ", 3.64, 3.64, 1.00),
+        ("BT-MZ", 6.43, 5.30, 0.82),
+        ("LU-MZ", 9.67, 11.81, 1.22),
+    ],
+)
 def test_the_published_example_as_it_computes(name: str, t_ovp: float, t_wc: float, s: float) -> None:
     """n_wc = 18, n_lim = 38 (printed 50), c_wc = 30.6, n_ovp = 30; times and ratios as equations 4.5 to 4.7 give them."""
     plan = solve(EXAMPLE, one(name))
@@ -89,9 +97,12 @@ def test_a_machine_that_uses_its_power_pays_for_it() -> None:
     """If high-end nodes draw two thirds on average and the older ones all the budget, electricity buys fewer of them."""
     dear = Life(4.0, 0.30, 1.5)
     even, thirsty = (
-        solve(Question(16 * 380.0, 380.0, 180.0, 0.27, prices=Prices(3300.0, 1700.0, Racks(), dear, use, 1.0)), one("LU-MZ")).affordable_nodes
+        solve(
+            Question(16 * 380.0, 380.0, 180.0, 0.27, prices=Prices(3300.0, 1700.0, Racks(), dear, use, 1.0)),
+            one("LU-MZ"),
+        ).affordable_nodes
         for use in (1.0, 2 / 3)
-    )  # fmt: skip
+    )
     assert even == math.floor(16 * 3300 / 1700)
     saved = 16 * 380 / 3 / 1e3 * 8760 * 4 * 0.30 * 1.5
     assert thirsty == math.floor((16 * 3300 - saved) / 1700) < even

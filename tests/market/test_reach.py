@@ -27,9 +27,12 @@ def test_by_hand() -> None:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(60, 140), st.floats(1, 80), st.floats(0, 100),
+    st.lists(st.floats(-1, 1), min_size=1, max_size=30),
+    st.floats(60, 140),
+    st.floats(1, 80),
+    st.floats(0, 100),
     st.floats(100, 200),
-)  # fmt: skip
+)
 def test_it_is_the_tracking_of_a_perfect_policy(
     values: list[float], mean_w: float, reserve_w: float, low_w: float, high_w: float
 ) -> None:

@@ -19,9 +19,7 @@ W4 = Bid(8434.0, 3435.0)
 
 def hour(mean_power_w: float, gap_w: float, bid: Bid) -> Tracking:
     """Return an hour that drew some power and missed its target by a mean gap."""
-    return Tracking(
-        3600.0, mean_power_w * 3600, mean_power_w, bid.mean_w, gap_w, gap_w / bid.reserve_w, 0.0, 0.05
-    )  # fmt: skip
+    return Tracking(3600.0, mean_power_w * 3600, mean_power_w, bid.mean_w, gap_w, gap_w / bid.reserve_w, 0.0, 0.05)
 
 
 def test_the_published_hour() -> None:

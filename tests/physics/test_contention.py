@@ -72,7 +72,12 @@ def test_it_knows_which_placement_is_better() -> None:
             free[placed[-1]] = False
         packets = real.run([PacketJob(nodes, pattern, seed=i) for i, nodes in enumerate(placed)])
         volume = np.array([job.bytes for job in packets.jobs], dtype=float)
-        fluid = finish_times(share_table(network, placed), volume, np.array([alone[n] for n in sizes.tolist()]), capacities(network).ravel())  # fmt: skip
+        fluid = finish_times(
+            share_table(network, placed),
+            volume,
+            np.array([alone[n] for n in sizes.tolist()]),
+            capacities(network).ravel(),
+        )
         ratios += [(fluid[sizes == n].mean(), packets.communication_s[sizes == n].mean()) for n in (16, 64)]
     error = [model / packet - 1 for model, packet in ratios]
     assert np.mean(np.abs(error)) < 0.25

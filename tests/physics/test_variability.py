@@ -69,8 +69,9 @@ def test_the_least_and_the_greatest_cap_of_the_hardware_are_kept() -> None:
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.sampled_from([0.8, 0.9, 1.0, 1.1, 1.25]), min_size=2, max_size=3),
-    st.integers(300, 640), st.sampled_from([ANY, Hardware(least_w=110.0), Hardware(most_w=170.0, fixed_w=20.0)]),
-)  # fmt: skip
+    st.integers(300, 640),
+    st.sampled_from([ANY, Hardware(least_w=110.0), Hardware(most_w=170.0, fixed_w=20.0)]),
+)
 def test_no_caps_of_whole_watts_are_better(factors: list[float], bound_w: int, hardware: Hardware) -> None:
     """All caps in steps of 5 W, tried one by one: none within the bound is faster; and the bound is kept."""
     nodes = NodeFactors(np.array(factors))
@@ -142,9 +143,14 @@ def test_what_makes_no_sense_is_refused(call: object, words: str) -> None:
 def test_a_measured_response_joins_caps_that_do_not_bind() -> None:
     """Three caps with one power are one point; turbo is left out; between points speed follows a line."""
     table = Configurations(
-        "x", np.full(5, 2), np.full(5, 8), np.array([51.0, 65.0, 80.0, 95.0, 115.0]),
-        np.array([20.0, 12.5, 10.0, 10.01, 8.0]), np.array([200.0, 260.0, 300.0, 300.5, 400.0]), 115.0,
-    )  # fmt: skip
+        "x",
+        np.full(5, 2),
+        np.full(5, 8),
+        np.array([51.0, 65.0, 80.0, 95.0, 115.0]),
+        np.array([20.0, 12.5, 10.0, 10.01, 8.0]),
+        np.array([200.0, 260.0, 300.0, 300.5, 400.0]),
+        115.0,
+    )
     found = MeasuredResponse.of(table, 2, 8)
     np.testing.assert_allclose(found.power_w, [100.0, 130.0, 150.0])
     np.testing.assert_allclose(found.speeds, [0.5, 0.8, 1.0])

@@ -135,6 +135,13 @@ def by_key(key: list[float]) -> Pick:
 
 
 NAIVE: dict[str, Pick] = {
-    "lowest": lowest, "slurm": slurm, "slurm-best-fit": slurm_best_fit, "rrn": rrn, "rrr": rrr, "jokanovic": jokanovic,
-    "jokanovic-released": jokanovic_released, "level-spread": level_spread, "fewer-router": fewer_router,
-}  # fmt: skip
+    "lowest": lowest,
+    "slurm": slurm,
+    "slurm-best-fit": slurm_best_fit,
+    "rrn": rrn,
+    "rrr": rrr,
+    "jokanovic": jokanovic,
+    "jokanovic-released": jokanovic_released,
+    "level-spread": level_spread,
+    "fewer-router": fewer_router,
+}

@@ -19,9 +19,14 @@ class Plan:
 
 
 def conservative(
-    submit: Sequence[int], work: Sequence[int], width: Sequence[int], estimate: Sequence[int], nodes: int,
-    watts: Sequence[int] | None = None, limit: int = 0,
-) -> Plan:  # fmt: skip
+    submit: Sequence[int],
+    work: Sequence[int],
+    width: Sequence[int],
+    estimate: Sequence[int],
+    nodes: int,
+    watts: Sequence[int] | None = None,
+    limit: int = 0,
+) -> Plan:
     """Whole seconds, one pass an instant: ends, arrivals, then the plan. Free nodes are a list, one entry a second.
 
     With ``watts``, which the jobs add, watts under the ``limit`` are a second such list.
@@ -39,9 +44,17 @@ def conservative(
 
 
 def _pass(
-    t: int, plan: Plan, reserved: dict[int, int], arrived: Sequence[int], work: Sequence[int], width: Sequence[Need],
-    estimate: Sequence[int], there: Need, *, ended: bool,
-) -> None:  # fmt: skip
+    t: int,
+    plan: Plan,
+    reserved: dict[int, int],
+    arrived: Sequence[int],
+    work: Sequence[int],
+    width: Sequence[Need],
+    estimate: Sequence[int],
+    there: Need,
+    *,
+    ended: bool,
+) -> None:
     free = [there] * HORIZON
     for j, began in plan.start.items():
         if began + work[j] > t:

@@ -29,9 +29,13 @@ def crowd(seed: int, n: int, *, load: float = 1.3, nodes: int = 32, slack: float
     width = rng.choice([1, 2, 4, 8, 16, 24], n)
     gap = float(np.mean(work * width)) / nodes / load
     return JobTable.build(
-        submit_s=np.floor(np.cumsum(rng.exponential(gap, n))), work_s=work, nodes=width,
-        request_s=np.floor(work * rng.uniform(1.0, slack, n)), partition=rng.integers(0, 2, n), partitions=("a", "b"),
-    )  # fmt: skip
+        submit_s=np.floor(np.cumsum(rng.exponential(gap, n))),
+        work_s=work,
+        nodes=width,
+        request_s=np.floor(work * rng.uniform(1.0, slack, n)),
+        partition=rng.integers(0, 2, n),
+        partitions=("a", "b"),
+    )
 
 
 def test_the_index_of_a_deep_queue_finds_whom_walking_finds() -> None:

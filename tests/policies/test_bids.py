@@ -26,9 +26,13 @@ CALM = signal(0.0, 0.0, step_s=500.0)
 
 
 def bid(
-    jobs: JobTable, how: Options, name: Any, params: Mapping[str, float] | None = None, cluster: Cluster | None = None,
+    jobs: JobTable,
+    how: Options,
+    name: Any,
+    params: Mapping[str, float] | None = None,
+    cluster: Cluster | None = None,
     select: str = "tracking-only",
-) -> Simulation:  # fmt: skip
+) -> Simulation:
     """Return a run that is yet to begin, with a bid policy."""
     chosen = policies({"bid": params or {}}, select=select, cap="match-target", bid=name)
     return Simulation(jobs, cluster or machine(), chosen, how)
@@ -162,8 +166,13 @@ def test_users_bids_and_the_guard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [({"every_s": 0.0}, "positive time"), ({"lead_s": -1.0}, "ahead"), ({"lead_s": 4000.0}, "ahead"), ({"until_s": 0.0}, "not after")],
-)  # fmt: skip
+    [
+        ({"every_s": 0.0}, "positive time"),
+        ({"lead_s": -1.0}, "ahead"),
+        ({"lead_s": 4000.0}, "ahead"),
+        ({"until_s": 0.0}, "not after"),
+    ],
+)
 def test_senseless_bidding_is_refused(wrong: dict[str, float], said: str) -> None:
     """Periods and leads that make no sense are refused in one line."""
     with pytest.raises(InputError, match=said):

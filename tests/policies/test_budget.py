@@ -23,11 +23,14 @@ def tree(*budgets: Budget) -> BudgetTree:
 def test_a_fixed_share_is_a_share_of_what_there_is() -> None:
     """Fixed shares follow the whole when it changes; what nobody has a share of stays unused."""
     found = grants(
-        BudgetTree((
-            Budget("site", limit=Steps(100.0, ((60.0, 50.0),)), rule="fixed"), Budget("a", "site", share=0.5),
-            Budget("b", "site", share=0.3, limit=Steps(20.0)),
-        ))
-    )  # fmt: skip
+        BudgetTree(
+            (
+                Budget("site", limit=Steps(100.0, ((60.0, 50.0),)), rule="fixed"),
+                Budget("a", "site", share=0.5),
+                Budget("b", "site", share=0.3, limit=Steps(20.0)),
+            )
+        )
+    )
     assert found == {
         "site": [(0.0, 100.0), (60.0, 50.0)],
         "a": [(0.0, 50.0), (60.0, 25.0)],
@@ -45,8 +48,12 @@ def test_by_demand_nobody_gets_more_than_it_asks_for() -> None:
     """Where all suffices, all get what they ask for; where it does not, the same part of it."""
     asked = Steps(30.0, ((10.0, 90.0),))
     found = BudgetTree(
-        (Budget("site", limit=Steps(80.0), rule="demand"), Budget("a", "site", demand=asked), Budget("b", "site", demand=Steps(30.0)))
-    )  # fmt: skip
+        (
+            Budget("site", limit=Steps(80.0), rule="demand"),
+            Budget("a", "site", demand=asked),
+            Budget("b", "site", demand=Steps(30.0)),
+        )
+    )
     assert grants_at(found, 0.0) == {"site": 80.0, "a": 30.0, "b": 30.0}
     later = grants_at(found, 10.0)
     assert later["a"] == pytest.approx(80.0 * 80 / 110)  # a demand above the whole counts as the whole
@@ -111,9 +118,11 @@ def test_at_every_instant_parts_sum_to_at_most_their_whole(found: BudgetTree) ->
 
 
 @given(
-    st.floats(0, 1e6), st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.01, 100)), min_size=1, max_size=6),
-    st.integers(0, 5), st.floats(0, 1e5),
-)  # fmt: skip
+    st.floats(0, 1e6),
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.01, 100)), min_size=1, max_size=6),
+    st.integers(0, 5),
+    st.floats(0, 1e5),
+)
 def test_more_for_all_is_never_less_for_one(
     watts: float, parts: list[tuple[float, float]], which: int, more: float
 ) -> None:
@@ -132,14 +141,20 @@ def test_more_for_all_is_never_less_for_one(
         ((Budget("a", "b"), Budget("b", "a")), "budgets 'a' in 'b' in 'a' go round in a circle"),
         ((Budget("a", "site", Steps(200.0)),), "budget 'a': 200 W is above the 100 W that its parent 'site' ever has"),
         ((Budget("a", "site", share=0.5),), "budget 'a': a share goes with a parent whose parts have fixed shares"),
-        ((Budget("a", "site", demand=Steps(5.0)),), "budget 'a': a demand goes with a parent whose parts share by demand"),
-        ((Budget("a", "site", rule="fixed"), Budget("b", "a")), "budget 'b' needs a share: the parts of 'a' have fixed ones"),
+        (
+            (Budget("a", "site", demand=Steps(5.0)),),
+            "budget 'a': a demand goes with a parent whose parts share by demand",
+        ),
+        (
+            (Budget("a", "site", rule="fixed"), Budget("b", "a")),
+            "budget 'b' needs a share: the parts of 'a' have fixed ones",
+        ),
         (
             (Budget("a", "site", rule="fixed"), Budget("b", "a", share=0.7), Budget("c", "a", share=0.4)),
             "the shares of the parts of 'a' sum to 1.1, more than 1",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_tree_is_refused(budgets: tuple[Budget, ...], told: str) -> None:
     """One line says which budget is wrong, and how."""
     with pytest.raises(InputError, match=told):

@@ -29,9 +29,17 @@ def columns(drawn: list[tuple[int, int, int, int]]) -> tuple[list[int], list[int
 
 
 def run(
-    submit: Any, work: Any, width: Any, estimate: Any, nodes: int = 6, *, select: str = "conservative",
-    params: dict[str, Any] | None = None, outages: tuple[Outage, ...] = (), ties: str = "instant",
-) -> Result:  # fmt: skip
+    submit: Any,
+    work: Any,
+    width: Any,
+    estimate: Any,
+    nodes: int = 6,
+    *,
+    select: str = "conservative",
+    params: dict[str, Any] | None = None,
+    outages: tuple[Outage, ...] = (),
+    ties: str = "instant",
+) -> Result:
     """Simulate jobs whose estimates are what their users asked for."""
     jobs = JobTable.build(submit_s=submit, work_s=work, nodes=width, request_s=estimate)
     cluster = Cluster((NodeClass("node", nodes, 1.0, 2.0),), outages=outages)

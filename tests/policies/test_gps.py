@@ -91,8 +91,16 @@ def test_shares_are_those_of_water_filling(piles: list[Any], n: int) -> None:
 
 @pytest.mark.parametrize(
     ("target_w", "down", "expected"),
-    [(0.0, 0, 0.0), (2000.0, 0, 0.0), (2800.0, 0, 5.0), (9999.0, 0, 20.0), (2000.0, 4, 2.5), (9999.0, 4, 16.0), (np.nan, 4, 16.0)],
-)  # fmt: skip
+    [
+        (0.0, 0, 0.0),
+        (2000.0, 0, 0.0),
+        (2800.0, 0, 5.0),
+        (9999.0, 0, 20.0),
+        (2000.0, 4, 2.5),
+        (9999.0, 4, 16.0),
+        (np.nan, 4, 16.0),
+    ],
+)
 def test_nodes_that_the_target_allows(target_w: float, down: int, expected: float) -> None:
     """n(t) = (target - N idle) / (mean uncapped power - idle), within [0, N]; N counts nodes in service."""
     s = state_of(
@@ -156,10 +164,14 @@ def wanted(s: State) -> tuple[list[int], list[float]]:
 @pytest.mark.parametrize("cap", ["match-target", "none"])
 @examples(12)
 @given(
-    mix=st.lists(st.tuples(st.integers(0, 25), st.sampled_from(["small", "small", "wide", "firm", "filler"])), min_size=1, max_size=20),
+    mix=st.lists(
+        st.tuples(st.integers(0, 25), st.sampled_from(["small", "small", "wide", "firm", "filler"])),
+        min_size=1,
+        max_size=20,
+    ),
     y=st.lists(st.sampled_from([-1.0, -0.61, -0.25, 0.03, 0.4, 1.0]), min_size=1, max_size=8),
     mean_w=st.sampled_from([1009.0, 1403.0]),
-)  # fmt: skip
+)
 def test_every_pass_starts_whom_the_description_says(cap: str, mix: list[Any], y: list[float], mean_w: float) -> None:
     """Shares rounded to the nearest job, first come first served in a kind, on free nodes; standby jobs when nobody waits."""
     how = options(KINDS, signal(*y, step_s=3.0), (0.0, Bid(mean_w, 503.0)), (50.0, Bid(9000.0, 0.0)))

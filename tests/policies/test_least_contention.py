@@ -260,8 +260,14 @@ def test_compiled_and_plain_code_agree() -> None:
     """Where nothing is compiled, the same source picks the same nodes."""
     done = subprocess.run(
         [sys.executable, "-c", "import test_least_contention as t; print(t.placements())"],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, sys.path)])},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=os.environ
+        | {
+            "NUMBA_DISABLE_JIT": "1",
+            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, sys.path)]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == placements()

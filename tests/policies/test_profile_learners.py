@@ -154,9 +154,16 @@ def campaign(jobs: int = 120, seed: int = 0, level: Any = lambda i: 60.0, sd: fl
     series = PowerSeries.build(60.0, [np.clip(rng.normal(level(i), sd, 60), 0, 99) for i in range(jobs)])
     means = np.add.reduceat(series.watts.astype(float), series.first[:-1]) / 60
     return JobTable.build(
-        submit_s=np.arange(jobs) * 1800.0, work_s=np.full(jobs, 3600.0), nodes=np.full(jobs, 2), group=np.arange(jobs) % 2,
-        groups=("p", "q"), user=np.zeros(jobs), users=("u",), draw_w=means, series=series,
-    )  # fmt: skip
+        submit_s=np.arange(jobs) * 1800.0,
+        work_s=np.full(jobs, 3600.0),
+        nodes=np.full(jobs, 2),
+        group=np.arange(jobs) % 2,
+        groups=("p", "q"),
+        user=np.zeros(jobs),
+        users=("u",),
+        draw_w=means,
+        series=series,
+    )
 
 
 def learned(jobs: JobTable, profile: str, limit_w: float = 400.0, **params: float) -> Simulation:

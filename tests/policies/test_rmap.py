@@ -81,9 +81,14 @@ def workload(rng: np.random.Generator, nodes: int) -> JobTable:
     n = int(rng.integers(3, 25))
     work = rng.uniform(5, 60, n)
     return JobTable.build(
-        submit_s=np.sort(rng.uniform(0, 150, n)), work_s=work, nodes=rng.integers(1, nodes + 1, n), request_s=work * 1.2,
-        kind=rng.integers(0, 4, n), kinds=("a0", "a1", "a2", "rigid"), draw_w=rng.uniform(50, 100, n),
-    )  # fmt: skip
+        submit_s=np.sort(rng.uniform(0, 150, n)),
+        work_s=work,
+        nodes=rng.integers(1, nodes + 1, n),
+        request_s=work * 1.2,
+        kind=rng.integers(0, 4, n),
+        kinds=("a0", "a1", "a2", "rigid"),
+        draw_w=rng.uniform(50, 100, n),
+    )
 
 
 @given(st.integers(0, 100_000), st.sampled_from(POLICIES), st.sampled_from([0.0, 0.2, 1e9]))

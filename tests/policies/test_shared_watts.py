@@ -18,9 +18,13 @@ BACKFILLING = ["easy", "backfill-by-end", "conservative"]
 def stream(count: int = 200) -> JobTable:
     """One job of 4 nodes of class a among narrow ones of class b that never leave a gap; all run 100 s at 100 W a node."""
     return JobTable.build(
-        submit_s=[5.0, *(20.0 * k for k in range(count))], work_s=[100.0] * (count + 1), nodes=[4, *[1] * count],
-        request_s=[100.0] * (count + 1), partition=[0, *[1] * count], partitions=("a", "b"),
-    )  # fmt: skip
+        submit_s=[5.0, *(20.0 * k for k in range(count))],
+        work_s=[100.0] * (count + 1),
+        nodes=[4, *[1] * count],
+        request_s=[100.0] * (count + 1),
+        partition=[0, *[1] * count],
+        partitions=("a", "b"),
+    )
 
 
 @pytest.mark.parametrize("classes", [1, 2])
@@ -48,9 +52,14 @@ def test_promises_of_nodes_and_watts_are_kept(select: str, seed: int) -> None:
     counts = np.array([4, 7, 12])
     work = rng.integers(1, 90, n)
     jobs = JobTable.build(
-        submit_s=np.sort(rng.integers(0, 3000, n)), work_s=work, request_s=work * rng.integers(1, 4, n), nodes=1 + rng.integers(0, counts[pool]),
-        draw_w=rng.choice([120.0, 200.0, 300.0], n), partition=pool, partitions=("a", "b", "c"),
-    )  # fmt: skip
+        submit_s=np.sort(rng.integers(0, 3000, n)),
+        work_s=work,
+        request_s=work * rng.integers(1, 4, n),
+        nodes=1 + rng.integers(0, counts[pool]),
+        draw_w=rng.choice([120.0, 200.0, 300.0], n),
+        partition=pool,
+        partitions=("a", "b", "c"),
+    )
     machine = Cluster(tuple(NodeClass(name, int(k), 50.0, 300.0) for name, k in zip("abc", counts, strict=True)))
     s = simulate(jobs, machine, policies(select=select, learn="request"), Options(limit_w=[(0.0, 4200.0)])).state
     promised = np.isfinite(s.reserved_s)
@@ -64,10 +73,14 @@ def test_a_second_class_without_jobs_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     n = 600
     jobs = JobTable.build(
-        submit_s=np.sort(rng.integers(0, 6000, n)), work_s=rng.integers(0, 90, n), nodes=rng.integers(1, 9, n),
-        request_s=rng.integers(1, 200, n), draw_w=rng.choice([120.0, 200.0, 300.0], n), partition=np.zeros(n),
+        submit_s=np.sort(rng.integers(0, 6000, n)),
+        work_s=rng.integers(0, 90, n),
+        nodes=rng.integers(1, 9, n),
+        request_s=rng.integers(1, 200, n),
+        draw_w=rng.choice([120.0, 200.0, 300.0], n),
+        partition=np.zeros(n),
         partitions=("a", "b"),
-    )  # fmt: skip
+    )
     one = NodeClass("a", 12, 50.0, 300.0)
     for select in ("easy", "backfill-by-end"):
         starts = [

@@ -103,8 +103,10 @@ def both(largest: bool) -> Any:
 
 
 MIXES = st.lists(
-    st.tuples(st.integers(0, 25), st.sampled_from(["small", "small", "wide", "firm", "filler"])), min_size=1, max_size=16
-)  # fmt: skip
+    st.tuples(st.integers(0, 25), st.sampled_from(["small", "small", "wide", "firm", "filler"])),
+    min_size=1,
+    max_size=16,
+)
 SIGNALS = st.lists(st.sampled_from([-1.0, -0.61, -0.25, 0.03, 0.4, 1.0]), min_size=1, max_size=8)
 
 

@@ -119,11 +119,17 @@ def test_a_wider_window_finds_what_fits() -> None:
 def test_nobody_waits_for_ever(data: st.DataObject) -> None:
     """With true estimates a job starts within the patience and, for each that is overdue before it, one longest run time."""
     n = data.draw(st.integers(2, 14))
-    jobs = table(*(
-        {"submit": data.draw(st.integers(0, 30)), "work": data.draw(st.integers(1, 20)), "nodes": data.draw(st.integers(1, 4)),
-         "draw": data.draw(st.sampled_from([100.0, 200.0, 300.0]))}
-        for _ in range(n)
-    ))  # fmt: skip
+    jobs = table(
+        *(
+            {
+                "submit": data.draw(st.integers(0, 30)),
+                "work": data.draw(st.integers(1, 20)),
+                "nodes": data.draw(st.integers(1, 4)),
+                "draw": data.draw(st.sampled_from([100.0, 200.0, 300.0])),
+            }
+            for _ in range(n)
+        )
+    )
     patience = float(data.draw(st.integers(0, 20)))
     params = {"select": {"window": float(data.draw(st.integers(1, 6))), "patience": patience}}
     options = Options(limit_w=[(0, 900.0)], exceed=True)

@@ -59,12 +59,16 @@ def _piles(piles: dict[int, list[int]], n: int, seed: int, start: int) -> list[i
 
 def rdr(network: Network, free: list[int], n: int, seed: int, start: int) -> list[int]:
     """Return the free nodes of routers drawn at random."""
-    return _piles({r: [x for x in free if network.router_of(x) == r] for r in map(network.router_of, free)}, n, seed, start)  # fmt: skip
+    return _piles(
+        {r: [x for x in free if network.router_of(x) == r] for r in map(network.router_of, free)}, n, seed, start
+    )
 
 
 def rdg(network: Network, free: list[int], n: int, seed: int, start: int) -> list[int]:
     """Return the free nodes of groups drawn at random."""
-    return _piles({g: [x for x in free if network.group_of(x) == g] for g in map(network.group_of, free)}, n, seed, start)  # fmt: skip
+    return _piles(
+        {g: [x for x in free if network.group_of(x) == g] for g in map(network.group_of, free)}, n, seed, start
+    )
 
 
 AT_RANDOM = {"rdn": rdn, "rdr": rdr, "rdg": rdg}

@@ -28,9 +28,12 @@ DISCIPLINES: dict[str, tuple[str, str, dict[str, Mapping[str, float]]]] = {
 
 
 def policies(
-    order: str = "fcfs", select: str = "in-order", cap: str = "none", learn: str = "exact",
+    order: str = "fcfs",
+    select: str = "in-order",
+    cap: str = "none",
+    learn: str = "exact",
     params: Mapping[str, Mapping[str, float]] | None = None,
-) -> Policies:  # fmt: skip
+) -> Policies:
     """Built-in mechanisms by name."""
     from wattline.control.catalog import find
 
@@ -51,10 +54,18 @@ def table(arrival: Sequence[Any], amount: Sequence[Any], width: Sequence[int]) -
 
 
 def run(
-    arrival: Sequence[Any], amount: Sequence[Any], width: Sequence[int], servers: int, *,
-    rates: ref.Rates, discipline: str = ref.FCFS, cap: str = "count-hysteresis", cap_params: Mapping[str, float],
-    seed: int = 0, ties: str = "event",
-) -> Result:  # fmt: skip
+    arrival: Sequence[Any],
+    amount: Sequence[Any],
+    width: Sequence[int],
+    servers: int,
+    *,
+    rates: ref.Rates,
+    discipline: str = ref.FCFS,
+    cap: str = "count-hysteresis",
+    cap_params: Mapping[str, float],
+    seed: int = 0,
+    ties: str = "event",
+) -> Result:
     """Run the engine on customers of the recursion."""
     order, select, params = DISCIPLINES[discipline]
     chosen = policies(order, select, cap, params={**params, "cap": cap_params})
@@ -78,17 +89,23 @@ def assert_same(result: Result, expected: ref.Run, *, rtol: float = 1e-9, atol: 
 
     s = result.state
     pairs = {
-        "start": (s.started_s, expected.start), "departure": (s.end_s, expected.departure),
-        "energy budget": (s.energy_j, expected.energy_budget), "served": (s.ran_s, expected.served),
-    }  # fmt: skip
+        "start": (s.started_s, expected.start),
+        "departure": (s.end_s, expected.departure),
+        "energy budget": (s.energy_j, expected.energy_budget),
+        "served": (s.ran_s, expected.served),
+    }
     for name, (got, wanted) in pairs.items():
         np.testing.assert_allclose(got, [float(x) for x in wanted], rtol=rtol, atol=atol, err_msg=name)
     middle, timeline = in_the_middle(expected, 10 * atol), result.logs["timeline"]
     rows = timeline[np.searchsorted(timeline[:, codes.TL_TIME], middle["epoch"], side="right") - 1]
     columns = {
-        "rate": codes.TL_RATE, "busy": codes.TL_BUSY, "in_service": codes.TL_RUNNING, "queue": codes.TL_QUEUED,
-        "power": codes.TL_POWER, "workload": codes.TL_BACKLOG,
-    }  # fmt: skip
+        "rate": codes.TL_RATE,
+        "busy": codes.TL_BUSY,
+        "in_service": codes.TL_RUNNING,
+        "queue": codes.TL_QUEUED,
+        "power": codes.TL_POWER,
+        "workload": codes.TL_BACKLOG,
+    }
     rows[:, codes.TL_BACKLOG] -= (
         rows[:, codes.TL_RATE] * rows[:, codes.TL_RUNNING] * (middle["epoch"] - rows[:, codes.TL_TIME])
     )

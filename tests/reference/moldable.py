@@ -263,9 +263,12 @@ class MoldableScheduler(Scheduler):
     def next_step(self, job: MoldableJob, row: Row) -> Row | None:
         """The configuration of the same nodes and cores that draws least among those that draw more and are faster."""
         higher = [
-            r for r in job.rows
-            if (r.nodes, r.cores) == (row.nodes, row.cores) and r.told_power > row.told_power and r.told_time < row.told_time
-        ]  # fmt: skip
+            r
+            for r in job.rows
+            if (r.nodes, r.cores) == (row.nodes, row.cores)
+            and r.told_power > row.told_power
+            and r.told_time < row.told_time
+        ]
         return min(higher, key=lambda r: (r.told_power, r.told_time, r.cap)) if higher else None
 
     def raise_caps(self) -> None:

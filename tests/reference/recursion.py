@@ -231,9 +231,7 @@ class Run:
     @property
     def wasting(self) -> list[Number]:
         """Eq. 10: job amount not done in each epoch by servers idle while somebody waits."""
-        return [
-            (p - e) * t for p, e, t in zip(self.potential_load, self.effective_load, self.tau, strict=True)
-        ]  # fmt: skip
+        return [(p - e) * t for p, e, t in zip(self.potential_load, self.effective_load, self.tau, strict=True)]
 
     @property
     def power(self) -> list[Number]:

@@ -35,6 +35,11 @@ def first_fit(m: Scheduler, _happened: set[str]) -> None:
 
 
 SELECTS: dict[str, Callable[[Scheduler, set[str]], None]] = {
-    "in-order": in_order, "first-fit": first_fit, "easy": easy, "backfill-by-end": by_end, "conservative": conservative,
-    "reselect": reselect, "window": window,
-}  # fmt: skip
+    "in-order": in_order,
+    "first-fit": first_fit,
+    "easy": easy,
+    "backfill-by-end": by_end,
+    "conservative": conservative,
+    "reselect": reselect,
+    "window": window,
+}

@@ -97,7 +97,10 @@ class Setup:
 
 def held_exactly(*numbers: float | Fraction) -> bool:
     """Tell whether a float with bits to spare holds each of some numbers."""
-    return all(Fraction(x).denominator <= 2**24 and (Fraction(x).denominator & (Fraction(x).denominator - 1)) == 0 for x in numbers)  # fmt: skip
+    return all(
+        Fraction(x).denominator <= 2**24 and (Fraction(x).denominator & (Fraction(x).denominator - 1)) == 0
+        for x in numbers
+    )
 
 
 @dataclass
@@ -246,7 +249,10 @@ class Machine:
         """Start standby jobs, in order, that fit on the free nodes, below the target and under the limit."""
         if room is None:
             return  # no target to fill
-        free, taken = len(self.free) - sum(j.nodes for j in plan.starts), sum(map(self.rise_in_force, plan.starts + plan.resumes))  # fmt: skip
+        free, taken = (
+            len(self.free) - sum(j.nodes for j in plan.starts),
+            sum(map(self.rise_in_force, plan.starts + plan.resumes)),
+        )
         for job in self.waiting(standby=True):
             fits = (
                 job.nodes <= free
@@ -288,8 +294,17 @@ class Machine:
         for i, a in enumerate(line):
             for b in line[i + 1 :]:
                 gap = abs(self.danger(a) - self.danger(b))
-                alike = (a.kind, a.work, a.submit, a.story, a.draw, a.floor) == (b.kind, b.work, b.submit, b.story, b.draw, b.floor)  # fmt: skip
-                promised = any(not self.setup.kinds[j.kind].standby and self.setup.kinds[j.kind].limit < math.inf for j in (a, b))  # fmt: skip
+                alike = (a.kind, a.work, a.submit, a.story, a.draw, a.floor) == (
+                    b.kind,
+                    b.work,
+                    b.submit,
+                    b.story,
+                    b.draw,
+                    b.floor,
+                )
+                promised = any(
+                    not self.setup.kinds[j.kind].standby and self.setup.kinds[j.kind].limit < math.inf for j in (a, b)
+                )
                 if gap <= CLOSE * max(1.0, abs(self.danger(a))) and promised and not alike:
                     exact = gap == 0 and not {self.profile(a), self.profile(b)} & self.noisy
                     if not (exact and self.setup.dyadic and held_exactly(self.degradation(a), self.degradation(b))):

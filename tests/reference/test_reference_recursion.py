@@ -213,9 +213,10 @@ def test_certain_coins_are_constant_rates() -> None:
     customers = random_customers(3, 200, 4)
     fast = simulate(*customers, 4, switching=Constant(high=True))
     assert simulate(*customers, 4, switching=Randomized(0.0, 1.0, [0.5] * 400)).departure == fast.departure
-    assert simulate(*customers, 4, switching=Randomized(0.7, 0.0, [0.5] * 400)).departure == simulate(
-        *customers, 4
-    ).departure  # fmt: skip
+    assert (
+        simulate(*customers, 4, switching=Randomized(0.7, 0.0, [0.5] * 400)).departure
+        == simulate(*customers, 4).departure
+    )
 
 
 @pytest.mark.parametrize("rate", [1.0, 2.66])
@@ -240,9 +241,7 @@ def test_every_krc_delay_is_hpcwlds(data_dir: Path) -> None:
     assert run.delay == table["delay_model"].tolist()
 
 
-small = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(0, 8), st.integers(1, 4)), min_size=1, max_size=12
-)  # fmt: skip
+small = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8), st.integers(1, 4)), min_size=1, max_size=12)
 switchings = st.one_of(
     st.builds(lambda a, b: ("count", a, a + b), st.integers(0, 4), st.integers(0, 3)),
     st.builds(lambda a, b: ("work", a, a + b), st.integers(0, 12), st.integers(0, 12)),

@@ -26,15 +26,31 @@ def block_schedule(n: int, blocks: int, width: int, seed: int, load: float = 0.9
         start_s[i], block[i] = begin, b
         heapq.heapreplace(free, (begin + length, b))
     return {
-        "submit": submit_s, "start": start_s, "end": start_s + run_s, "nodes": rng.integers(1, width + 1, n),
-        "first": block * width, "total": blocks * width, "user": rng.integers(0, 200, n), "kind": rng.integers(0, 4, n),
-    }  # fmt: skip
+        "submit": submit_s,
+        "start": start_s,
+        "end": start_s + run_s,
+        "nodes": rng.integers(1, width + 1, n),
+        "first": block * width,
+        "total": blocks * width,
+        "user": rng.integers(0, 200, n),
+        "kind": rng.integers(0, 4, n),
+    }
 
 
 def frames_of(
-    submit: Any, start: Any, end: Any, nodes: Any, first: Any, total: int, *,
-    user: Any = None, kind: Any = None, status: Any = None, limit_w: float = np.inf, run_end_s: float | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    submit: Any,
+    start: Any,
+    end: Any,
+    nodes: Any,
+    first: Any,
+    total: int,
+    *,
+    user: Any = None,
+    kind: Any = None,
+    status: Any = None,
+    limit_w: float = np.inf,
+    run_end_s: float | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return frames and manifest of a schedule; NaN starts and ends mean never; one class of nodes at rate 1."""
     submit, start, end = (np.asarray(a, dtype=np.float64) for a in (submit, start, end))
     nodes, first = np.asarray(nodes, dtype=np.int64), np.asarray(first, dtype=np.int64)
@@ -46,38 +62,78 @@ def frames_of(
     queued = status != 3
     frames = {
         "jobs": {
-            "job_id": np.arange(1, n + 1), "submit_s": submit, "eligible_s": np.where(queued, submit, np.nan),
-            "start_s": start, "end_s": end, "nodes": nodes, "request_s": runtime * 2, "estimate_s": runtime * 2,
-            "work_s": runtime, "user": Coded(np.full(n, -1) if user is None else user, [f"u{i:03}" for i in range(200)]),
+            "job_id": np.arange(1, n + 1),
+            "submit_s": submit,
+            "eligible_s": np.where(queued, submit, np.nan),
+            "start_s": start,
+            "end_s": end,
+            "nodes": nodes,
+            "request_s": runtime * 2,
+            "estimate_s": runtime * 2,
+            "work_s": runtime,
+            "user": Coded(np.full(n, -1) if user is None else user, [f"u{i:03}" for i in range(200)]),
             "group": Coded(np.full(n, -1), ()),
             "kind": Coded(np.full(n, -1) if kind is None else kind, ["cfd", "md", "qcd", "ml"]),
             "partition": Coded(np.zeros(n, dtype=np.int64), ["batch"]),
             "status": Coded(status, ["finished", "killed", "failed", "rejected", "unfinished"]),
-            "wait_s": start - submit, "runtime_s": runtime, "energy_j": nodes * BUSY_W * runtime,
-            "preemptions": np.zeros(n, dtype=np.int64), "restarts": np.zeros(n, dtype=np.int64),
+            "wait_s": start - submit,
+            "runtime_s": runtime,
+            "energy_j": nodes * BUSY_W * runtime,
+            "preemptions": np.zeros(n, dtype=np.int64),
+            "restarts": np.zeros(n, dtype=np.int64),
         },
         "placements": {
-            "job_id": np.flatnonzero(begun) + 1, "first_node": first[begun], "count": nodes[begun],
-            "start_s": start[begun], "end_s": end[begun],
+            "job_id": np.flatnonzero(begun) + 1,
+            "first_node": first[begun],
+            "count": nodes[begun],
+            "start_s": start[begun],
+            "end_s": end[begun],
         },
         "events": _events(submit, start, end, nodes),
-        "timeline": _timeline(submit[queued], start[queued], end[queued], nodes[queued], runtime[queued], total, limit_w),
-        "decisions": {}, "profiles": {}, "shapes": {}, "slowdowns": {}, "hours": {},
-    }  # fmt: skip
+        "timeline": _timeline(
+            submit[queued], start[queued], end[queued], nodes[queued], runtime[queued], total, limit_w
+        ),
+        "decisions": {},
+        "profiles": {},
+        "shapes": {},
+        "slowdowns": {},
+        "hours": {},
+    }
     busy_s = float(np.nansum(nodes * runtime))
     idle_s = total * stop_s - busy_s
     frames["classes"] = {
-        "node_class": ["node"], "nodes": [total], "busy_energy_j": [busy_s * BUSY_W], "idle_energy_j": [idle_s * IDLE_W],
-        "sleep_energy_j": [0.0], "boot_energy_j": [0.0], "busy_node_s": [busy_s], "idle_node_s": [idle_s],
-        "asleep_node_s": [0.0], "down_node_s": [0.0],
-    }  # fmt: skip
+        "node_class": ["node"],
+        "nodes": [total],
+        "busy_energy_j": [busy_s * BUSY_W],
+        "idle_energy_j": [idle_s * IDLE_W],
+        "sleep_energy_j": [0.0],
+        "boot_energy_j": [0.0],
+        "busy_node_s": [busy_s],
+        "idle_node_s": [idle_s],
+        "asleep_node_s": [0.0],
+        "down_node_s": [0.0],
+    }
     manifest = {
-        "name": "synthetic", "seed": 1, "scenario": "# a <scenario>\n", "scenario_sha256": "ab" * 32, "ties": "instant",
-        "policies": {"order": "fcfs", "select": "in-order", "place": "lowest"}, "start_s": 0.0, "end_s": stop_s,
-        "cluster": {"name": "toy", "nodes": total, "classes": [{"name": "node", "count": total, "idle_w": IDLE_W, "max_w": BUSY_W}]},
-        "trace": {"source": "synthetic", "notes": [{"action": "dropped", "reason": "zero nodes", "count": 2, "example": "7: 0 0"}]},
-        "wall_s": 0.01, "stopped": "done",
-    }  # fmt: skip
+        "name": "synthetic",
+        "seed": 1,
+        "scenario": "# a <scenario>\n",
+        "scenario_sha256": "ab" * 32,
+        "ties": "instant",
+        "policies": {"order": "fcfs", "select": "in-order", "place": "lowest"},
+        "start_s": 0.0,
+        "end_s": stop_s,
+        "cluster": {
+            "name": "toy",
+            "nodes": total,
+            "classes": [{"name": "node", "count": total, "idle_w": IDLE_W, "max_w": BUSY_W}],
+        },
+        "trace": {
+            "source": "synthetic",
+            "notes": [{"action": "dropped", "reason": "zero nodes", "count": 2, "example": "7: 0 0"}],
+        },
+        "wall_s": 0.01,
+        "stopped": "done",
+    }
     return frames, manifest
 
 
@@ -94,9 +150,12 @@ def _events(submit: Any, start: Any, end: Any, nodes: Any) -> dict[str, Any]:
     keep = np.flatnonzero(~np.isnan(time_s))
     rows = keep[np.argsort(time_s[keep], kind="stable")]
     return {
-        "time_s": time_s[rows], "event": Coded(rows // max(n, 1), ["submit", "start", "end"]), "job_id": rows % max(n, 1) + 1,
-        "nodes": np.tile(nodes, 3)[rows], "value": np.full(rows.size, np.nan),
-    }  # fmt: skip
+        "time_s": time_s[rows],
+        "event": Coded(rows // max(n, 1), ["submit", "start", "end"]),
+        "job_id": rows % max(n, 1) + 1,
+        "nodes": np.tile(nodes, 3)[rows],
+        "value": np.full(rows.size, np.nan),
+    }
 
 
 def _timeline(submit: Any, start: Any, end: Any, nodes: Any, work: Any, total: int, limit_w: float) -> dict[str, Any]:
@@ -111,9 +170,16 @@ def _timeline(submit: Any, start: Any, end: Any, nodes: Any, work: Any, total: i
     running = steps(start[begun], one[begun]) - steps(end[left], one[left])
     done = np.concatenate([[0.0], np.cumsum(running[:-1] * np.diff(time_s))])
     return {
-        "time_s": time_s, "power_w": total * IDLE_W + busy * (BUSY_W - IDLE_W), "busy_nodes": busy, "idle_nodes": total - busy,
-        "asleep_nodes": np.zeros(time_s.size), "down_nodes": np.zeros(time_s.size),
-        "queued_jobs": steps(submit, one) - steps(start[begun], one[begun]), "running_jobs": running,
-        "limit_w": np.full(time_s.size, limit_w), "rate": np.ones(time_s.size),
-        "backlog": steps(submit, np.nan_to_num(work)) - done, "target_w": np.full(time_s.size, np.nan),
-    }  # fmt: skip
+        "time_s": time_s,
+        "power_w": total * IDLE_W + busy * (BUSY_W - IDLE_W),
+        "busy_nodes": busy,
+        "idle_nodes": total - busy,
+        "asleep_nodes": np.zeros(time_s.size),
+        "down_nodes": np.zeros(time_s.size),
+        "queued_jobs": steps(submit, one) - steps(start[begun], one[begun]),
+        "running_jobs": running,
+        "limit_w": np.full(time_s.size, limit_w),
+        "rate": np.ones(time_s.size),
+        "backlog": steps(submit, np.nan_to_num(work)) - done,
+        "target_w": np.full(time_s.size, np.nan),
+    }

@@ -108,9 +108,12 @@ def test_updates_reach_the_cells_that_were_named() -> None:
 def test_arrays_are_packed_and_come_back() -> None:
     """Numbers go as base64 of the smallest type that holds them, text and truth as lists, tables with their shape."""
     arrays = {
-        "f8": np.array([0.1, np.nan, np.inf]), "i2": np.array([-1, 300]), "i1": np.arange(6).reshape(2, 3),
-        "u4": np.array([2**31]), "f4": np.float32([0.5, 1.5])[::-1],
-    }  # fmt: skip
+        "f8": np.array([0.1, np.nan, np.inf]),
+        "i2": np.array([-1, 300]),
+        "i1": np.arange(6).reshape(2, 3),
+        "u4": np.array([2**31]),
+        "f4": np.float32([0.5, 1.5])[::-1],
+    }
     figure = Figure()
     figure.add_scatter(
         **arrays, text=np.array(["a", "b"]), none=np.array([]), truth=np.array([True]), big=np.array([2**60])

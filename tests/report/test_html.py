@@ -101,10 +101,17 @@ def test_data_is_never_html(tmp_path: Path, out: Path) -> None:
         frames["jobs"][column] = Coded(np.arange(40) % 2, [EVIL, "x"])
     frames["classes"]["node_class"] = [EVIL]
     manifest |= {
-        "name": EVIL, "scenario": EVIL, "ties": EVIL, "policies": {"order": EVIL}, "stopped": EVIL, "scenario_sha256": EVIL,
+        "name": EVIL,
+        "scenario": EVIL,
+        "ties": EVIL,
+        "policies": {"order": EVIL},
+        "stopped": EVIL,
+        "scenario_sha256": EVIL,
         "trace": {"source": EVIL, "notes": [{"action": EVIL, "reason": EVIL, "count": 1, "example": EVIL}]},
-        "cluster": {"name": EVIL}, "wattline": EVIL, "created": EVIL,
-    }  # fmt: skip
+        "cluster": {"name": EVIL},
+        "wattline": EVIL,
+        "created": EVIL,
+    }
     write_journal(tmp_path / "j", frames, manifest)
     journal = open_journal(tmp_path / "j")
     write_report(journal, out)

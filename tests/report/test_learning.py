@@ -80,12 +80,24 @@ def test_errors() -> None:
 def test_by_level() -> None:
     """Jobs are told apart by the level that spoke for them: on entering the queue for the rate, at the start for errors."""
     found = measure_learning(
-        "t-test", (("group", "user"), ("group",)), 0.0, submit_s=np.zeros(4), submit_level=np.array([0, 1, 2, 2]),
-        start_level=np.array([0, 1, 1, 2]), start_w=np.array([50.0, 60.0, 60.0, 100.0]),
-        mean_w=np.array([50.0, 50.0, 80.0, 50.0]), seen_w=np.array([55.0, 60.0, 80.0, 60.0]), node_s=np.ones(4),
-    )  # fmt: skip
+        "t-test",
+        (("group", "user"), ("group",)),
+        0.0,
+        submit_s=np.zeros(4),
+        submit_level=np.array([0, 1, 2, 2]),
+        start_level=np.array([0, 1, 1, 2]),
+        start_w=np.array([50.0, 60.0, 60.0, 100.0]),
+        mean_w=np.array([50.0, 50.0, 80.0, 50.0]),
+        seen_w=np.array([55.0, 60.0, 80.0, 60.0]),
+        node_s=np.ones(4),
+    )
     assert found.known == 0.5
-    assert [(row.name, row.submitted, row.share) for row in found.levels] == [("own", 1, 0.25), ("group", 1, 0.25), ("maximum", 2, 0.5), ("doubted", 0, 0.0)]  # fmt: skip
+    assert [(row.name, row.submitted, row.share) for row in found.levels] == [
+        ("own", 1, 0.25),
+        ("group", 1, 0.25),
+        ("maximum", 2, 0.5),
+        ("doubted", 0, 0.0),
+    ]
     assert [row.errors.jobs for row in found.levels] == [1, 2, 1, 0]
     assert [row.errors.under_peak for row in found.levels[:3]] == [1.0, 0.5, 0.0]
     assert [row.errors.under_mean for row in found.levels[:3]] == [0.0, 0.5, 0.0]
@@ -106,9 +118,13 @@ def write_run(folder: Path, manifest: dict[str, Any], *, profiles: bool = True) 
     )
     if profiles:
         frames["profiles"] = {
-            "job_id": np.array([3, 2]), "submit_level": np.array([1, 3]), "start_level": np.array([0, 3]),
-            "start_w": np.array([90.0, 120.0]), "mean_w": np.array([100.0, NAN]), "seen_w": np.array([110.0, NAN]),
-        }  # fmt: skip
+            "job_id": np.array([3, 2]),
+            "submit_level": np.array([1, 3]),
+            "start_level": np.array([0, 3]),
+            "start_w": np.array([90.0, 120.0]),
+            "mean_w": np.array([100.0, NAN]),
+            "seen_w": np.array([110.0, NAN]),
+        }
     write_journal(folder, frames, made | manifest)
     return summarize(open_journal(folder)).learning
 

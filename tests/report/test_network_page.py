@@ -12,7 +12,14 @@ from wattline.policies.place.allocate import allocate
 from wattline.report.figures.network import Placed, draw_network
 from wattline.report.pages.network import fact_data, fact_rows, job_rows, network_page
 
-NETWORKS = [Dragonfly(4, 4, 17), Dragonfly(4, 8, 33, "circulant"), Dragonfly(2, 16, 65), FatTree(8, 12, 4), Flat(50), Dragonfly(3, 5, 1)]  # fmt: skip
+NETWORKS = [
+    Dragonfly(4, 4, 17),
+    Dragonfly(4, 8, 33, "circulant"),
+    Dragonfly(2, 16, 65),
+    FatTree(8, 12, 4),
+    Flat(50),
+    Dragonfly(3, 5, 1),
+]
 
 
 def placed(network: Network, count: int = 5) -> list[Placed]:

@@ -35,15 +35,23 @@ def limited(folder: Path, **manifest: Any) -> Journal:
     job = np.argsort(schedule["start"], kind="stable")
     verdict = np.where(np.arange(300) == 10, EXCEEDS, OK)
     frames["decisions"] = {
-        "time_s": schedule["start"][job], "slot": Coded(np.zeros(300, dtype=np.int64), ["select"]), "job_id": job + 1,
-        "nodes": schedule["nodes"][job], "cap_w": np.full(300, np.nan),
-        "why": Coded(np.zeros(300, dtype=np.int64), ["window"]), "verdict": Coded(verdict, VERDICT_NAMES),
-    }  # fmt: skip
+        "time_s": schedule["start"][job],
+        "slot": Coded(np.zeros(300, dtype=np.int64), ["select"]),
+        "job_id": job + 1,
+        "nodes": schedule["nodes"][job],
+        "cap_w": np.full(300, np.nan),
+        "why": Coded(np.zeros(300, dtype=np.int64), ["window"]),
+        "verdict": Coded(verdict, VERDICT_NAMES),
+    }
     level = np.minimum(2, 300 // (1 + np.arange(300)) // 40)
     frames["profiles"] = {
-        "job_id": np.arange(1, 301), "submit_level": level, "start_level": level, "start_w": 300.0 + 10.0 * level,
-        "mean_w": np.full(300, 300.0), "seen_w": 290.0 + np.arange(300) % 20,
-    }  # fmt: skip
+        "job_id": np.arange(1, 301),
+        "submit_level": level,
+        "start_level": level,
+        "start_w": 300.0 + 10.0 * level,
+        "mean_w": np.full(300, 300.0),
+        "seen_w": 290.0 + np.arange(300) % 20,
+    }
     told = {
         "policies": {"order": "fcfs", "select": "window", "profile": "t-test"},
         "power": {"levels": [["user"], ["group"]], "tick_s": 10.0, "sample_s": 300.0},
@@ -69,8 +77,16 @@ def test_sections_and_figures(under: Journal, out: Path) -> None:
     """Limit and learning have sections with figures that plotly accepts; power is drawn once."""
     write_report(under, out)
     words = Tags(own_text(out)).words
-    for text in ("Under the power limit", "capping success", "but for 1 deadlock start", "Learned power", "known on arrival",
-                 "without deadlock starts", "Capping success is", "A profile is known on arrival"):  # fmt: skip
+    for text in (
+        "Under the power limit",
+        "capping success",
+        "but for 1 deadlock start",
+        "Learned power",
+        "known on arrival",
+        "without deadlock starts",
+        "Capping success is",
+        "A profile is known on arrival",
+    ):
         assert text in words, text
     assert {"scatter", "bar"} == set(validate(out))
     names = [trace.get("name") for figure in figures_of(out) for trace in figure["data"]]  # type: ignore[attr-defined]
@@ -114,9 +130,12 @@ def test_a_limit_that_changes_all_the_time_does_not_fill_the_page(under: Journal
     limit_w = 5000.0 + np.arange(count) % 7
     limit_w[31_234], limit_w[:100] = 17.0, np.inf
     steps = replace(
-        run.steps, time_s=time_s, limit_w=limit_w, duration_s=np.diff(np.append(time_s, run.end_s)),
+        run.steps,
+        time_s=time_s,
+        limit_w=limit_w,
+        duration_s=np.diff(np.append(time_s, run.end_s)),
         power_w=np.ones(count),
-    )  # fmt: skip
+    )
     line = next(t for t in draw_limit(replace(run, steps=steps)).figure.data if t.get("name") == "limit")
     x, y = np.asarray(line["x"], dtype=float), np.asarray(line["y"], dtype=float)
     assert len(x) <= 1000

@@ -64,8 +64,9 @@ def test_ecdf_points_are_true(sample: list[int], points: int) -> None:
 
 @given(
     st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5), st.integers(0, 7)), min_size=1, max_size=6),
-    st.integers(1, 7), st.integers(1, 5),
-)  # fmt: skip
+    st.integers(1, 7),
+    st.integers(1, 5),
+)
 @settings(max_examples=50)
 def test_raster_is_exact(jobs: list[tuple[float, float, int]], columns: int, ranges: int) -> None:
     """Cells hold the very share of node-time that rectangles which do not overlap cover."""

@@ -50,10 +50,17 @@ standby = true
 """
 
 MARKET_OF_TWO = {
-    "mean_w": 1000.0, "reserve_w": 100.0, "from_s": 0.0, "until_s": 7200.0, "hours": [[0.0, 3600.0], [3600.0, 7200.0]],
+    "mean_w": 1000.0,
+    "reserve_w": 100.0,
+    "from_s": 0.0,
+    "until_s": 7200.0,
+    "hours": [[0.0, 3600.0], [3600.0, 7200.0]],
     "tariff": {"energy_price_per_kwh": 0.1, "reserve_price_per_kwh": 0.2, "error_price_per_kwh": 0.5},
-    "signal": {"law": "file"}, "outside_share": 0.0, "outside_exceed_share": 0.0, "outside_error": 0.0,
-}  # fmt: skip
+    "signal": {"law": "file"},
+    "outside_share": 0.0,
+    "outside_exceed_share": 0.0,
+    "outside_error": 0.0,
+}
 KINDS = [
     {"name": "cfd", "standby": False, "limit": 1.0, "share": 0.1},
     {"name": "md", "standby": True, "limit": None, "share": 0.1},
@@ -83,10 +90,21 @@ def by_hand(tmp_path: Path) -> Run:
     time_s = np.array([0.0, 3600.0, 4500.0])
     flat = np.zeros(3)
     steps = replace(
-        run.steps, time_s=time_s, duration_s=np.array([3600.0, 900.0, 2700.0]), target_w=np.array([1000.0, 1000.0, 900.0]),
-        power_w=np.array([1050.0, 960.0, 900.0]), busy_nodes=flat, idle_nodes=flat, asleep_nodes=flat, down_nodes=flat,
-        queued_jobs=flat, running_jobs=flat, limit_w=flat + np.inf, rate=flat + 1.0, backlog=flat,
-    )  # fmt: skip
+        run.steps,
+        time_s=time_s,
+        duration_s=np.array([3600.0, 900.0, 2700.0]),
+        target_w=np.array([1000.0, 1000.0, 900.0]),
+        power_w=np.array([1050.0, 960.0, 900.0]),
+        busy_nodes=flat,
+        idle_nodes=flat,
+        asleep_nodes=flat,
+        down_nodes=flat,
+        queued_jobs=flat,
+        running_jobs=flat,
+        limit_w=flat + np.inf,
+        rate=flat + 1.0,
+        backlog=flat,
+    )
     return replace(
         run, steps=steps, manifest={**run.manifest, "regulation": MARKET_OF_TWO, "kinds": KINDS}, end_s=7200.0
     )
@@ -161,8 +179,16 @@ def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> Non
     write_report(sold, out)
     assert {"scatter", "bar"} <= set(validate(out))
     page = out.read_text()
-    for text in ("Demand response", "Target and power", "Tracking error", "Service by kind", "without, as drawn", "Grey: jobs paused",
-                 "Standby jobs drew", "fill (standby)"):  # fmt: skip
+    for text in (
+        "Demand response",
+        "Target and power",
+        "Tracking error",
+        "Service by kind",
+        "without, as drawn",
+        "Grey: jobs paused",
+        "Standby jobs drew",
+        "fill (standby)",
+    ):
         assert text in page, text
     shown = next(figure for figure in figures_of(out) if any(trace.get("name") == "target" for trace in figure["data"]))
     bars = {trace["name"]: trace for trace in shown["data"] if trace.get("orientation") == "h"}

@@ -19,26 +19,56 @@ from wattline.sim.result_shapes import RULES, shape_columns
 def row(**changes: Any) -> dict[str, Any]:
     """Return a row as a journal has it: the thesis's job in its configuration C3."""
     return {
-        "nodes": 8, "cores": 10, "cap_w": 80.0, "turbo": 0, "told_s": 439.2, "share_w": 800.0, "room_w": 750.0, "room_nodes": 10,
-        "rule": "room", "share_shape": "8 × 12 at 65 W", "share_told_s": 415.3, "asked_shape": "6 × 16 uncapped",
-        "asked_told_s": 447.9, "asked_nodes": 6,
-    } | changes  # fmt: skip
+        "nodes": 8,
+        "cores": 10,
+        "cap_w": 80.0,
+        "turbo": 0,
+        "told_s": 439.2,
+        "share_w": 800.0,
+        "room_w": 750.0,
+        "room_nodes": 10,
+        "rule": "room",
+        "share_shape": "8 × 12 at 65 W",
+        "share_told_s": 415.3,
+        "asked_shape": "6 × 16 uncapped",
+        "asked_told_s": 447.9,
+        "asked_nodes": 6,
+    } | changes
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 W would take (8 × 12 at 65 W)"),
-        ({"rule": "share", "cores": 12, "cap_w": 65.0, "told_s": 415.3}, "fastest under its fair share of 800 W; 7.28 % less time than as asked (6 × 16 uncapped)"),
-        ({"rule": "asked", "nodes": 6, "cores": 16, "turbo": 1, "told_s": 447.9},
-         "as asked for, on up to 6 nodes, 7.85 % more time than its fair share of 800 W would take (8 × 12 at 65 W)"),
+        (
+            {},
+            "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 W would take (8 × 12 at 65 W)",
+        ),
+        (
+            {"rule": "share", "cores": 12, "cap_w": 65.0, "told_s": 415.3},
+            "fastest under its fair share of 800 W; 7.28 % less time than as asked (6 × 16 uncapped)",
+        ),
+        (
+            {"rule": "asked", "nodes": 6, "cores": 16, "turbo": 1, "told_s": 447.9},
+            "as asked for, on up to 6 nodes, 7.85 % more time than its fair share of 800 W would take (8 × 12 at 65 W)",
+        ),
         ({"rule": "least"}, "of least power: nothing fits under its fair share of 800 W"),
-        ({"rule": "share", "nodes": 6, "cores": 16, "turbo": 1, "told_s": 447.9}, "fastest under its fair share of 800 W"),
-        ({"rule": "other"}, ("fastest with what others who wait would leave of the 750 W and 10 nodes that were left; 5.75 % more time "
-         "than its fair share of 800 W would take (8 × 12 at 65 W)")),
-        ({"rule": "share", "share_w": None, "room_w": None}, "fastest of all: there was no limit; 1.94 % less time than as asked (6 × 16 uncapped)"),
+        (
+            {"rule": "share", "nodes": 6, "cores": 16, "turbo": 1, "told_s": 447.9},
+            "fastest under its fair share of 800 W",
+        ),
+        (
+            {"rule": "other"},
+            (
+                "fastest with what others who wait would leave of the 750 W and 10 nodes that were left; 5.75 % more time "
+                "than its fair share of 800 W would take (8 × 12 at 65 W)"
+            ),
+        ),
+        (
+            {"rule": "share", "share_w": None, "room_w": None},
+            "fastest of all: there was no limit; 1.94 % less time than as asked (6 × 16 uncapped)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_why_in_words(changes: dict[str, Any], told: str) -> None:
     """A sentence with the bound, what was left, and the configuration that it is held against."""
     assert why_words(row(**changes)) == told

@@ -32,8 +32,16 @@ def run_example(name: str, folder: Path) -> dict[str, dict[str, Any]]:
 def boil_down(summary: Any) -> dict[str, Any]:
     """Return the numbers that a change of behaviour would move."""
     counts = {key: n for key, n in summary.to_dict()["jobs"].items() if n}
-    paths = ("wait_s.mean", "bounded_slowdown.mean", "utilization", "span.makespan_s", "energy.total_j", "energy.jobs_j",
-             "energy.accounts_j", "power.peak_w")  # fmt: skip
+    paths = (
+        "wait_s.mean",
+        "bounded_slowdown.mean",
+        "utilization",
+        "span.makespan_s",
+        "energy.total_j",
+        "energy.jobs_j",
+        "energy.accounts_j",
+        "power.peak_w",
+    )
     if summary.regulation is not None:
         paths = (*paths, "regulation.cost", "regulation.error", "regulation.exceed_share")
     return {"jobs": counts, **{path: float(f"{summary.value(path):.12g}") for path in paths}}

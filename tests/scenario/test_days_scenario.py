@@ -88,11 +88,14 @@ def test_kinds_come_as_often_as_they_are_drawn(tmp_path: Path) -> None:
         ("trace.jobs=9", 'jobs: goes with a file or generator = "poisson"'),
         ("cluster.nodes=40", "kind 'm4[0-9]@[0-9]+' needs [0-9]+ nodes, the cluster has 40"),
         ("cluster.max=120 W", r"draws [0-9.]+ W a node, \[cluster\] max allows 120 W"),
-        ('kinds={workload="meggie-like",scale=2}', "scale: goes with the workloads of the AQA study, not with meggie-like"),
+        (
+            'kinds={workload="meggie-like",scale=2}',
+            "scale: goes with the workloads of the AQA study, not with meggie-like",
+        ),
         ("kinds=megie-like", "unknown workload 'megie-like'; did you mean 'meggie-like'"),
         ("trace.generator=emmy-like", "kind 'e[0-9]+@[0-9]+' of the jobs is not declared"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_go_together_is_refused(tmp_path: Path, change: str, said: str) -> None:
     """Keys of other generators, a machine too small or too weak, and kinds of another cluster are refused."""
     with pytest.raises(InputError, match=said):

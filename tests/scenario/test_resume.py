@@ -23,13 +23,23 @@ RUNS = {
     "outages": ("failures", "trace.jobs=250"),
     "sleep, two classes": ("two-classes-sleep", "trace.jobs=250"),
     "learned estimates, kills, levels": ("bursty-recent", "trace.jobs=400", "policy.learn=recent"),
-    "power limit": ("power-limit", "trace.jobs=300", "policy.select=conservative", "run.backlog=true", "run.ties=event"),
+    "power limit": (
+        "power-limit",
+        "trace.jobs=300",
+        "policy.select=conservative",
+        "run.backlog=true",
+        "run.ties=event",
+    ),
     "regulation, ours": ("slackline-w4", "trace.duration=6 h"),
     "regulation, published": ("aqa-w4", "trace.duration=6 h"),
     "bids, prices, accounts": ("market",),
-    "moldable jobs, budgets, nodes that differ": ("site-budget", "policy.select=surplus", "configurations.0.times=scaled"),
+    "moldable jobs, budgets, nodes that differ": (
+        "site-budget",
+        "policy.select=surplus",
+        "configurations.0.times=scaled",
+    ),
     "compiled policy of one's own": ("own-policy", "trace.jobs=300", "policy.order=widest_first.py"),
-}  # fmt: skip
+}
 
 
 MARKET = """\
@@ -205,8 +215,12 @@ def test_another_run_is_not_carried_on(part: str, cut: tuple[Study, Path]) -> No
 
 @pytest.mark.parametrize(
     ("part", "told"),
-    [("wattline", "it was begun by Wattline 0.0.9, this is "), ("sources", "another state of Wattline's sources"), ("trace", "the trace has changed since")],
-)  # fmt: skip
+    [
+        ("wattline", "it was begun by Wattline 0.0.9, this is "),
+        ("sources", "another state of Wattline's sources"),
+        ("trace", "the trace has changed since"),
+    ],
+)
 def test_other_versions_and_traces_are_refused(part: str, told: str, cut: tuple[Study, Path]) -> None:
     """What another Wattline began, or on other jobs under the same name, is refused."""
     file = place(cut[1]) / "run.json"

@@ -180,7 +180,11 @@ def test_many_kinds_are_shown_by_need(tmp_path: Path) -> None:
         ("", 'bids = "bare.csv"', "there is no bid in it"),
         ("", 'bids = "much.csv"', "much.csv: bid at 5 s: a reserve of 90000 W is none that the machine can have"),
         ("", 'bids = "late.csv"', "late.csv holds between 0 s and 14400 s of the run"),
-        ("", 'bids = "early.csv"', "early.csv:2: field 'time_s': must not be negative: it counts from the start of the run"),
+        (
+            "",
+            'bids = "early.csv"',
+            "early.csv:2: field 'time_s': must not be negative: it counts from the start of the run",
+        ),
         ("", 'bids = "wide.csv"', "wide.csv:2: expected 3 columns like the header, got 4"),
         ("", 'bids = "endless.csv"', "endless.csv:2: field 'reserve_w': expected a number (got 'inf')"),
         ("", 'bids = "packed.csv"', "packed.csv:2: bid: the reserve must not be negative, got -1 W"),
@@ -190,15 +194,22 @@ def test_many_kinds_are_shown_by_need(tmp_path: Path) -> None:
         ("", 'mean = inf\nreserve = "1 kW"', "[regulation] mean: must be a finite number, got inf"),
         ("", "", "name a [policy] bid"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(tmp_path: Path, policy: str, market: str, said: str) -> None:
     """Contradictions and bad tables are refused in one line."""
     head = "time_s,mean_w,reserve_w\n"
     files = {
-        "b.csv": "0,8000,10\n", "far.csv": "0,99,10\n", "words.csv": "0,8000,10\n5,many,10\n", "bare.csv": "",
-        "back.csv": "10,8000,10\n5,8000,10\n", "much.csv": "0,8000,10\n5,8000,90000\n", "late.csv": "20000,8000,10\n",
-        "early.csv": "-1,8000,10\n", "wide.csv": "0,8000,10,5\n", "endless.csv": "0,8000,inf\n",
-    }  # fmt: skip
+        "b.csv": "0,8000,10\n",
+        "far.csv": "0,99,10\n",
+        "words.csv": "0,8000,10\n5,many,10\n",
+        "bare.csv": "",
+        "back.csv": "10,8000,10\n5,8000,10\n",
+        "much.csv": "0,8000,10\n5,8000,90000\n",
+        "late.csv": "20000,8000,10\n",
+        "early.csv": "-1,8000,10\n",
+        "wide.csv": "0,8000,10,5\n",
+        "endless.csv": "0,8000,inf\n",
+    }
     for name, text in files.items():
         (tmp_path / name).write_text(head + text)
     (tmp_path / "head.csv").write_text("0,8000,10\n")

@@ -32,83 +32,195 @@ MISTAKES = {
         "s.toml:10: unknown key 'shares' in [trace.type]; did you mean 'share'?",
     ),
     "unknown inline key": (
-        GOOD + 'sleep = {power = "1 W", afer = 3}\n', "s.toml:12: unknown key 'afer' in [cluster.sleep]; did you mean 'after'?"
+        GOOD + 'sleep = {power = "1 W", afer = 3}\n',
+        "s.toml:12: unknown key 'afer' in [cluster.sleep]; did you mean 'after'?",
     ),
     "unknown dotted key": (GOOD + "[run]\n[output]\n", None),
-    "wrong type": (GOOD.replace("jobs = 20", 'jobs = "many"'), "s.toml:4: [trace] jobs: expected a whole number, got 'many'"),
-    "float for a count": (GOOD.replace("nodes = 8", "nodes = 8.5"), "s.toml:11: [cluster] nodes: expected a whole number, got 8.5"),
-    "true for a count": (GOOD.replace("nodes = 8", "nodes = true"), "s.toml:11: [cluster] nodes: expected a whole number, got True"),
-    "number for text": (GOOD + "name = 3\n", "s.toml:12: [cluster] name: expected text in \"quotes\", got 3"),
+    "wrong type": (
+        GOOD.replace("jobs = 20", 'jobs = "many"'),
+        "s.toml:4: [trace] jobs: expected a whole number, got 'many'",
+    ),
+    "float for a count": (
+        GOOD.replace("nodes = 8", "nodes = 8.5"),
+        "s.toml:11: [cluster] nodes: expected a whole number, got 8.5",
+    ),
+    "true for a count": (
+        GOOD.replace("nodes = 8", "nodes = true"),
+        "s.toml:11: [cluster] nodes: expected a whole number, got True",
+    ),
+    "number for text": (GOOD + "name = 3\n", 's.toml:12: [cluster] name: expected text in "quotes", got 3'),
     "text for a switch": (GOOD + '[run]\nkill = "yes"\n', "s.toml:13: [run] kill: expected true or false, got 'yes'"),
     "value for a section": ("run = 3\n" + GOOD, "s.toml:1: run: expected a table, got 3"),
     "bad unit": (GOOD + 'idle = "3 XW"\n', "s.toml:12: [cluster] idle: unknown unit 'XW' in '3 XW': expected a power"),
     "time for a power": (GOOD + 'idle = "3 h"\n', "s.toml:12: [cluster] idle: unknown unit 'h'"),
     "negative power": (GOOD + 'idle = "-3 W"\n', "s.toml:12: [cluster] idle: must not be negative, got '-3 W'"),
-    "idle above max": (GOOD + 'idle = "3 kW"\n', "s.toml:12: [cluster] idle: a busy node (max = 300 W, the default) cannot draw less"),
+    "idle above max": (
+        GOOD + 'idle = "3 kW"\n',
+        "s.toml:12: [cluster] idle: a busy node (max = 300 W, the default) cannot draw less",
+    ),
     "bad rate": (GOOD.replace("30/h", "30 per hour"), "s.toml:5: [trace] rate: expected a rate like '30/h'"),
-    "bad choice": (GOOD + '[run]\nties = "instnt"\n', "s.toml:13: [run] ties: expected 'instant' or 'event', got 'instnt'; did you mean 'instant'?"),
+    "bad choice": (
+        GOOD + '[run]\nties = "instnt"\n',
+        "s.toml:13: [run] ties: expected 'instant' or 'event', got 'instnt'; did you mean 'instant'?",
+    ),
     "missing key": (GOOD.replace("nodes = 2\n", ""), "s.toml:6: key 'nodes' is missing in [trace.type]"),
     "missing section": ("seed = 1\n", "s.toml: key 'trace' is missing in the top level"),
     "neither file nor generator": ("[trace]\n", "s.toml:1: trace: needs exactly one of 'file' and 'generator'"),
-    "key of another generator": (GOOD.replace("jobs", 'mix = "typed"\njobs'), 's.toml:4: [trace] mix: goes with generator = "lublin"'),
-    "generator without types": ('[trace]\ngenerator = "poisson"\nrate = 1\n', 's.toml:1: trace: generator = "poisson" needs at least one'),
+    "key of another generator": (
+        GOOD.replace("jobs", 'mix = "typed"\njobs'),
+        's.toml:4: [trace] mix: goes with generator = "lublin"',
+    ),
+    "generator without types": (
+        '[trace]\ngenerator = "poisson"\nrate = 1\n',
+        's.toml:1: trace: generator = "poisson" needs at least one',
+    ),
     "no way to set the rate": (GOOD.replace('rate = "30/h"\n', ""), "s.toml:2: trace: poisson: give exactly one of"),
-    "nodes beside classes": (GOOD + '[[cluster.class]]\nname = "x"\ncount = 2\n', "s.toml:11: [cluster] nodes: belongs into [[cluster.class]]"),
-    "outage outside": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4-8"\n', "s.toml:15: [cluster.outage] nodes: the cluster has nodes 0-7, got 4-8"),
-    "outage backwards": (GOOD + '[[cluster.outage]]\nstart = 9\nend = 9\nnodes = "4"\n', "s.toml:14: [cluster.outage] end: must be after start"),
-    "outage without end": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 1e300\nnodes = "4"\n', "at most 1e+12 s can be counted"),
-    "bad range": (GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4..7"\n', "s.toml:15: [cluster.outage] nodes: expected a range of nodes"),
-    "bad step": (GOOD + '[limit]\nsteps = [["1 h", "3 kW"],\n  ["2 h"]]\n', "s.toml:14: [limit] steps: expected [time, power]"),
-    "steps backwards": (GOOD + '[limit]\nsteps = [["2 h", "3 kW"],\n  ["1 h", "off"]]\n', "s.toml:14: [limit] steps: times must increase"),
-    "power and steps": (GOOD + '[limit]\npower = 3\nsteps = [[1, 2]]\n', "s.toml:14: [limit] steps: give either power"),
-    "repeat without steps": (GOOD + '[limit]\npower = 3\nrepeat = "1 d"\n', "s.toml:14: [limit] repeat: goes with steps"),
-    "step after the repeat": (GOOD + '[limit]\nrepeat = "1 h"\nsteps = [["2 h", "3 kW"]]\n', "s.toml:14: [limit] steps: comes after the steps begin anew"),
+    "nodes beside classes": (
+        GOOD + '[[cluster.class]]\nname = "x"\ncount = 2\n',
+        "s.toml:11: [cluster] nodes: belongs into [[cluster.class]]",
+    ),
+    "outage outside": (
+        GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4-8"\n',
+        "s.toml:15: [cluster.outage] nodes: the cluster has nodes 0-7, got 4-8",
+    ),
+    "outage backwards": (
+        GOOD + '[[cluster.outage]]\nstart = 9\nend = 9\nnodes = "4"\n',
+        "s.toml:14: [cluster.outage] end: must be after start",
+    ),
+    "outage without end": (
+        GOOD + '[[cluster.outage]]\nstart = 0\nend = 1e300\nnodes = "4"\n',
+        "at most 1e+12 s can be counted",
+    ),
+    "bad range": (
+        GOOD + '[[cluster.outage]]\nstart = 0\nend = 9\nnodes = "4..7"\n',
+        "s.toml:15: [cluster.outage] nodes: expected a range of nodes",
+    ),
+    "bad step": (
+        GOOD + '[limit]\nsteps = [["1 h", "3 kW"],\n  ["2 h"]]\n',
+        "s.toml:14: [limit] steps: expected [time, power]",
+    ),
+    "steps backwards": (
+        GOOD + '[limit]\nsteps = [["2 h", "3 kW"],\n  ["1 h", "off"]]\n',
+        "s.toml:14: [limit] steps: times must increase",
+    ),
+    "power and steps": (GOOD + "[limit]\npower = 3\nsteps = [[1, 2]]\n", "s.toml:14: [limit] steps: give either power"),
+    "repeat without steps": (
+        GOOD + '[limit]\npower = 3\nrepeat = "1 d"\n',
+        "s.toml:14: [limit] repeat: goes with steps",
+    ),
+    "step after the repeat": (
+        GOOD + '[limit]\nrepeat = "1 h"\nsteps = [["2 h", "3 kW"]]\n',
+        "s.toml:14: [limit] steps: comes after the steps begin anew",
+    ),
     "repeat too often": (GOOD + '[limit]\nsteps = [["0 s", "3 kW"]]\nrepeat = "1 ms"\n', "s.toml:14: that would be "),
-    "unknown policy": (GOOD + '[policy]\nselect = "esy"\n', "s.toml:13: unknown select policy 'esy'; did you mean 'easy'?"),
-    "unknown parameter": (GOOD + '[policy]\nselect = {name = "easy", dpth = 3}\n', "s.toml:13: select policy 'easy' has no parameter 'dpth'; did you mean 'depth'?"),
-    "parameter without a policy": (GOOD + "[policy]\nselect = {depth = 3}\n", "s.toml:13: [policy] select: expected a policy's name"),
-    "empty list of policies": (GOOD + "[policy]\nselect = []\n", "s.toml:13: [policy] select: expected at least one policy"),
+    "unknown policy": (
+        GOOD + '[policy]\nselect = "esy"\n',
+        "s.toml:13: unknown select policy 'esy'; did you mean 'easy'?",
+    ),
+    "unknown parameter": (
+        GOOD + '[policy]\nselect = {name = "easy", dpth = 3}\n',
+        "s.toml:13: select policy 'easy' has no parameter 'dpth'; did you mean 'depth'?",
+    ),
+    "parameter without a policy": (
+        GOOD + "[policy]\nselect = {depth = 3}\n",
+        "s.toml:13: [policy] select: expected a policy's name",
+    ),
+    "empty list of policies": (
+        GOOD + "[policy]\nselect = []\n",
+        "s.toml:13: [policy] select: expected at least one policy",
+    ),
     "missing policy file": (GOOD + '[policy]\nselect = "mine.py"\n', "mine.py: no such policy file"),
     "not TOML": (GOOD + "nodes == 3\n", "s.toml:12: not valid TOML: "),
     "key given twice": (GOOD + "nodes = 3\n", "s.toml:12: not valid TOML: "),
-    "asleep above idle": (GOOD + 'sleep = {power = "1 kW", after = 60}\n', "s.toml:12: [cluster.sleep] power: a node asleep (1 kW) cannot draw more than an idle one (100 W)"),
+    "asleep above idle": (
+        GOOD + 'sleep = {power = "1 kW", after = 60}\n',
+        "s.toml:12: [cluster.sleep] power: a node asleep (1 kW) cannot draw more than an idle one (100 W)",
+    ),
     "asleep above the idle of levels": (
         GOOD + "levels = [{rate = 1, busy = 300, idle = 40}]\nsleep = {power = 60, after = 60}\n",
         "s.toml:13: [cluster.sleep] power: a node asleep (60 W) cannot draw more than an idle one (40 W)",
     ),
-    "waking for ever": (GOOD + "sleep = {power = 1, after = 60, exit = inf}\n", "s.toml:12: [cluster.sleep] exit: must be a finite number, got inf"),
+    "waking for ever": (
+        GOOD + "sleep = {power = 1, after = 60, exit = inf}\n",
+        "s.toml:12: [cluster.sleep] exit: must be a finite number, got inf",
+    ),
     "fastest level first": (
         GOOD + "levels = [{rate = 1, busy = 300, idle = 90},\n  {rate = 0.5, busy = 200, idle = 90}]\n",
         "s.toml:13: [cluster.levels] rate: levels come slowest first: rate = 0.5 follows 1",
     ),
-    "idle level above busy": (GOOD + "levels = [{rate = 1, busy = 80, idle = 90}]\n", "s.toml:12: [cluster.levels] busy: a busy node (80 W) cannot draw less"),
-    "endless speed": (GOOD + "levels = [{rate = inf, busy = 80, idle = 9}]\n", "s.toml:12: [cluster.levels] rate: must be a finite number, got inf"),
-    "lowest cap above max": (GOOD + 'min_cap = "400 W"\n', "s.toml:12: [cluster] min_cap: the lowest cap (400 W) is above max = 300 W, the default"),
+    "idle level above busy": (
+        GOOD + "levels = [{rate = 1, busy = 80, idle = 90}]\n",
+        "s.toml:12: [cluster.levels] busy: a busy node (80 W) cannot draw less",
+    ),
+    "endless speed": (
+        GOOD + "levels = [{rate = inf, busy = 80, idle = 9}]\n",
+        "s.toml:12: [cluster.levels] rate: must be a finite number, got inf",
+    ),
+    "lowest cap above max": (
+        GOOD + 'min_cap = "400 W"\n',
+        "s.toml:12: [cluster] min_cap: the lowest cap (400 W) is above max = 300 W, the default",
+    ),
     "idle above max in a class": (
         GOOD.replace("nodes = 8\n", '[[cluster.class]]\nname = "x"\ncount = 8\nidle = 9\nmax = 8\n'),
         "s.toml:15: [cluster.class] max: a busy node (max = 8 W) cannot draw less",
     ),
-    "no steps": (GOOD + "[limit]\nsteps = []\n", "s.toml:13: [limit] steps: expected at least one [time, power], got an empty list"),
-    "negative step": (GOOD + '[limit]\nsteps = [[0, "-3 kW"]]\n', "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [0, '-3 kW']"),
-    "step at no time": (GOOD + "[limit]\nsteps = [[nan, 3]]\n", "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [nan, 3]"),
-    "class without a name": (GOOD.replace("nodes = 8\n", '[[cluster.class]]\nname = " "\ncount = 8\n'), "s.toml:12: [cluster.class] name: must not be empty"),
-    "type of two lines": (GOOD.replace('"a"', '"a\\nb"'), "s.toml:7: [trace.type] name: must be printable text in one line, got 'a\\nb'"),
-    "name that leads away": ('name = "../../x"\n' + GOOD, "s.toml:1: name: must be a name, not a path, got '../../x'; [output] folder says where results go"),
+    "no steps": (
+        GOOD + "[limit]\nsteps = []\n",
+        "s.toml:13: [limit] steps: expected at least one [time, power], got an empty list",
+    ),
+    "negative step": (
+        GOOD + '[limit]\nsteps = [[0, "-3 kW"]]\n',
+        "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [0, '-3 kW']",
+    ),
+    "step at no time": (
+        GOOD + "[limit]\nsteps = [[nan, 3]]\n",
+        "s.toml:13: [limit] steps: time and power must be numbers that are not negative, got [nan, 3]",
+    ),
+    "class without a name": (
+        GOOD.replace("nodes = 8\n", '[[cluster.class]]\nname = " "\ncount = 8\n'),
+        "s.toml:12: [cluster.class] name: must not be empty",
+    ),
+    "type of two lines": (
+        GOOD.replace('"a"', '"a\\nb"'),
+        "s.toml:7: [trace.type] name: must be printable text in one line, got 'a\\nb'",
+    ),
+    "name that leads away": (
+        'name = "../../x"\n' + GOOD,
+        "s.toml:1: name: must be a name, not a path, got '../../x'; [output] folder says where results go",
+    ),
     "name of this folder": ('name = "."\n' + GOOD, "s.toml:1: name: must be a name, not a path, got '.'"),
     "no name": ('name = ""\n' + GOOD, "s.toml:1: name: must not be empty"),
     "name too long": (f'name = "{"x" * 300}"\n' + GOOD, "s.toml:1: name: must have at most 100 characters, got 300"),
-    "seed too large": (GOOD.replace("seed = 2", f"seed = {2**53}"), "s.toml:1: seed: must be less than 9007199254740992, got 9007199254740992"),
-    "seed of failures": (GOOD + f'failures = {{mtbf = "9 d", repair = 9, seed = {2**70}}}\n', "s.toml:12: [cluster.failures] seed: must be less than 9007199254740992"),
+    "seed too large": (
+        GOOD.replace("seed = 2", f"seed = {2**53}"),
+        "s.toml:1: seed: must be less than 9007199254740992, got 9007199254740992",
+    ),
+    "seed of failures": (
+        GOOD + f'failures = {{mtbf = "9 d", repair = 9, seed = {2**70}}}\n',
+        "s.toml:12: [cluster.failures] seed: must be less than 9007199254740992",
+    ),
     "too many failures": (GOOD + 'failures = {mtbf = "1 ms", repair = "1 ms"}\n', "s.toml:12: that would be about "),
     "tick too short": (GOOD + "[run]\ntick = 1e-9\n", "s.toml:13: [run] tick: must be at least 0.001 s, got 1e-09"),
-    "too many nodes": (GOOD.replace("nodes = 8", "nodes = 2000000000"), "s.toml:11: [cluster] nodes: must be at most 1000000000, got 2000000000"),
-    "too many jobs": (GOOD.replace("jobs = 20", "jobs = 20000000000"), "s.toml:4: [trace] jobs: must be at most 1000000000"),
-    "too many users": (GOOD.replace("jobs = 20", "jobs = 20\nusers = 2000000"), "s.toml:5: [trace] users: must be at most 1000000, got 2000000"),
+    "too many nodes": (
+        GOOD.replace("nodes = 8", "nodes = 2000000000"),
+        "s.toml:11: [cluster] nodes: must be at most 1000000000, got 2000000000",
+    ),
+    "too many jobs": (
+        GOOD.replace("jobs = 20", "jobs = 20000000000"),
+        "s.toml:4: [trace] jobs: must be at most 1000000000",
+    ),
+    "too many users": (
+        GOOD.replace("jobs = 20", "jobs = 20\nusers = 2000000"),
+        "s.toml:5: [trace] users: must be at most 1000000, got 2000000",
+    ),
     "run time of nothing": (GOOD.replace('"1 h"', '"0 h"'), "s.toml:2: trace: job type 'a': mean_s must be positive"),
-    "nested without end": ("a = " + "[" * 5000 + "]" * 5000 + "\n" + GOOD, "s.toml:1: more than 12 brackets are open at once; no scenario needs that"),
+    "nested without end": (
+        "a = " + "[" * 5000 + "]" * 5000 + "\n" + GOOD,
+        "s.toml:1: more than 12 brackets are open at once; no scenario needs that",
+    ),
     "newer layout": ("schema = 99\n" + GOOD, "s.toml:1: schema: written for a newer Wattline (99)"),
     "bad layout": ('schema = "one"\n' + GOOD, "s.toml:1: schema: expected a version number"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -60,8 +60,13 @@ def test_lines_are_right() -> None:
     lines = key_lines(TRICKY)
     rows = TRICKY.splitlines()
     for path, start in (
-        (("multi",), "multi"), (("dotted", "key", "path"), "dotted"), (("a", "b.c"), "[a ."), (("a", "b.c", "x", 2, "z", "w"), "{y"),
-        (("a", "list", 0), "[[a.list]]"), (("a", "list", 0, "inner", "v"), "v ="), (("a", "list", 1, "k", "two", "three"), "k = {one"),
+        (("multi",), "multi"),
+        (("dotted", "key", "path"), "dotted"),
+        (("a", "b.c"), "[a ."),
+        (("a", "b.c", "x", 2, "z", "w"), "{y"),
+        (("a", "list", 0), "[[a.list]]"),
+        (("a", "list", 0, "inner", "v"), "v ="),
+        (("a", "list", 1, "k", "two", "three"), "k = {one"),
         (("a", "list", 1, "sub", 0, "t"), "t ="),
-    ):  # fmt: skip
+    ):
         assert rows[lines[path] - 1].strip().startswith(start), path

@@ -204,31 +204,94 @@ def test_a_job_details_table_is_a_table(scenario: Path) -> None:
 
 
 MISTAKES = {
-    "no table": (("[[configurations]]\nfile = \"table.csv\"\n", ""), "s.toml:11: [policy] select: 'rmap-adaptive' chooses among configurations of moldable jobs: give [[configurations]]"),
-    "no limit": (('power = "4.5 kW"\n', ""), "s.toml:12: [policy] select: 'rmap-adaptive' shares out a power limit: give [limit] power"),
+    "no table": (
+        ('[[configurations]]\nfile = "table.csv"\n', ""),
+        "s.toml:11: [policy] select: 'rmap-adaptive' chooses among configurations of moldable jobs: give [[configurations]]",
+    ),
+    "no limit": (
+        ('power = "4.5 kW"\n', ""),
+        "s.toml:12: [policy] select: 'rmap-adaptive' shares out a power limit: give [limit] power",
+    ),
     "no such file": (("table.csv", "tabel.csv"), "s.toml:10: "),
-    "no such application": (("table.csv\"", "table.csv\"\napplication = \"stencl\""), "no application 'stencl'; did you mean 'stencil'?"),
-    "a kind for several": (("table.csv\"", "table.csv\"\nkind = \"x\""), "holds 2 applications, name one; known: stencil, photons"),
-    "twice": (("[policy]", "[[configurations]]\nfile = \"table.csv\"\n[policy]"), "s.toml:12: configurations: a table for jobs of kind 'stencil' is given already"),
-    "jobs of none": (("table.csv\"", "table.csv\"\napplication = \"photons\"\nkind = \"stensil\""), "no job of the trace is of kind stensil; did you mean 'stencil'?"),
-    "above the limit": (("4.5 kW", "700 W"), "stencil: no configuration ever fits under the limit: 4 × 8 at 51 W needs 752 W with the idle nodes beside it, the limit is 700 W at most"),
-    "below idle": (('"10 W"', '"120 W"'), "stencil: 4 × 8 at 51 W draws 118 W a node, less than an idle one, 120 W; if the table counts processors only, set [cluster] idle"),
-    "a narrow machine": (("nodes = 32", "nodes = 3"), "stencil: every configuration is wider than the machine of 3 nodes; the least has 4 nodes"),
-    "a tight bound": (("[policy]", "[bounds]\nnode = \"100 W\"\n[policy]"), "stencil: every configuration is above [bounds] node = 100 W; the least has 118 W"),
-    "sample of nothing": (("table.csv\"", "table.csv\"\nsample = 0.2"), 's.toml:12: [configurations] sample: goes with a model (source = "mixed"), not with source = "measured"'),
-    "miss of a mean": (("table.csv\"", "table.csv\"\nsource = \"mixed\"\nmiss = 0.2"), 's.toml:13: [configurations] miss: goes with power = "upper"'),
-    "sample too small": (("table.csv\"", "table.csv\"\nsource = \"mixed\"\npower = \"upper\"\nmiss = 0.01"), "35 measurements cannot promise less than 0.0556, got 0.01"),
-    "bounds without tables": (("[[configurations]]\nfile = \"table.csv\"\n", "[bounds]\nnode = 9\n"), "s.toml:11: [bounds] node: goes with [[configurations]], and there are none"),
-    "weights of nobody": (("[policy]", "[bounds]\nby = \"user\"\nweight = {adda = 2}\n[policy]"), "s.toml:14: [bounds.weight] adda: no job is of user 'adda'; did you mean 'ada'?"),
+    "no such application": (
+        ('table.csv"', 'table.csv"\napplication = "stencl"'),
+        "no application 'stencl'; did you mean 'stencil'?",
+    ),
+    "a kind for several": (
+        ('table.csv"', 'table.csv"\nkind = "x"'),
+        "holds 2 applications, name one; known: stencil, photons",
+    ),
+    "twice": (
+        ("[policy]", '[[configurations]]\nfile = "table.csv"\n[policy]'),
+        "s.toml:12: configurations: a table for jobs of kind 'stencil' is given already",
+    ),
+    "jobs of none": (
+        ('table.csv"', 'table.csv"\napplication = "photons"\nkind = "stensil"'),
+        "no job of the trace is of kind stensil; did you mean 'stencil'?",
+    ),
+    "above the limit": (
+        ("4.5 kW", "700 W"),
+        "stencil: no configuration ever fits under the limit: 4 × 8 at 51 W needs 752 W with the idle nodes beside it, the limit is 700 W at most",
+    ),
+    "below idle": (
+        ('"10 W"', '"120 W"'),
+        "stencil: 4 × 8 at 51 W draws 118 W a node, less than an idle one, 120 W; if the table counts processors only, set [cluster] idle",
+    ),
+    "a narrow machine": (
+        ("nodes = 32", "nodes = 3"),
+        "stencil: every configuration is wider than the machine of 3 nodes; the least has 4 nodes",
+    ),
+    "a tight bound": (
+        ("[policy]", '[bounds]\nnode = "100 W"\n[policy]'),
+        "stencil: every configuration is above [bounds] node = 100 W; the least has 118 W",
+    ),
+    "sample of nothing": (
+        ('table.csv"', 'table.csv"\nsample = 0.2'),
+        's.toml:12: [configurations] sample: goes with a model (source = "mixed"), not with source = "measured"',
+    ),
+    "miss of a mean": (
+        ('table.csv"', 'table.csv"\nsource = "mixed"\nmiss = 0.2'),
+        's.toml:13: [configurations] miss: goes with power = "upper"',
+    ),
+    "sample too small": (
+        ('table.csv"', 'table.csv"\nsource = "mixed"\npower = "upper"\nmiss = 0.01'),
+        "35 measurements cannot promise less than 0.0556, got 0.01",
+    ),
+    "bounds without tables": (
+        ('[[configurations]]\nfile = "table.csv"\n', "[bounds]\nnode = 9\n"),
+        "s.toml:11: [bounds] node: goes with [[configurations]], and there are none",
+    ),
+    "weights of nobody": (
+        ("[policy]", '[bounds]\nby = "user"\nweight = {adda = 2}\n[policy]'),
+        "s.toml:14: [bounds.weight] adda: no job is of user 'adda'; did you mean 'ada'?",
+    ),
     "weights of what": (("[policy]", "[bounds]\nweight = {ada = 2}\n[policy]"), "whose names are these? give by"),
-    "exceed": (('power = "4.5 kW"', 'power = "4.5 kW"\ndeadlock = "exceed"'), "wait for one that fits: none may exceed the limit alone"),
+    "exceed": (
+        ('power = "4.5 kW"', 'power = "4.5 kW"\ndeadlock = "exceed"'),
+        "wait for one that fits: none may exceed the limit alone",
+    ),
     "preempt": (('power = "4.5 kW"', 'power = "4.5 kW"\npreempt = true'), "can neither be stopped nor capped"),
-    "sleep": (("[limit]", "sleep = {power = \"1 W\", after = \"1 min\"}\n[limit]"), "need nodes that neither sleep nor change their speed"),
-    "learned power": (("[policy]", "[policy]\nprofile = \"t-test\""), "what jobs draw is in their configurations: profile policy 't-test' cannot learn it"),
-    "factors of what": (("[limit]", "variability = {caps = \"equal\"}\n[limit]"), "needs exactly one of 'spread' and 'file'"),
-    "all fixed": (("[limit]", "variability = {spread = 0.1, fixed = \"130 W\"}\n[limit]"), "must be below the 118 W that a node draws on 4 × 8 at its lowest cap"),
-    "limit and budget": (("[policy]", "[[budget]]\nname = \"x\"\nlimit = 5\nsystem = true\n[policy]"), "s.toml:9: [limit] power: the budget of the machine is its limit: give [[budget]] tables or a limit"),
-}  # fmt: skip
+    "sleep": (
+        ("[limit]", 'sleep = {power = "1 W", after = "1 min"}\n[limit]'),
+        "need nodes that neither sleep nor change their speed",
+    ),
+    "learned power": (
+        ("[policy]", '[policy]\nprofile = "t-test"'),
+        "what jobs draw is in their configurations: profile policy 't-test' cannot learn it",
+    ),
+    "factors of what": (
+        ("[limit]", 'variability = {caps = "equal"}\n[limit]'),
+        "needs exactly one of 'spread' and 'file'",
+    ),
+    "all fixed": (
+        ("[limit]", 'variability = {spread = 0.1, fixed = "130 W"}\n[limit]'),
+        "must be below the 118 W that a node draws on 4 × 8 at its lowest cap",
+    ),
+    "limit and budget": (
+        ("[policy]", '[[budget]]\nname = "x"\nlimit = 5\nsystem = true\n[policy]'),
+        "s.toml:9: [limit] power: the budget of the machine is its limit: give [[budget]] tables or a limit",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", MISTAKES)
@@ -245,15 +308,36 @@ def test_what_cannot_be_meant_is_refused_in_one_line(scenario: Path, case: str) 
 
 BUDGETS = {
     "no machine": ('[[budget]]\nname = "a"\n', "one budget is that of the machine (system = true), here 0 are"),
-    "two machines": ('[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\nsystem = true\n', "here 2 are"),
-    "below the machine": ('[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\n', "what its jobs and nodes may draw is in [bounds]"),
-    "a whole that asks": ('[[budget]]\nname = "a"\ndemand = 5\nsystem = true\n', "[budget] demand: 'a' is the whole and shares nothing"),
-    "no parent": ('[[budget]]\nname = "a"\n[[budget]]\nname = "b"\nparent = "c"\nsystem = true\n', "there is no budget 'c'"),
+    "two machines": (
+        '[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\nsystem = true\n',
+        "here 2 are",
+    ),
+    "below the machine": (
+        '[[budget]]\nname = "a"\nsystem = true\n[[budget]]\nname = "b"\nparent = "a"\n',
+        "what its jobs and nodes may draw is in [bounds]",
+    ),
+    "a whole that asks": (
+        '[[budget]]\nname = "a"\ndemand = 5\nsystem = true\n',
+        "[budget] demand: 'a' is the whole and shares nothing",
+    ),
+    "no parent": (
+        '[[budget]]\nname = "a"\n[[budget]]\nname = "b"\nparent = "c"\nsystem = true\n',
+        "there is no budget 'c'",
+    ),
     "bad step": ('[[budget]]\nname = "a"\nsystem = true\nsteps = [["1 h"]]\n', "expected [time, power]"),
-    "steps go back": ('[[budget]]\nname = "a"\nsystem = true\nsteps = [["2 h", 5], ["1 h", 5]]\n', "times must increase"),
-    "below rest": ('[[budget]]\nname = "a"\nsystem = true\nlimit = "300 W"\n', "300 W at most, but all nodes at rest draw 320 W"),
-    "above the parent": ('[[budget]]\nname = "a"\nlimit = "2 kW"\n[[budget]]\nname = "b"\nparent = "a"\nlimit = "3 kW"\nsystem = true\n', "budget 'b': 3 kW is above the 2 kW that its parent 'a' ever has"),
-}  # fmt: skip
+    "steps go back": (
+        '[[budget]]\nname = "a"\nsystem = true\nsteps = [["2 h", 5], ["1 h", 5]]\n',
+        "times must increase",
+    ),
+    "below rest": (
+        '[[budget]]\nname = "a"\nsystem = true\nlimit = "300 W"\n',
+        "300 W at most, but all nodes at rest draw 320 W",
+    ),
+    "above the parent": (
+        '[[budget]]\nname = "a"\nlimit = "2 kW"\n[[budget]]\nname = "b"\nparent = "a"\nlimit = "3 kW"\nsystem = true\n',
+        "budget 'b': 3 kW is above the 2 kW that its parent 'a' ever has",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BUDGETS)
@@ -339,8 +423,14 @@ def test_an_upper_bound_keeps_the_limit_where_the_mean_does_not(scenario: Path, 
     """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit, by its upper bound it does not."""
     measured_jobs(scenario.parent / "jobs.csv")
     table = data_dir / "powercap" / "rzmerl_powercap_configs.csv.gz"
-    sets = (f"configurations.0.file={table}", "configurations.0.least_nodes=2", "limit.power=3250 W", "cluster.idle=0",
-            "cluster.max=230 W", f"configurations.0.source={source}")  # fmt: skip
+    sets = (
+        f"configurations.0.file={table}",
+        "configurations.0.least_nodes=2",
+        "limit.power=3250 W",
+        "cluster.idle=0",
+        "cluster.max=230 W",
+        f"configurations.0.source={source}",
+    )
     mean, upper = run(scenario, *sets), run(scenario, *sets, "configurations.0.power=upper")
     assert mean.shapes is not None
     assert upper.shapes is not None

@@ -101,7 +101,10 @@ def test_a_limit_below_rest_for_a_while_is_meant(scenario: Path) -> None:
 
 def test_waiting_for_a_limit_that_never_comes_ends_with_a_line(scenario: Path) -> None:
     """Where a job never fits and the rule is to wait, the run ends and names the job, its power and the rule."""
-    with pytest.raises(StuckError, match=r"job \d+ needs \d+ W, the limit stays at 400 W from the start on, and the deadlock rule is to wait"):  # fmt: skip
+    with pytest.raises(
+        StuckError,
+        match=r"job \d+ needs \d+ W, the limit stays at 400 W from the start on, and the deadlock rule is to wait",
+    ):
         run(scenario, "limit.power=400 W", "policy.profile=maximum")
     found = run(scenario, "limit.power=400 W", "policy.profile=maximum", "limit.deadlock=exceed")
     assert found.capping is not None
@@ -160,9 +163,14 @@ def test_the_manifest_tells_what_reports_need(scenario: Path) -> None:
     """Periods, levels and rules are in the manifest, and the report takes its grids from there."""
     found = run(scenario, "run.tick=20 s", "run.passes=ticks", "limit.deadlock=exceed", "limit.preempt=true")
     assert open_journal(scenario.parent / "j").manifest["power"] == {
-        "tick_s": 20.0, "sample_s": 60.0, "passes": "ticks", "levels": [["kind", "nodes"]], "deadlock": "exceed",
-        "preempt": True, "decisions": True,
-    }  # fmt: skip
+        "tick_s": 20.0,
+        "sample_s": 60.0,
+        "passes": "ticks",
+        "levels": [["kind", "nodes"]],
+        "deadlock": "exceed",
+        "preempt": True,
+        "decisions": True,
+    }
     assert found.capping is not None
     assert (found.capping.quantum_s, found.capping.sample_s) == (20.0, 60.0)
     assert found.learning is not None

@@ -251,8 +251,11 @@ def test_bids_come_from_what_was_in_force(tmp_path: Path) -> None:
     assert study.billing is not None
     rows: list[Hour] = study.billing.rows(result, {"time_s": [0.0], "power_w": [8000.0]})
     assert [(row.start_s, row.end_s, row.billed, row.bid_s) for row in rows] == [
-        (0.0, 1800.0, 0, 0.0), (1800.0, 5400.0, 0, 3600.0), (5400.0, 9000.0, 1, 3600.0), (9000.0, 10800.0, 0, 0.0),
-    ]  # fmt: skip
+        (0.0, 1800.0, 0, 0.0),
+        (1800.0, 5400.0, 0, 3600.0),
+        (5400.0, 9000.0, 1, 3600.0),
+        (9000.0, 10800.0, 0, 0.0),
+    ]
 
 
 def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
@@ -268,26 +271,38 @@ def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
     ("text", "said"),
     [
         ("[prices]\n", "s.toml:14: prices: needs energy"),
-        ('[prices]\nenergy = "energy.csv"\nrules = "pjm"\n', "[prices] rules: settles regulation, and there is no [regulation]"),
+        (
+            '[prices]\nenergy = "energy.csv"\nrules = "pjm"\n',
+            "[prices] rules: settles regulation, and there is no [regulation]",
+        ),
         ("[prices]\nenergy = 0.1\nreserve = 1\n", "s.toml:16: [prices] reserve: settles regulation"),
         ('[prices]\nenergy = "5 $/Wh"\n', "[prices] energy: unknown unit '$/Wh' in '5 $/Wh'"),
         ('[prices]\nenergy = "nope.csv"\n', "[prices] energy: no such file"),
         ('[prices]\nenergy = {file = "energy.csv", value = 1}\n', "needs exactly one of 'value' and 'file'"),
         ("[prices]\nenergy = {value = 1, repeat = true}\n", "[prices.energy] repeat: goes with a file"),
         ('[prices]\nenergy = {file = "energy.csv", unit = "€/MWh"}\n', "[prices.energy] unit: unknown unit '€/MWh'"),
-        ('[prices]\nenergy = {file = "energy.csv", gap = "hold"}\n', "unknown key 'gap' in [prices.energy]; did you mean 'gaps'?"),
+        (
+            '[prices]\nenergy = {file = "energy.csv", gap = "hold"}\n',
+            "unknown key 'gap' in [prices.energy]; did you mean 'gaps'?",
+        ),
         ("[prices]\nenergy = true\n", "[prices] energy: expected a table, got True"),
         ("[prices]\nenergy = 0.1\ncarbon = -3\n", "[prices] carbon: must not be negative"),
         ('[prices]\nenergy = 0.1\nstart = "soon"\n', "[prices] start: expected a date and time like"),
         ('[prices]\nenergy = 0.1\nzone = "Mars"\n', "[prices] zone: no such time zone: 'Mars'"),
         ('[prices]\nenergy = 0.1\nzone = ""\n', "[prices] zone: no such time zone: ''"),
-        ("[prices]\nenergy = 0.1\nstart = 05:00:00\n", "[prices] start: expected a date and time like 2022-07-01T00:00:00-04:00, got 05:00:00"),
+        (
+            "[prices]\nenergy = 0.1\nstart = 05:00:00\n",
+            "[prices] start: expected a date and time like 2022-07-01T00:00:00-04:00, got 05:00:00",
+        ),
         ("[prices]\nenergy = 1e308\n", "[prices] energy: must be a number, at most 1e+09, got 1e+308"),
-        ('[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n', "[prices] energy: n.csv would begin anew"),
+        (
+            '[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n',
+            "[prices] energy: n.csv would begin anew",
+        ),
         ('[prices]\nenergy = {file = "u.csv"}\n', "the unit of column 'price' is not known: say unit"),
         ('[prices]\nenergy = {file = "w.csv", unit = "$/kWh"}\n', "s.toml:15: "),
     ],
-)  # fmt: skip
+)
 def test_bad_prices_are_one_line(tmp_path: Path, text: str, said: str) -> None:
     """Whatever is wrong with prices, file, line and key are named."""
     (tmp_path / "u.csv").write_text("time,price\n0,1\n3600,2\n")

@@ -75,37 +75,124 @@ def study(text: str, folder: Path, *overrides: str) -> Study:
 
 
 MISTAKES = {
-    "weights that do not sum to 1": (OWN.replace("0.75", "0.7"), "s.toml:21: [kind] weight: the weights of all kinds that are not standby must sum to 1, they sum to 0.95"),
-    "weights for some kinds only": (OWN.replace("weight = 0.25\n", ""), "s.toml:21: [kind] weight: weights are given to some kinds, but not to 'b'"),
-    "weights of a workload": (GOOD.replace('"W14"', '{workload = "W14", weights = {"ep.D.56" = 0.5, "sp.C.64" = 0.2, "bt.C.16" = 0.2}}'), "s.toml:2: [kinds] weights: the weights of all kinds"),
-    "weight of no kind": (GOOD.replace('"W14"', '{workload = "W14", weights = {"ep.D.5" = 1.0}}'), "s.toml:2: [kinds.weights] ep.D.5: W14 has no kind of this name; did you mean 'ep.D.56'?"),
-    "a type that never arrives": (OWN.replace('rate = "20/h"', "rate = 0"), "s.toml:29: [kind] rate: kind 'b' never arrives: give it a rate above 0"),
-    "a type without a rate": (OWN.replace('rate = "20/h"\n', ""), "s.toml:23: kind: kind 'b' never arrives: give it a rate, or standby = true"),
-    "a type larger than the machine": (OWN.replace("nodes = 2", "nodes = 5"), "s.toml:25: [kind] nodes: kind 'b' needs 5 nodes, the cluster has 4"),
-    "a scaled type larger than the machine": (GOOD.replace('"W14"', '{workload = "W14", scale = 20}'), "s.toml:2: kinds: kind 'ep.D.56' needs 40 nodes"),
-    "a type that draws more than a node": (GOOD.replace('max = "429 W"\n', ""), "s.toml:2: kinds: kind 'ep.D.56' draws 383 W a node, [cluster] max allows 300 W"),
+    "weights that do not sum to 1": (
+        OWN.replace("0.75", "0.7"),
+        "s.toml:21: [kind] weight: the weights of all kinds that are not standby must sum to 1, they sum to 0.95",
+    ),
+    "weights for some kinds only": (
+        OWN.replace("weight = 0.25\n", ""),
+        "s.toml:21: [kind] weight: weights are given to some kinds, but not to 'b'",
+    ),
+    "weights of a workload": (
+        GOOD.replace('"W14"', '{workload = "W14", weights = {"ep.D.56" = 0.5, "sp.C.64" = 0.2, "bt.C.16" = 0.2}}'),
+        "s.toml:2: [kinds] weights: the weights of all kinds",
+    ),
+    "weight of no kind": (
+        GOOD.replace('"W14"', '{workload = "W14", weights = {"ep.D.5" = 1.0}}'),
+        "s.toml:2: [kinds.weights] ep.D.5: W14 has no kind of this name; did you mean 'ep.D.56'?",
+    ),
+    "a type that never arrives": (
+        OWN.replace('rate = "20/h"', "rate = 0"),
+        "s.toml:29: [kind] rate: kind 'b' never arrives: give it a rate above 0",
+    ),
+    "a type without a rate": (
+        OWN.replace('rate = "20/h"\n', ""),
+        "s.toml:23: kind: kind 'b' never arrives: give it a rate, or standby = true",
+    ),
+    "a type larger than the machine": (
+        OWN.replace("nodes = 2", "nodes = 5"),
+        "s.toml:25: [kind] nodes: kind 'b' needs 5 nodes, the cluster has 4",
+    ),
+    "a scaled type larger than the machine": (
+        GOOD.replace('"W14"', '{workload = "W14", scale = 20}'),
+        "s.toml:2: kinds: kind 'ep.D.56' needs 40 nodes",
+    ),
+    "a type that draws more than a node": (
+        GOOD.replace('max = "429 W"\n', ""),
+        "s.toml:2: kinds: kind 'ep.D.56' draws 383 W a node, [cluster] max allows 300 W",
+    ),
     "an unknown workload": (GOOD.replace("W14", "W15"), "s.toml:2: [kinds] workload: unknown workload 'W15'"),
-    "no kinds at all": (GOOD.replace('kinds = "W14"\n', ""), "s.toml:3: [trace] generator: there is no kind to draw from"),
-    "a kind declared twice": (OWN.replace('name = "b"', 'name = "a"'), "s.toml:24: [kind] name: kind 'a' is declared twice"),
-    "a cap that raises power": (OWN.replace('floor = "200 W"', 'floor = "260 W"'), "s.toml:18: [kind] floor: a cap cannot raise power"),
-    "a cap that makes faster": (OWN.replace('longest = "3 min"', 'longest = "1 min"'), "s.toml:19: [kind] longest: a cap cannot make a job faster"),
-    "a misspelt key of a kind": (OWN.replace("limit = 3.0", "limt = 3.0"), "s.toml:20: unknown key 'limt' in [kind]; did you mean 'limit'?"),
-    "a misspelt key of the market": (GOOD.replace("warmup", "warmpu"), "s.toml:15: unknown key 'warmpu' in [regulation]; did you mean 'warmup'?"),
-    "half a bid": (GOOD.replace('reserve = "2 kW"\n', ""), "s.toml:13: [regulation] mean: a bid is mean and reserve: reserve is missing"),
-    "no bid for a policy that follows one": (GOOD.replace('mean = "8.5 kW"\nreserve = "2 kW"\n', ""), "s.toml:12: regulation: select policy 'slackline' follows a power target: give [regulation] mean and reserve"),
-    "a bid beyond strict reach": (GOOD.replace('reserve = "2 kW"', 'reserve = "3 kW"\nreach = "strict"'), "s.toml:14: bid: mean 8500 W − reserve 3000 W = 5500 W is below the 6084 W"),
-    "a bid beyond the paper's reach": (GOOD.replace('reserve = "2 kW"', 'reserve = "12 kW"'), "s.toml:14: bid: with mean 8500 W and reserve 12000 W the target lies more than 0.3 R outside"),
-    "a mean that no machine draws": (GOOD.replace("8.5 kW", "5 kW"), "s.toml:13: bid: mean power 5000 W is outside what the cluster can draw"),
-    "a signal shorter than the run": (GOOD.replace("[regulation]\n", '[regulation]\nsignal = "short.csv"\n'), "s.toml:13: [regulation] signal: lasts 4000 s, shorter than the run"),
-    "a signal that is not there": (GOOD.replace("[regulation]\n", '[regulation]\nsignal = "gausian"\n'), "did you mean 'gaussian'?"),
-    "fitted to nothing": (GOOD.replace("[regulation]\n", '[regulation]\nsignal = "fitted"\n'), "s.toml:13: [regulation] signal: a fitted signal needs the file"),
-    "a spread for a file": (GOOD.replace("[regulation]\n", '[regulation]\nsignal = "short.csv"\nstd = 0.3\n'), "s.toml:14: [regulation] std: does not go with a signal that is read"),
-    "more hours than fit": (GOOD.replace("hours = 1", "hours = 3"), "s.toml:16: [regulation] hours: 2 whole hours fit between 3600 s"),
-    "two control periods": (GOOD + '[run]\ntick = "5 s"\n', "s.toml:18: [run] tick: the control period is [regulation] control = 1 s"),
-    "jobs of a drawn hour": (GOOD.replace('"kinds"', '"kinds"\njobs = 5'), "s.toml:5: [trace] jobs: goes with a file or generator"),
-    "an unknown way to choose": (GOOD + '[bid]\nmethod = "serach"\n', "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'heuristic' or 'given', got 'serach'; did you mean 'search'?"),
-    "an unknown reach": (GOOD.replace("hours = 1", 'reach = "strickt"'), "s.toml:16: [regulation] reach: expected 'paper' or 'strict', got 'strickt'"),
-}  # fmt: skip
+    "no kinds at all": (
+        GOOD.replace('kinds = "W14"\n', ""),
+        "s.toml:3: [trace] generator: there is no kind to draw from",
+    ),
+    "a kind declared twice": (
+        OWN.replace('name = "b"', 'name = "a"'),
+        "s.toml:24: [kind] name: kind 'a' is declared twice",
+    ),
+    "a cap that raises power": (
+        OWN.replace('floor = "200 W"', 'floor = "260 W"'),
+        "s.toml:18: [kind] floor: a cap cannot raise power",
+    ),
+    "a cap that makes faster": (
+        OWN.replace('longest = "3 min"', 'longest = "1 min"'),
+        "s.toml:19: [kind] longest: a cap cannot make a job faster",
+    ),
+    "a misspelt key of a kind": (
+        OWN.replace("limit = 3.0", "limt = 3.0"),
+        "s.toml:20: unknown key 'limt' in [kind]; did you mean 'limit'?",
+    ),
+    "a misspelt key of the market": (
+        GOOD.replace("warmup", "warmpu"),
+        "s.toml:15: unknown key 'warmpu' in [regulation]; did you mean 'warmup'?",
+    ),
+    "half a bid": (
+        GOOD.replace('reserve = "2 kW"\n', ""),
+        "s.toml:13: [regulation] mean: a bid is mean and reserve: reserve is missing",
+    ),
+    "no bid for a policy that follows one": (
+        GOOD.replace('mean = "8.5 kW"\nreserve = "2 kW"\n', ""),
+        "s.toml:12: regulation: select policy 'slackline' follows a power target: give [regulation] mean and reserve",
+    ),
+    "a bid beyond strict reach": (
+        GOOD.replace('reserve = "2 kW"', 'reserve = "3 kW"\nreach = "strict"'),
+        "s.toml:14: bid: mean 8500 W − reserve 3000 W = 5500 W is below the 6084 W",
+    ),
+    "a bid beyond the paper's reach": (
+        GOOD.replace('reserve = "2 kW"', 'reserve = "12 kW"'),
+        "s.toml:14: bid: with mean 8500 W and reserve 12000 W the target lies more than 0.3 R outside",
+    ),
+    "a mean that no machine draws": (
+        GOOD.replace("8.5 kW", "5 kW"),
+        "s.toml:13: bid: mean power 5000 W is outside what the cluster can draw",
+    ),
+    "a signal shorter than the run": (
+        GOOD.replace("[regulation]\n", '[regulation]\nsignal = "short.csv"\n'),
+        "s.toml:13: [regulation] signal: lasts 4000 s, shorter than the run",
+    ),
+    "a signal that is not there": (
+        GOOD.replace("[regulation]\n", '[regulation]\nsignal = "gausian"\n'),
+        "did you mean 'gaussian'?",
+    ),
+    "fitted to nothing": (
+        GOOD.replace("[regulation]\n", '[regulation]\nsignal = "fitted"\n'),
+        "s.toml:13: [regulation] signal: a fitted signal needs the file",
+    ),
+    "a spread for a file": (
+        GOOD.replace("[regulation]\n", '[regulation]\nsignal = "short.csv"\nstd = 0.3\n'),
+        "s.toml:14: [regulation] std: does not go with a signal that is read",
+    ),
+    "more hours than fit": (
+        GOOD.replace("hours = 1", "hours = 3"),
+        "s.toml:16: [regulation] hours: 2 whole hours fit between 3600 s",
+    ),
+    "two control periods": (
+        GOOD + '[run]\ntick = "5 s"\n',
+        "s.toml:18: [run] tick: the control period is [regulation] control = 1 s",
+    ),
+    "jobs of a drawn hour": (
+        GOOD.replace('"kinds"', '"kinds"\njobs = 5'),
+        "s.toml:5: [trace] jobs: goes with a file or generator",
+    ),
+    "an unknown way to choose": (
+        GOOD + '[bid]\nmethod = "serach"\n',
+        "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'heuristic' or 'given', got 'serach'; did you mean 'search'?",
+    ),
+    "an unknown reach": (
+        GOOD.replace("hours = 1", 'reach = "strickt"'),
+        "s.toml:16: [regulation] reach: expected 'paper' or 'strict', got 'strickt'",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -144,8 +231,9 @@ def test_the_manifest_says_what_was_promised(tmp_path: Path) -> None:
     wired.write(wired.simulate(), tmp_path / "j")
     manifest = open_journal(tmp_path / "j").manifest
     assert [(k["name"], k["limit"], k["share"], k["weight"]) for k in manifest["kinds"]] == [
-        ("a", 3.0, 0.1, 0.75), ("b", None, 0.1, 0.25),
-    ]  # fmt: skip
+        ("a", 3.0, 0.1, 0.75),
+        ("b", None, 0.1, 0.25),
+    ]
     market = manifest["regulation"]
     assert (market["mean_w"], market["reserve_w"], market["hours"]) == (800.0, 100.0, [[0.0, 3600.0], [3600.0, 7200.0]])
     assert market["signal"] == {"law": "gaussian", "seed": 1, "step_s": 2.0, "std": 0.4, "time_constant_s": 200.0}
@@ -165,9 +253,10 @@ def test_kinds_are_what_the_file_says(tmp_path: Path) -> None:
 def test_published_kinds_take_utilization_and_scale(tmp_path: Path) -> None:
     """``kinds`` names a workload, asks for another utilization, and widens its jobs."""
     (tmp_path / "s.toml").write_text(
-        GOOD.replace('"W14"', '{workload = "W14", utilization = 0.25, scale = 2}') + '[[kind]]\nname = "fill"\nnodes = 1\n'
+        GOOD.replace('"W14"', '{workload = "W14", utilization = 0.25, scale = 2}')
+        + '[[kind]]\nname = "fill"\nnodes = 1\n'
         'time = 73\npower = "339 W"\nstandby = true\n'
-    )  # fmt: skip
+    )
     kinds = build_kinds(read_scenario(tmp_path / "s.toml"), 36)
     assert sum(k.arrival_per_s * k.nodes * k.work_s for k in kinds) == pytest.approx(9.0)
     assert [k.nodes for k in kinds] == [4, 6, 2, 1]

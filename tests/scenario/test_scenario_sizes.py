@@ -45,21 +45,39 @@ def study(folder: Path, text: str) -> Study:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (GOOD.replace("jobs = 20", "jobs = 1000000000"), "drawing 1,000,000,000 jobs would take about 500 GB of memory, this machine has 16 GB"),
+        (
+            GOOD.replace("jobs = 20", "jobs = 1000000000"),
+            "drawing 1,000,000,000 jobs would take about 500 GB of memory, this machine has 16 GB",
+        ),
         (KINDS.replace('"3 h"', "1e12"), "jobs would take about "),
         (KINDS.replace('"6/h"', "1e9"), "drawing 10,800,000,000,018 jobs would take about"),
-        (KINDS + "[regulation]\nmean = 1000\nreserve = 10\nuntil = 1e12\n", "277,777,777 hours would be billed, more than 1,000,000"),
-        (KINDS + "[regulation]\nmean = 1000\nreserve = 10\nstep = 0.001\nuntil = 3e9\n", "a signal of 3,000,000,000,000 values would take about 300 TB"),
+        (
+            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nuntil = 1e12\n",
+            "277,777,777 hours would be billed, more than 1,000,000",
+        ),
+        (
+            KINDS + "[regulation]\nmean = 1000\nreserve = 10\nstep = 0.001\nuntil = 3e9\n",
+            "a signal of 3,000,000,000,000 values would take about 300 TB",
+        ),
         (GOOD.replace('"30/h"', "1e-9") + "[run]\ntick = 0.001\n", "control periods of 0.001 s would take about"),
         (GOOD + "[run]\ntick = '0.1 ms'\n", "[run] tick: must be at least 0.001 s"),
         (GOOD.replace("jobs = 20", "jobs = 500") + "[run]\ntick = '1 ms'\n", " control periods of 0.001 s would "),
-        (GOOD.replace("jobs = 20", "jobs = 1").replace('"1 h"', '"30 d"') + "[run]\ntick = '1 ms'\n", " control periods of 0.001 s would "),
-        (KINDS + "[regulation]\nmean = 1000\nreserve = 10\ncontrol = 1e-3\n", "10,800,000 control periods of 0.001 s would be made, more than 10,000,000; take a longer period, or end"),
+        (
+            GOOD.replace("jobs = 20", "jobs = 1").replace('"1 h"', '"30 d"') + "[run]\ntick = '1 ms'\n",
+            " control periods of 0.001 s would ",
+        ),
+        (
+            KINDS + "[regulation]\nmean = 1000\nreserve = 10\ncontrol = 1e-3\n",
+            "10,800,000 control periods of 0.001 s would be made, more than 10,000,000; take a longer period, or end",
+        ),
         (GOOD + "[profiles]\nsample = 1e-9\n", " samples of power of 1e-09 s would take about"),
         (KINDS + "[bid]\nhours = 1000000000\n", "[bid] hours: must be at most 100000, got 1000000000"),
-        (GOOD.replace('"30/h"', "1e-9") + "[prices]\nenergy = 0.1\n", "hours would be kept, more than 1,000,000; end the run earlier"),
+        (
+            GOOD.replace('"30/h"', "1e-9") + "[prices]\nenergy = 0.1\n",
+            "hours would be kept, more than 1,000,000; end the run earlier",
+        ),
     ],
-)  # fmt: skip
+)
 def test_too_much_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     """Jobs, signals, control periods and hours are counted first; file and line say which key asks for so many."""
     with pytest.raises(InputError) as caught:

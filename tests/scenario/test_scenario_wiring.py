@@ -64,8 +64,9 @@ steps = [["0 s", "20 kW"], ["1 h", "off"]]
     assert (node.idle_w, node.max_w, node.min_cap_w) == (90.0, 350.0, 150.0)
     assert (node.sleep.power_w, node.sleep.after_s, node.sleep.entry_s, node.sleep.exit_s) == (9.0, 600.0, 30.0, 120.0)
     assert [(o.start_s - start_s, o.end_s - start_s, o.first, o.count, o.drain) for o in found.cluster.outages] == [
-        (3600.0, 7200.0, 0, 4, True), (3600.0, 7200.0, 8, 1, True),
-    ]  # fmt: skip
+        (3600.0, 7200.0, 0, 4, True),
+        (3600.0, 7200.0, 8, 1, True),
+    ]
     assert found.options.tick_s == 60.0
     assert found.options.until_s == start_s + 172800.0
     assert found.options.limit_w == ((start_s, 20e3), (start_s + 3600.0, math.inf))
@@ -107,8 +108,11 @@ def test_lists_of_policies_are_combined(tmp_path: Path) -> None:
     )
     found = variants(read_scenario(tmp_path / "s.toml"))
     assert [v.label for v in found] == [
-        "fcfs, easy", "fcfs, in-order", "shortest (truth = 1), easy", "shortest (truth = 1), in-order",
-    ]  # fmt: skip
+        "fcfs, easy",
+        "fcfs, in-order",
+        "shortest (truth = 1), easy",
+        "shortest (truth = 1), in-order",
+    ]
     last = wire(found[-1])
     assert last.policies.select.name == "in-order"
     assert last.policies.params["order"] == {"truth": 1}
@@ -193,13 +197,20 @@ def test_old_layouts_are_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.
 
 
 _plain = st.one_of(
-    st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text(st.characters(codec="utf-8", exclude_characters="\r"))
-)  # fmt: skip
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False),
+    st.text(st.characters(codec="utf-8", exclude_characters="\r")),
+)
 _data = st.recursive(
     st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=0), _plain, max_size=4),
-    lambda inner: st.dictionaries(st.text(max_size=3), st.one_of(_plain, inner, st.lists(inner, max_size=3), st.lists(_plain, max_size=3)), max_size=4),
+    lambda inner: st.dictionaries(
+        st.text(max_size=3),
+        st.one_of(_plain, inner, st.lists(inner, max_size=3), st.lists(_plain, max_size=3)),
+        max_size=4,
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(_data)

@@ -72,11 +72,19 @@ def test_what_is_allowed_is_read_as_ever() -> None:
     """At the bounds all is read; brackets, dots and quotes within texts and comments count for nothing."""
     key = ".".join("k" * MOST_KEYS)
     texts = [
-        f"{key} = 1", "a = " + "[" * MOST_NESTED + "]" * MOST_NESTED, "k" * MOST_LETTERS + " = 1", GOOD,
-        "a = '" + "[{" * 500 + "'", 'a = "' + '\\"' * 500 + "." * 500 + '"', "# " + "a." * 99 + "\na = 1.5e3 # {{{{{{{{{{{{{{{",
-        'a = """' + '[[""\n' * 99 + '"""', "a = '''" + "{{''\n" * 99 + "'''", 'a = """x"""""\nb = ""\nc = \'\'', "a = '" + "x" * 999 + "'",
+        f"{key} = 1",
+        "a = " + "[" * MOST_NESTED + "]" * MOST_NESTED,
+        "k" * MOST_LETTERS + " = 1",
+        GOOD,
+        "a = '" + "[{" * 500 + "'",
+        'a = "' + '\\"' * 500 + "." * 500 + '"',
+        "# " + "a." * 99 + "\na = 1.5e3 # {{{{{{{{{{{{{{{",
+        'a = """' + '[[""\n' * 99 + '"""',
+        "a = '''" + "{{''\n" * 99 + "'''",
+        'a = """x"""""\nb = ""\nc = \'\'',
+        "a = '" + "x" * 999 + "'",
         "d = 2026-11-15T10:00:00.5+01:00\nf = [1.5, -2.25, inf, nan]\n",
-    ]  # fmt: skip
+    ]
     for text in texts:
         assert str(loads(text)) == str(tomllib.loads(text))
 

@@ -64,11 +64,15 @@ def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
     policies = [find("order", "lcfs"), find("select", "easy"), find("place", "lowest")]
     monkeypatch.setattr(warm.importlib, "import_module", lambda _name: None)
     for cold, parts, said in (
-        ({"run", "daily", "lcfs", "easy", "lowest"}, ["sim.engine", "control.daily", "order=lcfs", "select=easy", "place=lowest"], "the core and 3 policies"),
+        (
+            {"run", "daily", "lcfs", "easy", "lowest"},
+            ["sim.engine", "control.daily", "order=lcfs", "select=easy", "place=lowest"],
+            "the core and 3 policies",
+        ),
         ({"easy"}, ["select=easy"], "1 policy"),
         ({"daily"}, ["control.daily"], "the core"),
         (set(), [], ""),
-    ):  # fmt: skip
+    ):
         made.clear()
         heard: list[str] = []
         monkeypatch.setattr(warm, "is_warm", lambda _module, name, cold=cold: name not in cold)

@@ -66,8 +66,18 @@ def test_the_figures_of_the_paper_are_there_and_valid(sections: dict[str, list[D
     """Figs. 6–8, 10–12, 14 and 15 are drawn from one workload; each has a caption and is taken by plotly."""
     drawn = [figure for figures in sections.values() for figure in figures]
     titles = " ".join(figure.title for figure in drawn)
-    for number in ("Fig. 6", "Fig. 7", "Figs. 7 and 15", "Fig. 8", "Fig. 10(a)", "Fig. 10(b)", "Fig. 11(a)", "Fig. 11(b)", "Fig. 12",
-                   "Fig. 14"):  # fmt: skip
+    for number in (
+        "Fig. 6",
+        "Fig. 7",
+        "Figs. 7 and 15",
+        "Fig. 8",
+        "Fig. 10(a)",
+        "Fig. 10(b)",
+        "Fig. 11(a)",
+        "Fig. 11(b)",
+        "Fig. 12",
+        "Fig. 14",
+    ):
         assert f"{number}:" in titles, number
     assert all(go.Figure(json.loads(figure.figure.to_json())).data and figure.caption for figure in drawn)
     assert sum(len(figure.figure.to_json()) for figure in drawn) < 2.5e6
@@ -90,8 +100,11 @@ def test_stripes_cover_the_busy_nodes(study: Study, tmp_path: Path) -> None:
             covers = (trace["base"] <= minute) & (trace["base"] + trace["x"] > minute)
             held += int(trace["width"][covers].sum())
         assert held == run.steps.busy_nodes[row]
-        for name, column, unit in (("target", run.steps.target_w, 1e3), ("power", run.steps.power_w, 1e3),
-                                   ("waiting", run.steps.queued_jobs, 1.0)):  # fmt: skip
+        for name, column, unit in (
+            ("target", run.steps.target_w, 1e3),
+            ("power", run.steps.power_w, 1e3),
+            ("waiting", run.steps.queued_jobs, 1.0),
+        ):
             at = np.searchsorted(traces[name]["x"], minute, "right") - 1
             assert traces[name]["y"][at] * unit == pytest.approx(column[row], rel=1e-6), name
     assert {trace["name"] for trace in bars(drawn)} <= {kind.name for kind in setting_of("W4", AQA).kinds}

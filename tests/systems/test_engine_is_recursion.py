@@ -43,9 +43,16 @@ def rule(cap: str, params: dict[str, Any], n: int, seed: int = 0) -> Constant:
 
 
 def compare(
-    columns: Any, discipline: str, cap: str, params: dict[str, Any], rates: Rates, servers: int, *, seed: int = 0,
+    columns: Any,
+    discipline: str,
+    cap: str,
+    params: dict[str, Any],
+    rates: Rates,
+    servers: int,
+    *,
+    seed: int = 0,
     **tolerance: float,
-) -> None:  # fmt: skip
+) -> None:
     """Run both and hold one against the other."""
     switching = rule(cap, params, len(columns[0]), seed)
     expected = ref.simulate(*columns, servers, rates=rates, discipline=discipline, switching=switching)

@@ -20,8 +20,21 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 def test_the_page_is_written(found: Reproduction) -> None:
     """One self-contained page shows the claims, the certificates, the paper's protocol and the figures."""
     page = Path(found.path).read_text(encoding="utf-8")
-    for text in ("What was published", "strict reach", "paper reach", "Slackline", "Fig. 6", "Fig. 7", "Fig. 8", "Fig. 10(b)",
-                 "Fig. 11(b)", "Fig. 12", "Fig. 14", "Figs. 7 and 15", "what the theory says"):  # fmt: skip
+    for text in (
+        "What was published",
+        "strict reach",
+        "paper reach",
+        "Slackline",
+        "Fig. 6",
+        "Fig. 7",
+        "Fig. 8",
+        "Fig. 10(b)",
+        "Fig. 11(b)",
+        "Fig. 12",
+        "Fig. 14",
+        "Figs. 7 and 15",
+        "what the theory says",
+    ):
         assert text in page, text
     assert (found.path.parent / "aqa-hours/fig-6/jobs.parquet").is_file()
 

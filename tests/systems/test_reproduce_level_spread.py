@@ -48,7 +48,21 @@ def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
             assert by[crossbar, short].holds, by[crossbar, short]
     assert by["variants", "Slurm: first fit as best fit"].holds
     page = found.path.read_text(encoding="utf-8")
-    for figure in ("3.2", "3.3", "3.4(a)", "3.4(b)", "3.5", "3.6", "3.7(a)", "3.7(b)", "3.9", "3.10", "3.11", "3.12", "3.13"):  # fmt: skip
+    for figure in (
+        "3.2",
+        "3.3",
+        "3.4(a)",
+        "3.4(b)",
+        "3.5",
+        "3.6",
+        "3.7(a)",
+        "3.7(b)",
+        "3.9",
+        "3.10",
+        "3.11",
+        "3.12",
+        "3.13",
+    ):
         assert f"(Fig. {figure})" in page
     assert json.dumps(found.to_dict(), allow_nan=False)
 

@@ -27,9 +27,15 @@ BLOCK = 8
 
 
 def world(
-    nodes: int = 32, days: float = 1.0, seed: int = 1, *, step_s: float = 300.0, aligned: bool = True, whole: bool = False,
+    nodes: int = 32,
+    days: float = 1.0,
+    seed: int = 1,
+    *,
+    step_s: float = 300.0,
+    aligned: bool = True,
+    whole: bool = False,
     machine: Machine | None = None,
-) -> tuple[Work, PowerSeries]:  # fmt: skip
+) -> tuple[Work, PowerSeries]:
     """Return jobs one after the other on blocks of nodes, and their power; ``aligned``: begin and end at whole steps."""
     random = np.random.default_rng(seed)
     rows: list[tuple[int, int, float, float]] = []
@@ -47,8 +53,12 @@ def world(
     rows.sort(key=lambda row: (row[2], row[0]))
     first_, count_, begin_s, end_s = (np.array(column) for column in zip(*rows, strict=True))
     jobs = JobTable.build(
-        submit_s=begin_s, work_s=end_s - begin_s, nodes=count_, job_id=np.arange(1, len(rows) + 1), recorded_wait_s=np.zeros(len(rows))
-    )  # fmt: skip
+        submit_s=begin_s,
+        work_s=end_s - begin_s,
+        nodes=count_,
+        job_id=np.arange(1, len(rows) + 1),
+        recorded_wait_s=np.zeros(len(rows)),
+    )
     frame = pl.DataFrame(
         {"job": np.arange(len(rows)), "first": first_, "count": count_, "begin_s": begin_s, "end_s": end_s}
     )
@@ -76,17 +86,31 @@ def journal(folder: Path, work: Work, energy_j: np.ndarray[Any, Any]) -> Path:
     start_s = np.array([placed.begin_s[placed.job == row].min() for row in range(n)])
     frames: dict[str, Any] = {
         "jobs": {
-            "job_id": jobs.job_id, "submit_s": jobs.submit_s, "eligible_s": jobs.submit_s, "start_s": start_s,
-            "end_s": placed.job_end_s, "nodes": jobs.nodes, "request_s": jobs.request_s, "estimate_s": jobs.work_s,
-            "work_s": jobs.work_s, **dict.fromkeys(("user", "group", "kind", "partition"), [""] * n), "status": ["finished"] * n,
-            "wait_s": np.zeros(n), "runtime_s": placed.run_s, "energy_j": energy_j, "preemptions": np.zeros(n, dtype=np.int64),
+            "job_id": jobs.job_id,
+            "submit_s": jobs.submit_s,
+            "eligible_s": jobs.submit_s,
+            "start_s": start_s,
+            "end_s": placed.job_end_s,
+            "nodes": jobs.nodes,
+            "request_s": jobs.request_s,
+            "estimate_s": jobs.work_s,
+            "work_s": jobs.work_s,
+            **dict.fromkeys(("user", "group", "kind", "partition"), [""] * n),
+            "status": ["finished"] * n,
+            "wait_s": np.zeros(n),
+            "runtime_s": placed.run_s,
+            "energy_j": energy_j,
+            "preemptions": np.zeros(n, dtype=np.int64),
             "restarts": np.zeros(n, dtype=np.int64),
         },
         "placements": {
-            "job_id": jobs.job_id[placed.job], "first_node": placed.first, "count": placed.count, "start_s": placed.begin_s,
+            "job_id": jobs.job_id[placed.job],
+            "first_node": placed.first,
+            "count": placed.count,
+            "start_s": placed.begin_s,
             "end_s": placed.end_s,
         },
-    }  # fmt: skip
+    }
     frames |= {name: {} for name in SCHEMA if name not in frames}
     cluster = {
         "name": "small",
@@ -101,7 +125,7 @@ def journal(folder: Path, work: Work, energy_j: np.ndarray[Any, Any]) -> Path:
 
 def slow_join(
     work: Work, samples: Samples, split: Any, *, hold_s: float, injected: Injected | None = None
-) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:  # fmt: skip
+) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
     """Return energy and node-seconds by (job, step), looking at every instant between two changes by itself."""
     spans = work.placed_for(samples.by)
     coverage = work.coverage(samples.by)

@@ -11,8 +11,16 @@ from wattline.telemetry.faults import Fault, Tally
 from wattline.telemetry.rules import Rules
 
 DROPPED = (
-    Fault.NO_TIME, Fault.UNKNOWN, Fault.AHEAD, Fault.CLOCK, Fault.TOO_LATE, Fault.DUPLICATE, Fault.NAN, Fault.NEGATIVE, Fault.STUCK,
-)  # fmt: skip
+    Fault.NO_TIME,
+    Fault.UNKNOWN,
+    Fault.AHEAD,
+    Fault.CLOCK,
+    Fault.TOO_LATE,
+    Fault.DUPLICATE,
+    Fault.NAN,
+    Fault.NEGATIVE,
+    Fault.STUCK,
+)
 TIMES = st.one_of(
     st.integers(0, 60).map(float), st.floats(0, 100), st.sampled_from([np.nan, np.inf, -np.inf, 1e9, -1e9, 1e300])
 )

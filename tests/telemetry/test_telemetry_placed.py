@@ -116,9 +116,12 @@ def test_jobs_and_nodes_that_nobody_knows_are_counted(tmp_path: Path) -> None:
     jobs, placed = work.trace.jobs, work.placed
     write_table(Trace(jobs), tmp_path / "jobs.parquet")
     columns = {
-        "job_id": np.append(jobs.job_id[placed.job], 9999), "first_node": np.append(placed.first, 0), "count": np.append(placed.count, 1),
-        "start_s": np.append(placed.begin_s, 0.0), "end_s": np.append(placed.end_s, 10.0),
-    }  # fmt: skip
+        "job_id": np.append(jobs.job_id[placed.job], 9999),
+        "first_node": np.append(placed.first, 0),
+        "count": np.append(placed.count, 1),
+        "start_s": np.append(placed.begin_s, 0.0),
+        "end_s": np.append(placed.end_s, 10.0),
+    }
     pl.DataFrame(columns).write_parquet(tmp_path / "places.parquet")
     frame = draw_samples(work, energy_of(jobs, series), Plan(noise=0.02), 0.0, DAY_S, series).frame(jobs)
     strange = frame.filter(pl.col("node") == 5).with_columns(pl.lit(77).cast(frame["node"].dtype).alias("node"))
@@ -154,9 +157,12 @@ def test_samples_of_jobs_need_no_places(tmp_path: Path) -> None:
 PLACES = {
     "no job": ("x,first_node,count\n1,0,1\n", "column 'job_id' is missing"),
     "no nodes": ("job_id,start_s,end_s\n1,0,1\n", "column 'first_node and count, or nodelist' is missing"),
-    "bad list": ("job_id,start_s,end_s,nodelist\n1,0,5,n1\n2,0,5,n[4-1]\n", r"places.csv:3: field 'nodelist': host list .*backwards"),
+    "bad list": (
+        "job_id,start_s,end_s,nodelist\n1,0,5,n1\n2,0,5,n[4-1]\n",
+        r"places.csv:3: field 'nodelist': host list .*backwards",
+    ),
     "nobody": ("job_id,start_s,end_s,first_node,count\n55555,0,1,0,1\n", "no job with known nodes and times"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PLACES)

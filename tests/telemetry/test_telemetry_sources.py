@@ -93,9 +93,11 @@ NOTATIONS = {
     "unix": lambda t: t + EPOCH,
     "milliseconds": lambda t: ((t + EPOCH) * 1e3).cast(pl.Int64),
     "iso": lambda t: pl.Series([datetime.fromtimestamp(x, UTC).isoformat() for x in (t + EPOCH).to_list()]),
-    "iso without zone": lambda t: pl.Series([datetime.fromtimestamp(x, UTC).strftime("%Y-%m-%d %H:%M:%S") for x in (t + EPOCH).to_list()]),
+    "iso without zone": lambda t: pl.Series(
+        [datetime.fromtimestamp(x, UTC).strftime("%Y-%m-%d %H:%M:%S") for x in (t + EPOCH).to_list()]
+    ),
     "dates": lambda t: ((t + EPOCH) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "db"])
@@ -105,10 +107,13 @@ def test_times_in_any_notation(notation: str, ending: str, clean: tuple[Work, pl
     if (notation, ending) == ("dates", "db"):
         pytest.skip("SQLite has no dates")
     work, frame = clean
-    renamed = pl.DataFrame({
-        "Hostname": frame["node"].cast(pl.String).str.zfill(3) + pl.Series(["-ib"]), "timestamp": NOTATIONS[notation](frame["time_s"]),
-        "power_kW": frame["power_w"] / 1e3,
-    }).with_columns(("cn" + pl.col("Hostname")).alias("Hostname"))  # fmt: skip
+    renamed = pl.DataFrame(
+        {
+            "Hostname": frame["node"].cast(pl.String).str.zfill(3) + pl.Series(["-ib"]),
+            "timestamp": NOTATIONS[notation](frame["time_s"]),
+            "power_kW": frame["power_w"] / 1e3,
+        }
+    ).with_columns(("cn" + pl.col("Hostname")).alias("Hostname"))
     write_samples(frame, tmp_path / "p.parquet")
     write_samples(renamed, tmp_path / f"q.{ending}")
     dated = Work(**{**vars(work), "epoch_unix_s": EPOCH})
@@ -206,17 +211,25 @@ def test_a_server_that_is_not_there_is_one_line() -> None:
 
 
 COLUMNS: dict[str, tuple[dict[str, list[Any]], Wanted, str]] = {
-    "no sensor": ({"x": [1], "time": [1], "power": [1]}, Wanted(), "no column that names a node or rack or job: found x, time, power"),
+    "no sensor": (
+        {"x": [1], "time": [1], "power": [1]},
+        Wanted(),
+        "no column that names a node or rack or job: found x, time, power",
+    ),
     "no time": ({"node": [1], "power": [1]}, Wanted(), "no column of times"),
     "no power": ({"node": [1], "time": [1]}, Wanted(), "no column of powers"),
-    "misspelt": ({"node": [1], "time": [1], "power": [1]}, Wanted(power=("powr",)), "field 'powr': no such column.*did you mean 'power'"),
+    "misspelt": (
+        {"node": [1], "time": [1], "power": [1]},
+        Wanted(power=("powr",)),
+        "field 'powr': no such column.*did you mean 'power'",
+    ),
     "what is it": ({"x": [1], "time": [1], "power": [1]}, Wanted(sensor="x"), "say --by node, rack or job"),
     "two units": ({"node": [1], "time": [1], "cpu_kw": [1], "mem_w": [1]}, Wanted(), "different units"),
     "odd unit": ({"node": [1], "time": [1], "power": [1]}, Wanted(unit="hp"), "--unit hp"),
     "odd time unit": ({"node": [1], "time": [1], "power": [1]}, Wanted(time_unit="h"), "--time-unit h"),
     "one sample": ({"node": [1], "time": [1], "power": [1]}, Wanted(), "period cannot be told; give --period"),
     "no rows": ({"node": [], "time": [], "power": []}, Wanted(), "no samples in it"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -16,14 +16,31 @@ from wattline.testing.report import Row
 
 BAD: dict[str, Mechanism] = {m.name: m for m in load(Path(__file__).with_name("bad_policies.py"))}
 EXPECTED = {
-    "callable": "takes exactly", "indices": "negative", "indices-beyond": "out of bounds", "proposes-only": "s.status",
-    "proposes-only-python": "only the engine writes", "legal": "refused", "legal-count": "10000 proposals",
-    "legal-key": "NaN", "legal-place": "on 1", "legal-estimate": "-1", "legal-cap": "no such level", "timer": "timer",
-    "deterministic": "two equal runs differ", "no-hidden-state": "disturb each other",
-    "same-in-plain-python": "plain Python", "empty-queue": "empty queue", "all-nodes-down": "ZeroDivisionError",
-    "one-node": "wait", "ties": "IndexError", "wide-jobs": "wait", "zero-length": "wait", "power-limit": "wait",
-    "node-classes": "wait", "finishes": "wait",
-}  # fmt: skip
+    "callable": "takes exactly",
+    "indices": "negative",
+    "indices-beyond": "out of bounds",
+    "proposes-only": "s.status",
+    "proposes-only-python": "only the engine writes",
+    "legal": "refused",
+    "legal-count": "10000 proposals",
+    "legal-key": "NaN",
+    "legal-place": "on 1",
+    "legal-estimate": "-1",
+    "legal-cap": "no such level",
+    "timer": "timer",
+    "deterministic": "two equal runs differ",
+    "no-hidden-state": "disturb each other",
+    "same-in-plain-python": "plain Python",
+    "empty-queue": "empty queue",
+    "all-nodes-down": "ZeroDivisionError",
+    "one-node": "wait",
+    "ties": "IndexError",
+    "wide-jobs": "wait",
+    "zero-length": "wait",
+    "power-limit": "wait",
+    "node-classes": "wait",
+    "finishes": "wait",
+}
 BY_TITLE = {title(check): check for check in CHECKS}
 
 

@@ -15,23 +15,43 @@ from wattline.model.compiled import JIT
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 HEAD = "from wattline import policy\n\n"
 BODIES = {
-    "wrong arity": ("@policy('select'{c})\ndef p(s, arg):\n    return 0\n", "{f}:3", "takes exactly (s, arg, param, memory)"),
-    "float returned": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    return 0.5\n", "{f}:3", "must return an int"),
+    "wrong arity": (
+        "@policy('select'{c})\ndef p(s, arg):\n    return 0\n",
+        "{f}:3",
+        "takes exactly (s, arg, param, memory)",
+    ),
+    "float returned": (
+        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    return 0.5\n",
+        "{f}:3",
+        "must return an int",
+    ),
     "nothing returned": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    x = 1\n", "{f}:3", "return an int"),
-    "typo": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    return s.qeue[0]\n", "{f}:5", "did you mean 'queue'?"),
+    "typo": (
+        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    return s.qeue[0]\n",
+        "{f}:5",
+        "did you mean 'queue'?",
+    ),
     "read-only field": (
-        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    s.user[0] = 3\n    return 0\n", "{f}:5", "only the engine writes",
+        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    s.user[0] = 3\n    return 0\n",
+        "{f}:5",
+        "only the engine writes",
     ),
     "exception": (
         "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise ValueError('boom')\n    return 0\n",
-        "{f}:6", "ValueError: boom",
+        "{f}:6",
+        "ValueError: boom",
     ),
     "division by zero": (
         "@policy('select'{c})\ndef p(s, arg, param, memory):\n    return 1 // (int(s.q_len[0]) - int(s.q_len[0]))\n",
-        "{f}", "ZeroDivisionError",
+        "{f}",
+        "ZeroDivisionError",
     ),
-    "unknown name": ("@policy('select'{c})\ndef p(s, arg, param, memory):\n    return nothing_here\n", "{f}", "nothing_here"),
-}  # fmt: skip
+    "unknown name": (
+        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    return nothing_here\n",
+        "{f}",
+        "nothing_here",
+    ),
+}
 
 
 @pytest.mark.parametrize("tier", ["python", pytest.param("compiled", marks=NEEDS_JIT)])

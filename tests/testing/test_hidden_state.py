@@ -25,12 +25,14 @@ HIDING = {
     "class": ("class Box:\n    seen = []", "Box.seen.append(1)", "", "uses 'Box.seen', a list"),
     "helper": ("seen = set()\ndef note(x):\n    seen.add(x)", "note(arg)", "", "uses 'seen', a set"),
     "closure": (
-        "def make():\n    seen = []\n    return lambda x: seen.append(x)\nnote = make()", "note(arg)", "",
+        "def make():\n    seen = []\n    return lambda x: seen.append(x)\nnote = make()",
+        "note(arg)",
+        "",
         "uses 'seen', a list",
     ),
     "function's attribute": ("def note(x):\n    note.n = x\nnote.n = 0", "note(arg)", "", "keeps 'n' at a function"),
     "inner function": ("seen = []", "[seen.append(i) for i in range(3)]", "", "uses 'seen', a list"),
-}  # fmt: skip
+}
 OPEN = {
     "constants": ("LOW, NAMES = 3.5, ('a', 'b')", "memory[0] = LOW + len(NAMES)"),
     "modules and functions": ("def half(x):\n    return math.sqrt(x) / 2", "memory[0] = half(4.0) + np.sum(s.nodes)"),

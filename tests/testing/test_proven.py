@@ -142,9 +142,13 @@ def test_constants_of_a_users_module_are_part_of_the_policy(
 
 
 BACK_DOORS = {
-    "recursion": ("from numba import njit\n\n\n@njit\ndef f(n):\n    return f(n + 1) if n > 0 else 0\n", "memory[0] = back.f(1)", "calls itself"),
+    "recursion": (
+        "from numba import njit\n\n\n@njit\ndef f(n):\n    return f(n + 1) if n > 0 else 0\n",
+        "memory[0] = back.f(1)",
+        "calls itself",
+    ),
     "flat": ("from numba import njit\n\n\n@njit\ndef f(a):\n    a.flat[0] = 99\n", "back.f(s.free)", "flat"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BACK_DOORS)

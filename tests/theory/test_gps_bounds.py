@@ -51,9 +51,11 @@ def test_the_needed_rate_is_where_the_tail_is_the_share(ratio: float) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from(sorted(SIGNALS)), st.floats(5.0, 30.0), st.floats(0.0, 12.0),
+    st.sampled_from(sorted(SIGNALS)),
+    st.floats(5.0, 30.0),
+    st.floats(0.0, 12.0),
     st.lists(st.floats(-3.0, 6.0), min_size=3, max_size=3),
-)  # fmt: skip
+)
 def test_the_least_weight_is_exactly_where_the_promise_begins_to_hold(
     signal: str, mean: float, spread: float, above: list[float]
 ) -> None:

@@ -98,9 +98,12 @@ def check_gradient(theory: Theory, point: Floats, log_alpha: Floats) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.sampled_from([1.0, 40.0, 400.0]), st.floats(6500.0, 12500.0), st.floats(100.0, 6000.0),
-    arrays(np.float64, 4, elements=st.floats(0.05, 1.0)), arrays(np.float64, 4, elements=st.floats(-4.0, 0.5)),
-)  # fmt: skip
+    st.sampled_from([1.0, 40.0, 400.0]),
+    st.floats(6500.0, 12500.0),
+    st.floats(100.0, 6000.0),
+    arrays(np.float64, 4, elements=st.floats(0.05, 1.0)),
+    arrays(np.float64, 4, elements=st.floats(-4.0, 0.5)),
+)
 def test_the_gradient_by_central_differences(
     memory_s: float, mean_w: float, reserve_w: float, weights: Floats, log_alpha: Floats
 ) -> None:

@@ -16,9 +16,27 @@ SCALARS = [name for name, (_, field) in FIELDS.items() if field.shape == "1"]
 ROWS = [name for name, (_, field) in FIELDS.items() if "," not in field.shape]
 TABLES = [name for name, (_, field) in FIELDS.items() if "," in field.shape]
 USUAL = [
-    "queue", "nodes", "free", "pool", "status", "key", "estimate_s", "running", "p_job", "place_a", "fx_a", "want_cap_w", "wake_at_s",
-    "profile_w", "held", "hx_next", "user", "kind", "level", "rate_class",
-]  # fmt: skip
+    "queue",
+    "nodes",
+    "free",
+    "pool",
+    "status",
+    "key",
+    "estimate_s",
+    "running",
+    "p_job",
+    "place_a",
+    "fx_a",
+    "want_cap_w",
+    "wake_at_s",
+    "profile_w",
+    "held",
+    "hx_next",
+    "user",
+    "kind",
+    "level",
+    "rate_class",
+]
 WHOLE = [
     "0",
     "1",
@@ -93,10 +111,15 @@ class _Writer:
         if draw < 0.45:
             return f"float(s.{self.field()}[{self.index()}])"
         if draw < 0.6:
-            return self.rng.choice((
-                "headroom_w(s)", f"start_increase_w(s, {self.index()})", f"estimated_wall_s(s, {self.index()})",
-                f"router_traffic(s, {self.index()})", f"uniform(param[-1], 7, {self.whole(2)})",
-            ))  # fmt: skip
+            return self.rng.choice(
+                (
+                    "headroom_w(s)",
+                    f"start_increase_w(s, {self.index()})",
+                    f"estimated_wall_s(s, {self.index()})",
+                    f"router_traffic(s, {self.index()})",
+                    f"uniform(param[-1], 7, {self.whole(2)})",
+                )
+            )
         if draw < 0.75:
             return self.rng.choice(("s.now[0]", "param[0]", "param[-1]", f"memory[{self.index()}]", "s.now[0] + 5.0"))
         operator = self.rng.choice(("+", "-", "*", "/"))
@@ -133,10 +156,13 @@ class _Writer:
             name = rng.choice(TABLES)
             return [f"x = float(s.{name}[{self.index()}, {self.index()}])"]
         if draw < 0.9 and depth < 2:
-            head = rng.choice((
-                f"for i in range({rng.choice(('3', '9', 's.q_len[0]', 's.n_running[0]', 's.nodes.shape[0]'))}):",
-                f"if {self.real()} > {self.real()}:", f"if arg == {rng.choice(WHOLE)}:",
-            ))  # fmt: skip
+            head = rng.choice(
+                (
+                    f"for i in range({rng.choice(('3', '9', 's.q_len[0]', 's.n_running[0]', 's.nodes.shape[0]'))}):",
+                    f"if {self.real()} > {self.real()}:",
+                    f"if arg == {rng.choice(WHOLE)}:",
+                )
+            )
             return [head, *(f"    {line}" for _ in range(rng.randint(1, 2)) for line in self.wild(depth + 1))]
         return self.rare()
 
@@ -144,24 +170,55 @@ class _Writer:
         """Return a statement that hardly anybody writes."""
         rng = self.rng
         both = [
-            ["raise ValueError('no')"], ["return -1"], ["return 1 << 40"], [f"return {self.whole()}"], ["return 0"], ["x = 1 // (n - n)"],
-            [f"s.{self.field()}[0] += 1"], [f"s.{self.field()}[:] = 1"], ["x = s.nothing_like_it[0]"], ["param[0] = 2.0"],
-            ["x = float(np.sum(s.nodes[s.queue[0:4]]))"], [f"more = np.zeros({rng.choice(('4', '0', 'int(arg) % 5'))})", f"more[{self.index()}] = 1.0"],
-            [f"x = float(np.argsort(s.{self.field()})[{self.index()}])"], [f"s.{rng.choice(self.own)}.flat[{self.index()}] = 1"], ["s.free.sort()"],
-            ["param = memory", f"param[{self.index()}] = 3.0"], [f"s.{self.field()}[np.array([0, {self.index()}])] = 1"],
-        ]  # fmt: skip
+            ["raise ValueError('no')"],
+            ["return -1"],
+            ["return 1 << 40"],
+            [f"return {self.whole()}"],
+            ["return 0"],
+            ["x = 1 // (n - n)"],
+            [f"s.{self.field()}[0] += 1"],
+            [f"s.{self.field()}[:] = 1"],
+            ["x = s.nothing_like_it[0]"],
+            ["param[0] = 2.0"],
+            ["x = float(np.sum(s.nodes[s.queue[0:4]]))"],
+            [f"more = np.zeros({rng.choice(('4', '0', 'int(arg) % 5'))})", f"more[{self.index()}] = 1.0"],
+            [f"x = float(np.argsort(s.{self.field()})[{self.index()}])"],
+            [f"s.{rng.choice(self.own)}.flat[{self.index()}] = 1"],
+            ["s.free.sort()"],
+            ["param = memory", f"param[{self.index()}] = 3.0"],
+            [f"s.{self.field()}[np.array([0, {self.index()}])] = 1"],
+        ]
         endless = [
             ["while True:", "    n = n"],
             ["while s.now[0] >= 0.0:", "    j = j + 1", "    memory[0] = float(j)"],
         ]
         plain = [
-            ["raise KeyboardInterrupt"], ["raise SystemExit(0)"], ["s.free.setflags(write=True)", "s.free[0] = 1 << 30"],
-            ["s.free.flags.writeable = True"], ["s.free.base[...] = 0"], ["s.key = None"], ["return None"], ["return 'x'"], ["return 10**30"],
-            ["return 0.5"], ["return True"], ["import wattline.model.queue as q", "q.append(s, j)"], ["n = propose(s, 0.5, 'x')"],
-            ["n = propose(None, 0, 0)"], [f"s.{rng.choice(self.own)}[0] = 'text'"], [f"s.{rng.choice(self.own)}[0] = 1 << 70"], ["s.words[9] = 1 << 40"],
-            ["memory.resize(0)"], ["del s"], ["s.nodes.view(np.int8)[0] = 1"], [f"np.asarray(s.{self.field()})[:] = 0"], ["raise StopIteration"],
-            ["globals()['propose'] = 3"], ["s.__init__()"], ["return (lambda f: f(f))(lambda f: f(f))"],
-        ]  # fmt: skip
+            ["raise KeyboardInterrupt"],
+            ["raise SystemExit(0)"],
+            ["s.free.setflags(write=True)", "s.free[0] = 1 << 30"],
+            ["s.free.flags.writeable = True"],
+            ["s.free.base[...] = 0"],
+            ["s.key = None"],
+            ["return None"],
+            ["return 'x'"],
+            ["return 10**30"],
+            ["return 0.5"],
+            ["return True"],
+            ["import wattline.model.queue as q", "q.append(s, j)"],
+            ["n = propose(s, 0.5, 'x')"],
+            ["n = propose(None, 0, 0)"],
+            [f"s.{rng.choice(self.own)}[0] = 'text'"],
+            [f"s.{rng.choice(self.own)}[0] = 1 << 70"],
+            ["s.words[9] = 1 << 40"],
+            ["memory.resize(0)"],
+            ["del s"],
+            ["s.nodes.view(np.int8)[0] = 1"],
+            [f"np.asarray(s.{self.field()})[:] = 0"],
+            ["raise StopIteration"],
+            ["globals()['propose'] = 3"],
+            ["s.__init__()"],
+            ["return (lambda f: f(f))(lambda f: f(f))"],
+        ]
         draw = rng.random()
         if draw < 0.04:
             return rng.choice(endless)
@@ -171,25 +228,52 @@ class _Writer:
         """Return what a right policy of the slot does, a statement a line."""
         lines = {
             "order": [
-                "for i in range(s.q_new[0], s.q_tail[0]):", "    j = s.queue[i]", "    if j >= 0:", "        s.key[j] = -float(s.nodes[j])", "return 0",
+                "for i in range(s.q_new[0], s.q_tail[0]):",
+                "    j = s.queue[i]",
+                "    if j >= 0:",
+                "        s.key[j] = -float(s.nodes[j])",
+                "return 0",
             ],
             "select": [
-                "left = s.free[0]", "for i in range(s.q_head[0], s.q_tail[0]):", "    j = s.queue[i]",
+                "left = s.free[0]",
+                "for i in range(s.q_head[0], s.q_tail[0]):",
+                "    j = s.queue[i]",
                 "    if j >= 0 and s.pool[j] == 0 and s.nodes[j] <= left and start_increase_w(s, j) <= headroom_w(s):",
-                "        n = propose(s, n, j)", "        left -= s.nodes[j]", "return n",
+                "        n = propose(s, n, j)",
+                "        left -= s.nodes[j]",
+                "return n",
             ],
             "place": [
-                "left = s.nodes[arg]", "first = s.pool_first[s.pool[arg]]", "for i in range(s.fx_count[s.pool[arg]]):", "    if left > 0:",
-                "        a = s.fx_a[first + i]", "        b = min(s.fx_b[first + i], a + left)", "        s.place_a[n] = a", "        s.place_b[n] = b",
-                "        left -= b - a", "        n += 1", "return n",
+                "left = s.nodes[arg]",
+                "first = s.pool_first[s.pool[arg]]",
+                "for i in range(s.fx_count[s.pool[arg]]):",
+                "    if left > 0:",
+                "        a = s.fx_a[first + i]",
+                "        b = min(s.fx_b[first + i], a + left)",
+                "        s.place_a[n] = a",
+                "        s.place_b[n] = b",
+                "        left -= b - a",
+                "        n += 1",
+                "return n",
             ],
             "cap": [
-                "for i in range(s.want_cap_w.shape[0]):", "    s.want_cap_w[i] = 200.0 if happened % 2 == 0 else np.inf", "return 1",
+                "for i in range(s.want_cap_w.shape[0]):",
+                "    s.want_cap_w[i] = 200.0 if happened % 2 == 0 else np.inf",
+                "return 1",
             ],
             "learn": ["if arg >= 0:", "    s.estimate_s[arg] = 2.0 * s.request_s[arg]", "return 0"],
-            "profile": ["if arg >= 0 and arg < s.profile_w.shape[0]:", "    s.profile_w[arg] = s.draw_w[arg]", "    s.spread_w[arg] = 5.0", "return 0"],
-            "bid": ["s.want_mean_w[0] = 0.6 * float(np.sum(s.pool_count * s.max_w))", "s.want_reserve_w[0] = 50.0", "return 1"],
-        }  # fmt: skip
+            "profile": [
+                "if arg >= 0 and arg < s.profile_w.shape[0]:",
+                "    s.profile_w[arg] = s.draw_w[arg]",
+                "    s.spread_w[arg] = 5.0",
+                "return 0",
+            ],
+            "bid": [
+                "s.want_mean_w[0] = 0.6 * float(np.sum(s.pool_count * s.max_w))",
+                "s.want_reserve_w[0] = 50.0",
+                "return 1",
+            ],
+        }
         return lines[self.slot]
 
 

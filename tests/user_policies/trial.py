@@ -20,19 +20,33 @@ from wattline.testing.worlds import World
 
 RIGHT, REFUSED, ENDLESS = "right", "refused", "endless"
 COMPANIONS = {
-    "order": ("fcfs", "shortest", "wfp"), "select": ("easy", "conservative", "first-fit", "backfill-by-end", "in-order"),
-    "place": ("lowest", "frugal", "slurm"), "cap": ("none", "under-limit"), "learn": ("request", "recent"), "profile": ("known",), "bid": ("given",),
-}  # fmt: skip
+    "order": ("fcfs", "shortest", "wfp"),
+    "select": ("easy", "conservative", "first-fit", "backfill-by-end", "in-order"),
+    "place": ("lowest", "frugal", "slurm"),
+    "cap": ("none", "under-limit"),
+    "learn": ("request", "recent"),
+    "profile": ("known",),
+    "bid": ("given",),
+}
 LONGEST_LINE = 700
 
 
 def world_for(rng: Random, mechanism: Mechanism) -> World:
     """Return a small world that is hard in some way."""
-    make = rng.choice((
-        lambda: worlds.busy(seed=rng.randint(0, 99), count=25), worlds.limited, worlds.several_classes, worlds.all_down, worlds.ties,
-        worlds.wide, worlds.zero_length, worlds.one_node, lambda: worlds.networked(worlds.busy(seed=3, count=20), 0.25),
-        lambda: worlds.molded(worlds.limited()),
-    ))  # fmt: skip
+    make = rng.choice(
+        (
+            lambda: worlds.busy(seed=rng.randint(0, 99), count=25),
+            worlds.limited,
+            worlds.several_classes,
+            worlds.all_down,
+            worlds.ties,
+            worlds.wide,
+            worlds.zero_length,
+            worlds.one_node,
+            lambda: worlds.networked(worlds.busy(seed=3, count=20), 0.25),
+            lambda: worlds.molded(worlds.limited()),
+        )
+    )
     world = worlds.suited(make(), mechanism)
     options = replace(world.options, log_rows=256)  # logs that fill up
     if rng.random() < 0.3:

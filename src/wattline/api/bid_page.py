@@ -34,12 +34,14 @@ def write_page(path: Path, title: str, setting: Setting, found: Certificate, tol
     style = "sub" if found.certified else "sub warn"
     verdict = "".join(f'<p class="{style}">{escape(line)}</p>' for line in verdict_lines(setting, found))
     page.add(
-        f'<header><p class="kicker">Wattline bid</p><h1>{escape(title)}</h1>'
-        f"{verdict}{facts(told)}</header>",
-        "<h2>Certificate</h2>", promise_table(found), "<h2>Figures</h2>",
-        *map(page.figure, figures(setting, found, seen)), _theory(page, setting, found, seen),
+        f'<header><p class="kicker">Wattline bid</p><h1>{escape(title)}</h1>{verdict}{facts(told)}</header>',
+        "<h2>Certificate</h2>",
+        promise_table(found),
+        "<h2>Figures</h2>",
+        *map(page.figure, figures(setting, found, seen)),
+        _theory(page, setting, found, seen),
         "<footer>Made by Wattline; this file asks nothing of the network.</footer>",
-    )  # fmt: skip
+    )
     return page.write(path)
 
 
@@ -50,10 +52,16 @@ def promise_table(found: Certificate) -> str:
 
     limits = {kind.name: f", Q ≥ {kind.limit:g}" for kind in found.outcome.kinds}
     rows = [
-        (p.about + limits.get(p.about, ""), show(p.limit, "share"), show(p.rate.share, "share"),
-         f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}", f"{p.rate.count:,}", p.state)
+        (
+            p.about + limits.get(p.about, ""),
+            show(p.limit, "share"),
+            show(p.rate.share, "share"),
+            f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}",
+            f"{p.rate.count:,}",
+            p.state,
+        )
         for p in found.promises
-    ]  # fmt: skip
+    ]
     return table(("constraint", "allowed", "found", "95 % interval", "of", "state"), rows, text=(0,))
 
 

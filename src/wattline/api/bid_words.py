@@ -103,8 +103,11 @@ def money(found: Certificate) -> list[tuple[str, str]]:
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
         ("tracking", f"error {percent(data['error'])} of R on average; {broken} of hours break the limit"),
-        ("out of reach", f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time"),
-    ]  # fmt: skip
+        (
+            "out of reach",
+            f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time",
+        ),
+    ]
     if data["standby_share"]:
         rows.append(("standby", f"{percent(data['standby_share'])} of the jobs' energy"))
     return [*rows, ("limits R", found.limits)]
@@ -135,8 +138,14 @@ def promises(found: Certificate) -> Any:
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
         state = Text(promise.state, "green" if promise.kept else "bold red")
-        table.add_row(Text(printable(about)), percent(promise.limit), percent(rate.share),
-                      f"{percent(rate.low)} – {percent(rate.high)}", count, state)  # fmt: skip
+        table.add_row(
+            Text(printable(about)),
+            percent(promise.limit),
+            percent(rate.share),
+            f"{percent(rate.low)} – {percent(rate.high)}",
+            count,
+            state,
+        )
     return table
 
 

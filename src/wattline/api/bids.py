@@ -65,9 +65,15 @@ class BidResult:
         """Return it as plain data, as ``wattline bid --json`` prints it."""
         spec = self.document.spec
         told = {
-            "scenario": self.document.source.file, "name": spec.name, "policy": self.setting.recipe.name, "protocol": spec.bid.protocol,
-            "reach": bid_words.mode(self.document), **self.certificate.to_json(), "feasible": self.choice.feasible, "history": self.choice.history,
-        }  # fmt: skip
+            "scenario": self.document.source.file,
+            "name": spec.name,
+            "policy": self.setting.recipe.name,
+            "protocol": spec.bid.protocol,
+            "reach": bid_words.mode(self.document),
+            **self.certificate.to_json(),
+            "feasible": self.choice.feasible,
+            "history": self.choice.history,
+        }
         return dict(_plain(told))
 
     def write(self, path: Path | str) -> Path:
@@ -94,9 +100,13 @@ class BidResult:
 
         facts = bid_words.facts(self.document, self.setting, self.certificate)
         return Group(
-            Text(self.title, style="bold"), bid_words.table(facts), "", bid_words.promises(self.certificate), "",
+            Text(self.title, style="bold"),
+            bid_words.table(facts),
+            "",
+            bid_words.promises(self.certificate),
+            "",
             bid_words.table(bid_words.money(self.certificate)),
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return "\n".join([as_text(self), "", *self.verdict])
@@ -113,9 +123,13 @@ class BidResult:
 
 
 def bid(
-    study: Study | Path | str, *,
-    method: str | None = None, reach: str | None = None, hours: int | None = None, progress: bool = True,
-) -> BidResult:  # fmt: skip
+    study: Study | Path | str,
+    *,
+    method: str | None = None,
+    reach: str | None = None,
+    hours: int | None = None,
+    progress: bool = True,
+) -> BidResult:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
     ``study``: of ``wl.load`` (a path is read). ``method``: search, aqa, qosg, grid, heuristic or given (default: as the scenario says).

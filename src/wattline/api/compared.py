@@ -43,11 +43,17 @@ class Comparison:
         rows = []
         for row in self.found.rows:
             for label, one, other in zip(self.found.labels, row.estimates, row.differences, strict=True):
-                rows.append({
-                    "metric": row.metric.path, "unit": row.metric.unit, "label": label, "mean": one.mean, "half_width": one.half_width,
-                    "difference": None if other is None else other.mean,
-                    "difference_half_width": None if other is None else other.half_width,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "metric": row.metric.path,
+                        "unit": row.metric.unit,
+                        "label": label,
+                        "mean": one.mean,
+                        "half_width": one.half_width,
+                        "difference": None if other is None else other.mean,
+                        "difference_half_width": None if other is None else other.half_width,
+                    }
+                )
         schema = dict.fromkeys(("metric", "unit", "label"), pl.String) | dict.fromkeys(
             ("mean", "half_width", "difference", "difference_half_width"), pl.Float64
         )

@@ -41,9 +41,17 @@ class Machine:
     def cluster(self) -> dict[str, Any]:
         """Return the keys of [cluster]."""
         given: dict[str, Any] = {
-            "name": self.name, "nodes": self.nodes, "idle": self.idle, "max": self.max, "min_cap": self.min_cap, "sleep": self.sleep,
-            "levels": self.levels, "class": self.classes, "outage": self.outages, "failures": self.failures,
-        }  # fmt: skip
+            "name": self.name,
+            "nodes": self.nodes,
+            "idle": self.idle,
+            "max": self.max,
+            "min_cap": self.min_cap,
+            "sleep": self.sleep,
+            "levels": self.levels,
+            "class": self.classes,
+            "outage": self.outages,
+            "failures": self.failures,
+        }
         plain = {key: as_plain(value) for key, value in given.items() if value is not None}
         return {key: value for key, value in plain.items() if value != []}
 

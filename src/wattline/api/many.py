@@ -88,9 +88,13 @@ def mechanisms(tasks: Sequence[Task]) -> list[Mechanism]:
 
 
 def carry_out_all(
-    tasks: Sequence[Task], listener: Listener, *, threads: int | None = None,
-    folders: Sequence[Path] | None = None, partly: bool = False,
-) -> list[Done]:  # fmt: skip
+    tasks: Sequence[Task],
+    listener: Listener,
+    *,
+    threads: int | None = None,
+    folders: Sequence[Path] | None = None,
+    partly: bool = False,
+) -> list[Done]:
     """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are given.
 
     Ctrl-C ends all; ``partly``: return those that are done by then.

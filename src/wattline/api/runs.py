@@ -22,9 +22,13 @@ class Run:
     """One run. Its tables are polars frames, with columns as in docs/journal.md; times are in seconds, power in watts, energy in joules."""
 
     def __init__(
-        self, *, wired: Wired | None = None, result: Result | None = None, folder: Path | None = None,
+        self,
+        *,
+        wired: Wired | None = None,
+        result: Result | None = None,
+        folder: Path | None = None,
         against: Run | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.wired, self.result = wired, result
         """What was simulated, and the state at its end; None for a run that was read from its journal."""
         self.folder = folder

@@ -54,12 +54,26 @@ def simulate(
         raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")
     jobs = trace if isinstance(trace, Trace) else read_trace(trace)
     policies = {
-        "order": order, "select": select, "place": place, "cap": cap, "learn": learn, "profile": profile, "bid": bid
-    }  # fmt: skip
+        "order": order,
+        "select": select,
+        "place": place,
+        "cap": cap,
+        "learn": learn,
+        "profile": profile,
+        "bid": bid,
+    }
     for slot, given in policies.items():
         if isinstance(given, (list, tuple)):
             raise InputError(f"{slot}: one run takes one policy, got {len(given)}; wl.load(…).vary takes lists")
     asked = ask(
-        jobs, machine or Machine(), policies=policies, ties=ties, kill=kill, limit=limit, settings=settings, seed=seed, name=name
-    )  # fmt: skip
+        jobs,
+        machine or Machine(),
+        policies=policies,
+        ties=ties,
+        kill=kill,
+        limit=limit,
+        settings=settings,
+        seed=seed,
+        name=name,
+    )
     return Study(asked).simulate(progress=progress)

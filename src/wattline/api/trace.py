@@ -106,22 +106,31 @@ def _decides(table: Table, nodes: int) -> bool:
 
 
 def log_at(
-    path: Path | str, *,
+    path: Path | str,
+    *,
     format: str | None = None,  # noqa: A002  (the word users type)
-    cores_per_node: int | None = None, strict: bool = False, jobs: int | None = None,
-) -> Trace:  # fmt: skip
+    cores_per_node: int | None = None,
+    strict: bool = False,
+    jobs: int | None = None,
+) -> Trace:
     """Return the log in a file, which is read when its jobs are asked for."""
     given = {
-        "file": str(path), "format": format, "cores_per_node": cores_per_node, "strict": strict or None, "jobs": jobs
-    }  # fmt: skip
+        "file": str(path),
+        "format": format,
+        "cores_per_node": cores_per_node,
+        "strict": strict or None,
+        "jobs": jobs,
+    }
     return Trace({key: value for key, value in given.items() if value is not None}, name=trace_name(Path(path)))
 
 
 def read_trace(
-    path: Path | str, *,
+    path: Path | str,
+    *,
     format: str | None = None,  # noqa: A002  (the word users type)
-    cores_per_node: int | None = None, strict: bool = False,
-) -> Trace:  # fmt: skip
+    cores_per_node: int | None = None,
+    strict: bool = False,
+) -> Trace:
     """Read a job log: SWF, sacct, Parquet, CSV, PM100, emmy, meggie, or the folder of a journal.
 
     ``format``: swf, sacct, table, krc, pm100 or rrze (default: by content). ``cores_per_node``: processors of the log that

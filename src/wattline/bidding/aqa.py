@@ -43,9 +43,14 @@ def theory_of(setting: Setting, *, y_std: float = 0.40) -> tuple[Theory, list[in
     if endless:
         raise InputError(f"kind {endless[0]!r} has no QoS limit: AQA needs one for every kind that is not standby")
     types = Types(
-        column(kinds, "nodes"), column(kinds, "work_s"), column(kinds, "draw_w"), column(kinds, "arrival_per_s"),
-        column(kinds, "limit"), column(kinds, "share"), tuple(kind.name for kind in kinds),
-    )  # fmt: skip
+        column(kinds, "nodes"),
+        column(kinds, "work_s"),
+        column(kinds, "draw_w"),
+        column(kinds, "arrival_per_s"),
+        column(kinds, "limit"),
+        column(kinds, "share"),
+        tuple(kind.name for kind in kinds),
+    )
     return Theory(types, setting.nodes, setting.idle_w, Gaussian(y_std)), rows
 
 
@@ -71,9 +76,10 @@ def aqa_bid(trial: Trial, *, mode: str = PAPER, iterations: int = ITERATIONS) ->
     scale_w = bid.mean_w
     tariff = setting.tariff
     terms = replace(
-        Terms.starting_at(bid.mean_w, tariff.energy_price_per_kwh), reserve_price_per_kwh=tariff.reserve_price_per_kwh,
+        Terms.starting_at(bid.mean_w, tariff.energy_price_per_kwh),
+        reserve_price_per_kwh=tariff.reserve_price_per_kwh,
         error_price_per_kwh=tariff.error_price_per_kwh,
-    )  # fmt: skip
+    )
     best: Choice | None = None
     history: list[dict[str, Any]] = []
     runs = 0
@@ -87,11 +93,18 @@ def aqa_bid(trial: Trial, *, mode: str = PAPER, iterations: int = ITERATIONS) ->
         jobs = outcome.jobs.sum(axis=0)[rows]
         log_alpha = fit_log_alpha(outcome.shares()[rows], jobs, rate, theory.types.limit_s)
         cost = aqa_cost(theory, terms, bid, weights[rows], log_alpha, tracked)
-        history.append({
-            "iteration": i, "mean_w": bid.mean_w, "reserve_w": bid.reserve_w, "cost": outcome.cost,
-            "excess": outcome.excess(), "exceed": outcome.exceed.share, "worst": float(outcome.shares().max()),
-            "weights": weights.tolist(),
-        })  # fmt: skip
+        history.append(
+            {
+                "iteration": i,
+                "mean_w": bid.mean_w,
+                "reserve_w": bid.reserve_w,
+                "cost": outcome.cost,
+                "excess": outcome.excess(),
+                "exceed": outcome.exceed.share,
+                "worst": float(outcome.shares().max()),
+                "weights": weights.tolist(),
+            }
+        )
         bid, weights = _step(setting, bid, weights, rows, cost, scale_w, mode, FIRST_STEP / (1.0 + i / 15.0))
     assert best is not None  # noqa: S101 - there is at least one iteration
     return replace(best, limits=bottleneck(best.outcome), runs=runs, history=history)

@@ -104,23 +104,44 @@ class Certificate:
         bills = [hour.bill for hour in outcome.hours]
         low, high = self.cost_interval
         return {
-            "method": choice.method, "mean_w": choice.bid.mean_w, "reserve_w": choice.bid.reserve_w,
+            "method": choice.method,
+            "mean_w": choice.bid.mean_w,
+            "reserve_w": choice.bid.reserve_w,
             "weights": None if choice.weights is None else dict(zip(names, choice.weights.tolist(), strict=True)),
             "params": {slot: list(values) for slot, values in (choice.params or {}).items()},
-            "hours": len(outcome.hours), "hours_from": self.hours_from, "certified": self.certified, "verdict": self.verdict,
-            "kept": self.kept, "limits": self.limits,
-            "cost": outcome.cost, "cost_low": low, "cost_high": high, "cost_sd": float(outcome.costs.std()),
+            "hours": len(outcome.hours),
+            "hours_from": self.hours_from,
+            "certified": self.certified,
+            "verdict": self.verdict,
+            "kept": self.kept,
+            "limits": self.limits,
+            "cost": outcome.cost,
+            "cost_low": low,
+            "cost_high": high,
+            "cost_sd": float(outcome.costs.std()),
             "without_drawn": float(np.mean([bill.without_drawn for bill in bills])),
             "without_bid": float(np.mean([bill.without_bid for bill in bills])),
-            "error": outcome.error, "power_w": outcome.power_w, "hours_beyond_tracking": outcome.exceed_hours,
-            "standby_share": outcome.standby_share, "unreachable_share": self.reach.outside_share,
-            "unreachable_exceed": self.reach.exceed_share, "search_runs": choice.runs,
+            "error": outcome.error,
+            "power_w": outcome.power_w,
+            "hours_beyond_tracking": outcome.exceed_hours,
+            "standby_share": outcome.standby_share,
+            "unreachable_share": self.reach.outside_share,
+            "unreachable_exceed": self.reach.exceed_share,
+            "search_runs": choice.runs,
             "promises": [
-                {"about": p.about, "limit": p.limit, "rate": p.rate.share, "low": p.rate.low, "high": p.rate.high,
-                 "count": p.rate.count, "kept": p.kept, "state": p.state}
+                {
+                    "about": p.about,
+                    "limit": p.limit,
+                    "rate": p.rate.share,
+                    "low": p.rate.low,
+                    "high": p.rate.high,
+                    "count": p.rate.count,
+                    "kept": p.kept,
+                    "state": p.state,
+                }
                 for p in self.promises
             ],
-        }  # fmt: skip
+        }
 
 
 def certify(setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS) -> Certificate:

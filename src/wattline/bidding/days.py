@@ -147,16 +147,25 @@ class DayTrial:
     def __init__(self, days: Days, pair: Pair, *, seed: int = 0) -> None:
         self.days, self.pair = days, pair
         policies = Policies(
-            order=find("order", "fcfs"), select=find("select", pair.select), place=find("place", "lowest"),
-            cap=find("cap", pair.cap), learn=find("learn", "exact"),
-            bid=find("bid", GIVEN if pair.bid == NONE else pair.bid), params=pair.params,
-        )  # fmt: skip
+            order=find("order", "fcfs"),
+            select=find("select", pair.select),
+            place=find("place", "lowest"),
+            cap=find("cap", pair.cap),
+            learn=find("learn", "exact"),
+            bid=find("bid", GIVEN if pair.bid == NONE else pair.bid),
+            params=pair.params,
+        )
         max_w = sum(c.count * c.max_w for c in days.cluster.classes)
         options = Options(
-            kinds=days.kinds, signal=days.signal, tick_s=days.control_s, start_s=0.0, placements=False, decisions=False,
+            kinds=days.kinds,
+            signal=days.signal,
+            tick_s=days.control_s,
+            start_s=0.0,
+            placements=False,
+            decisions=False,
             bids=[(0.0, Bid(max_w, 0.0))] if pair.bid == GIVEN else [],
             bidding=None if pair.bid in (GIVEN, NONE) else Bidding(0.0),
-        )  # fmt: skip
+        )
         self.world = World(days.jobs, days.cluster, policies, options, seed=seed)
         s = self.world.state
         self.counted = np.flatnonzero(

@@ -25,8 +25,12 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
         names = getattr(result.policies, slot).params
         about["parameters"][slot] |= dict(zip(names, map(float, values), strict=False))
     about["regulation"] = regulation_entry(
-        choice.bid, setting.tariff, reach_of(setting, choice.bid), [(hour.begin_s, hour.end_s)], (0.0, hour.last_s),
+        choice.bid,
+        setting.tariff,
+        reach_of(setting, choice.bid),
+        [(hour.begin_s, hour.end_s)],
+        (0.0, hour.last_s),
         {"law": "drawn", "seed": seed, "step_s": hour.signal.step_s},
-    )  # fmt: skip
+    )
     write_journal(folder, frames(result), about)
     return open_journal(folder)

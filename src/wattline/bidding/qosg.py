@@ -108,10 +108,15 @@ def _rank(choice: Choice) -> tuple[int, float]:
 def _step(i: int, choice: Choice, log_alpha: Floats) -> dict[str, Any]:
     outcome, weights = choice.outcome, choice.weights
     return {
-        "fit": i, "mean_w": choice.bid.mean_w, "reserve_w": choice.bid.reserve_w, "cost": outcome.cost,
-        "excess": outcome.excess(), "weights": None if weights is None else weights.tolist(),
-        "log_alpha": log_alpha.tolist(), "shares": outcome.shares().tolist(),
-    }  # fmt: skip
+        "fit": i,
+        "mean_w": choice.bid.mean_w,
+        "reserve_w": choice.bid.reserve_w,
+        "cost": outcome.cost,
+        "excess": outcome.excess(),
+        "weights": None if weights is None else weights.tolist(),
+        "log_alpha": log_alpha.tolist(),
+        "shares": outcome.shares().tolist(),
+    }
 
 
 def _candidates(

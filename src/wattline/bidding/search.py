@@ -31,10 +31,17 @@ STEPS, SAFE_STEPS = 7, 8
 
 
 def search_bid(
-    setting: Setting, *, mode: str = PAPER, settings_of_policy: Sequence[Params] | None = None, part: float = 1.0,
-    rounds: int = 3, trial: Trial | None = None, proof: Trial | None = None, weights: Floats | None = None,
+    setting: Setting,
+    *,
+    mode: str = PAPER,
+    settings_of_policy: Sequence[Params] | None = None,
+    part: float = 1.0,
+    rounds: int = 3,
+    trial: Trial | None = None,
+    proof: Trial | None = None,
+    weights: Floats | None = None,
     safe: bool = True,
-) -> Choice:  # fmt: skip
+) -> Choice:
     """Return the cheapest bid whose constraints hold with something to spare (to a ``part`` of their limits).
 
     A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one the

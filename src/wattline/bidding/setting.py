@@ -189,10 +189,17 @@ def draw_jobs(setting: Setting, horizon_s: float, seed: int) -> JobTable:
         column(setting.kinds, name)[which] for name in ("work_s", "draw_w", "floor_w", "stretch")
     )
     return JobTable.build(
-        submit_s=np.concatenate(submit), work_s=work_s, nodes=column(setting.kinds, "nodes")[which], kind=which,
-        after=np.concatenate(after), request_s=work_s, draw_w=draw_w, floor_w=floor_w, stretch=stretch,
+        submit_s=np.concatenate(submit),
+        work_s=work_s,
+        nodes=column(setting.kinds, "nodes")[which],
+        kind=which,
+        after=np.concatenate(after),
+        request_s=work_s,
+        draw_w=draw_w,
+        floor_w=floor_w,
+        stretch=stretch,
         kinds=tuple(kind.name for kind in setting.kinds),
-    )  # fmt: skip
+    )
 
 
 def _expected(kind: Kind, nodes: int, horizon_s: float) -> float:

@@ -32,9 +32,12 @@ def policies_of(setting: Setting) -> Policies:
     """Return the mechanisms of a setting's recipe."""
     recipe = setting.recipe
     parts: dict[str, Mechanism] = {
-        "order": find("order", "fcfs"), "select": find("select", recipe.select), "place": find("place", "lowest"),
-        "cap": find("cap", recipe.cap), "learn": find("learn", "exact"),
-    }  # fmt: skip
+        "order": find("order", "fcfs"),
+        "select": find("select", recipe.select),
+        "place": find("place", "lowest"),
+        "cap": find("cap", recipe.cap),
+        "learn": find("learn", "exact"),
+    }
     return Policies(**parts, params=recipe.params)
 
 
@@ -53,10 +56,16 @@ class TrialHour:
         self.signal = setting.signal(self.last_s, seed)
         jobs = draw_jobs(setting, self.last_s, seed)
         options = Options(
-            kinds=kinds, signal=self.signal, bids=[(0.0, Bid(setting.max_total_w, 0.0))], tick_s=protocol.control_s,
-            start_s=0.0, stop_cost_s=setting.stop_cost_s, placements=watched, decisions=watched,
+            kinds=kinds,
+            signal=self.signal,
+            bids=[(0.0, Bid(setting.max_total_w, 0.0))],
+            tick_s=protocol.control_s,
+            start_s=0.0,
+            stop_cost_s=setting.stop_cost_s,
+            placements=watched,
+            decisions=watched,
             log_rows=int(4 * self.last_s / protocol.control_s) + 2 * len(jobs),
-        )  # fmt: skip
+        )
         self.world = World(jobs, setting.cluster, policies_of(setting), options, seed=seed)
         s = self.world.state
         self.measured = np.flatnonzero(

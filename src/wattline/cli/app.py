@@ -20,10 +20,13 @@ from wattline.cli.trace import commands as traces
 from wattline.cli.trace import kinds, power, profiles
 
 app = typer.Typer(
-    name="wattline", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
+    name="wattline",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
     help="Decide when, where and at what power every job of an HPC cluster runs: simulate, compare, report.",
     epilog="Start with: wattline examples (which copies them here), then wattline run examples/power-limit.toml",
-)  # fmt: skip
+)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (typer calls it)

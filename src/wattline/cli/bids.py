@@ -39,18 +39,28 @@ class ReachMode(StrEnum):
 
 def bid(
     context: typer.Context,
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")],
-    method: Annotated[Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")] = None,
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO.toml", help="Scenario with kinds of job and a regulation section.")
+    ],
+    method: Annotated[
+        Method | None, typer.Option(help="How to choose (default: what the scenario says, else search).")
+    ] = None,
     reach: Annotated[ReachMode | None, typer.Option(help="May the target leave what the cluster can draw?")] = None,
-    hours: Annotated[int | None, typer.Option(min=2, max=MOST_HOURS, help="Hours on which the bid is tested (default 200).")] = None,
-    write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")] = None,
+    hours: Annotated[
+        int | None, typer.Option(min=2, max=MOST_HOURS, help="Hours on which the bid is tested (default 200).")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")
+    ] = None,
     sets: Sets = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")
+    ] = None,
     *,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
     The exit code is 0 if the bid is certified: every constraint is kept with

@@ -57,10 +57,14 @@ def budget(
     system = system_name(document)
     if terminal.for_people:
         terminal.show(_table(tree, system))
-    terminal.data({
-        "system": system,
-        "budgets": {b.name: {"parent": b.parent or None, "shares": b.rule, "granted": found[b.name]} for b in tree.budgets},
-    })  # fmt: skip
+    terminal.data(
+        {
+            "system": system,
+            "budgets": {
+                b.name: {"parent": b.parent or None, "shares": b.rule, "granted": found[b.name]} for b in tree.budgets
+            },
+        }
+    )
 
 
 def _table(tree: BudgetTree, system: str) -> Table:

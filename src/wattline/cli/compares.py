@@ -111,10 +111,13 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
     found = Comparison(runs)
     page = found.write(folder / PAGE, title=folder.name)
     result = {
-        "scenarios": sorted({d.task.variant.document.spec.name for d in done}), "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "comparison": found.to_dict(), "report": str(page), "runs": [str(planned[d.task]) for d in done],
+        "scenarios": sorted({d.task.variant.document.spec.name for d in done}),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "comparison": found.to_dict(),
+        "report": str(page),
+        "runs": [str(planned[d.task]) for d in done],
         "journals": _journals(runs, done, planned, folder),
-    }  # fmt: skip
+    }
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
         terminal.show(found)

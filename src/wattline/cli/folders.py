@@ -21,8 +21,11 @@ RESULT, REPRODUCTION = "comparison.json", "reproduction.json"
 """What a folder is known by that holds a comparison, a certificate or a reproduction."""
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Overwrite results of another scenario in the folder (its own are overwritten anyway).")
-]  # fmt: skip
+    bool,
+    typer.Option(
+        "--force", help="Overwrite results of another scenario in the folder (its own are overwritten anyway)."
+    ),
+]
 
 
 def refuse_other_journal(folder: Path, name: str, *, force: bool) -> None:

@@ -47,11 +47,18 @@ def policies(
         raise ScenarioError(f"unknown slot {slot!r}{did_you_mean(slot, table)}")
     rows = [m for name, found in table.items() if slot in (None, name) for m in found.values()]
     terminal.show(_policy_table(rows))
-    terminal.data([
-        {"slot": m.slot, "name": m.name, "summary": m.summary, "source": m.source,
-         "parameters": {k: {"default": _in_json(p.default), "meaning": p.meaning} for k, p in m.params.items()}}
-        for m in rows
-    ])  # fmt: skip
+    terminal.data(
+        [
+            {
+                "slot": m.slot,
+                "name": m.name,
+                "summary": m.summary,
+                "source": m.source,
+                "parameters": {k: {"default": _in_json(p.default), "meaning": p.meaning} for k, p in m.params.items()},
+            }
+            for m in rows
+        ]
+    )
 
 
 def _in_json(value: float | None) -> float | str | None:
@@ -61,12 +68,17 @@ def _in_json(value: float | None) -> float | str | None:
 
 def report(
     journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run or a comparison left.")],
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")] = None,
-    bids: Annotated[Path | None, typer.Option("--bids", metavar="FILE.csv", help="Also write the bids of the run, as a scenario reads them.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="HTML file (default: in the journal).")
+    ] = None,
+    bids: Annotated[
+        Path | None,
+        typer.Option("--bids", metavar="FILE.csv", help="Also write the bids of the run, as a scenario reads them."),
+    ] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Count and draw a run again from its journal alone, or a comparison from its journals.
 
     The journal of a run that was cut off is made first, up to the last full
@@ -100,8 +112,15 @@ def report(
     page = run.report(out or journal / REPORT)
     show_summary(run, terminal)
     terminal.line(f"\nreport   {page}" + (f"\nbids     {told}" if told else ""))
-    terminal.data({"journal": str(journal), "report": str(page), "bids": None if bids is None else str(bids),
-                   "summary": run.summary.to_dict(), "baseline": None if run.baseline is None else run.baseline.to_dict()})  # fmt: skip
+    terminal.data(
+        {
+            "journal": str(journal),
+            "report": str(page),
+            "bids": None if bids is None else str(bids),
+            "summary": run.summary.to_dict(),
+            "baseline": None if run.baseline is None else run.baseline.to_dict(),
+        }
+    )
 
 
 def _write_bids(journal: Journal, path: Path | None) -> str:
@@ -159,12 +178,16 @@ def reproduce(
 
 
 def check_policy(
-    file: Annotated[Path, typer.Argument(metavar="FILE.py[:NAME]", help="File with one or more policies, or one of them.")],
-    time_limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How long one call of a policy may take.")] = 30.0,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.py[:NAME]", help="File with one or more policies, or one of them.")
+    ],
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How long one call of a policy may take.")
+    ] = 30.0,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Check a policy of your own: deterministic, legal actions only, survives hard cases.
 
     A compiled policy that passes runs without checks of its indices from then
@@ -241,8 +264,16 @@ def _show_state(terminal: Terminal) -> None:
     table.add_column("meaning", overflow="fold")
     rows = []
     for name, (dtype, field) in FIELDS.items():
-        rows.append({"field": name, "type": dtype.__name__, "shape": field.shape, "unit": field.unit,
-                     "writable": name in PROPOSALS, "meaning": field.meaning})  # fmt: skip
+        rows.append(
+            {
+                "field": name,
+                "type": dtype.__name__,
+                "shape": field.shape,
+                "unit": field.unit,
+                "writable": name in PROPOSALS,
+                "meaning": field.meaning,
+            }
+        )
         table.add_row(
             name, dtype.__name__, field.shape, field.unit, "yes" if name in PROPOSALS else "", Text(field.meaning)
         )

@@ -24,12 +24,19 @@ MOST_JOBS = 100_000
 
 Topology = Annotated[
     str,
-    typer.Argument(metavar="TOPOLOGY", help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320."),
-]  # fmt: skip
+    typer.Argument(
+        metavar="TOPOLOGY",
+        help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320.",
+    ),
+]
 Links = Annotated[
     list[str] | None,
-    typer.Option("--links", metavar="KIND=BANDWIDTH", help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be repeated.'),
-]  # fmt: skip
+    typer.Option(
+        "--links",
+        metavar="KIND=BANDWIDTH",
+        help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be repeated.',
+    ),
+]
 
 
 @app.command()
@@ -53,18 +60,31 @@ def show(topology: Topology, links: Links = None, *, as_json: Json = False, quie
 
 @app.command()
 def draw(
-    what: Annotated[str, typer.Argument(metavar="TOPOLOGY|JOURNAL", help="A network, on which --job places jobs, or the journal of a run.")],
-    job: Annotated[list[str] | None, typer.Option("--job", metavar="NODES", help="Place a job of so many nodes; 4x16: four of 16. May be repeated.")] = None,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPOLOGY|JOURNAL", help="A network, on which --job places jobs, or the journal of a run."
+        ),
+    ],
+    job: Annotated[
+        list[str] | None,
+        typer.Option("--job", metavar="NODES", help="Place a job of so many nodes; 4x16: four of 16. May be repeated."),
+    ] = None,
     place: Annotated[str, typer.Option(help="Place policy for --job.")] = "level-spread",
     seed: Annotated[int, typer.Option(min=0, help="Seed of place policies that draw at random.")] = 1,
-    at: Annotated[str | None, typer.Option(metavar="TIME", help='Time in the journal since its run began, e.g. "2 h" (default: its middle).')] = None,
-    network: Annotated[str | None, typer.Option(metavar="TOPOLOGY", help="Network of a journal whose scenario named none.")] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help='Time in the journal since its run began, e.g. "2 h" (default: its middle).'),
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option(metavar="TOPOLOGY", help="Network of a journal whose scenario named none.")
+    ] = None,
     links: Links = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="HTML file to write.")] = Path("network.html"),
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Draw a network: its groups, routers and nodes, coloured by the jobs on them.
 
     For example:
@@ -90,15 +110,20 @@ def draw(
 
 @app.command()
 def check(
-    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Journal of a run in which the speed of jobs depends on the network.")],
+    journal: Annotated[
+        Path,
+        typer.Argument(metavar="JOURNAL", help="Journal of a run in which the speed of jobs depends on the network."),
+    ],
     instants: Annotated[int, typer.Option(min=1, max=1000, help="Instants of the run to look at, evenly spread.")] = 5,
-    routing: Annotated[str, typer.Option(help="Routing of packets: minimal, valiant, adaptive-local or ugal.")] = "minimal",
+    routing: Annotated[
+        str, typer.Option(help="Routing of packets: minimal, valiant, adaptive-local or ugal.")
+    ] = "minimal",
     crossbar: Annotated[float, typer.Option(min=1, help="Speed of crossbars over that of links.")] = 4.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of task mappings and phases.")] = 1,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Hold the slowdowns of a run against the packet engine: all jobs of an instant, side by side.
 
     For example:
@@ -181,9 +206,15 @@ def _draw_journal(
 
 
 def _write(
-    network: Network, placed: list[Placed], nodes: int, off: object, title: str, said: Sequence[tuple[str, object]], out: Path,
+    network: Network,
+    placed: list[Placed],
+    nodes: int,
+    off: object,
+    title: str,
+    said: Sequence[tuple[str, object]],
+    out: Path,
     terminal: Terminal,
-) -> None:  # fmt: skip
+) -> None:
     import numpy as np
 
     from wattline.report.pages.network import job_rows, network_page

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of the scenario, e.g. cluster.nodes=64. May be repeated."),
-]  # fmt: skip
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replace a key of the scenario, e.g. cluster.nodes=64. May be repeated."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results (default: out/ and the name).")
 ]
@@ -93,35 +95,81 @@ def run(
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")],
-    nodes: Annotated[int | None, typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says).")] = None,
-    cores_per_node: Annotated[int | None, typer.Option(help="Processors of the log that make one node (default: as an SWF header and its jobs say).")] = None,
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")
+    ],
+    nodes: Annotated[
+        int | None,
+        typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says)."),
+    ] = None,
+    cores_per_node: Annotated[
+        int | None,
+        typer.Option(help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
+    ] = None,
     order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
     select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
     place: Annotated[str, typer.Option(help="On which nodes they start.")] = "lowest",
-    network: Annotated[str | None, typer.Option(metavar="TOPOLOGY", help="Network of the machine, e.g. dragonfly:4x4x17 (nodes of a router, routers of a group, groups).")] = None,
-    estimates: Annotated[str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")] = "request",
-    ties: Annotated[Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")] = Ties.INSTANT,
-    power_limit: Annotated[str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')] = None,
-    configs: Annotated[Path | None, typer.Option("--configs", metavar="TABLE", help="Configurations that jobs may choose among; their kind is the application.")] = None,
-    config_source: Annotated[ConfigSource | None, typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample.")] = None,
-    config_sample: Annotated[float | None, typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1).")] = None,
-    config_power: Annotated[ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")] = None,
-    idle_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of an idle node, e.g. "90 W" (of a processor where --nodes counts processors).')] = None,
-    max_power: Annotated[str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPOLOGY",
+            help="Network of the machine, e.g. dragonfly:4x4x17 (nodes of a router, routers of a group, groups).",
+        ),
+    ] = None,
+    estimates: Annotated[
+        str, typer.Option("--estimates", "--learn", help="Run times that policies see: request, exact or recent.")
+    ] = "request",
+    ties: Annotated[
+        Ties, typer.Option(help="One scheduling pass per instant, or after every single event.")
+    ] = Ties.INSTANT,
+    power_limit: Annotated[
+        str | None, typer.Option(metavar="POWER", help='Power limit of the machine, e.g. "12 MW".')
+    ] = None,
+    configs: Annotated[
+        Path | None,
+        typer.Option(
+            "--configs",
+            metavar="TABLE",
+            help="Configurations that jobs may choose among; their kind is the application.",
+        ),
+    ] = None,
+    config_source: Annotated[
+        ConfigSource | None,
+        typer.Option("--config-source", help="What policies are told of them: measured, or a model of a sample."),
+    ] = None,
+    config_sample: Annotated[
+        float | None,
+        typer.Option("--config-sample", metavar="SHARE", help="Share of the table that a model is fitted to (0.1)."),
+    ] = None,
+    config_power: Annotated[
+        ConfigPower | None, typer.Option("--config-power", help="Power that a model tells: mean, or upper bound.")
+    ] = None,
+    idle_power: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POWER", help='Power of an idle node, e.g. "90 W" (of a processor where --nodes counts processors).'
+        ),
+    ] = None,
+    max_power: Annotated[
+        str | None, typer.Option(metavar="POWER", help='Power of a busy node (not of a processor), e.g. "350 W".')
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
-    trace_format: Annotated[str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")] = None,
+    trace_format: Annotated[
+        str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
+    ] = None,
     out: Out = None,
     *,
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")
+    ] = False,
     resume: Resume = False,
     force: Force = False,
     no_report: NoReport = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Replay a trace on a machine, no scenario file needed.
 
     The machine is that of the trace's header. Where it has MaxNodes and
@@ -151,17 +199,32 @@ def replay(
 
     refuse_scenario(trace)
     table: dict[str, tuple[str, Any]] = {
-        "file": ("--configs", None if configs is None else str(configs)), "source": ("--config-source", config_source and config_source.value),
-        "sample": ("--config-sample", config_sample), "power": ("--config-power", config_power and config_power.value),
-    }  # fmt: skip
+        "file": ("--configs", None if configs is None else str(configs)),
+        "source": ("--config-source", config_source and config_source.value),
+        "sample": ("--config-sample", config_sample),
+        "power": ("--config-power", config_power and config_power.value),
+    }
     if configs is None and (lonely := next((flag for flag, value in table.values() if value is not None), None)):
         raise ScenarioError(f"{lonely}: goes with --configs, a table of configurations")
     terminal = Terminal(as_json, quiet)
     flags = {
-        "format": "--format", "cores_per_node": "--cores-per-node", "strict": "--strict", "jobs": "--jobs", "nodes": "--nodes",
-        "idle": "--idle-power", "max": "--max-power", "order": "--order", "select": "--select", "place": "--place", "network": "--network",
-        "learn": "--estimates", "ties": "--ties", "kill": "--kill", "limit": "--power-limit", "seed": "--seed",
-    } | {f"configurations.{key}": flag for key, (flag, _) in table.items()}  # fmt: skip
+        "format": "--format",
+        "cores_per_node": "--cores-per-node",
+        "strict": "--strict",
+        "jobs": "--jobs",
+        "nodes": "--nodes",
+        "idle": "--idle-power",
+        "max": "--max-power",
+        "order": "--order",
+        "select": "--select",
+        "place": "--place",
+        "network": "--network",
+        "learn": "--estimates",
+        "ties": "--ties",
+        "kill": "--kill",
+        "limit": "--power-limit",
+        "seed": "--seed",
+    } | {f"configurations.{key}": flag for key, (flag, _) in table.items()}
 
     def typed(name: str, value: Any) -> str:
         return f"{flags[name]} {value}" if name in flags else str(value)
@@ -170,9 +233,17 @@ def replay(
     log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs)
     policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
     asked = ask(
-        log, machine, policies=policies, ties=ties.value, kill=kill, limit=power_limit, seed=seed, words=typed, source="replay",
+        log,
+        machine,
+        policies=policies,
+        ties=ties.value,
+        kill=kill,
+        limit=power_limit,
+        seed=seed,
+        words=typed,
+        source="replay",
         configurations={key: value for key, (_, value) in table.items() if value is not None},
-    )  # fmt: skip
+    )
     carry_out(asked, out, terminal, report=not no_report, resume=resume, force=force)
 
 
@@ -279,11 +350,19 @@ def finish(study: Study, last: Part, folder: Path, terminal: Terminal, *, report
     if terminal.as_json:
         about = run.journal.manifest
         notes = [*about["trace"]["notes"], *(n.__dict__ for n in study.notes[len(study.trace.notes) :])]
-        terminal.data({
-            "journal": str(folder), "report": str(page) if page else None, "stopped": about["stopped"], "wall_s": about["wall_s"],
-            "scenario_sha256": study.scenario_sha256, "notes": notes, "power": about["cluster"].get("power"), "summary": run.summary.to_dict(),
-            "baseline": None if run.baseline is None else run.baseline.to_dict(),
-        })  # fmt: skip
+        terminal.data(
+            {
+                "journal": str(folder),
+                "report": str(page) if page else None,
+                "stopped": about["stopped"],
+                "wall_s": about["wall_s"],
+                "scenario_sha256": study.scenario_sha256,
+                "notes": notes,
+                "power": about["cluster"].get("power"),
+                "summary": run.summary.to_dict(),
+                "baseline": None if run.baseline is None else run.baseline.to_dict(),
+            }
+        )
     told = read_manifest(last.folder)
     if told["stopped"] == "interrupted":
         raise typer.Exit(_say_interrupted(last, told, terminal))

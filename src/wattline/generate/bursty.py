@@ -70,8 +70,11 @@ def generate_bursty(law: Bursty) -> Trace:
     columns = mix.draw(random, law.jobs)
     request = law.requests.draw(random, columns["work_s"])
     jobs = JobTable.build(submit_s=submit, request_s=request, kinds=[t.name for t in law.types], **columns)
-    header = {"Generator": "Markov-modulated Poisson", "Seed": str(law.seed),
-              "Mean rate": f"{law.mean_rate_per_s() * factor:.9g} /s"}  # fmt: skip
+    header = {
+        "Generator": "Markov-modulated Poisson",
+        "Seed": str(law.seed),
+        "Mean rate": f"{law.mean_rate_per_s() * factor:.9g} /s",
+    }
     return Trace(jobs, (), f"generated: bursty, seed {law.seed}", header, law.nodes)
 
 

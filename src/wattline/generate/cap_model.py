@@ -41,8 +41,11 @@ class CapModel:
             raise InputError(
                 f"cap model: need 0 <= idle power <= busy power, got {self.idle_w:g} W and {self.draw_w:g} W"
             )
-        for what, value, most in (("spread", self.spread, 0.5), ("floor share", self.floor_share, 1.0),
-                                  ("sensitivity", self.sensitivity, 10.0)):  # fmt: skip
+        for what, value, most in (
+            ("spread", self.spread, 0.5),
+            ("floor share", self.floor_share, 1.0),
+            ("sensitivity", self.sensitivity, 10.0),
+        ):
             if not 0 <= value <= most:
                 raise InputError(f"cap model: the {what} must be in [0, {most:g}], got {value:g}")
 

@@ -24,13 +24,28 @@ from wattline.generate.rrze import EmmyLike, MeggieLike, RrzeLike, generate_rrze
 from wattline.reading.notes import Trace
 
 __all__ = [
-    "GENERATORS", "Bursty", "EmmyLike", "JobType", "Lublin", "MeggieLike", "MiraLike", "Phase", "Poisson", "Requests", "RrzeLike", "generate",
-]  # fmt: skip
+    "GENERATORS",
+    "Bursty",
+    "EmmyLike",
+    "JobType",
+    "Lublin",
+    "MeggieLike",
+    "MiraLike",
+    "Phase",
+    "Poisson",
+    "Requests",
+    "RrzeLike",
+    "generate",
+]
 
 GENERATORS: dict[str, type[Poisson] | type[Lublin] | type[Bursty] | type[RrzeLike] | type[MiraLike]] = {
-    "poisson": Poisson, "lublin": Lublin, "bursty": Bursty, "meggie-like": MeggieLike, "emmy-like": EmmyLike,
+    "poisson": Poisson,
+    "lublin": Lublin,
+    "bursty": Bursty,
+    "meggie-like": MeggieLike,
+    "emmy-like": EmmyLike,
     "mira-like": MiraLike,
-}  # fmt: skip
+}
 """Name of a generator → its parameters."""
 
 

@@ -224,9 +224,17 @@ def _rows(
         work_s = float(np.sum(jobs.nodes[mine] * jobs.work_s[mine])) / (mine.size * nodes)
         rate = max(int(inside[mine].sum()), UNSEEN) / length_s
         kind = Kind(
-            jobs.kinds[k], nodes, work_s, profile.draw_w, profile.floor_w, profile.stretch, rules.limit, rules.share,
-            arrival_per_s=rate, average=rules.average,
-        )  # fmt: skip
+            jobs.kinds[k],
+            nodes,
+            work_s,
+            profile.draw_w,
+            profile.floor_w,
+            profile.stretch,
+            rules.limit,
+            rules.share,
+            arrival_per_s=rate,
+            average=rules.average,
+        )
         yield KindRow(kind, mine.size, profile.source)
 
 

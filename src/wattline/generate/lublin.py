@@ -126,11 +126,19 @@ def generate_lublin(law: Lublin) -> Trace:
         work[mine] = draw_run_times(random, lublin_class, nodes[mine])
     submit = _calibrate(law, kind, points, [_day(c) for c in classes], float(np.sum(nodes * work)))
     jobs = JobTable.build(
-        submit_s=submit, work_s=work, nodes=nodes, request_s=law.requests.draw(random, work),
-        kind=kind, kinds=[c.name for c in classes],
-    )  # fmt: skip
-    header = {"Generator": "Lublin-Feitelson 2003", "Seed": str(law.seed), "Mix": law.mix,
-              "Load": "as published" if law.load is None else f"{law.load:g}"}  # fmt: skip
+        submit_s=submit,
+        work_s=work,
+        nodes=nodes,
+        request_s=law.requests.draw(random, work),
+        kind=kind,
+        kinds=[c.name for c in classes],
+    )
+    header = {
+        "Generator": "Lublin-Feitelson 2003",
+        "Seed": str(law.seed),
+        "Mix": law.mix,
+        "Load": "as published" if law.load is None else f"{law.load:g}",
+    }
     return Trace(jobs, (), f"generated: lublin, seed {law.seed}", header, law.nodes)
 
 

@@ -140,13 +140,23 @@ def generate_mira(law: MiraLike) -> Trace:
     power = MiraPower(law.population)
     series = power.series(keys, work_s, _philox(law.seed, _POWER_KEY), ranked=True, most_w=most_w)
     jobs = JobTable.build(
-        submit_s=drawn.submit_s, work_s=work_s, request_s=request_s, nodes=SIZES[drawn.size], series=series,
-        draw_w=mean_over_run(series, work_s), **columns,
-    )  # fmt: skip
+        submit_s=drawn.submit_s,
+        work_s=work_s,
+        request_s=request_s,
+        nodes=SIZES[drawn.size],
+        series=series,
+        draw_w=mean_over_run(series, work_s),
+        **columns,
+    )
     header = {
-        "Generator": law.name, "Seed": str(law.seed), "Population": str(law.population), "Days": f"{law.days:g}",
-        "Load": f"{law.load:g}", "FullMachine": f"{law.full_machine:g}", "Stretch": f"{stretch:.3g}",
-    }  # fmt: skip
+        "Generator": law.name,
+        "Seed": str(law.seed),
+        "Population": str(law.population),
+        "Days": f"{law.days:g}",
+        "Load": f"{law.load:g}",
+        "FullMachine": f"{law.full_machine:g}",
+        "Stretch": f"{stretch:.3g}",
+    }
     return Trace(
         jobs, _missed(law, load, work_s.size), f"generated: {law.name}, seed {law.seed}", header, law.nodes or NODES
     )

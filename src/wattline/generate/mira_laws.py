@@ -161,10 +161,13 @@ def draw_projects(random: np.random.Generator, days: float) -> Projects:
     shape = (n, MOST_USERS, MOST_NAMES, SIZES.size)
     return Projects(
         **{name: np.array(values) for name, values in rows.items()},
-        weight=random.lognormal(0.0, WEIGHT_SIGMA, n), centre=random.uniform(*CENTRES, n),
-        users=np.minimum(1 + random.poisson(1.5, n), MOST_USERS), names=np.minimum(1 + random.poisson(1.0, n), MOST_NAMES),
-        key_score=random.standard_normal(shape), key_margin=random.uniform(*MARGIN, shape),
-    )  # fmt: skip
+        weight=random.lognormal(0.0, WEIGHT_SIGMA, n),
+        centre=random.uniform(*CENTRES, n),
+        users=np.minimum(1 + random.poisson(1.5, n), MOST_USERS),
+        names=np.minimum(1 + random.poisson(1.0, n), MOST_NAMES),
+        key_score=random.standard_normal(shape),
+        key_margin=random.uniform(*MARGIN, shape),
+    )
 
 
 def _allocations(random: np.random.Generator, programme: Programme, years: int) -> list[tuple[float, float]]:

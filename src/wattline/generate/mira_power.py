@@ -99,8 +99,14 @@ class MiraPower:
             raise InputError(f"power model: the greatest power of a node must be positive, got {self.max_w:g} W")
 
     def series(
-        self, keys: Keys, work_s: Floats, random: np.random.Generator, *, ranked: bool = False, most_w: Floats | None = None
-    ) -> PowerSeries:  # fmt: skip
+        self,
+        keys: Keys,
+        work_s: Floats,
+        random: np.random.Generator,
+        *,
+        ranked: bool = False,
+        most_w: Floats | None = None,
+    ) -> PowerSeries:
         """Return the power of jobs over their runs (``ranked``: see ``levels``); ``mean_over_run`` gives ``draw_w``.
 
         ``most_w`` bounds the level of every job.
@@ -164,9 +170,7 @@ def _steps(bounds: tuple[int, int], uniform: Floats) -> npt.NDArray[np.int32]:
     return (bounds[0] + np.floor((bounds[1] - bounds[0] + 1) * uniform)).astype(np.int32)
 
 
-def _shapes(
-    uniform: Floats, counts: Ints, first: Ints, random: np.random.Generator
-) -> npt.NDArray[np.float32]:  # fmt: skip
+def _shapes(uniform: Floats, counts: Ints, first: Ints, random: np.random.Generator) -> npt.NDArray[np.float32]:
     """Return relative power around 1 for every step of every job; ``uniform`` are the numbers of its key."""
 
     def each(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -160,11 +160,22 @@ def generate_rrze(law: RrzeLike) -> Trace:
         columns |= {"draw_w": own, "floor_w": np.full(kind.size, np.nan), "stretch": np.full(kind.size, np.nan)}
     request_s = np.maximum(np.minimum(Requests("rounded", 2.0).draw(random, work_s), LONGEST_S), work_s)
     jobs = JobTable.build(
-        submit_s=np.concatenate(times), work_s=work_s, request_s=request_s, kind=kind, kinds=[m.kind.name for m in members],
-        user=np.array([m.user for m in members])[kind], users=[f"u{i:02}" for i in range(_users(law))], **columns,
-    )  # fmt: skip
-    header = {"Generator": law.name, "Seed": str(law.seed), "Population": str(law.population), "Days": f"{law.days:g}",
-              "Load": f"{_load(law):g}"}  # fmt: skip
+        submit_s=np.concatenate(times),
+        work_s=work_s,
+        request_s=request_s,
+        kind=kind,
+        kinds=[m.kind.name for m in members],
+        user=np.array([m.user for m in members])[kind],
+        users=[f"u{i:02}" for i in range(_users(law))],
+        **columns,
+    )
+    header = {
+        "Generator": law.name,
+        "Seed": str(law.seed),
+        "Population": str(law.population),
+        "Days": f"{law.days:g}",
+        "Load": f"{_load(law):g}",
+    }
     numbered = jobs.with_columns(job_id=np.arange(1, len(jobs) + 1))
     return Trace(numbered, (), f"generated: {law.name}, seed {law.seed}", header, _nodes(law))
 
@@ -213,9 +224,16 @@ def _population(law: RrzeLike) -> list[_Member]:
             )
             work_s = _mean_within(mu, sigma)
             kind = Kind(
-                f"{law.name[0]}{len(members) + 1:02}@{nodes}", nodes, work_s, draw_w, model.floor(draw_w), model.stretch(draw_w),
-                LIMIT, arrival_per_s=float(share) * busy / (nodes * work_s), average=True,
-            )  # fmt: skip
+                f"{law.name[0]}{len(members) + 1:02}@{nodes}",
+                nodes,
+                work_s,
+                draw_w,
+                model.floor(draw_w),
+                model.stretch(draw_w),
+                LIMIT,
+                arrival_per_s=float(share) * busy / (nodes * work_s),
+                average=True,
+            )
             campaign = min(max(CAMPAIGN_NODES * _nodes(law) / nodes, 1.0), MOST_CAMPAIGN)
             members.append(_Member(kind, mu, sigma, int(random.integers(_users(law))), campaign))
     return members

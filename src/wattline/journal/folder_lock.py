@@ -134,9 +134,13 @@ def _about(process: int) -> dict[str, Any]:
     """Return what tells a process from all others, of this machine and of others."""
     now = datetime.now(UTC).isoformat(timespec="seconds") if process == os.getpid() else None
     return {
-        "machine": platform.node(), "boot": _boot(), "space": _space(), "process": process, "began": _began(process),
+        "machine": platform.node(),
+        "boot": _boot(),
+        "space": _space(),
+        "process": process,
+        "began": _began(process),
         "since": now,
-    }  # fmt: skip
+    }
 
 
 def _boot() -> str:

@@ -30,9 +30,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "BASELINE", "EVENTS", "REPORT", "SCHEMA", "STATUSES", "VERSION", "Coded", "Column", "Journal", "collect", "in_memory", "is_journal",
-    "open_journal", "read_manifest", "tidy", "to_frame", "write_journal",
-]  # fmt: skip
+    "BASELINE",
+    "EVENTS",
+    "REPORT",
+    "SCHEMA",
+    "STATUSES",
+    "VERSION",
+    "Coded",
+    "Column",
+    "Journal",
+    "collect",
+    "in_memory",
+    "is_journal",
+    "open_journal",
+    "read_manifest",
+    "tidy",
+    "to_frame",
+    "write_journal",
+]
 
 VERSION = 7
 """Version of the layout that this Wattline writes."""
@@ -279,11 +294,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise TraceError.at(path, "must be a version number", field="journal", value=version, hint="is it a journal?")
     if version > VERSION:
-        raise TraceError.at(path, f"written by a newer Wattline; this one reads {VERSION}", field="journal",
-                            value=version, hint="update Wattline")  # fmt: skip
+        raise TraceError.at(
+            path,
+            f"written by a newer Wattline; this one reads {VERSION}",
+            field="journal",
+            value=version,
+            hint="update Wattline",
+        )
     if version < VERSION:
-        raise TraceError.at(path, f"written by an older Wattline; this one reads {VERSION}", field="journal", value=version,
-                            hint="run the scenario again")  # fmt: skip
+        raise TraceError.at(
+            path,
+            f"written by an older Wattline; this one reads {VERSION}",
+            field="journal",
+            value=version,
+            hint="run the scenario again",
+        )
     check_manifest(path, manifest)
     return dict(manifest)
 

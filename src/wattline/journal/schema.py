@@ -17,15 +17,36 @@ class Column(NamedTuple):
 
 STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
 EVENTS = (
-    "submit", "start", "end", "kill", "fail", "preempt", "resume", "requeue",
-    "node-down", "node-up", "drain", "limit", "level", "sleep", "wake", "reject", "bid",
-)  # fmt: skip
+    "submit",
+    "start",
+    "end",
+    "kill",
+    "fail",
+    "preempt",
+    "resume",
+    "requeue",
+    "node-down",
+    "node-up",
+    "drain",
+    "limit",
+    "level",
+    "sleep",
+    "wake",
+    "reject",
+    "bid",
+)
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
     "jobs": (
         Column("job_id", "i64", "", "number of the job in its trace"),
         Column("submit_s", "f64", "s", "when the user handed it in"),
-        Column("eligible_s", "f64", "s", "when it entered the queue (later than submit_s when it follows another)", null=True),
+        Column(
+            "eligible_s",
+            "f64",
+            "s",
+            "when it entered the queue (later than submit_s when it follows another)",
+            null=True,
+        ),
         Column("start_s", "f64", "s", "when it first got its nodes; null if never", null=True),
         Column("end_s", "f64", "s", "when it left its nodes for good; null if it never did", null=True),
         Column("nodes", "i64", "", "nodes it asked for"),
@@ -36,10 +57,21 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("group", "str", "", 'group of the user ("" unknown)'),
         Column("kind", "str", "", 'application or job type ("" unknown)'),
         Column("partition", "str", "", 'queue or partition ("" unknown)'),
-        Column("status", "str", "", "finished, killed (ran past its request), failed (with its node), rejected or unfinished"),
+        Column(
+            "status",
+            "str",
+            "",
+            "finished, killed (ran past its request), failed (with its node), rejected or unfinished",
+        ),
         Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
         Column("runtime_s", "f64", "s", "seconds it held its nodes, but for pauses", null=True),
-        Column("energy_j", "f64", "J", "energy of its nodes while they woke for it and while it worked; while it is paused they idle, at nobody's expense; null, as all power and energy, where no watts were given", null=True),
+        Column(
+            "energy_j",
+            "f64",
+            "J",
+            "energy of its nodes while they woke for it and while it worked; while it is paused they idle, at nobody's expense; null, as all power and energy, where no watts were given",
+            null=True,
+        ),
         Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
         Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
     ),
@@ -58,7 +90,9 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("value", "f64", "", "new limit (W) or speed, where the event has one", null=True),
     ),
     "timeline": (
-        Column("time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"),
+        Column(
+            "time_s", "f64", "s", "this row holds from here to the next row (the last one to end_s of the manifest)"
+        ),
         Column("power_w", "f64", "W", "power of all nodes; null where no watts were given", null=True),
         Column("busy_nodes", "i64", "", "nodes held by jobs"),
         Column("idle_nodes", "i64", "", "nodes awake without a job"),
@@ -84,9 +118,21 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("node_class", "str", "", "name of the node class"),
         Column("nodes", "i64", "", "nodes in the class"),
         Column("busy_energy_j", "f64", "J", "energy of its busy nodes; null where no watts were given", null=True),
-        Column("idle_energy_j", "f64", "J", "energy of its idle nodes, also of those that a paused job holds; null where no watts were given", null=True),
+        Column(
+            "idle_energy_j",
+            "f64",
+            "J",
+            "energy of its idle nodes, also of those that a paused job holds; null where no watts were given",
+            null=True,
+        ),
         Column("sleep_energy_j", "f64", "J", "energy of its sleeping nodes; null where no watts were given", null=True),
-        Column("boot_energy_j", "f64", "J", "energy of its nodes while a job waited for some of them to wake; null where no watts were given", null=True),
+        Column(
+            "boot_energy_j",
+            "f64",
+            "J",
+            "energy of its nodes while a job waited for some of them to wake; null where no watts were given",
+            null=True,
+        ),
         Column("busy_node_s", "f64", "s", "node-seconds held by jobs that work, wait for nodes to wake or are paused"),
         Column("idle_node_s", "f64", "s", "node-seconds idle"),
         Column("asleep_node_s", "f64", "s", "node-seconds asleep"),
@@ -94,14 +140,26 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
     ),
     "profiles": (
         Column("job_id", "i64", "", "the job, once it had started"),
-        Column("submit_level", "i64", "", "level of the profile that told its power when it entered the queue (behind the last: nothing was known, the maximum; then: known but doubted, the maximum)"),
+        Column(
+            "submit_level",
+            "i64",
+            "",
+            "level of the profile that told its power when it entered the queue (behind the last: nothing was known, the maximum; then: known but doubted, the maximum)",
+        ),
         Column("start_level", "i64", "", "that level when it started"),
         Column("start_w", "f64", "W", "power per node that admission counted with when it started"),
         Column("mean_w", "f64", "W", "mean power per node while it ran", null=True),
-        Column("seen_w", "f64", "W", "greatest sample of its power per node; null where it was never sampled", null=True),
+        Column(
+            "seen_w", "f64", "W", "greatest sample of its power per node; null where it was never sampled", null=True
+        ),
     ),
     "shapes": (
-        Column("job_id", "i64", "", "a job that chose a configuration; one that lost a node and began again has a row of its last start"),
+        Column(
+            "job_id",
+            "i64",
+            "",
+            "a job that chose a configuration; one that lost a node and began again has a row of its last start",
+        ),
         Column("application", "str", "", "the application whose table it chose from"),
         Column("start_s", "f64", "s", "when it started in this configuration"),
         Column("nodes", "i64", "", "nodes"),
@@ -114,12 +172,24 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("told_w", "f64", "W", "power that the policy was told, and admission counted with"),
         Column("limit_w", "f64", "W", "power limit when it started; null without one", null=True),
         Column("share_w", "f64", "W", "its fair share of that, P_job; null without a limit", null=True),
-        Column("room_w", "f64", "W", "power that was left below the limit when it started; null without one", null=True),
+        Column(
+            "room_w", "f64", "W", "power that was left below the limit when it started; null without one", null=True
+        ),
         Column("room_nodes", "i64", "", "nodes that were free when it started"),
-        Column("rule", "str", "", "what makes it the best: share (fastest under the fair share), room (fastest with what was left), asked (as asked for, uncapped), least (of least power), other"),
+        Column(
+            "rule",
+            "str",
+            "",
+            "what makes it the best: share (fastest under the fair share), room (fastest with what was left), asked (as asked for, uncapped), least (of least power), other",
+        ),
         Column("share_shape", "str", "", "the fastest configuration under its share, in words"),
         Column("share_told_s", "f64", "s", "run time that was told of it"),
-        Column("asked_shape", "str", "", "the configuration with the nodes asked for, all cores and no cap (fewer nodes where the limit allows no more), in words"),
+        Column(
+            "asked_shape",
+            "str",
+            "",
+            "the configuration with the nodes asked for, all cores and no cap (fewer nodes where the limit allows no more), in words",
+        ),
         Column("asked_told_s", "f64", "s", "run time that was told of it"),
     ),
     "slowdowns": (
@@ -131,7 +201,12 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("slowdown", "f64", "", "its run time over what it were without that"),
     ),
     "hours": (
-        Column("start_s", "f64", "s", "when the row begins: at a whole hour, or where the run or the billed time begins or ends"),
+        Column(
+            "start_s",
+            "f64",
+            "s",
+            "when the row begins: at a whole hour, or where the run or the billed time begins or ends",
+        ),
         Column("end_s", "f64", "s", "when it ends; a row shorter than an hour is a part of one"),
         Column("clock", "str", "", 'start_s on the wall clock, with its zone ("" where the run has no calendar)'),
         Column("billed", "i64", "", "1 if it counts in totals, 0 in a warm-up or after the billed hours"),
@@ -143,15 +218,25 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("reserve_w", "f64", "W", "its reserve (over bid_s if it changed)", null=True),
         Column("mean_target_w", "f64", "W", "mean of the target", null=True),
         Column("error", "f64", "", "mean tracking error, relative to the reserve", null=True),
-        Column("exceed_share", "f64", "", "share of the time with a reserve in which the error was above 0.3", null=True),
+        Column(
+            "exceed_share", "f64", "", "share of the time with a reserve in which the error was above 0.3", null=True
+        ),
         Column("score", "f64", "", "performance score; null where the reserve was held too shortly for one", null=True),
         Column("correlation", "f64", "", "part of the score", null=True),
         Column("delay", "f64", "", "part of the score", null=True),
         Column("precision", "f64", "", "part of the score", null=True),
         Column("mileage", "f64", "", "way that the signal went while there was a reserve, in reserves", null=True),
-        Column("energy_cost", "f64", "$", "charged for energy; null, as all money, where a price is not known", null=True),
+        Column(
+            "energy_cost", "f64", "$", "charged for energy; null, as all money, where a price is not known", null=True
+        ),
         Column("drawn_cost", "f64", "$", "what the energy drawn costs without demand response", null=True),
-        Column("bid_cost", "f64", "$", "what the mean power bid costs (where there was no bid: the energy drawn)", null=True),
+        Column(
+            "bid_cost",
+            "f64",
+            "$",
+            "what the mean power bid costs (where there was no bid: the energy drawn)",
+            null=True,
+        ),
         Column("capacity_credit", "f64", "$", "paid to us for the reserve", null=True),
         Column("performance_credit", "f64", "$", "paid to us for following", null=True),
         Column("error_cost", "f64", "$", "penalty for the tracking error", null=True),
@@ -159,10 +244,16 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("carbon_kg", "f64", "kg", "CO2 of the energy drawn; null where the intensity is not known", null=True),
         Column("energy_price_per_kwh", "f64", "$/kWh", "price of energy (mean over time, as all prices)", null=True),
         Column("capacity_price_per_kwh", "f64", "$/kWh", "price of a kW of reserve for an hour", null=True),
-        Column("performance_price_per_kwh", "f64", "$/kWh", "price of following with a kW of reserve for an hour", null=True),
+        Column(
+            "performance_price_per_kwh",
+            "f64",
+            "$/kWh",
+            "price of following with a kW of reserve for an hour",
+            null=True,
+        ),
         Column("error_price_per_kwh", "f64", "$/kWh", "price of the error", null=True),
         Column("mileage_ratio", "f64", "", "factor of the performance price", null=True),
         Column("carbon_kg_per_kwh", "f64", "kg/kWh", "carbon intensity", null=True),
     ),
-}  # fmt: skip
+}
 """Every file of a journal: name of the Parquet file → its columns."""

@@ -51,9 +51,17 @@ Keys = Mapping[str, Callable[[Any], bool]]
 _FILE: Keys = {"run": _is_text, "bytes": _is_count, "crc": _is_count}
 RUN_KEYS: Keys = {**_FILE, "identity": _are_texts, "hidden": _is_text, "study": _is_text}
 FLUSH_KEYS: Keys = {
-    **_FILE, "flush": _is_count, "logs_bytes": _is_count, "logs_crc": _is_count, "cut_s": _is_number, "start_s": _is_number,
-    "wall_s": _is_number, "names": _are_names, "logs": _are_names, "layout_of_state": _is_text,
-}  # fmt: skip
+    **_FILE,
+    "flush": _is_count,
+    "logs_bytes": _is_count,
+    "logs_crc": _is_count,
+    "cut_s": _is_number,
+    "start_s": _is_number,
+    "wall_s": _is_number,
+    "names": _are_names,
+    "logs": _are_names,
+    "layout_of_state": _is_text,
+}
 """What a record must hold, and how each is told to be right."""
 
 

@@ -160,9 +160,15 @@ def hour_edges(begin_s: float, end_s: float, anchor_s: float, more: Sequence[flo
 
 
 def accounts(
-    time_s: Floats, power_w: Floats, edges: Floats, book: Book, *, signal: Signal | None = None,
-    bids: Bids | None = None, billed: Sequence[tuple[float, float]] | None = None,
-) -> list[Hour]:  # fmt: skip
+    time_s: Floats,
+    power_w: Floats,
+    edges: Floats,
+    book: Book,
+    *,
+    signal: Signal | None = None,
+    bids: Bids | None = None,
+    billed: Sequence[tuple[float, float]] | None = None,
+) -> list[Hour]:
     """Return one row between each two edges; power is given as steps, the last of which holds on.
 
     Rows within one of the ``billed`` spans are marked so, all of them by default. Where a bid holds the signal must too.
@@ -253,11 +259,30 @@ class _Desk:
         sold = self._sold(edges, power_w, [energy, *others], held) if held else _Sold(bid_cost=drawn_cost)
         charged, credit, bonus, penalty = self._settle(sold, drawn_cost)
         return Hour(
-            begin_s, end_s, billed, energy_kwh, energy_kwh * _J_PER_KWH / (end_s - begin_s), sold.bid_s, sold.offered_s,
-            sold.mean_w, sold.reserve_w, sold.mean_target_w, sold.error, sold.exceed_share, *_parts(sold.score), sold.mileage,
-            charged, drawn_cost, sold.bid_cost, credit, bonus, penalty, charged - credit - bonus + penalty,
-            _sum(others[-1] * kwh), *(_average(price, seconds) for price in (energy, *others)),
-        )  # fmt: skip
+            begin_s,
+            end_s,
+            billed,
+            energy_kwh,
+            energy_kwh * _J_PER_KWH / (end_s - begin_s),
+            sold.bid_s,
+            sold.offered_s,
+            sold.mean_w,
+            sold.reserve_w,
+            sold.mean_target_w,
+            sold.error,
+            sold.exceed_share,
+            *_parts(sold.score),
+            sold.mileage,
+            charged,
+            drawn_cost,
+            sold.bid_cost,
+            credit,
+            bonus,
+            penalty,
+            charged - credit - bonus + penalty,
+            _sum(others[-1] * kwh),
+            *(_average(price, seconds) for price in (energy, *others)),
+        )
 
     def _settle(self, sold: _Sold, drawn_cost: float) -> tuple[float, float, float, float]:
         """Return what the rules charge for energy, pay for capacity and performance, and charge for the error."""
@@ -278,14 +303,20 @@ class _Desk:
         epsilon = gap_w[offered] / reserve_w[offered]
         moves = np.abs(np.diff(y))[offered[1:] & offered[:-1]]
         return _Sold(
-            _sum(seconds[bid]), _sum(held_s), _average(mean_w[bid], seconds[bid]), _average(reserve_w[bid], seconds[bid]),
+            _sum(seconds[bid]),
+            _sum(held_s),
+            _average(mean_w[bid], seconds[bid]),
+            _average(reserve_w[bid], seconds[bid]),
             _average(target_w[bid], seconds[bid]),
-            _average(epsilon, held_s), _average((epsilon > self.book.margin).astype(np.float64), held_s),
+            _average(epsilon, held_s),
+            _average((epsilon > self.book.margin).astype(np.float64), held_s),
             self._score(edges, (power_w - mean_w) / np.where(offered, reserve_w, np.nan), y, offered),
-            _sum(moves) if offered.any() else math.nan, _sum(capacity[offered] * reserve_kwh),
-            _sum((ratio * performance)[offered] * reserve_kwh), _sum((error * gap_w / 1e3 * hours)[bid]),
+            _sum(moves) if offered.any() else math.nan,
+            _sum(capacity[offered] * reserve_kwh),
+            _sum((ratio * performance)[offered] * reserve_kwh),
+            _sum((error * gap_w / 1e3 * hours)[bid]),
             _sum(energy * np.where(bid, mean_w, power_w) / 1e3 * hours),
-        )  # fmt: skip
+        )
 
     def _checked(self, edges: Floats, y: Floats, bid: npt.NDArray[np.bool_]) -> Floats:
         """Return the signal, which must hold where a bid does, but for what rounding leaves between their ends."""

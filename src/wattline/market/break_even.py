@@ -15,9 +15,13 @@ from wattline.market.overprovisioning import Application, Question, solve
 Floats = npt.NDArray[np.float64]
 Parameter = Literal["cost_ratio", "power_w", "faster", "node_max_w", "node_min_w", "older_price"]
 TITLES: dict[str, str] = {
-    "cost_ratio": "cost ratio r_c", "power_w": "power budget P_sys", "faster": "advantage of a high-end node r_p",
-    "node_max_w": "most power of a high-end node", "node_min_w": "least power of an older node", "older_price": "price of an older node",
-}  # fmt: skip
+    "cost_ratio": "cost ratio r_c",
+    "power_w": "power budget P_sys",
+    "faster": "advantage of a high-end node r_p",
+    "node_max_w": "most power of a high-end node",
+    "node_min_w": "least power of an older node",
+    "older_price": "price of an older node",
+}
 STEP = 0.1
 """Share by which parameters are moved for their sensitivities."""
 REACH = 2.0
@@ -75,9 +79,13 @@ def break_even(question: Question, applications: Sequence[Application]) -> Break
     nodes = _least_nodes(question, applications)
     powers, unknown = _powers(question, applications)
     return BreakEven(
-        nodes, None if nodes is None else nodes / worst, None if nodes is None else _price(question, nodes),
-        _advantage(question, applications), powers, unknown,
-    )  # fmt: skip
+        nodes,
+        None if nodes is None else nodes / worst,
+        None if nodes is None else _price(question, nodes),
+        _advantage(question, applications),
+        powers,
+        unknown,
+    )
 
 
 def _least_nodes(question: Question, applications: Sequence[Application]) -> int | None:
@@ -145,8 +153,11 @@ def sensitivities(question: Question, applications: Sequence[Application]) -> di
     """Return s_ovp with each parameter a tenth lower and a tenth higher, the most telling first."""
     plan = solve(question, applications)
     known: dict[Parameter, float] = {
-        "power_w": question.power_w, "faster": question.faster, "node_max_w": question.node_max_w, "node_min_w": question.node_min_w,
-    }  # fmt: skip
+        "power_w": question.power_w,
+        "faster": question.faster,
+        "node_max_w": question.node_max_w,
+        "node_min_w": question.node_min_w,
+    }
     known |= {"cost_ratio": plan.effective_ratio} if question.prices is None else {"older_price": question.prices.older}
     if question.cost_ratio is not None:
         known["cost_ratio"] = question.cost_ratio

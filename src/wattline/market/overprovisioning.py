@@ -232,9 +232,11 @@ def solve(question: Question, applications: Sequence[Application], nodes: int | 
     if used < 1:
         raise InputError("neither money nor power suffice for one older node")
     outcomes = tuple(
-        Outcome(a.name, a.weight, a.law.time_s(worst, math.inf) * question.time_factor, a.law.time_s(used, question.power_w))
+        Outcome(
+            a.name, a.weight, a.law.time_s(worst, math.inf) * question.time_factor, a.law.time_s(used, question.power_w)
+        )
         for a in applications
-    )  # fmt: skip
+    )
     units = worst * question.cost_ratio if question.cost_ratio is not None else float(bought)
     return Plan(question, worst, question.node_limit, units, bought, used, outcomes)
 

@@ -81,9 +81,15 @@ def normal_values(std: float = 0.40, count: int = 2000) -> Floats:
 
 
 def check_bid(
-    bid: Bid, signal: Signal | Floats, idle_w: float, max_w: float, mode: str = "strict",
-    *, margin: float = MARGIN, share: float = SHARE,
-) -> Reach:  # fmt: skip
+    bid: Bid,
+    signal: Signal | Floats,
+    idle_w: float,
+    max_w: float,
+    mode: str = "strict",
+    *,
+    margin: float = MARGIN,
+    share: float = SHARE,
+) -> Reach:
     """Refuse a bid that the cluster, from all idle to all at full power, cannot keep; return its reach otherwise."""
     if mode not in MODES:
         raise InputError(f"reach must be strict or paper (got {mode!r}){did_you_mean(mode, MODES)}")

@@ -67,9 +67,14 @@ class Score:
 
 
 def performance_score(
-    time_s: Floats, power_w: Floats, signal: Signal, bid: Bid, begin_s: float, end_s: float,
+    time_s: Floats,
+    power_w: Floats,
+    signal: Signal,
+    bid: Bid,
+    begin_s: float,
+    end_s: float,
     scoring: Scoring | None = None,
-) -> Score:  # fmt: skip
+) -> Score:
     """Score how power followed the signal of a bid over [begin_s, end_s]; see the module's text for the formula."""
     rules = scoring or Scoring()
     if not bid.reserve_w > 0:

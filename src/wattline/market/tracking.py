@@ -73,9 +73,16 @@ def tracking(
     reserve = bid.reserve_w if bid.reserve_w > 0 else math.nan
     beyond = _weighted(duration, (gap > margin * reserve).astype(np.float64)) if bid.reserve_w > 0 else math.nan
     return Tracking(
-        span, energy, energy / span, aimed / span, missed / span, missed / (span * reserve),
-        (energy - aimed) / (span * reserve), beyond / span, margin,
-    )  # fmt: skip
+        span,
+        energy,
+        energy / span,
+        aimed / span,
+        missed / span,
+        missed / (span * reserve),
+        (energy - aimed) / (span * reserve),
+        beyond / span,
+        margin,
+    )
 
 
 def error_steps(
@@ -103,9 +110,16 @@ def pooled(parts: Sequence[Tracking]) -> Tracking:
         return float(sum(getattr(part, name) * part.span_s for part in held) / offered)
 
     return Tracking(
-        span, sum(part.energy_j for part in parts), mean("mean_power_w"), mean("mean_target_w"), mean("mean_gap_w"),
-        relative("mean_error"), relative("signed_error"), relative("exceed_share"), parts[0].margin,
-    )  # fmt: skip
+        span,
+        sum(part.energy_j for part in parts),
+        mean("mean_power_w"),
+        mean("mean_target_w"),
+        mean("mean_gap_w"),
+        relative("mean_error"),
+        relative("signed_error"),
+        relative("exceed_share"),
+        parts[0].margin,
+    )
 
 
 def require(signal: Signal, begin_s: float, end_s: float) -> None:

@@ -48,7 +48,10 @@ def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask]:
 
     readable = np.isfinite(local_s)
     micros = pl.Series(np.where(readable, local_s, 0.0) * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
-    early, late = (_seconds(micros.dt.replace_time_zone(zone, ambiguous=which, non_existent="null")) for which in ("earliest", "latest"))  # fmt: skip
+    early, late = (
+        _seconds(micros.dt.replace_time_zone(zone, ambiguous=which, non_existent="null"))
+        for which in ("earliest", "latest")
+    )
     twice = readable & (early != late) & np.isfinite(early)
     second, alone = np.zeros(local_s.size, dtype=bool), np.zeros(local_s.size, dtype=bool)
     for value in np.unique(local_s[twice]):

@@ -79,9 +79,15 @@ class Delimited:
     """
 
     def __init__(
-        self, path: Path | str, separator: str, *,
-        head: bytes = b"", quotes: bool = False, skip_blank: bool = False, tidy: Tidy | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: Path | str,
+        separator: str,
+        *,
+        head: bytes = b"",
+        quotes: bool = False,
+        skip_blank: bool = False,
+        tidy: Tidy | None = None,
+    ) -> None:
         self.path, self.separator = path, separator
         self.names: list[str] = []
         self.lines: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
@@ -263,9 +269,14 @@ def _parse(path: Path | str, body: bytes, names: list[str], separator: str) -> p
         return pl.DataFrame(schema=schema)
     try:
         return pl.read_csv(
-            body, separator=separator, has_header=False, schema=schema, quote_char=None, infer_schema=False,
+            body,
+            separator=separator,
+            has_header=False,
+            schema=schema,
+            quote_char=None,
+            infer_schema=False,
             encoding="utf8-lossy",
-        ).fill_null("")  # fmt: skip
+        ).fill_null("")
     except pl.exceptions.PolarsError as problem:
         raise TraceError.at(path, f"cannot be read as a table ({str(problem).splitlines()[0][:200]})") from None
 

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 MAX_WHOLE = 2.0**53
 UNFINISHED = (
-    "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT",
-)  # fmt: skip
+    "PENDING",
+    "RUNNING",
+    "SUSPENDED",
+    "CONFIGURING",
+    "COMPLETING",
+    "RESIZING",
+    "STOPPED",
+    "SIGNALING",
+    "STAGE_OUT",
+)
 LOST_ITS_NODES = ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED")
 _UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

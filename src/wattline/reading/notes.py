@@ -105,9 +105,13 @@ def settle(path: Path | str, findings: Iterable[Finding], *, strict: bool) -> tu
     if strict and changed:
         first = min(changed, key=lambda f: f.line or 0)
         raise TraceError.at(
-            path, first.reason, line=first.line, field=first.field, value=first.value,
+            path,
+            first.reason,
+            line=first.line,
+            field=first.field,
+            value=first.value,
             hint=f"without strict reading, {first.count} such {plural(first.count)} would be {first.action}",
-        )  # fmt: skip
+        )
     return tuple(Note(f.action, f.reason, f.count, _example(path, f)) for f in found)
 
 

@@ -17,8 +17,12 @@ from wattline.units import environment_number
 GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
 _OTHER_PACKERS = {
-    b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z",
-}  # fmt: skip
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"7z\xbc\xaf": "7z",
+}
 _PART = 16 << 20
 MOST_BYTES, SIZE_ENV = 4e9, "WATTLINE_UNPACKED_GB"
 """What a gzip file may unpack to (at most half of the machine's memory), and who says otherwise."""

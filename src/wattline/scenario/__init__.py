@@ -29,4 +29,4 @@ __all__ = [
     "variants",
     "varied_slots",
     "wire",
-]  # fmt: skip
+]

@@ -72,9 +72,14 @@ class Billing:
         more = [edge for span in billed or () for edge in span]
         edges = hour_edges(begin_s, end_s, self._anchor_s(billed), more)
         return accounts(
-            np.asarray(timeline["time_s"]), np.asarray(timeline["power_w"]), edges, self.book,
-            signal=result.options.signal, bids=bids_of(result), billed=billed,
-        )  # fmt: skip
+            np.asarray(timeline["time_s"]),
+            np.asarray(timeline["power_w"]),
+            edges,
+            self.book,
+            signal=result.options.signal,
+            bids=bids_of(result),
+            billed=billed,
+        )
 
     def columns(self, result: Result, timeline: Mapping[str, Any]) -> dict[str, Any]:
         """Return the accounts as columns of the journal."""
@@ -150,10 +155,15 @@ def build_billing(
         _check_length(document, name, series, clock, start_s, least_end_s)
     found, score = _prices(given, market, held), given.score
     book = Book(
-        given.rules, found["energy"], found["capacity"], found["error"], found["performance"], found["mileage_ratio"],
+        given.rules,
+        found["energy"],
+        found["capacity"],
+        found["error"],
+        found["performance"],
+        found["mileage_ratio"],
         _find(given, held, "carbon") if given.carbon is not None else None,
         Scoring(score.correlation, score.delay, score.precision, score.interval, score.window, score.longest),
-    )  # fmt: skip
+    )
     notes = tuple(note for trace in traces.values() for note in trace.notes)
     return Billing(book, start_s, hours, clock, _about(given, market, traces, clock), notes)
 
@@ -203,9 +213,7 @@ def _read(document: Document, name: str, spec: SeriesSpec) -> HeldTrace:
         raise document.source.error(("prices", name), f"no such file: {path}")
     known = {"energy": prices.ENERGY, "carbon": prices.CARBON, "performance": prices.PERFORMANCE}.get(name, ())
     known = prices.CAPACITY if name in ("capacity", "reserve") else known
-    how = prices.Reading(
-        spec.column, spec.time, spec.zone, spec.where, spec.step, spec.order, spec.gaps, spec.twice
-    )  # fmt: skip
+    how = prices.Reading(spec.column, spec.time, spec.zone, spec.where, spec.step, spec.order, spec.gaps, spec.twice)
     least = 0.0 if name in ("carbon", "mileage") else -math.inf
     try:
         trace = prices.read_held(path, how, known=known, least=least)
@@ -305,6 +313,10 @@ def _about(
         series.setdefault(name, {"value": getattr(market.prices, name)})  # type: ignore[union-attr]
     begin = None if clock is None else clock_of(np.array([clock.begin_unix_s]), clock.zone)[0]
     return {
-        "rules": given.rules, "start": begin, "start_unix_s": None if clock is None else clock.begin_unix_s,
-        "zone": None if clock is None else clock.zone, "series": series, "score": given.score.model_dump(),
-    }  # fmt: skip
+        "rules": given.rules,
+        "start": begin,
+        "start_unix_s": None if clock is None else clock.begin_unix_s,
+        "zone": None if clock is None else clock.zone,
+        "series": series,
+        "score": given.score.model_dump(),
+    }

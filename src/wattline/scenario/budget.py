@@ -50,9 +50,14 @@ def _budget(document: Document, spec: BudgetSpec, until_s: float, machine_w: flo
         usual = machine_w if spec.system else math.inf
         demand = _steps(usual if spec.demand is None else spec.demand, spec.demand_steps, spec.repeat, until_s)
     return Budget(
-        spec.name, spec.parent or "", _steps(spec.limit, spec.steps, spec.repeat, until_s), spec.shares,
-        math.nan if spec.share is None else spec.share, spec.weight, demand,
-    )  # fmt: skip
+        spec.name,
+        spec.parent or "",
+        _steps(spec.limit, spec.steps, spec.repeat, until_s),
+        spec.shares,
+        math.nan if spec.share is None else spec.share,
+        spec.weight,
+        demand,
+    )
 
 
 def _steps(first_w: float, steps: Sequence[Any], repeat_s: float | None, until_s: float) -> Steps:

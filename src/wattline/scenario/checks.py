@@ -18,11 +18,21 @@ from wattline.scenario.spec_power import LimitSpec
 from wattline.units import duration_s, power_w
 
 _FOR = {
-    "format": ("file",), "cores_per_node": ("file",), "strict": ("file",), "rate": ("poisson",), "mix": ("lublin",),
-    "users": ("poisson", "lublin", "bursty"), "requests": ("poisson", "lublin", "bursty"),
-    "seed": ("poisson", "lublin", "bursty", "kinds", *LIKE, *YEARS), "type": ("poisson", "bursty"), "phase": ("bursty",),
-    "duration": ("kinds", *LIKE, *YEARS), "full_machine": YEARS, "jobs": ("file", "poisson", "lublin", "bursty"), "load": ("file", "poisson", "lublin", "bursty", *LIKE, *YEARS),
-}  # fmt: skip
+    "format": ("file",),
+    "cores_per_node": ("file",),
+    "strict": ("file",),
+    "rate": ("poisson",),
+    "mix": ("lublin",),
+    "users": ("poisson", "lublin", "bursty"),
+    "requests": ("poisson", "lublin", "bursty"),
+    "seed": ("poisson", "lublin", "bursty", "kinds", *LIKE, *YEARS),
+    "type": ("poisson", "bursty"),
+    "phase": ("bursty",),
+    "duration": ("kinds", *LIKE, *YEARS),
+    "full_machine": YEARS,
+    "jobs": ("file", "poisson", "lublin", "bursty"),
+    "load": ("file", "poisson", "lublin", "bursty", *LIKE, *YEARS),
+}
 """Keys of [trace] that only some sources of jobs know."""
 
 MOST_STEPS = 1_000_000

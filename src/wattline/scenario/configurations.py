@@ -112,9 +112,12 @@ def _read(
     from wattline.formats.tables.job_details import read_names
 
     read = read_configurations(
-        document.base / spec.file, reduce=spec.reduce, node=Socketed(spec.sockets, spec.memory), turbo_w=spec.turbo,
+        document.base / spec.file,
+        reduce=spec.reduce,
+        node=Socketed(spec.sockets, spec.memory),
+        turbo_w=spec.turbo,
         names=None if spec.names is None else read_names(document.base / spec.names),
-    )  # fmt: skip
+    )
     one = spec.kind is not None or spec.application is not None
     wanted = [read.table(spec.application)] if one else list(read.tables.values())
     needed = tuple(f"{t.application}:" for t in wanted if (spec.kind or t.application) in present)
@@ -156,9 +159,13 @@ def _told(truth: Configurations, spec: ConfigurationsSpec, rng: np.random.Genera
     low = float((told.power_w < 0.9 * truth.power_w).mean())
     what = "upper bounds of power" if spec.power == "upper" else "expected power"
     notes.append(
-        Note("kept", f"{truth.application}: configurations as the {spec.source} model tells them ({what}); {low:.1%} more than 10 % too low",
-             len(told), f"fitted to {count} of them")
-    )  # fmt: skip
+        Note(
+            "kept",
+            f"{truth.application}: configurations as the {spec.source} model tells them ({what}); {low:.1%} more than 10 % too low",
+            len(told),
+            f"fitted to {count} of them",
+        )
+    )
     return Moldable(truth, told)
 
 

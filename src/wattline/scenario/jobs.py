@@ -210,9 +210,18 @@ def _job_type(spec: Any) -> Any:
         return math.nan if value is None else value
 
     return JobType(
-        name=spec.name, nodes=spec.nodes, mean_s=spec.mean, min_s=spec.min, law=spec.law, cv=spec.cv, share=spec.share,
-        rate_per_s=spec.rate, draw_w=known(spec.power), floor_w=known(spec.floor), stretch=known(spec.stretch),
-    )  # fmt: skip
+        name=spec.name,
+        nodes=spec.nodes,
+        mean_s=spec.mean,
+        min_s=spec.min,
+        law=spec.law,
+        cv=spec.cv,
+        share=spec.share,
+        rate_per_s=spec.rate,
+        draw_w=known(spec.power),
+        floor_w=known(spec.floor),
+        stretch=known(spec.stretch),
+    )
 
 
 def _with_classes(jobs: JobTable, spec: TraceSpec) -> JobTable:

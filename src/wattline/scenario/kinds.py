@@ -109,6 +109,16 @@ def _own(spec: KindSpec) -> Kind:
     else:  # as everywhere without a measurement: speed in proportion to power
         stretch = spec.power / floor_w if floor_w > 0 else 1.0
     return Kind(
-        spec.name, spec.nodes, spec.time, spec.power, floor_w, stretch if floor_w < spec.power else 1.0, spec.limit,
-        spec.share, spec.weight or 0.0, spec.standby, spec.rate or 0.0, spec.average,
-    )  # fmt: skip
+        spec.name,
+        spec.nodes,
+        spec.time,
+        spec.power,
+        floor_w,
+        stretch if floor_w < spec.power else 1.0,
+        spec.limit,
+        spec.share,
+        spec.weight or 0.0,
+        spec.standby,
+        spec.rate or 0.0,
+        spec.average,
+    )

@@ -63,11 +63,14 @@ def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
 
     sleep = spec.sleep
     return NodeClass(
-        name=name, count=count, idle_w=spec.idle, max_w=spec.max,
+        name=name,
+        count=count,
+        idle_w=spec.idle,
+        max_w=spec.max,
         min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
         sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
         levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
-    )  # fmt: skip
+    )
 
 
 def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:

@@ -123,5 +123,10 @@ def _unmeasured(jobs: JobTable, tables: dict[str, Moldable], kinds: Sequence[str
         example = (
             f"job {jobs.job_id[odd[0]]} asks for {jobs.nodes[odd[0]]}, {kinds[odd[0]]!r} has {listed(map(str, counts))}"
         )
-        yield Note("kept", "ask for a number of nodes that their table does not have: it counts for their share of power, and as asked "
-                   "the next smaller one is taken", len(odd), quote(example))  # fmt: skip
+        yield Note(
+            "kept",
+            "ask for a number of nodes that their table does not have: it counts for their share of power, and as asked "
+            "the next smaller one is taken",
+            len(odd),
+            quote(example),
+        )

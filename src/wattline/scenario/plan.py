@@ -124,8 +124,8 @@ def _application(
         raise source.error((*where, "table"), str(problem)) from None
     notes.append(
         f"{spec.name}: a line of {line.slope_s:.4g} s a node and {line.intercept_s:.4g} s was fitted up to {line.most_nodes} nodes; "
-        f"it is {error:.1%} off on average" + ("; use the table itself (law = \"measured\")" if error > 0.07 else "")
-    )  # fmt: skip
+        f"it is {error:.1%} off on average" + ('; use the table itself (law = "measured")' if error > 0.07 else "")
+    )
     return Application(spec.name, line, spec.weight)
 
 
@@ -144,4 +144,4 @@ def _table(spec: ApplicationSpec, where: tuple[str | int, ...], source: Source, 
     notes.append(
         f"{spec.name}: {len(table)} measured configurations on {int(table.nodes.min())} to {int(table.nodes.max())} nodes, times {read.reduced}"
     )
-    return table  # fmt: skip
+    return table

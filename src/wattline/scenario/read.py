@@ -238,10 +238,16 @@ def _name(path: KeyPath) -> str:
 
 
 _EXPECTED = {
-    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number", "bool_type": "true or false",
-    "string_type": 'text in "quotes"', "list_type": "a list", "model_type": "a table", "dict_type": "a table",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": 'text in "quotes"',
+    "list_type": "a list",
+    "model_type": "a table",
+    "dict_type": "a table",
     "model_attributes_type": "a table",
-}  # fmt: skip
+}
 
 
 def _explain(detail: ErrorDetails, source: Source, model: type[Section]) -> ScenarioError:

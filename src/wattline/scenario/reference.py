@@ -17,9 +17,9 @@ from wattline.scenario.spec import Spec
 _PLAIN = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 
 
-def sections(model: type[BaseModel] = Spec, path: tuple[str, ...] = (), *, repeated: bool = False) -> Iterator[
-    tuple[tuple[str, ...], bool, type[BaseModel]]
-]:  # fmt: skip
+def sections(
+    model: type[BaseModel] = Spec, path: tuple[str, ...] = (), *, repeated: bool = False
+) -> Iterator[tuple[tuple[str, ...], bool, type[BaseModel]]]:
     """Yield (path, whether it is an array of tables, model) of every section, outermost first."""
     yield path, repeated, model
     for key, info in model.model_fields.items():

@@ -145,9 +145,17 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
         bid = Bid(spec.mean, spec.reserve)
         bids, reach = [(start_s + spec.from_, bid)], check_reach(document, bid, values, cluster)
     return Market(
-        replace(signal, start_s=start_s), tuple(bids), bidding, start_s + spec.from_, start_s + until_s,
-        tuple((start_s + a, start_s + b) for a, b in hours), build_tariff(spec), reach, about, notes,
-    )  # fmt: skip
+        replace(signal, start_s=start_s),
+        tuple(bids),
+        bidding,
+        start_s + spec.from_,
+        start_s + until_s,
+        tuple((start_s + a, start_s + b) for a, b in hours),
+        build_tariff(spec),
+        reach,
+        about,
+        notes,
+    )
 
 
 def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: float) -> Steps:
@@ -251,13 +259,24 @@ def build_setting(document: Document) -> Setting:
         raise document.source.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
     node = spec.cluster.class_[0] if spec.cluster.class_ else spec.cluster
     recipe = Recipe(
-        select.name, _policy_path(document, select.name), _policy_path(document, cap.name),
+        select.name,
+        _policy_path(document, select.name),
+        _policy_path(document, cap.name),
         params={"select": select.params, "cap": cap.params},
-    )  # fmt: skip
+    )
     setting: Setting = document.located(
-        ("kind",), Setting, kinds, cluster_nodes(document), node.idle, node.max, recipe, signal_law(document),
-        Protocol(paper=spec.bid.protocol == "paper", control_s=market.control), build_tariff(market), market.stop_cost,
-    )  # fmt: skip
+        ("kind",),
+        Setting,
+        kinds,
+        cluster_nodes(document),
+        node.idle,
+        node.max,
+        recipe,
+        signal_law(document),
+        Protocol(paper=spec.bid.protocol == "paper", control_s=market.control),
+        build_tariff(market),
+        market.stop_cost,
+    )
     document.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
 
@@ -281,17 +300,26 @@ def _check_machine(document: Document) -> None:
     node = cluster.class_[0] if cluster.class_ else cluster
     bids = spec.policy.bid[0].name
     wrong = {
-        ("cluster", "nodes"): "is missing: the machine's size decides the bid" if not cluster.class_ and cluster.nodes is None else "",
+        ("cluster", "nodes"): "is missing: the machine's size decides the bid"
+        if not cluster.class_ and cluster.nodes is None
+        else "",
         ("cluster", "class"): "a bid is made for nodes of one class" if len(cluster.class_) > 1 else "",
         ("cluster", "sleep"): "a bid is made for nodes that do not sleep" if node.sleep else "",
-        ("cluster", "levels"): "a bid is made for nodes that are capped, not switched between levels" if node.levels else "",
+        ("cluster", "levels"): "a bid is made for nodes that are capped, not switched between levels"
+        if node.levels
+        else "",
         ("cluster", "outage"): "a bid is made for a machine in service" if cluster.outage else "",
         ("cluster", "failures"): "a bid is made for a machine in service" if cluster.failures else "",
         ("limit",): "a bid is made without a power limit" if spec.limit.steps or spec.limit.power < math.inf else "",
-        ("policy", "bid"): f"wattline bid chooses one bid for all hours, {bids!r} makes others hour by hour: wattline run tells what they come to, --set policy.bid=given leaves them out" if bids != "given" else "",
+        (
+            "policy",
+            "bid",
+        ): f"wattline bid chooses one bid for all hours, {bids!r} makes others hour by hour: wattline run tells what they come to, --set policy.bid=given leaves them out"
+        if bids != "given"
+        else "",
         ("policy", "order"): "a bid is made with order = fcfs" if spec.policy.order[0].name != "fcfs" else "",
         ("policy", "place"): "a bid is made with place = lowest" if spec.policy.place[0].name != "lowest" else "",
-    }  # fmt: skip
+    }
     for path, problem in wrong.items():
         if problem:
             raise document.source.error(path, problem)

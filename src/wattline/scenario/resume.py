@@ -59,10 +59,14 @@ def identity(study: Study) -> dict[str, str]:
 
     files = [read_regular(m.file) for m in study.policies.slots() if m.file is not None]
     return {
-        "wattline": __version__, "sources": fingerprint(), "seed": str(study.seed), "scenario": study.scenario_sha256,
-        "policies": hashlib.sha256(b"\0".join(files)).hexdigest(), "trace": _sha256(study.trace.jobs),
+        "wattline": __version__,
+        "sources": fingerprint(),
+        "seed": str(study.seed),
+        "scenario": study.scenario_sha256,
+        "policies": hashlib.sha256(b"\0".join(files)).hexdigest(),
+        "trace": _sha256(study.trace.jobs),
         "inputs": _sha256((study.cluster, study.options)),
-    }  # fmt: skip
+    }
 
 
 def _sha256(value: Any) -> str:

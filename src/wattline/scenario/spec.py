@@ -20,7 +20,7 @@ from wattline.scenario.quantities import (
     Seed,
     Span,
     Words,
-)  # fmt: skip
+)
 from wattline.scenario.section import Section
 from wattline.scenario.spec_budget import BudgetSpec
 from wattline.scenario.spec_configurations import BoundsSpec, ConfigurationsSpec, VariabilitySpec
@@ -161,9 +161,11 @@ class OutageSpec(Section):
 
     start: Duration = Field(description="from, since the first submission")
     end: Duration = Field(description="until, since the first submission")
-    nodes: Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
-                     Words('range `"first-last"` of node numbers from 0, or a list of ranges')] = Field(
-        description="which nodes")  # fmt: skip
+    nodes: Annotated[
+        list[str],
+        BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
+        Words('range `"first-last"` of node numbers from 0, or a list of ranges'),
+    ] = Field(description="which nodes")
     drain: bool = Field(False, description="let running jobs finish instead of stopping them")  # noqa: FBT003
 
 
@@ -220,9 +222,12 @@ def _mechanisms(value: Any) -> Any:
 
 
 Mechanisms = Annotated[
-    list[MechanismSpec], BeforeValidator(_mechanisms),
-    Words('name, path of a `.py` file (`file.py` or `file.py:name`), table `{name = …, parameter = …}`, or a list to compare'),
-]  # fmt: skip
+    list[MechanismSpec],
+    BeforeValidator(_mechanisms),
+    Words(
+        "name, path of a `.py` file (`file.py` or `file.py:name`), table `{name = …, parameter = …}`, or a list to compare"
+    ),
+]
 
 
 def _default(name: str) -> Any:

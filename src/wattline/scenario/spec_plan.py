@@ -90,4 +90,4 @@ class PlanSpec(Section):
     older: OlderSpec = Field(description="the cheaper node")
     rack: RackSpec | None = Field(None, description="racks")
     life: LifeSpec | None = Field(None, description="life")
-    application: list[ApplicationSpec] = Field(min_length=1, description="applications")  # fmt: skip
+    application: list[ApplicationSpec] = Field(min_length=1, description="applications")

@@ -13,8 +13,13 @@ from wattline.scenario.quantities import Period, Span, Words
 from wattline.scenario.section import Section
 
 PRICE_UNITS = {
-    "$/kWh": 1.0, "$/MWh": 1e-3, "$/kW": 1.0, "$/MW": 1e-3, "ct/kWh": 0.01, "¢/kWh": 0.01,
-}  # fmt: skip
+    "$/kWh": 1.0,
+    "$/MWh": 1e-3,
+    "$/kW": 1.0,
+    "$/MW": 1e-3,
+    "ct/kWh": 0.01,
+    "¢/kWh": 0.01,
+}
 """Units of prices in $/kWh; a price of reserve is per kW or MW and hour."""
 CARBON_UNITS = {"g/kWh": 1e-3, "kg/kWh": 1.0, "kg/MWh": 1e-3, "t/MWh": 1.0}
 """Units of carbon intensity in kg/kWh."""
@@ -83,13 +88,15 @@ def _series(units: dict[str, float], example: str) -> Any:
 
 
 Price = Annotated[
-    SeriesSpec | None, _series(PRICE_UNITS, "'50 $/MWh'"),
+    SeriesSpec | None,
+    _series(PRICE_UNITS, "'50 $/MWh'"),
     Words('price, like `0.1` ($/kWh) or `"50 $/MWh"`, the path of a table, or `{file = …}` (see below)'),
-]  # fmt: skip
+]
 Carbon = Annotated[
-    SeriesSpec | None, _series(CARBON_UNITS, "'350 g/kWh'"),
-    Words('intensity, like `350` (g/kWh), the path of a table, or `{file = …}`'),
-]  # fmt: skip
+    SeriesSpec | None,
+    _series(CARBON_UNITS, "'350 g/kWh'"),
+    Words("intensity, like `350` (g/kWh), the path of a table, or `{file = …}`"),
+]
 Ratio = Annotated[SeriesSpec | None, _series({}, "2.5"), Words("number, the path of a table, or `{file = …}`")]
 
 

@@ -121,9 +121,14 @@ class Study:
         from wattline.sim.result import frames, manifest
 
         about = manifest(
-            result, name=self.name, source=self.trace.source, notes=[asdict(note) for note in self.trace.notes],
-            scenario=self.scenario, scenario_sha256=self.scenario_sha256, trace_sha256=self.trace_sha256,
-        )  # fmt: skip
+            result,
+            name=self.name,
+            source=self.trace.source,
+            notes=[asdict(note) for note in self.trace.notes],
+            scenario=self.scenario,
+            scenario_sha256=self.scenario_sha256,
+            trace_sha256=self.trace_sha256,
+        )
         about["cluster"] |= {
             "machine": self._machine(),
             "power": {"basis": self.watts.basis, "words": self.watts.words},
@@ -222,10 +227,21 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     if seed is not None and seed != document.data.get("seed", 1):
         text = to_toml({**document.data, "seed": seed})
     study = Study(
-        name=spec.name, label=variant.label, seed=spec.seed, trace=trace, cluster=cluster, policies=policies, options=options, scenario=text, scenario_sha256=content_sha256(document),
-        trace_sha256=trace_sha256, market=market, billing=billing, learned=learned_files(document),
+        name=spec.name,
+        label=variant.label,
+        seed=spec.seed,
+        trace=trace,
+        cluster=cluster,
+        policies=policies,
+        options=options,
+        scenario=text,
+        scenario_sha256=content_sha256(document),
+        trace_sha256=trace_sha256,
+        market=market,
+        billing=billing,
+        learned=learned_files(document),
         watts=build_watts(document, trace),
-    )  # fmt: skip
+    )
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
 
@@ -246,14 +262,21 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
     if not wanted.any():
         raise document.source.error(("regulation", "baseline"), "there is nothing to run: all jobs are standby ones")
     policies = replace(
-        study.policies, select=select, cap=find("cap", "none"), bid=find("bid", "given"),
+        study.policies,
+        select=select,
+        cap=find("cap", "none"),
+        bid=find("bid", "given"),
         params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
-    )  # fmt: skip
+    )
     options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=document.spec.run.tick, start_s=start_s)
     return replace(
-        study, name=f"{study.name}, in no market", trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
-        policies=policies, options=options, market=None,
-    )  # fmt: skip
+        study,
+        name=f"{study.name}, in no market",
+        trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
+        policies=policies,
+        options=options,
+        market=None,
+    )
 
 
 def baseline_select(document: Document) -> Mechanism | None:
@@ -360,8 +383,12 @@ def _market(document: Document, trace: Trace, cluster: Cluster, policies: Polici
 
 
 def _options(
-    document: Document, trace: Trace, market: Market | None, limit: Sequence[tuple[float, float]], moldable: MoldableJobs
-) -> Options:  # fmt: skip
+    document: Document,
+    trace: Trace,
+    market: Market | None,
+    limit: Sequence[tuple[float, float]],
+    moldable: MoldableJobs,
+) -> Options:
     from wattline.sim.options import Options
 
     run, output, regulation = document.spec.run, document.spec.output, document.spec.regulation
@@ -387,16 +414,33 @@ def _options(
         told = f"{length_s / regulation.every:,.0f} bids would be made, more than {MOST_BIDS:,}"
         raise document.source.error(("regulation", "every"), told)
     return Options(
-        ties=run.ties, kill=run.kill, requeue=run.requeue, keep_progress=run.keep_progress, tick_s=tick_s,
-        kinds=build_kinds(document, cluster_nodes(document)), signal=None if market is None else market.signal,
-        bids=bids, bidding=None if market is None else market.bidding, start_s=start_s if drawn or document.spec.trace.generator in LIKE_DURATION_S else None, stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
-        until_s=until_s, backlog=run.backlog, placements=output.placements, decisions=output.decisions,
+        ties=run.ties,
+        kill=run.kill,
+        requeue=run.requeue,
+        keep_progress=run.keep_progress,
+        tick_s=tick_s,
+        kinds=build_kinds(document, cluster_nodes(document)),
+        signal=None if market is None else market.signal,
+        bids=bids,
+        bidding=None if market is None else market.bidding,
+        start_s=start_s if drawn or document.spec.trace.generator in LIKE_DURATION_S else None,
+        stop_cost_s=0.0 if regulation is None else regulation.stop_cost,
+        until_s=until_s,
+        backlog=run.backlog,
+        placements=output.placements,
+        decisions=output.decisions,
         limit_w=tuple((start_s + time_s, watts) for time_s, watts in limit),
-        sample_s=document.spec.profiles.sample, profiles=document.spec.profiles.levels, quantum=run.passes == "ticks",
-        exceed=document.spec.limit.deadlock == "exceed", shed=document.spec.limit.preempt,
-        configurations=moldable.tables, chooses=moldable.chooses, variability=moldable.variability,
-        communication=build_communication(document), traffic_s=60.0 if document.spec.network is None else document.spec.network.window,
-    )  # fmt: skip
+        sample_s=document.spec.profiles.sample,
+        profiles=document.spec.profiles.levels,
+        quantum=run.passes == "ticks",
+        exceed=document.spec.limit.deadlock == "exceed",
+        shed=document.spec.limit.preempt,
+        configurations=moldable.tables,
+        chooses=moldable.chooses,
+        variability=moldable.variability,
+        communication=build_communication(document),
+        traffic_s=60.0 if document.spec.network is None else document.spec.network.window,
+    )
 
 
 def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:

@@ -24,9 +24,10 @@ _OWN = ("idle", "max", "levels")
 """Keys that give a node's watts."""
 
 _POWER_COLUMNS = {
-    "jobs": ("energy_j",), "timeline": ("power_w",),
+    "jobs": ("energy_j",),
+    "timeline": ("power_w",),
     "classes": ("busy_energy_j", "idle_energy_j", "sleep_energy_j", "boot_energy_j"),
-}  # fmt: skip
+}
 """What a journal leaves empty where no watts were given."""
 
 _ASSUMED = "ASSUMED POWER"
@@ -57,10 +58,13 @@ class Watts:
             return node_class
         part, sleep = 1.0 / self.divide, node_class.sleep
         return replace(
-            node_class, idle_w=node_class.idle_w * part, max_w=node_class.max_w * part, min_cap_w=node_class.min_cap_w * part,
+            node_class,
+            idle_w=node_class.idle_w * part,
+            max_w=node_class.max_w * part,
+            min_cap_w=node_class.min_cap_w * part,
             sleep=None if sleep is None else replace(sleep, power_w=sleep.power_w * part),
             levels=tuple(replace(v, busy_w=v.busy_w * part, idle_w=v.idle_w * part) for v in node_class.levels),
-        )  # fmt: skip
+        )
 
 
 def build_watts(document: Document, trace: Trace) -> Watts:
@@ -88,12 +92,19 @@ def asks_for_watts(document: Document, trace: Trace) -> bool:
     nodes = (spec.cluster, *spec.cluster.class_)
     policies = {slot: [m.name for m in getattr(spec.policy, slot)] for slot in ("cap", "profile", "bid")}
     return bool(
-        has_limit(spec) or spec.prices is not None or spec.regulation is not None or spec.kind or spec.kinds is not None
-        or spec.configurations or spec.bounds.model_fields_set or spec.cluster.variability is not None
+        has_limit(spec)
+        or spec.prices is not None
+        or spec.regulation is not None
+        or spec.kind
+        or spec.kinds is not None
+        or spec.configurations
+        or spec.bounds.model_fields_set
+        or spec.cluster.variability is not None
         or any(c.sleep is not None or c.min_cap is not None for c in nodes)
         or policies != {"cap": ["none"], "profile": ["known"], "bid": ["given"]}
-        or jobs.series is not None or np.isfinite(jobs.draw_w).any()
-    )  # fmt: skip
+        or jobs.series is not None
+        or np.isfinite(jobs.draw_w).any()
+    )
 
 
 def leave_power_out(tables: Mapping[str, Any], about: dict[str, Any]) -> None:

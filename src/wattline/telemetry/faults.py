@@ -111,9 +111,12 @@ class Tally:
         sensor, time_s, power_w = self.examples[fault]
         done, meaning = WHAT[fault]
         raise TraceError.at(
-            self.where, f"{fault.word}: {meaning}; sensor {sensor} at {time_s:,.10g} s", field="power", value=power_w,
+            self.where,
+            f"{fault.word}: {meaning}; sensor {sensor} at {time_s:,.10g} s",
+            field="power",
+            value=power_w,
             hint=f"without --strict it would be {'counted' if done == 'missing' else done}",
-        )  # fmt: skip
+        )
 
     def total(self, fault: Fault) -> int:
         """Return how many samples had a fault."""
@@ -134,9 +137,9 @@ class Tally:
         totals = self.counts[:, : len(self.names)].sum(axis=0)
         order = np.argsort(-totals, kind="stable")[:WORST]
         found: list[dict[str, Any]] = [
-            {"sensor": self.names[i], "faults": int(totals[i]),
-             "most": Fault(int(np.argmax(self.counts[:, i]))).word}
-            for i in order if totals[i]
-        ]  # fmt: skip
+            {"sensor": self.names[i], "faults": int(totals[i]), "most": Fault(int(np.argmax(self.counts[:, i]))).word}
+            for i in order
+            if totals[i]
+        ]
         found += [{"sensor": k, "faults": n, "most": Fault.UNKNOWN.word} for k, n in self.strangers.items()]
         return sorted(found, key=lambda row: -row["faults"])[:WORST]

@@ -17,9 +17,19 @@ from wattline.telemetry.rules import PATIENCE, STUCK
 from wattline.telemetry.sample import Samples
 
 CLASSES = (
-    Fault.DUPLICATE, Fault.LATE, Fault.TOO_LATE, Fault.MISSING, Fault.NEGATIVE, Fault.NAN, Fault.OVER, Fault.STUCK, Fault.UNKNOWN,
-    Fault.CLOCK, Fault.AHEAD, Fault.NO_TIME,
-)  # fmt: skip
+    Fault.DUPLICATE,
+    Fault.LATE,
+    Fault.TOO_LATE,
+    Fault.MISSING,
+    Fault.NEGATIVE,
+    Fault.NAN,
+    Fault.OVER,
+    Fault.STUCK,
+    Fault.UNKNOWN,
+    Fault.CLOCK,
+    Fault.AHEAD,
+    Fault.NO_TIME,
+)
 HOLES = (Fault.MISSING, Fault.TOO_LATE, Fault.CLOCK, Fault.AHEAD, Fault.NO_TIME)
 """Faults that leave a hole where a sample should be."""
 _BACK = 3

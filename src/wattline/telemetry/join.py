@@ -218,9 +218,12 @@ def _cut(found: Stretches, rows: Rows) -> tuple[Ints, Floats, Floats, Floats, In
     where, when = where[single], when[single]
     sample = np.insert(np.arange(found.code.size), where + 1, where)
     return (
-        found.code[sample], np.insert(found.begin_s, where + 1, when), np.insert(found.end_s, where, when),
-        found.power_w[sample], sample,
-    )  # fmt: skip
+        found.code[sample],
+        np.insert(found.begin_s, where + 1, when),
+        np.insert(found.end_s, where, when),
+        found.power_w[sample],
+        sample,
+    )
 
 
 def inside(many: Ints) -> Ints:

@@ -17,9 +17,14 @@ from wattline.telemetry.work import Machine, load_work
 
 
 def make_samples(
-    journal: Path, out: Path, plan: Plan, per_rack: int | None = None, faults: str | None = None, trace: Path | None = None,
+    journal: Path,
+    out: Path,
+    plan: Plan,
+    per_rack: int | None = None,
+    faults: str | None = None,
+    trace: Path | None = None,
     epoch_unix_s: float = math.nan,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Write samples of a journal's run; return how many there are, and how many faults of each class."""
     from wattline.journal.journal import open_journal
 
@@ -45,9 +50,13 @@ def make_samples(
         samples, counts, most_w = spoilt.samples, spoilt.counts, spoilt.most_w
     write_samples(samples.frame(jobs, 0.0 if math.isnan(epoch_unix_s) else epoch_unix_s), out)
     return {
-        "file": str(out), "by": plan.by, "samples": int(samples.code.size), "sensors": samples.sensors, "faults": counts,
+        "file": str(out),
+        "by": plan.by,
+        "samples": int(samples.code.size),
+        "sensors": samples.sensors,
+        "faults": counts,
         "max_w": None if math.isnan(most_w) else most_w,
-    }  # fmt: skip
+    }
 
 
 def _by_job(jobs: JobTable, ids: Any, values: Floats) -> Floats:

@@ -49,8 +49,13 @@ class FolderSource:
                 yield ready.drop(_PACE)
 
     def _open(
-        self, which: list[int], running: list[tuple[pl.DataFrame, Iterator[pl.DataFrame]]], wanted: Sequence[str], time: str, times: Times
-    ) -> None:  # fmt: skip
+        self,
+        which: list[int],
+        running: list[tuple[pl.DataFrame, Iterator[pl.DataFrame]]],
+        wanted: Sequence[str],
+        time: str,
+        times: Times,
+    ) -> None:
         for i in which:
             self.parts[i].share = len(running) + len(which)
             stream = self.parts[i].batches(wanted, time)

@@ -44,9 +44,15 @@ class Placed:
         _, at = np.unique(np.stack([self.job.astype(np.float64), self.begin_s]), axis=1, return_index=True)
         at = np.sort(at)
         return Placed(
-            self.job[at], np.zeros(at.size, dtype=np.int64), nodes[self.job[at]], self.begin_s[at], self.end_s[at],
-            self.offset_s[at], self.run_s, self.job_end_s,
-        )  # fmt: skip
+            self.job[at],
+            np.zeros(at.size, dtype=np.int64),
+            nodes[self.job[at]],
+            self.begin_s[at],
+            self.end_s[at],
+            self.offset_s[at],
+            self.run_s,
+            self.job_end_s,
+        )
 
 
 def place(frame: pl.DataFrame, jobs: JobTable, last_only: Ints | None = None) -> tuple[Placed, list[Note]]:
@@ -114,10 +120,15 @@ def from_times(jobs: JobTable) -> tuple[Placed, list[Note]]:
             Note("kept", "start not known, or no run time: no power", int((~known).sum()), f"job {jobs.job_id[row]}")
         )
     rows = np.flatnonzero(known)
-    frame = pl.DataFrame({
-        "job": rows, "first": np.zeros(rows.size, dtype=np.int64), "count": jobs.nodes[rows], "begin_s": begin_s[rows],
-        "end_s": (begin_s + jobs.work_s)[rows],
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "job": rows,
+            "first": np.zeros(rows.size, dtype=np.int64),
+            "count": jobs.nodes[rows],
+            "begin_s": begin_s[rows],
+            "end_s": (begin_s + jobs.work_s)[rows],
+        }
+    )
     placed, more = place(frame, jobs)
     return placed, notes + more
 
@@ -220,9 +231,11 @@ def to_trace(where: str, times: Times, epoch_unix_s: float, jobs: JobTable) -> f
         return 0.0
     if np.isnan(epoch_unix_s):
         raise TraceError.at(
-            where, "times count from 1970, those of the jobs do not, and nothing says when they began", field=times.column,
+            where,
+            "times count from 1970, those of the jobs do not, and nothing says when they began",
+            field=times.column,
             hint="give --epoch, the date or Unix time of second 0 of the jobs",
-        )  # fmt: skip
+        )
     return epoch_unix_s
 
 

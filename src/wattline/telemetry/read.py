@@ -41,9 +41,14 @@ BEYOND = 0.1
 
 
 def open_source(
-    spec: str, *, table: str | None = None, query: str | None = None, order: str | None = None, sort: bool = False,
+    spec: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    order: str | None = None,
+    sort: bool = False,
     time_unit: str | None = None,
-) -> Source:  # fmt: skip
+) -> Source:
     """Open samples: a file, a folder, or a connection string; ``sort`` brings them into the order of time first."""
     if is_database(spec) or _is_sqlite(Path(spec)):
         return SqlSource(spec, table, query, order)
@@ -126,20 +131,36 @@ class Reading:
         classes, names = self._classes()
         known = np.isfinite([cleaner.first_s, cleaner.last_s]).all()
         return {
-            "source": self.source.name, "by": self.layout.by, "sensor": self.layout.sensor, "time": self.layout.time,
-            "power": list(self.layout.power), "unit": self.layout.unit, "samples": tally.samples, "good": tally.used,
-            "sensors": len(self.sensors.names), "first_s": cleaner.first_s if known else None,
-            "last_s": cleaner.last_s if known else None, "unix": bool(self.times.unix), "period_s": rules.period_s,
+            "source": self.source.name,
+            "by": self.layout.by,
+            "sensor": self.layout.sensor,
+            "time": self.layout.time,
+            "power": list(self.layout.power),
+            "unit": self.layout.unit,
+            "samples": tally.samples,
+            "good": tally.used,
+            "sensors": len(self.sensors.names),
+            "first_s": cleaner.first_s if known else None,
+            "last_s": cleaner.last_s if known else None,
+            "unix": bool(self.times.unix),
+            "period_s": rules.period_s,
             "rules": {
-                "hold": rules.hold, "patience_s": rules.patience_s,
+                "hold": rules.hold,
+                "patience_s": rules.patience_s,
                 "stuck_s": None if rules.stuck_s is None or np.isinf(rules.stuck_s) else rules.stuck_s,
                 "max_w": None if np.isinf(rules.most_w) else rules.most_w,
             },
-            "faults": {f.word: tally.total(f) for f in Fault}, "by_class": tally.by_class(classes, names),
-            "components": self.components, "missing_s": tally.missing_s, "worst": tally.worst(), "remarks": self.remarks(),
-            "examples": {f.word: {**e._asdict(), "power_w": _plain(e.power_w), "time_s": _plain(e.time_s), "what": WHAT[f][1]}
-                         for f, e in tally.examples.items()},
-        }  # fmt: skip
+            "faults": {f.word: tally.total(f) for f in Fault},
+            "by_class": tally.by_class(classes, names),
+            "components": self.components,
+            "missing_s": tally.missing_s,
+            "worst": tally.worst(),
+            "remarks": self.remarks(),
+            "examples": {
+                f.word: {**e._asdict(), "power_w": _plain(e.power_w), "time_s": _plain(e.time_s), "what": WHAT[f][1]}
+                for f, e in tally.examples.items()
+            },
+        }
 
     def _classes(self) -> tuple[Ints, tuple[str, ...]]:
         count = len(self.sensors.names)
@@ -199,19 +220,32 @@ class Joined:
         with_power = int(np.isfinite(self.profiles.draw_w).sum())
         quantiles = np.quantile(share, [0.05, 0.5, 0.95]).tolist() if share.size else [0.0] * 3
         return {
-            "telemetry": self.reading.facts(), "jobs": len(self.trace.jobs), "with_series": with_power,
-            "step_s": self.profiles.step_s, "energy_j": self.profiles.energy_j,
+            "telemetry": self.reading.facts(),
+            "jobs": len(self.trace.jobs),
+            "with_series": with_power,
+            "step_s": self.profiles.step_s,
+            "energy_j": self.profiles.energy_j,
             "coverage": {"least": self.profiles.least, "p5": quantiles[0], "median": quantiles[1], "p95": quantiles[2]},
-            "filled_steps": self.profiles.filled, "steps": self.profiles.steps,
-            "shared_jobs": len(self.join.shared), "shared_sensor_s": self.join.shared_s,
+            "filled_steps": self.profiles.filled,
+            "steps": self.profiles.steps,
+            "shared_jobs": len(self.join.shared),
+            "shared_sensor_s": self.join.shared_s,
             "notes": [note.__dict__ for note in self.trace.notes],
-        }  # fmt: skip
+        }
 
 
 def join(
-    source: Source, work: Work, split: Split, wanted: Wanted | None = None, rules: Rules | None = None, *, least: float = 0.5,
-    strict: bool = False, window: int | None = None, progress: Progress | None = None,
-) -> Joined:  # fmt: skip
+    source: Source,
+    work: Work,
+    split: Split,
+    wanted: Wanted | None = None,
+    rules: Rules | None = None,
+    *,
+    least: float = 0.5,
+    strict: bool = False,
+    window: int | None = None,
+    progress: Progress | None = None,
+) -> Joined:
     """Join samples to jobs: every job gets its power per node in steps, where at least a share of its run was measured."""
     reading = read(source, wanted or Wanted(), rules or Rules(), work, strict=strict, window=window)
     placed = work.placed_for(reading.layout.by)

@@ -49,7 +49,14 @@ class SortedSource:
                     whole = pl.concat([pl.read_parquet(file) for file in files])
                     yield whole.sort("_seconds", maintain_order=True, nulls_last=True).drop("_seconds")
 
-    def _spill(self, wanted: Sequence[str], time: str, times: Times, edges: np.ndarray[tuple[int], np.dtype[np.float64]], folder: Path) -> None:  # fmt: skip
+    def _spill(
+        self,
+        wanted: Sequence[str],
+        time: str,
+        times: Times,
+        edges: np.ndarray[tuple[int], np.dtype[np.float64]],
+        folder: Path,
+    ) -> None:
         import polars as pl
 
         gathered: list[pl.DataFrame] = []

@@ -136,9 +136,14 @@ class CsvSource:
             body = _without_empty_lines(text)
             try:
                 frame = pl.read_csv(
-                    io.BytesIO(body), has_header=False, new_columns=self.columns, separator=self.mark,
-                    schema_overrides=dict.fromkeys(self.columns, pl.String), infer_schema=False, raise_if_empty=False,
-                )  # fmt: skip
+                    io.BytesIO(body),
+                    has_header=False,
+                    new_columns=self.columns,
+                    separator=self.mark,
+                    schema_overrides=dict.fromkeys(self.columns, pl.String),
+                    infer_schema=False,
+                    raise_if_empty=False,
+                )
             except pl.exceptions.PolarsError as problem:
                 raise self._malformed(text, line, problem) from None
             if frame.columns != self.columns or not self._full(body, frame.height):

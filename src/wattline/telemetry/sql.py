@@ -107,9 +107,10 @@ class SqlSource:
     def _table(self, connection: Any, asked: str | None) -> str:
         """Return the table as SQL names it: the only one, one of exactly that name, or one of a schema (``schema.table``)."""
         text = (
-            "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = current_schema()" if self.postgres
+            "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = current_schema()"
+            if self.postgres
             else "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
-        )  # fmt: skip
+        )
         found = _query(connection, self._where, text)
         names = [str(name) for name in found["name"].to_list()] if found.width else []
         if asked is not None:

@@ -231,10 +231,23 @@ Check = Callable[..., None]
 SAFETY: tuple[Check, ...] = (check_callable, check_indices)
 """A policy that fails one of these could crash the process: the others are not run then."""
 CHECKS: tuple[Check, ...] = (
-    *SAFETY, check_proposes_only, check_legal, check_timer, check_deterministic, check_no_hidden_state,
-    check_same_in_plain_python, check_empty_queue, check_all_nodes_down, check_one_node, check_ties, check_wide_jobs,
-    check_zero_length, check_power_limit, check_node_classes, check_finishes,
-)  # fmt: skip
+    *SAFETY,
+    check_proposes_only,
+    check_legal,
+    check_timer,
+    check_deterministic,
+    check_no_hidden_state,
+    check_same_in_plain_python,
+    check_empty_queue,
+    check_all_nodes_down,
+    check_one_node,
+    check_ties,
+    check_wide_jobs,
+    check_zero_length,
+    check_power_limit,
+    check_node_classes,
+    check_finishes,
+)
 
 
 def applies(check: Check, mechanism: Mechanism) -> bool:

@@ -165,9 +165,14 @@ def _rule_bid(s: State, _arg: int, got: int) -> str:
 
 
 _RULES: dict[str, Callable[[State, int, int], str]] = {
-    "order": _rule_order, "select": _rule_select, "place": _rule_place, "cap": _rule_cap, "learn": _rule_learn, "profile": _rule_profile,
+    "order": _rule_order,
+    "select": _rule_select,
+    "place": _rule_place,
+    "cap": _rule_cap,
+    "learn": _rule_learn,
+    "profile": _rule_profile,
     "bid": _rule_bid,
-}  # fmt: skip
+}
 
 
 # ------------------------------------------------------------------ indices

@@ -53,9 +53,11 @@ def jobs(submit_s: Any, work_s: Any, widths: Any, **columns: Any) -> JobTable:
     """Return a job table with users, requests twice the truth, and powers that differ."""
     n = len(submit_s)
     given = {
-        "request_s": 2.0 * np.asarray(work_s, dtype=float) + 1.0, "user": np.arange(n) % 2,
-        "draw_w": np.where(np.arange(n) % 3 == 0, MAX_W, 220.0), "priority": np.arange(n) % 4,
-    }  # fmt: skip
+        "request_s": 2.0 * np.asarray(work_s, dtype=float) + 1.0,
+        "user": np.arange(n) % 2,
+        "draw_w": np.where(np.arange(n) % 3 == 0, MAX_W, 220.0),
+        "priority": np.arange(n) % 4,
+    }
     return JobTable.build(submit_s=submit_s, work_s=work_s, nodes=widths, users=("ann", "bob"), **(given | columns))
 
 
@@ -66,9 +68,12 @@ def busy(seed: int = 7, count: int = 40, machine: int = 5, **options: Any) -> Wo
     submit = np.sort(rng.integers(0, 3 * count, count)).astype(float)
     after = np.where(rng.random(count) < 0.15, np.arange(count) - 3, -1)
     table = jobs(
-        submit, rng.integers(1, 25, count).astype(float), rng.integers(1, machine + 1, count),
-        after=np.where(after < 0, -1, after), think_s=np.full(count, 2.0),
-    )  # fmt: skip
+        submit,
+        rng.integers(1, 25, count).astype(float),
+        rng.integers(1, machine + 1, count),
+        after=np.where(after < 0, -1, after),
+        think_s=np.full(count, 2.0),
+    )
     sleep = Sleep(power_w=10.0, after_s=30.0, entry_s=2.0, exit_s=3.0)
     return World(table, Cluster((nodes(machine, sleep=sleep),)), Options(tick_s=10.0, kill=True, **options))
 

@@ -70,8 +70,10 @@ def dependencies(size: tuple[int, int, int], routing: str) -> dict[int, set[int]
                 here, there = network.group_of(a), network.group_of(b)
                 inside = detour - network.groups
                 if detour >= network.groups and (
-                    here != there or network.group_of_router(inside) != here or inside in (network.router_of(a), network.router_of(b))
-                ):  # fmt: skip
+                    here != there
+                    or network.group_of_router(inside) != here
+                    or inside in (network.router_of(a), network.router_of(b))
+                ):
                     continue
                 if 0 <= detour < network.groups and detour in (here, there):
                     continue

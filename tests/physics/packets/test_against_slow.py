@@ -16,7 +16,9 @@ HOST_PS, LOCAL_PS, GLOBAL_PS = 7993, 8009, 12_007
 SPEEDS = {"host_bps": 64e12 / HOST_PS, "local_bps": 64e12 / LOCAL_PS, "global_bps": 64e12 / GLOBAL_PS}
 
 
-def _both(size: tuple[int, int, int], count: int, window_ns: int, crossbar: float, packets_held: int, seed: int) -> tuple[list[int], list[int], bool]:  # fmt: skip
+def _both(
+    size: tuple[int, int, int], count: int, window_ns: int, crossbar: float, packets_held: int, seed: int
+) -> tuple[list[int], list[int], bool]:
     """Send random packets in both; return the arrivals in picoseconds."""
     network = Dragonfly(*size, **SPEEDS)  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
@@ -33,9 +35,15 @@ def _both(size: tuple[int, int, int], count: int, window_ns: int, crossbar: floa
     ]
     result = simulator.run(jobs)
     slow = Slow(
-        network, simulator.setting.crossbar_ps, HOST_PS, LOCAL_PS, GLOBAL_PS,
-        delay_ps=41_100 + 53_000 + 47_000 + simulator.setting.crossbar_ps, wire_ps=41_100, buffer_flits=buffer // 8,
-    )  # fmt: skip
+        network,
+        simulator.setting.crossbar_ps,
+        HOST_PS,
+        LOCAL_PS,
+        GLOBAL_PS,
+        delay_ps=41_100 + 53_000 + 47_000 + simulator.setting.crossbar_ps,
+        wire_ps=41_100,
+        buffer_flits=buffer // 8,
+    )
     expected = slow.run([(int(t), int(a), int(b), int(f)) for t, (a, b), f in zip(times, ends, flits, strict=True)])
     return [round(job.end_s * 1e12) for job in result.jobs], expected, slow.tied
 

@@ -52,15 +52,22 @@ def test_overload_with_one_packet_buffers_keeps_flowing(routing: str, pattern: s
     crossbar=st.sampled_from([0.5, 1.0, 4.0]),
     buffer_bytes=st.sampled_from([1024, 2048, 14_000]),
     jobs=st.lists(
-        st.tuples(st.sampled_from(PATTERNS), st.sampled_from([0, 8, 1024, 13_000]), st.integers(1, 3)), min_size=1, max_size=4
+        st.tuples(st.sampled_from(PATTERNS), st.sampled_from([0, 8, 1024, 13_000]), st.integers(1, 3)),
+        min_size=1,
+        max_size=4,
     ),
     stop_us=st.floats(0.1, 60.0),
     seed=st.integers(0, 1000),
-)  # fmt: skip
+)
 def test_books_balance_at_any_stop(
-    machine: tuple[int, int, int], routing: str, crossbar: float, buffer_bytes: int,
-    jobs: list[tuple[str, int, int]], stop_us: float, seed: int,
-) -> None:  # fmt: skip
+    machine: tuple[int, int, int],
+    routing: str,
+    crossbar: float,
+    buffer_bytes: int,
+    jobs: list[tuple[str, int, int]],
+    stop_us: float,
+    seed: int,
+) -> None:
     """Whenever a run is stopped, packets made are delivered or on their way, and credits and space add up to the buffers."""
     network = Dragonfly(*machine)
     simulated = simulator(network, routing=routing, crossbar=crossbar, buffers=Buffers(buffer_bytes, buffer_bytes))

@@ -48,7 +48,12 @@ def _expected(pattern: str, n: int) -> int:
 
 
 @settings(max_examples=60, deadline=None)
-@given(pattern=st.sampled_from(PATTERNS), nodes=st.integers(1, 40), tasks=st.integers(1, 3), size=st.sampled_from([0, 1024, 12_001]))  # fmt: skip
+@given(
+    pattern=st.sampled_from(PATTERNS),
+    nodes=st.integers(1, 40),
+    tasks=st.integers(1, 3),
+    size=st.sampled_from([0, 1024, 12_001]),
+)
 def test_every_pattern_runs_on_any_number_of_tasks(pattern: str, nodes: int, tasks: int, size: int) -> None:
     """Each pattern sends exactly its messages, whatever the number of tasks, small or by rendezvous."""
     result = simulator().run(

@@ -18,13 +18,15 @@ SHOWN = 40
 
 def chosen(
     journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that a run left.")],
-    job: Annotated[list[int] | None, typer.Option("--job", metavar="ID", help="Only this job; may be given several times.")] = None,
+    job: Annotated[
+        list[int] | None, typer.Option("--job", metavar="ID", help="Only this job; may be given several times.")
+    ] = None,
     app_name: AppFlag = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Say every job, however many.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Say which configuration each job took, and why.
 
     For example:

@@ -38,8 +38,9 @@ MemoryFlag = Annotated[
     str, typer.Option("--memory", metavar="POWER", help="What the memory of a socket draws at most, beside its cap.")
 ]
 TurboFlag = Annotated[
-    str | None, typer.Option("--turbo", metavar="POWER", help="The cap that means: none, and turbo (default: as the table says).")
-]  # fmt: skip
+    str | None,
+    typer.Option("--turbo", metavar="POWER", help="The cap that means: none, and turbo (default: as the table says)."),
+]
 
 
 @app.callback()
@@ -51,18 +52,27 @@ def _group() -> None:
 def show(
     table: TableArg,
     app_name: AppFlag = None,
-    bound: Annotated[list[str] | None, typer.Option("--bound", metavar="POWER", help="Power bound of the job, e.g. \"3500 W\"; may be given several times.")] = None,
-    least_nodes: Annotated[int, typer.Option(min=1, help="Leave out smaller node counts, e.g. of another problem size.")] = 1,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bound", metavar="POWER", help='Power bound of the job, e.g. "3500 W"; may be given several times.'
+        ),
+    ] = None,
+    least_nodes: Annotated[
+        int, typer.Option(min=1, help="Leave out smaller node counts, e.g. of another problem size.")
+    ] = 1,
     reduce: ReduceFlag = Reduction.MEDIAN,
     sockets: SocketsFlag = 2,
     tdp: TdpFlag = "115 W",
     memory: MemoryFlag = "30 W",
     turbo: TurboFlag = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with figures here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with figures here.")
+    ] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Show what is best under a power bound, and why.
 
     Without a bound: how each application scales with nodes and cores, what
@@ -107,12 +117,17 @@ def show(
         refuse_same(table, out)
         page = tables.configurations_page(shown, bounds, node_max_w, table.name, read.reduced).write(out)
         terminal.line(f"\npage   {page}")
-    terminal.data({
-        "source": read.source, "times": read.reduced, "notes": [n.__dict__ for n in notes],
-        "applications": [
-            {**facts.table_facts(t), "bounds": [facts.bounded_facts(t, bound_w, node_max_w) for bound_w in bounds]} for t in shown
-        ],
-    })  # fmt: skip
+    terminal.data(
+        {
+            "source": read.source,
+            "times": read.reduced,
+            "notes": [n.__dict__ for n in notes],
+            "applications": [
+                {**facts.table_facts(t), "bounds": [facts.bounded_facts(t, bound_w, node_max_w) for bound_w in bounds]}
+                for t in shown
+            ],
+        }
+    )
 
 
 LEGEND = """\

@@ -41,23 +41,39 @@ class Cost(StrEnum):
 def fit(
     table: TableArg,
     app_name: AppFlag = None,
-    model: Annotated[Model, typer.Option(help="mixed (ours), physical, or log-quadratic (as published).")] = Model.MIXED,
-    share: Annotated[float | None, typer.Option(help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: fit to all, judge by cross-validation).")] = None,
-    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Random draws over which errors with --share are taken.")] = 50,
+    model: Annotated[
+        Model, typer.Option(help="mixed (ours), physical, or log-quadratic (as published).")
+    ] = Model.MIXED,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: fit to all, judge by cross-validation)."
+        ),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Random draws over which errors with --share are taken.")
+    ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 1,
-    nodes: Annotated[str | None, typer.Option(metavar="LIST", help="Node counts to predict, e.g. 8,16 or 8-64/8 (default: those of the table).")] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Node counts to predict, e.g. 8,16 or 8-64/8 (default: those of the table)."),
+    ] = None,
     cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts to predict.")] = None,
     caps: Annotated[str | None, typer.Option(metavar="LIST", help="Caps to predict, in watts of a socket.")] = None,
     miss: Annotated[float, typer.Option(help="Probability of leaving the bounds of time, and those of power.")] = 0.1,
-    next_count: Annotated[int, typer.Option("--next", min=0, metavar="K", help="Name the next K configurations of the grid to measure.")] = 0,
+    next_count: Annotated[
+        int, typer.Option("--next", min=0, metavar="K", help="Name the next K configurations of the grid to measure.")
+    ] = 0,
     cost: Annotated[Cost, typer.Option(help="What --next saves: runs, node-time or energy.")] = Cost.RUN,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the predicted table here (.parquet).")] = None,
-    reduce: Annotated[Reduction, typer.Option("--reduce", help="Time over trials: their median, or the fastest.")] = Reduction.MEDIAN,
+    reduce: Annotated[
+        Reduction, typer.Option("--reduce", help="Time over trials: their median, or the fastest.")
+    ] = Reduction.MEDIAN,
     turbo: TurboFlag = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fit a model of time and power, and say how wrong it is: power that it promises too low first.
 
     For example:
@@ -103,11 +119,18 @@ def fit(
                 f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column 'beyond')"
             )
         terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
-    terminal.data({
-        "application": measured.application, "model": fitted.model, "measurements": int(fitted.rows.size),
-        "errors": errors._asdict(), "time_max_below_a_third": spread, "judged": told,
-        "next": chosen, "file": None if out is None else str(out),
-    })  # fmt: skip
+    terminal.data(
+        {
+            "application": measured.application,
+            "model": fitted.model,
+            "measurements": int(fitted.rows.size),
+            "errors": errors._asdict(),
+            "time_max_below_a_third": spread,
+            "judged": told,
+            "next": chosen,
+            "file": None if out is None else str(out),
+        }
+    )
 
 
 def _show_all(
@@ -180,11 +203,16 @@ def _choose(fitted: Fitted, found: Predicted, count: int, cost: Cost) -> list[di
     rows = next_rows(fitted, t, count, measured=found.measured, cost=price)
     return [
         {
-            "nodes": int(t.nodes[i]), "cores": int(t.cores[i]), "cap_w": float(t.cap_w[i]), "turbo": bool(t.cap_w[i] == t.turbo_w),
-            "time_s": float(t.time_s[i]), "time_most_s": float(found.bounds.most_s[i]), "power_w": float(t.power_w[i]),
+            "nodes": int(t.nodes[i]),
+            "cores": int(t.cores[i]),
+            "cap_w": float(t.cap_w[i]),
+            "turbo": bool(t.cap_w[i] == t.turbo_w),
+            "time_s": float(t.time_s[i]),
+            "time_most_s": float(found.bounds.most_s[i]),
+            "power_w": float(t.power_w[i]),
         }
         for i in rows
-    ]  # fmt: skip
+    ]
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -24,17 +24,28 @@ class Layout(StrEnum):
 
 
 NamesFlag = Annotated[
-    Path | None, typer.Option("--names", metavar="FILE.csv", help="Names of applications by number (job_id, application).")
-]  # fmt: skip
+    Path | None,
+    typer.Option("--names", metavar="FILE.csv", help="Names of applications by number (job_id, application)."),
+]
 
 
 def export(
     table: TableArg,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to: .csv, .tsv or .sql (job-details), .csv (wattline).")],
-    layout: Annotated[Layout, typer.Option("--layout", help="job-details: the job_details_table of P-SLURM; wattline: our own.")] = Layout.JOB_DETAILS,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Where to: .csv, .tsv or .sql (job-details), .csv (wattline).")
+    ],
+    layout: Annotated[
+        Layout, typer.Option("--layout", help="job-details: the job_details_table of P-SLURM; wattline: our own.")
+    ] = Layout.JOB_DETAILS,
     app_name: AppFlag = None,
-    names: Annotated[Path | None, typer.Option("--names", metavar="FILE.csv", help="Also write the names of applications by number here.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", metavar="FILE.csv", help="Numbers that applications have already (job_id, application).")] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option("--names", metavar="FILE.csv", help="Also write the names of applications by number here."),
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="FILE.csv", help="Numbers that applications have already (job_id, application)."),
+    ] = None,
     reduce: ReduceFlag = Reduction.MEDIAN,
     sockets: SocketsFlag = 2,
     memory: MemoryFlag = "30 W",
@@ -42,7 +53,7 @@ def export(
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write tables of configurations, measured or predicted, for a batch system.
 
     The layout job-details is the job_details_table that RMAP's scheduler looks
@@ -92,7 +103,9 @@ def export(
 
 
 def import_(
-    table: Annotated[Path, typer.Argument(metavar="FILE", help="A job_details_table: .csv, .tsv (mysql --batch) or a dump (.sql).")],
+    table: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A job_details_table: .csv, .tsv (mysql --batch) or a dump (.sql).")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="Where to, in Wattline's layout.")],
     names: NamesFlag = None,
     sockets: SocketsFlag = 2,
@@ -101,7 +114,7 @@ def import_(
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Read a job_details_table, check it, and write it in Wattline's layout.
 
     Scenarios and the other commands read such files as they are, too; here
@@ -121,9 +134,11 @@ def import_(
     if out.suffix != ".csv":
         raise ScenarioError(f"--out: end the name in .csv, got {out.name!r}")
     read = read_configurations(
-        table, node=Socketed(sockets, asked("--memory", power_w, memory) or 0.0),
-        turbo_w=asked("--turbo", power_w, turbo), names=None if names is None else read_names(names),
-    )  # fmt: skip
+        table,
+        node=Socketed(sockets, asked("--memory", power_w, memory) or 0.0),
+        turbo_w=asked("--turbo", power_w, turbo),
+        names=None if names is None else read_names(names),
+    )
     write_configurations(out, read.tables.values())
     terminal.notes((n.action, n.reason, n.count, n.example) for n in read.notes)
     rows = sum(len(t) for t in read.tables.values())

@@ -25,18 +25,32 @@ def variability(
     cores: Annotated[int, typer.Option(min=1, help="Cores of a node, as measured.")],
     bound: Annotated[str, typer.Option(metavar="POWER", help='Power bound of the job, e.g. "3500 W".')],
     app_name: AppFlag = None,
-    spread: Annotated[float, typer.Option(min=0.0, max=10.0, help="How much more the thirstiest node draws than the most frugal one (0.23: as on Cab).")] = 0.23,
+    spread: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=10.0,
+            help="How much more the thirstiest node draws than the most frugal one (0.23: as on Cab).",
+        ),
+    ] = 0.23,
     draws: Annotated[int, typer.Option(min=1, max=100_000, help="Machines that are drawn.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first machine.")] = 1,
-    factors: Annotated[Path | None, typer.Option(metavar="FILE", help="Measured nodes instead (.csv: node, and factor or power_w).")] = None,
-    frugal: Annotated[bool, typer.Option("--frugal", help="With --factors: take the nodes that draw least, not the first.")] = False,  # noqa: FBT002  (a flag)
+    factors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Measured nodes instead (.csv: node, and factor or power_w).")
+    ] = None,
+    frugal: Annotated[
+        bool, typer.Option("--frugal", help="With --factors: take the nodes that draw least, not the first.")
+    ] = False,
     least: Annotated[str | None, typer.Option(metavar="POWER", help="The least cap that a node takes.")] = None,
-    fixed: Annotated[str | None, typer.Option(metavar="POWER", help="The part of a node's power that is alike in all (memory, board).")] = None,
+    fixed: Annotated[
+        str | None,
+        typer.Option(metavar="POWER", help="The part of a node's power that is alike in all (memory, board)."),
+    ] = None,
     turbo: TurboFlag = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compare equal caps with caps of equal speed, for a job on nodes that are not alike.
 
     Under equal caps thirsty nodes are slower, and the slowest decides.
@@ -93,10 +107,15 @@ def _drawn(
     gains = 1.0 - speeds[:, 0] / speeds[:, 1]
     low, high = np.quantile(gains, [0.05, 0.95])
     return {
-        "spread": spread, "machines": draws, "too_low": draws - len(speeds), "slower_equal_caps": float(1.0 / speeds[:, 0].mean()),
-        "slower_equal_speed": float(1.0 / speeds[:, 1].mean()), "gain": float(gains.mean()), "gain_low": float(low),
+        "spread": spread,
+        "machines": draws,
+        "too_low": draws - len(speeds),
+        "slower_equal_caps": float(1.0 / speeds[:, 0].mean()),
+        "slower_equal_speed": float(1.0 / speeds[:, 1].mean()),
+        "gain": float(gains.mean()),
+        "gain_low": float(low),
         "gain_high": float(high),
-    }  # fmt: skip
+    }
 
 
 def _given(
@@ -117,10 +136,13 @@ def _given(
     equal, better = _speeds(response, used, bound_w, hardware)
     caps_w = equal_speed_caps(response, used, bound_w, hardware).caps_w
     return {
-        "spread": used.spread, "machines": 1, "slower_equal_caps": None if equal is None else 1.0 / equal,
-        "slower_equal_speed": 1.0 / better, "gain": None if equal is None else 1.0 - equal / better,
+        "spread": used.spread,
+        "machines": 1,
+        "slower_equal_caps": None if equal is None else 1.0 / equal,
+        "slower_equal_speed": 1.0 / better,
+        "gain": None if equal is None else 1.0 - equal / better,
         "caps_w": {names[row]: float(cap) for row, cap in zip(rows.tolist(), caps_w, strict=True)},
-    }  # fmt: skip
+    }
 
 
 def _speeds(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float | None, float]:

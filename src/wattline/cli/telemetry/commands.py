@@ -92,18 +92,44 @@ def check(
 @app.command()
 def join(
     source: SourceArg,
-    jobs: Annotated[Path, typer.Option("--jobs", metavar="JOURNAL|TRACE", help="The jobs: a journal, or a job log of any format.")],
+    jobs: Annotated[
+        Path, typer.Option("--jobs", metavar="JOURNAL|TRACE", help="The jobs: a journal, or a job log of any format.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Jobs with their power: .parquet.")],
-    placements: Annotated[Path | None, typer.Option(metavar="FILE", help="Who held which nodes: job_id, first_node and count or a nodelist, start_s, end_s.")] = None,
+    placements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Who held which nodes: job_id, first_node and count or a nodelist, start_s, end_s."
+        ),
+    ] = None,
     step: Annotated[str, typer.Option(metavar="TIME", help="Step of the power series.")] = "300 s",
-    least: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of its run that must be measured for a job to get power.")] = 0.5,
-    nodes: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of the machine (default: as the jobs say).")] = None,
+    least: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of its run that must be measured for a job to get power.")
+    ] = 0.5,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of the machine (default: as the jobs say).")
+    ] = None,
     nodes_per_rack: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of each rack.")] = None,
-    first: Annotated[int, typer.Option(min=0, max=MOST_NODES, help="Number of the first node or rack in the samples.")] = 0,
-    sensors: Annotated[Path | None, typer.Option(metavar="FILE", help="Which nodes each sensor measures: sensor, and nodes or first_node and count.")] = None,
-    idle: Annotated[str | None, typer.Option(metavar="POWER", help="What a free node of a rack draws (default: the journal's, else 0).")] = None,
-    epoch: Annotated[str | None, typer.Option(metavar="DATE", help="Date or Unix time of second 0 of the jobs (default: as they say).")] = None,
-    coverage: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the measured share of every job here (.csv).")] = None,
+    first: Annotated[
+        int, typer.Option(min=0, max=MOST_NODES, help="Number of the first node or rack in the samples.")
+    ] = 0,
+    sensors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Which nodes each sensor measures: sensor, and nodes or first_node and count."
+        ),
+    ] = None,
+    idle: Annotated[
+        str | None,
+        typer.Option(metavar="POWER", help="What a free node of a rack draws (default: the journal's, else 0)."),
+    ] = None,
+    epoch: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Date or Unix time of second 0 of the jobs (default: as they say)."),
+    ] = None,
+    coverage: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the measured share of every job here (.csv).")
+    ] = None,
     by: ByFlag = None,
     sensor: SensorFlag = None,
     time: TimeFlag = None,
@@ -119,13 +145,17 @@ def join(
     query: QueryFlag = None,
     arrival: ArrivalFlag = None,
     *,
-    per_node: Annotated[bool, typer.Option("--per-node", help="Samples of jobs are per node, not of all their nodes.")] = False,
-    own_samples: Annotated[bool, typer.Option("--own-samples", help="Use only samples taken while the job held the nodes.")] = False,
+    per_node: Annotated[
+        bool, typer.Option("--per-node", help="Samples of jobs are per node, not of all their nodes.")
+    ] = False,
+    own_samples: Annotated[
+        bool, typer.Option("--own-samples", help="Use only samples taken while the job held the nodes.")
+    ] = False,
     sort: SortFlag = False,
     strict: StrictFlag = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Join samples of power to jobs: who held which nodes, and when.
 
     For example:
@@ -156,8 +186,15 @@ def join(
     split = Split(step_s, work.idle_w if idle_w is None else idle_w, own_samples)
     with terminal.progress("joining samples", "") as report:
         found = telemetry.join(
-            opened, work, split, wanted_of(by, sensor, time, power, unit, time_unit), rules, least=least, strict=strict, progress=report
-        )  # fmt: skip
+            opened,
+            work,
+            split,
+            wanted_of(by, sensor, time, power, unit, time_unit),
+            rules,
+            least=least,
+            strict=strict,
+            progress=report,
+        )
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.trace.notes)
     write_trace(found.trace, out)
     if coverage is not None:
@@ -171,21 +208,34 @@ def join(
 @app.command()
 def sample(
     journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Folder that `wattline run` wrote.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Samples: .parquet, .csv, .csv.gz or .db (SQLite).")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Samples: .parquet, .csv, .csv.gz or .db (SQLite).")
+    ],
     every: Annotated[str, typer.Option(metavar="TIME", help="Time between samples of a sensor.")] = "300 s",
     by: Annotated[By, typer.Option("--by", help="What is measured.")] = By.NODE,
     nodes_per_rack: Annotated[int | None, typer.Option(min=1, max=MOST_NODES, help="Nodes of each rack.")] = None,
     jitter: Annotated[str, typer.Option(metavar="TIME", help="Samples are up to so much off.")] = "0 s",
     noise: Annotated[float, typer.Option(help="Relative noise of each sample (standard deviation).")] = 0.0,
-    faults: Annotated[str | None, typer.Option(metavar="CLASS=SHARE,…", help="Faults to put in, e.g. nan=0.01,late=0.002 or all=0.001.")] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="TRACE", help="Job table whose power series the jobs follow (default: mean power).")] = None,
-    epoch: Annotated[str | None, typer.Option(metavar="DATE", help="Date or Unix time of second 0 (default: times since the trace's).")] = None,
+    faults: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS=SHARE,…", help="Faults to put in, e.g. nan=0.01,late=0.002 or all=0.001."),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="TRACE", help="Job table whose power series the jobs follow (default: mean power)."),
+    ] = None,
+    epoch: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Date or Unix time of second 0 (default: times since the trace's)."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
     *,
-    edges: Annotated[bool, typer.Option("--edges", help="Also a sample whenever nodes change hands: the energy is exact then.")] = False,
+    edges: Annotated[
+        bool, typer.Option("--edges", help="Also a sample whenever nodes change hands: the energy is exact then.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Make samples of power from a journal, with faults if asked for.
 
     For example:

@@ -69,14 +69,16 @@ def info(
 @app.command()
 def convert(
     trace: TraceFile,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")
+    ],
     cores_per_node: Cores = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Convert a trace; what the target's format cannot hold is said.
 
     For example:
@@ -97,9 +99,16 @@ def convert(
 
 @app.command()
 def generate(
-    generator: Annotated[Generator, typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like, emmy-like or mira-like.")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")],
-    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")] = None,
+    generator: Annotated[
+        Generator,
+        typer.Argument(metavar="GENERATOR", help="poisson, lublin, bursty, meggie-like, emmy-like or mira-like."),
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")
+    ],
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs to draw (default: 1000).")] = None,
     load: Annotated[float | None, typer.Option(help="Offered load.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
@@ -107,17 +116,30 @@ def generate(
     mix: Annotated[Mix | None, typer.Option(help="One stream, or batch and interactive (lublin).")] = None,
     users: Annotated[int | None, typer.Option(min=1, help="Users of each type.")] = None,
     requests: Annotated[str | None, typer.Option(help="Time limits: none, exact, factor or rounded.")] = None,
-    job_type: Annotated[list[str] | None, typer.Option(
-        "--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated.")] = None,
-    phase: Annotated[list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")] = None,
-    days: Annotated[float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like: 5; mira-like: 365).")] = None,
-    population: Annotated[int | None, typer.Option(min=0, help="Which set of kinds or projects (meggie-like, emmy-like, mira-like; default: 1).")] = None,
-    full_machine: Annotated[float | None, typer.Option(help="Share of jobs that take the whole machine (mira-like; default: 0.001).")] = None,
+    job_type: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TOML", help="A type of job, keys as in a scenario. May be repeated."),
+    ] = None,
+    phase: Annotated[
+        list[str] | None, typer.Option(metavar="TOML", help="A phase of bursty arrivals. May be repeated.")
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days of arrivals (meggie-like, emmy-like: 5; mira-like: 365).")
+    ] = None,
+    population: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which set of kinds or projects (meggie-like, emmy-like, mira-like; default: 1)."),
+    ] = None,
+    full_machine: Annotated[
+        float | None, typer.Option(help="Share of jobs that take the whole machine (mira-like; default: 0.001).")
+    ] = None,
     *,
-    own_power: Annotated[bool, typer.Option("--own-power", help="Every job has a measured power of its own (meggie-like, emmy-like).")] = False,
+    own_power: Annotated[
+        bool, typer.Option("--own-power", help="Every job has a measured power of its own (meggie-like, emmy-like).")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Draw a synthetic workload and write it to a file.
 
     For example:
@@ -136,8 +158,14 @@ def generate(
     only_days = {"--days": days, "--population": population}
     only_kinds, only_year = {"--own-power": own_power or None}, {"--full-machine": full_machine}
     only_others = {
-        "--jobs": jobs, "--rate": rate, "--mix": mix, "--users": users, "--requests": requests, "--type": job_type, "--phase": phase,
-    }  # fmt: skip
+        "--jobs": jobs,
+        "--rate": rate,
+        "--mix": mix,
+        "--users": users,
+        "--requests": requests,
+        "--type": job_type,
+        "--phase": phase,
+    }
     like = generator in (Generator.MEGGIE, Generator.EMMY)
     year = generator == Generator.MIRA
     wrong = (only_others if like or year else only_days) | ({} if like else only_kinds) | ({} if year else only_year)
@@ -153,15 +181,22 @@ def generate(
     from wattline.scenario import Source, TraceCache, document
 
     trace: dict[str, Any] = {
-        "generator": generator.value, "jobs": jobs, "load": load, "rate": rate, "mix": mix.value if mix else None,
-        "users": users, "requests": {"model": requests} if requests else None,
+        "generator": generator.value,
+        "jobs": jobs,
+        "load": load,
+        "rate": rate,
+        "mix": mix.value if mix else None,
+        "users": users,
+        "requests": {"model": requests} if requests else None,
         "type": [_inline("--type", text) for text in job_type or ()] or None,
         "phase": [_inline("--phase", text) for text in phase or ()] or None,
-    }  # fmt: skip
+    }
     data = {
-        "name": generator.value, "seed": seed, "cluster": {"nodes": nodes or 128},
+        "name": generator.value,
+        "seed": seed,
+        "cluster": {"nodes": nodes or 128},
         "trace": {key: value for key, value in trace.items() if value is not None},
-    }  # fmt: skip
+    }
     drawn, _ = TraceCache().get(document(data, Source("trace generate")))
     _write(drawn, target, Terminal(as_json, quiet), write_trace)
 
@@ -212,17 +247,23 @@ def _info_table(facts: dict[str, Any]) -> Any:
     load = "" if facts["offered_load"] is None else f", offered load {facts['offered_load']:.3g}"
     request = facts["request"]
     rows = [
-        ("jobs", f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} repaired)"),
+        (
+            "jobs",
+            f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} repaired)",
+        ),
         ("span", show(facts["span_s"], "s")),
         ("machine", f"{machine:,} {unit}s{load}" if machine else "size unknown (give --nodes)"),
         ("log's own", found["words"] if found else None),
         ("too wide", f"{facts['wider_than_machine']:,} jobs" if facts["wider_than_machine"] else None),
         ("work", f"{facts['node_hours']:,.0f} {unit}-hours"),
         ("people", f"{facts['users']:,} users, {facts['groups']:,} groups"),
-        ("requests", f"{request['known']:,} jobs have one, {request['exceeded']:,} run longer" if request["known"] else "none"),
+        (
+            "requests",
+            f"{request['known']:,} jobs have one, {request['exceeded']:,} run longer" if request["known"] else "none",
+        ),
         ("power", _over_time(facts["series_w"])),
         ("linked", f"{facts['dependent']:,} jobs follow another" if facts["dependent"] else None),
-    ]  # fmt: skip
+    ]
     about = Table(
         title=Text(str(facts["source"]), style="bold"),
         title_justify="left",
@@ -240,8 +281,15 @@ def _info_table(facts: dict[str, Any]) -> Any:
     columns = ("mean", "min", "p25", "p50", "p75", "p95", "max")
     for name in columns:
         numbers.add_column({"p50": "median"}.get(name, name), justify="right", no_wrap=True)
-    for title, key, measure in ((f"{unit}s", "nodes", ""), ("run time", "work_s", "s"), ("request", "request", "s"),
-                             ("gap", "interarrival_s", "s"), ("recorded wait", "recorded_wait_s", "s"), ("power a node", "draw_w", "W"), ("over time", "series_w", "W")):  # fmt: skip
+    for title, key, measure in (
+        (f"{unit}s", "nodes", ""),
+        ("run time", "work_s", "s"),
+        ("request", "request", "s"),
+        ("gap", "interarrival_s", "s"),
+        ("recorded wait", "recorded_wait_s", "s"),
+        ("power a node", "draw_w", "W"),
+        ("over time", "series_w", "W"),
+    ):
         if facts[key].get("known"):
             numbers.add_row(title, *(compact(facts[key][name], measure) for name in columns))
     return Group(about, numbers)

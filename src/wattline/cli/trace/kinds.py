@@ -30,28 +30,52 @@ class Power(StrEnum):
 
 def kinds(
     trace: TraceFile,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the sorted jobs here (.parquet or .csv), and their kinds beside it as .kinds.csv.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the sorted jobs here (.parquet or .csv), and their kinds beside it as .kinds.csv.",
+        ),
+    ] = None,
     least: Annotated[int, typer.Option(min=1, help="Pool types of fewer jobs (1: none).")] = 5,
     limit: Annotated[float, typer.Option(help="QoS limit that is promised to every kind.")] = 2.0,
     share: Annotated[float, typer.Option(help="Share of its jobs that may reach it.")] = 0.1,
-    power: Annotated[Power, typer.Option(help="Power and time at the lowest cap: observed where measured, or by the model.")] = Power.OBSERVED,
-    trim: Annotated[float, typer.Option(help="Share of measured jobs left out at each end of what was observed.")] = 0.0,
+    power: Annotated[
+        Power, typer.Option(help="Power and time at the lowest cap: observed where measured, or by the model.")
+    ] = Power.OBSERVED,
+    trim: Annotated[
+        float, typer.Option(help="Share of measured jobs left out at each end of what was observed.")
+    ] = 0.0,
     idle: Annotated[str, typer.Option(metavar="POWER", help="Model: power of an idle node.")] = "100 W",
-    busy: Annotated[str, typer.Option(metavar="POWER", help="Model: mean power of a busy node that nobody measured.")] = "300 W",
+    busy: Annotated[
+        str, typer.Option(metavar="POWER", help="Model: mean power of a busy node that nobody measured.")
+    ] = "300 W",
     spread: Annotated[float, typer.Option(help="Model: its relative standard deviation among kinds.")] = 0.15,
-    floor_share: Annotated[float, typer.Option(help="Model: what the lowest cap leaves of the power above idle.")] = 0.46,
-    sensitivity: Annotated[float, typer.Option(help="Model: slowdown over what power falls by (1: in proportion).")] = 0.48,
-    rates_from: Annotated[str, typer.Option(metavar="TIME", help="Take arrival rates from here on, since the first submission ...")] = "0 s",
-    rates_until: Annotated[str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")] = None,
+    floor_share: Annotated[
+        float, typer.Option(help="Model: what the lowest cap leaves of the power above idle.")
+    ] = 0.46,
+    sensitivity: Annotated[
+        float, typer.Option(help="Model: slowdown over what power falls by (1: in proportion).")
+    ] = 0.48,
+    rates_from: Annotated[
+        str, typer.Option(metavar="TIME", help="Take arrival rates from here on, since the first submission ...")
+    ] = "0 s",
+    rates_until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")
+    ] = None,
     cores_per_node: Cores = None,
     trace_format: Format = None,
     *,
-    average: Annotated[bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")] = False,
-    own_power: Annotated[bool, typer.Option("--own-power", help="Jobs keep the power measured of them (slower to simulate).")] = False,
+    average: Annotated[
+        bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")
+    ] = False,
+    own_power: Annotated[
+        bool, typer.Option("--own-power", help="Jobs keep the power measured of them (slower to simulate).")
+    ] = False,
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Find the kinds of job in a log: name and node count, with power, time and rate.
 
     For example:
@@ -72,10 +96,23 @@ def kinds(
         if target is not None:
             refuse_same(trace, target)
     rules = KindRules(
-        least, limit, share, average, power.value, trim, own_power, _asked("--rates-from", duration_s, rates_from) or 0.0,
+        least,
+        limit,
+        share,
+        average,
+        power.value,
+        trim,
+        own_power,
+        _asked("--rates-from", duration_s, rates_from) or 0.0,
         _asked("--rates-until", duration_s, rates_until),
-        CapModel(_asked("--idle", power_w, idle) or 0.0, _asked("--busy", power_w, busy) or 0.0, spread, floor_share, sensitivity),
-    )  # fmt: skip
+        CapModel(
+            _asked("--idle", power_w, idle) or 0.0,
+            _asked("--busy", power_w, busy) or 0.0,
+            spread,
+            floor_share,
+            sensitivity,
+        ),
+    )
     log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
     say_machine(log, terminal)
     found = find_kinds(log, rules)
@@ -105,10 +142,17 @@ def generate_days(name: str, law: dict[str, Any], target: Path, terminal: Termin
         f"{trace.suggested_nodes:,} nodes, {mean_power_w(wanted) / 1e3:.1f} kW in the long run if every job ran at once, uncapped"
     )
     terminal.line(f'In a scenario: kinds = "{table.name}" and, under [trace], file = "{target.name}"')
-    terminal.data({
-        "file": str(target), "kinds_file": str(table), "jobs": len(trace.jobs), "kinds": len(rows),
-        "nodes": trace.suggested_nodes, "mean_power_w": mean_power_w(wanted), "notes": [n.__dict__ for n in lost],
-    })  # fmt: skip
+    terminal.data(
+        {
+            "file": str(target),
+            "kinds_file": str(table),
+            "jobs": len(trace.jobs),
+            "kinds": len(rows),
+            "nodes": trace.suggested_nodes,
+            "mean_power_w": mean_power_w(wanted),
+            "notes": [n.__dict__ for n in lost],
+        }
+    )
 
 
 def _asked(flag: str, parse: Any, text: str | None) -> float | None:
@@ -134,15 +178,22 @@ def _facts(found: Found, out: Path | None, table: Path | None) -> dict[str, Any]
     import math
 
     rows = [
-        {**{k: None if isinstance(v, float) and math.isinf(v) else v for k, v in vars(row.kind).items()},
-         "jobs": row.jobs, "power_from": row.power_from}
+        {
+            **{k: None if isinstance(v, float) and math.isinf(v) else v for k, v in vars(row.kind).items()},
+            "jobs": row.jobs,
+            "power_from": row.power_from,
+        }
         for row in found.rows
-    ]  # fmt: skip
+    ]
     return {
-        "source": found.trace.source, "jobs": len(found.trace.jobs), "file": None if out is None else str(out),
-        "kinds_file": None if table is None else str(table), "mean_busy_nodes": _busy(found), "kinds": rows,
+        "source": found.trace.source,
+        "jobs": len(found.trace.jobs),
+        "file": None if out is None else str(out),
+        "kinds_file": None if table is None else str(table),
+        "mean_busy_nodes": _busy(found),
+        "kinds": rows,
         "notes": [n.__dict__ for n in found.trace.notes],
-    }  # fmt: skip
+    }
 
 
 def _busy(found: Found) -> float:
@@ -164,9 +215,16 @@ def _table(found: Found) -> Any:
     for row, work in list(zip(found.rows, node_s, strict=True))[:SHOWN]:
         kind = row.kind
         table.add_row(
-            Text(printable(kind.name)), f"{row.jobs:,}", f"{kind.nodes:,}", compact(kind.work_s, "s"), number(kind.arrival_per_s * 86400),
-            show(work / sum(node_s), "share"), compact(kind.draw_w, "W"), compact(kind.floor_w, "W"), f"× {number(kind.stretch)}",
-        )  # fmt: skip
+            Text(printable(kind.name)),
+            f"{row.jobs:,}",
+            f"{kind.nodes:,}",
+            compact(kind.work_s, "s"),
+            number(kind.arrival_per_s * 86400),
+            show(work / sum(node_s), "share"),
+            compact(kind.draw_w, "W"),
+            compact(kind.floor_w, "W"),
+            f"× {number(kind.stretch)}",
+        )
     rest = len(found.rows) - SHOWN
     more = f"and {rest:,} smaller kinds; " if rest > 0 else ""
     about = f"{more}arrivals × nodes × run time of all {len(found.rows):,} kinds keep {number(_busy(found))} nodes busy"

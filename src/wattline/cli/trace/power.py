@@ -28,7 +28,8 @@ def power(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the jobs here (.parquet).")],
     model: Annotated[Model, typer.Option(help="Model of power: mira.")] = Model.MIRA,
     node_max: Annotated[
-        str, typer.Option("--max", metavar="POWER", help="What a node draws at most; the model's powers are scaled to it.")
+        str,
+        typer.Option("--max", metavar="POWER", help="What a node draws at most; the model's powers are scaled to it."),
     ] = "97.65625 W",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the profiles.")] = 1,
     cores_per_node: Cores = None,
@@ -37,7 +38,7 @@ def power(
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Give every job of a log power over its run, by project, user, name and nodes.
 
     For example:
@@ -67,10 +68,15 @@ def power(
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
     lost = write_trace(found, out)
     _tell(found, out, max_w, terminal)
-    terminal.data({
-        "file": str(out), "jobs": len(found.jobs), "values": _values(found), "max_w": max_w,
-        "notes": [n.__dict__ for n in (*found.notes, *lost)],
-    })  # fmt: skip
+    terminal.data(
+        {
+            "file": str(out),
+            "jobs": len(found.jobs),
+            "values": _values(found),
+            "max_w": max_w,
+            "notes": [n.__dict__ for n in (*found.notes, *lost)],
+        }
+    )
 
 
 def generate_year(law: dict[str, Any], target: Path, terminal: Terminal) -> None:
@@ -85,10 +91,17 @@ def generate_year(law: dict[str, Any], target: Path, terminal: Terminal) -> None
     terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
     terminal.line(f"{len(jobs):,} jobs of {len(jobs.groups)} projects in {target}, {_values(trace):,} values of power")
     terminal.line(f'In a scenario: [cluster] nodes = {nodes}, idle = "0 W", max = "{MAX_W:.9g} W"')
-    terminal.data({
-        "file": str(target), "jobs": len(jobs), "projects": len(jobs.groups), "values": _values(trace), "nodes": nodes,
-        "max_w": MAX_W, "notes": [n.__dict__ for n in lost],
-    })  # fmt: skip
+    terminal.data(
+        {
+            "file": str(target),
+            "jobs": len(jobs),
+            "projects": len(jobs.groups),
+            "values": _values(trace),
+            "nodes": nodes,
+            "max_w": MAX_W,
+            "notes": [n.__dict__ for n in lost],
+        }
+    )
 
 
 def _values(found: Trace) -> int:

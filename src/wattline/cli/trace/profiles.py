@@ -47,13 +47,24 @@ def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Profiles that a run has saved.")],
     sort: Annotated[Sort, typer.Option(help="Sort by samples, label, mean, sd or high, within levels.")] = Sort.SAMPLES,
     top: Annotated[int, typer.Option(min=0, help="Profiles of a level to show (0: all).")] = 10,
-    deviations: Annotated[float, typer.Option(help="Standard deviations above the mean that make high (t-test, pooled).")] = 2.33,
-    miss: Annotated[float, typer.Option(min=0.0001, max=0.5, help="Probability of a sample above high (quantile).")] = 0.05,
-    node_max: Annotated[str | None, typer.Option("--max", metavar="POWER", help="What a node draws at most: shares of it become watts (quantile; default: that of the run, if its nodes were alike).")] = None,
+    deviations: Annotated[
+        float, typer.Option(help="Standard deviations above the mean that make high (t-test, pooled).")
+    ] = 2.33,
+    miss: Annotated[
+        float, typer.Option(min=0.0001, max=0.5, help="Probability of a sample above high (quantile).")
+    ] = 0.05,
+    node_max: Annotated[
+        str | None,
+        typer.Option(
+            "--max",
+            metavar="POWER",
+            help="What a node draws at most: shares of it become watts (quantile; default: that of the run, if its nodes were alike).",
+        ),
+    ] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Show what was learned of the power of jobs and groups, per node.
 
     For example:
@@ -70,10 +81,18 @@ def show(
     rows.sort(key=lambda row: _key(row, sort))
     if terminal.for_people:
         terminal.show(_table(file, profiles, rows, unit, top))
-    terminal.data({
-        "file": str(file), "learner": profiles.learner, "levels": profiles.levels, "unit": unit,
-        "profiles": [{k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row._asdict().items()} for row in rows],
-    })  # fmt: skip
+    terminal.data(
+        {
+            "file": str(file),
+            "learner": profiles.learner,
+            "levels": profiles.levels,
+            "unit": unit,
+            "profiles": [
+                {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row._asdict().items()}
+                for row in rows
+            ],
+        }
+    )
 
 
 @app.command()

@@ -71,9 +71,14 @@ def _with_twins(trace: Trace) -> Trace:
 
 
 def _read(
-    path: Path | str, kind: str, *,
-    strict: bool, cores_per_node: int | None, nodes: int | None, raw: bytes | None = None,
-) -> Trace:  # fmt: skip
+    path: Path | str,
+    kind: str,
+    *,
+    strict: bool,
+    cores_per_node: int | None,
+    nodes: int | None,
+    raw: bytes | None = None,
+) -> Trace:
     if kind == "swf":
         from wattline.formats.jobs.swf import read_swf
 

@@ -40,8 +40,13 @@ def write_swf(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     """Write Standard Workload Format (gzip if the name ends in .gz): a node is written as one processor."""
     jobs = trace.jobs
     if len(jobs) and jobs.submit_s[0] < 0:
-        raise TraceError.at(path, "the format has no negative submit times", field="submit_s", value=float(jobs.submit_s[0]),
-                            hint="shift the trace first")  # fmt: skip
+        raise TraceError.at(
+            path,
+            "the format has no negative submit times",
+            field="submit_s",
+            value=float(jobs.submit_s[0]),
+            hint="shift the trace first",
+        )
     lost = tuple(_lost(jobs, path))
     user, users = _numbered("User", jobs.user, jobs.users)
     group, groups = _numbered("Group", jobs.group, jobs.groups)
@@ -50,10 +55,25 @@ def write_swf(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     linked = (jobs.after >= 0) & _unique_ids(jobs)[jobs.after]
     unknown = np.full(len(jobs), -1, dtype=np.int64)
     columns: list[Ints | Floats] = [
-        jobs.job_id, jobs.submit_s, _or_unknown(jobs.recorded_wait_s), jobs.work_s, jobs.nodes, unknown, unknown, jobs.nodes,
-        _or_unknown(jobs.request_s), unknown, np.ones_like(unknown), user, group, kind, unknown, partition,
-        np.where(linked, jobs.job_id[jobs.after], -1), np.where(linked, jobs.think_s, -1.0),
-    ]  # fmt: skip
+        jobs.job_id,
+        jobs.submit_s,
+        _or_unknown(jobs.recorded_wait_s),
+        jobs.work_s,
+        jobs.nodes,
+        unknown,
+        unknown,
+        jobs.nodes,
+        _or_unknown(jobs.request_s),
+        unknown,
+        np.ones_like(unknown),
+        user,
+        group,
+        kind,
+        unknown,
+        partition,
+        np.where(linked, jobs.job_id[jobs.after], -1),
+        np.where(linked, jobs.think_s, -1.0),
+    ]
     header = _swf_header(trace, [*users, *groups, *kinds, *partitions])
     write_whole(path, header.encode() + _rows(columns))
     return lost
@@ -75,10 +95,14 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
             )
         return tuple(lost)
     about: dict[str, Any] = {
-        "trace": VERSION, "source": trace.source, "header": trace.header, "suggested_nodes": trace.suggested_nodes,
+        "trace": VERSION,
+        "source": trace.source,
+        "header": trace.header,
+        "suggested_nodes": trace.suggested_nodes,
         "epoch_unix_s": None if math.isnan(trace.jobs.epoch_unix_s) else trace.jobs.epoch_unix_s,
-        "notes": [asdict(note) for note in trace.notes], "machine": None if trace.machine is None else asdict(trace.machine),
-    }  # fmt: skip
+        "notes": [asdict(note) for note in trace.notes],
+        "machine": None if trace.machine is None else asdict(trace.machine),
+    }
     if trace.jobs.series is not None:
         frame = frame.with_columns(to_column(trace.jobs.series))
         about[STEP_KEY] = trace.jobs.series.step_s
@@ -165,9 +189,11 @@ def _rows(columns: list[Ints | Floats]) -> bytes:
     import polars as pl
 
     whole = [
-        column.astype(np.int64) if column.size and np.all((np.abs(column) < 2.0**53) & (column == np.floor(column)))
-        else column for column in columns
-    ]  # fmt: skip
+        column.astype(np.int64)
+        if column.size and np.all((np.abs(column) < 2.0**53) & (column == np.floor(column)))
+        else column
+        for column in columns
+    ]
     frame = pl.DataFrame([pl.Series(name, column) for name, column in zip(FIELDS, whole, strict=True)])
     text = frame.write_csv(separator=" ", include_header=False)
     return text.encode()

@@ -25,20 +25,36 @@ def trace_info(trace: Trace, nodes: int | None = None) -> dict[str, Any]:
     machine = trace.suggested_nodes if nodes is None else nodes
     node_s = float(np.sum(jobs.nodes * jobs.work_s))
     return {
-        "source": trace.source, "records": trace.records, "jobs": len(jobs), "dropped": trace.count("dropped"),
-        "repaired": trace.count("repaired"), "first_submit_s": _at(jobs.submit_s, 0), "last_submit_s": _at(jobs.submit_s, -1),
-        "span_s": jobs.span_s, "epoch_unix_s": _finite(jobs.epoch_unix_s), "machine_nodes": machine,
+        "source": trace.source,
+        "records": trace.records,
+        "jobs": len(jobs),
+        "dropped": trace.count("dropped"),
+        "repaired": trace.count("repaired"),
+        "first_submit_s": _at(jobs.submit_s, 0),
+        "last_submit_s": _at(jobs.submit_s, -1),
+        "span_s": jobs.span_s,
+        "epoch_unix_s": _finite(jobs.epoch_unix_s),
+        "machine_nodes": machine,
         "machine": None if trace.machine is None else asdict(trace.machine),
-        "node_hours": node_s / 3600.0, "offered_load": _load(node_s, jobs.span_s, machine),
+        "node_hours": node_s / 3600.0,
+        "offered_load": _load(node_s, jobs.span_s, machine),
         "wider_than_machine": int(np.sum(jobs.nodes > machine)) if machine else None,
-        "nodes": _summary(jobs.nodes) | _sizes(jobs), "work_s": _summary(jobs.work_s),
-        "zero_work": int(np.sum(jobs.work_s == 0)), "interarrival_s": _interarrivals(jobs), "request": _request(jobs),
-        "recorded_wait_s": _summary(jobs.recorded_wait_s), "draw_w": _summary(jobs.draw_w),
+        "nodes": _summary(jobs.nodes) | _sizes(jobs),
+        "work_s": _summary(jobs.work_s),
+        "zero_work": int(np.sum(jobs.work_s == 0)),
+        "interarrival_s": _interarrivals(jobs),
+        "request": _request(jobs),
+        "recorded_wait_s": _summary(jobs.recorded_wait_s),
+        "draw_w": _summary(jobs.draw_w),
         "series_w": _over_time(jobs),
-        "users": _used(jobs.user), "groups": _used(jobs.group), "kinds": _used(jobs.kind),
-        "partitions": _shares(jobs.partition, jobs.partitions), "dependent": int(np.sum(jobs.after >= 0)),
-        "header": dict(trace.header), "notes": [asdict(note) for note in trace.notes],
-    }  # fmt: skip
+        "users": _used(jobs.user),
+        "groups": _used(jobs.group),
+        "kinds": _used(jobs.kind),
+        "partitions": _shares(jobs.partition, jobs.partitions),
+        "dependent": int(np.sum(jobs.after >= 0)),
+        "header": dict(trace.header),
+        "notes": [asdict(note) for note in trace.notes],
+    }
 
 
 def _summary(values: npt.NDArray[Any]) -> dict[str, Any]:
@@ -48,9 +64,13 @@ def _summary(values: npt.NDArray[Any]) -> dict[str, Any]:
         return {"known": 0}
     points = np.percentile(known, _PERCENTILES)
     return {
-        "known": int(known.size), "min": float(known.min()), "max": float(known.max()), "mean": float(known.mean()),
-        "std": float(known.std()), **{f"p{p}": float(v) for p, v in zip(_PERCENTILES, points, strict=True)},
-    }  # fmt: skip
+        "known": int(known.size),
+        "min": float(known.min()),
+        "max": float(known.max()),
+        "mean": float(known.mean()),
+        "std": float(known.std()),
+        **{f"p{p}": float(v) for p, v in zip(_PERCENTILES, points, strict=True)},
+    }
 
 
 def _over_time(jobs: JobTable) -> dict[str, Any]:

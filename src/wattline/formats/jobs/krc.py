@@ -76,9 +76,12 @@ def read_krc(
     work *= amount_factor
     jobs = build_jobs(
         path,
-        job_id=_row_numbers(table, keep), submit_s=submit, work_s=work, nodes=nodes,
+        job_id=_row_numbers(table, keep),
+        submit_s=submit,
+        work_s=work,
+        nodes=nodes,
         recorded_wait_s=kept(_delays(table, read), keep),
-    )  # fmt: skip
+    )
     return Trace(jobs, notes, str(path), {"Computer": "KRC RAS cluster"}, CORES, table.records)
 
 
@@ -108,9 +111,15 @@ def _check_columns(table: Delimited, cores: str) -> None:
 
 
 def _keep(
-    table: Delimited, findings: list[Finding], gap: Floats, service: Floats, size: Floats, cores: str,
-    *, drop_zero_service: bool,
-) -> Mask:  # fmt: skip
+    table: Delimited,
+    findings: list[Finding],
+    gap: Floats,
+    service: Floats,
+    size: Floats,
+    cores: str,
+    *,
+    drop_zero_service: bool,
+) -> Mask:
     """Return which records are customers; each other one is counted once."""
     keep = np.ones(gap.size, dtype=np.bool_)
     reasons: list[tuple[str, Mask, str]] = [

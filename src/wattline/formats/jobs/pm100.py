@@ -34,8 +34,17 @@ INFINITE = 2**31
 
 NEEDED = ("submit_time", "run_time", "num_nodes_alloc")
 USED = (
-    "job_id", *NEEDED, "start_time", "end_time", "time_limit", "user_id", "group_id", "partition", "priority", "job_state",
-)  # fmt: skip
+    "job_id",
+    *NEEDED,
+    "start_time",
+    "end_time",
+    "time_limit",
+    "user_id",
+    "group_id",
+    "partition",
+    "priority",
+    "job_state",
+)
 SERIES = {
     "node": ("node_power_consumption", "power_consumption"),
     "cpu+mem": ("cpu_power_consumption", "mem_power_consumption"),
@@ -178,7 +187,14 @@ def _build(
     wait_s = start - submit
     return build_jobs(
         rows.path,
-        submit_s=submit[keep] - epoch, work_s=run_s[keep], nodes=nodes[keep], epoch_unix_s=epoch,
-        request_s=limit_s[keep], draw_w=mean_w[keep], peak_w=peak_w[keep],
-        recorded_wait_s=np.where(wait_s >= 0, wait_s, np.nan)[keep], **names, **more,
-    )  # fmt: skip
+        submit_s=submit[keep] - epoch,
+        work_s=run_s[keep],
+        nodes=nodes[keep],
+        epoch_unix_s=epoch,
+        request_s=limit_s[keep],
+        draw_w=mean_w[keep],
+        peak_w=peak_w[keep],
+        recorded_wait_s=np.where(wait_s >= 0, wait_s, np.nan)[keep],
+        **names,
+        **more,
+    )

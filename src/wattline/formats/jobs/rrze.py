@@ -160,7 +160,16 @@ def _build(log: Log, kept: list[Job], queued: Floats, started: Floats, draw_w: F
     kind, kinds = codes(pl.Series([job.name for job in kept], dtype=pl.String))
     return build_jobs(
         kept[0].file,
-        job_id=[job.number for job in kept], submit_s=queued - epoch, work_s=[job.run_s for job in kept],
-        nodes=[job.nodes for job in kept], request_s=[job.limit_s for job in kept], recorded_wait_s=started - queued,
-        draw_w=draw_w, user=user, users=users, kind=kind, kinds=kinds, epoch_unix_s=epoch,
-    )  # fmt: skip
+        job_id=[job.number for job in kept],
+        submit_s=queued - epoch,
+        work_s=[job.run_s for job in kept],
+        nodes=[job.nodes for job in kept],
+        request_s=[job.limit_s for job in kept],
+        recorded_wait_s=started - queued,
+        draw_w=draw_w,
+        user=user,
+        users=users,
+        kind=kind,
+        kinds=kinds,
+        epoch_unix_s=epoch,
+    )

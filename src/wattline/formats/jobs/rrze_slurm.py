@@ -39,9 +39,20 @@ def read_slurm_jobs(log: Log, file: Path, text: bytes) -> None:
 def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
     job_id, submit, start, end, nodes, limit, elapsed, user, name = cells
     job = Job(
-        int(job_id), file, number, quote(line), _time(submit), _time(start), _time(end), span_s(elapsed), span_s(limit),
-        int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 10 else 0, user, name, starts=1,
-    )  # fmt: skip
+        int(job_id),
+        file,
+        number,
+        quote(line),
+        _time(submit),
+        _time(start),
+        _time(end),
+        span_s(elapsed),
+        span_s(limit),
+        int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 10 else 0,
+        user,
+        name,
+        starts=1,
+    )
     if not job.started:
         job.lost = "deleted before it started"
     elif not job.queued:

@@ -206,11 +206,23 @@ def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Flo
         columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
     return build_jobs(
         dump.table.path,
-        job_id=numbered[keep], submit_s=submit[keep] - epoch, work_s=elapsed[keep], nodes=nodes[keep],
-        request_s=_limits(dump, keep, elapsed), draw_w=_draw_w(dump, keep, elapsed, nodes),
-        user=user, group=group, kind=kind, partition=partition,
-        users=users, groups=groups, kinds=kinds, partitions=partitions, epoch_unix_s=epoch, **columns,
-    )  # fmt: skip
+        job_id=numbered[keep],
+        submit_s=submit[keep] - epoch,
+        work_s=elapsed[keep],
+        nodes=nodes[keep],
+        request_s=_limits(dump, keep, elapsed),
+        draw_w=_draw_w(dump, keep, elapsed, nodes),
+        user=user,
+        group=group,
+        kind=kind,
+        partition=partition,
+        users=users,
+        groups=groups,
+        kinds=kinds,
+        partitions=partitions,
+        epoch_unix_s=epoch,
+        **columns,
+    )
 
 
 def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Floats) -> None:

@@ -103,9 +103,13 @@ def _refuse_foreign(log: _Log) -> None:
         return
     if wrong.count * 2 > log.records:
         raise TraceError.at(
-            log.path, wrong.problem, line=wrong.line, field=wrong.field, value=wrong.value,
+            log.path,
+            wrong.problem,
+            line=wrong.line,
+            field=wrong.field,
+            value=wrong.value,
             hint=f"{wrong.count} of {log.records} lines are no Standard Workload Format records (18 numbers a line)",
-        )  # fmt: skip
+        )
     text = log.parsed.line_text(wrong.line).decode("utf-8", errors="replace")
     reason = f"malformed: field {wrong.field!r}: {wrong.problem} (got {wrong.value!r}) in the first"
     log.findings.append(Finding("dropped", reason, wrong.count, wrong.line, wrong.field, wrong.value, text))
@@ -180,12 +184,22 @@ def _build(log: _Log, keep: Mask, cores_per_node: int, partition_from: str | Non
     request, wait = column[REQUEST][keep], column[WAIT][keep]
     return build_jobs(
         log.path,
-        job_id=column[0][keep], submit_s=column[SUBMIT][keep], work_s=column[RUN][keep],
+        job_id=column[0][keep],
+        submit_s=column[SUBMIT][keep],
+        work_s=column[RUN][keep],
         nodes=np.ceil(_processors(log)[keep] / cores_per_node),
-        request_s=np.where(request > 0, request, np.nan), recorded_wait_s=np.where(wait >= 0, wait, np.nan),
-        user=user, group=group, kind=kind, partition=where,
-        users=users, groups=groups, kinds=kinds, partitions=partitions, epoch_unix_s=_epoch(header),
-    )  # fmt: skip
+        request_s=np.where(request > 0, request, np.nan),
+        recorded_wait_s=np.where(wait >= 0, wait, np.nan),
+        user=user,
+        group=group,
+        kind=kind,
+        partition=where,
+        users=users,
+        groups=groups,
+        kinds=kinds,
+        partitions=partitions,
+        epoch_unix_s=_epoch(header),
+    )
 
 
 def _partition_column(log: _Log, wanted: str | None) -> int:

@@ -16,10 +16,25 @@ from wattline.model.jobs import Floats, Ints
 from wattline.reading.parts import TextParts
 
 FIELDS = (
-    "job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
-    "requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue",
-    "partition", "preceding job", "think time",
-)  # fmt: skip
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "average CPU time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+)
 """The 18 fields of a record, in order (Chapin et al. 1999; version 2.2)."""
 
 WHOLE_FIELDS = (0, 4, 7, 10, 11, 12, 13, 14, 15, 16)
@@ -160,9 +175,13 @@ def _parse_bulk(body: bytes) -> list[Floats] | None:
 
     try:
         frame = pl.read_csv(
-            body, separator=" ", has_header=False, quote_char=None, infer_schema=False,
+            body,
+            separator=" ",
+            has_header=False,
+            quote_char=None,
+            infer_schema=False,
             schema=dict.fromkeys(FIELDS, pl.Float64),
-        )  # fmt: skip
+        )
     except pl.exceptions.PolarsError:
         return None
     if frame.height != body.count(b"\n") + 1 or any(frame.null_count().row(0)):

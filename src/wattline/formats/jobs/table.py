@@ -202,9 +202,13 @@ def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
 
 
 def _build(
-    rows: _TableRows, keep: Mask, columns: dict[str, Floats], names: dict[str, tuple[Ints, tuple[str, ...]]],
-    epoch_unix_s: float, series: PowerSeries | None,
-) -> JobTable:  # fmt: skip
+    rows: _TableRows,
+    keep: Mask,
+    columns: dict[str, Floats],
+    names: dict[str, tuple[Ints, tuple[str, ...]]],
+    epoch_unix_s: float,
+    series: PowerSeries | None,
+) -> JobTable:
     _mention_oddities(rows, keep, columns)
     after = columns.pop("after", None)
     given: dict[str, Any] = {}
@@ -294,9 +298,11 @@ def _origin(about: dict[str, Any]) -> tuple[dict[str, str], int | None, tuple[No
     notes = tuple(
         Note(n["action"], str(n["reason"]), n["count"], str(n["example"]))
         for n in (told if isinstance(told, list) else [])
-        if isinstance(n, dict) and {"action", "reason", "count", "example"} <= set(n)
-        and n["action"] in ("dropped", "repaired", "kept") and isinstance(n["count"], int)
-    )  # fmt: skip
+        if isinstance(n, dict)
+        and {"action", "reason", "count", "example"} <= set(n)
+        and n["action"] in ("dropped", "repaired", "kept")
+        and isinstance(n["count"], int)
+    )
     return (
         {str(k): str(v) for k, v in header.items()} if isinstance(header, dict) else {},
         nodes if isinstance(nodes, int) and nodes > 0 else None,

@@ -30,14 +30,44 @@ if TYPE_CHECKING:
     import polars as pl
 
 TIME_NAMES = (
-    "time_s", "t_s", "time", "t", "seconds", "sec", "s", "time_ms", "t_ms", "timestamp", "unix", "unix_s", "epoch",
-    "datetime_beginning_utc", "datetime_utc", "datetime", "date_time", "datetime_beginning_ept", "datetime_ept", "date",
-)  # fmt: skip
+    "time_s",
+    "t_s",
+    "time",
+    "t",
+    "seconds",
+    "sec",
+    "s",
+    "time_ms",
+    "t_ms",
+    "timestamp",
+    "unix",
+    "unix_s",
+    "epoch",
+    "datetime_beginning_utc",
+    "datetime_utc",
+    "datetime",
+    "date_time",
+    "datetime_beginning_ept",
+    "datetime_ept",
+    "date",
+)
 """Names that mean time, the best first."""
 VALUE_NAMES = (
-    "value", "values", "y", "signal", "regd", "rega", "reg_d", "reg_a", "regd_signal", "rega_signal", "regulation",
-    "regulation_signal", "agc", "agc_signal",
-)  # fmt: skip
+    "value",
+    "values",
+    "y",
+    "signal",
+    "regd",
+    "rega",
+    "reg_d",
+    "reg_a",
+    "regd_signal",
+    "rega_signal",
+    "regulation",
+    "regulation_signal",
+    "agc",
+    "agc_signal",
+)
 _UNIX_NAMES = ("unix", "unix_s", "epoch")
 _ISO, _ISO_FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d$", "%Y-%m-%dT%H:%M:%S"
 _UNNAMED = ("", "(unnamed 1)", "unnamed: 0", "index")
@@ -46,9 +76,14 @@ _UNIX_FROM = 1e8
 _UNIX_MS_FROM = 1e11
 _DATES = ("%m/%d/%Y", "%Y-%m-%d")
 _DATE_TIMES = (
-    "%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%m/%d/%YT%I:%M:%ST%p", "%m/%d/%YT%H:%M:%S",
-    "%m/%d/%YT%H:%M", "%m/%d/%YT%I:%MT%p",
-)  # fmt: skip
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%m/%d/%YT%I:%M:%ST%p",
+    "%m/%d/%YT%H:%M:%S",
+    "%m/%d/%YT%H:%M",
+    "%m/%d/%YT%I:%MT%p",
+)
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,16 @@ def read_signals(
 
 
 def _read(
-    series: Series, time: str | None, column: str, step_s: float | None, start_s: float | None, scale: float,
-    repairs: Repairs, *, strict: bool,
-) -> SignalTrace:  # fmt: skip
+    series: Series,
+    time: str | None,
+    column: str,
+    step_s: float | None,
+    start_s: float | None,
+    scale: float,
+    repairs: Repairs,
+    *,
+    strict: bool,
+) -> SignalTrace:
     if step_s is not None and not (step_s > 0 and math.isfinite(step_s)):
         raise InputError(f"signal: step_s must be positive (got {step_s})")
     if not math.isfinite(scale) or scale == 0:

@@ -32,8 +32,12 @@ COLUMNS: dict[str, dict[str, float]] = {
 """What a table may hold → the names of its column, each with its factor to SI units."""
 
 DETAILS: dict[str, dict[str, float]] = {
-    "application": {"job_id": 1.0}, "cap": {"pkg_cap": 1.0}, "time": {"exec_time": 1.0}, "power": {"tot_pkg": 1.0}, "row": {"id": 1.0},
-}  # fmt: skip
+    "application": {"job_id": 1.0},
+    "cap": {"pkg_cap": 1.0},
+    "time": {"exec_time": 1.0},
+    "power": {"tot_pkg": 1.0},
+    "row": {"id": 1.0},
+}
 """Names that a job_details_table has instead; elsewhere they mean something else."""
 
 NEEDED = ("nodes", "cores", "cap", "time")
@@ -198,9 +202,19 @@ def _row(path: Path | str, line: int, cells: Mapping[str, Any], header: Header, 
             f"does not go with a {header.found['time'][0]} of {time_s:g} s",
         )
     return Row(
-        line, _text(cells, header, "application"), nodes, cores, cap_w, time_s, power_w, _text(cells, header, "trial"),
-        number("trials", needed=False), shortest, longest, _yes(path, line, cells, header),
-    )  # fmt: skip
+        line,
+        _text(cells, header, "application"),
+        nodes,
+        cores,
+        cap_w,
+        time_s,
+        power_w,
+        _text(cells, header, "trial"),
+        number("trials", needed=False),
+        shortest,
+        longest,
+        _yes(path, line, cells, header),
+    )
 
 
 def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed, at: Any) -> float:
@@ -248,6 +262,10 @@ def _check_times(path: Path | str, rows: Sequence[Row], header: Header) -> None:
             if len(pairs) > 2 and not middle / APART < work < middle * APART:
                 much = work / middle if work > middle else middle / work
                 raise TraceError.at(
-                    path, f"is {much:,.0f} times {'longer' if work > middle else 'shorter'} than the application's other times (in core-seconds)",
-                    line=row.line, field=header.found["time"][0], value=row.time_s, hint="milliseconds among seconds?",
-                )  # fmt: skip
+                    path,
+                    f"is {much:,.0f} times {'longer' if work > middle else 'shorter'} than the application's other times (in core-seconds)",
+                    line=row.line,
+                    field=header.found["time"][0],
+                    value=row.time_s,
+                    hint="milliseconds among seconds?",
+                )

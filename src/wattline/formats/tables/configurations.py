@@ -126,7 +126,7 @@ def _reduce(path: Path | str, rows: Sequence[Row], reduce: Reduce) -> tuple[list
     example = (
         f"{Path(path).name}:{row.line}: {row.nodes} × {row.cores}, {row.cap_w:g} W: longest over shortest {worst:.2f}"
     )
-    return reduced, [Note("kept", told, len(disturbed), quote(example))]  # fmt: skip
+    return reduced, [Note("kept", told, len(disturbed), quote(example))]
 
 
 def _kept(reduce: Reduce) -> str:
@@ -176,7 +176,7 @@ def _turbo(path: Path | str, rows: Sequence[Row], header: Header, turbo_w: float
         raise TraceError.at(
             path, f"caps above turbo ({turbo_w:g} W) mean nothing", value=max(caps), field=header.found["cap"][0]
         )
-    return turbo_w if turbo_w in caps else math.nan  # fmt: skip
+    return turbo_w if turbo_w in caps else math.nan
 
 
 def _table(name: str, rows: Sequence[Row], turbo_w: float) -> Configurations:
@@ -184,9 +184,14 @@ def _table(name: str, rows: Sequence[Row], turbo_w: float) -> Configurations:
         return np.array([getattr(row, field) for row in rows], np.float64)
 
     return Configurations(
-        name, np.array([row.nodes for row in rows], np.int64), np.array([row.cores for row in rows], np.int64),
-        floats("cap_w"), floats("time_s"), floats("power_w"), turbo_w,
-    )  # fmt: skip
+        name,
+        np.array([row.nodes for row in rows], np.int64),
+        np.array([row.cores for row in rows], np.int64),
+        floats("cap_w"),
+        floats("time_s"),
+        floats("power_w"),
+        turbo_w,
+    )
 
 
 def _ignored(path: Path | str, header: Header) -> list[Note]:

@@ -115,10 +115,15 @@ def numbered(tables: Sequence[Configurations], ids: Mapping[str, str] | None = N
 def write_job_details(path: Path, tables: Sequence[Configurations], ids: Mapping[str, int]) -> int:
     """Write tables in the layout, as .csv, .tsv or .sql by the name of the file; return the number of rows."""
     rows = [
-        (int(ids[t.application]), int(t.nodes[i]), int(t.cores[i]), *(repr(float(v[i])) for v in (t.cap_w, t.time_s, t.power_w)))
+        (
+            int(ids[t.application]),
+            int(t.nodes[i]),
+            int(t.cores[i]),
+            *(repr(float(v[i])) for v in (t.cap_w, t.time_s, t.power_w)),
+        )
         for t in tables
         for i in range(len(t))
-    ]  # fmt: skip
+    ]
     cells = [(str(number), *map(str, row)) for number, row in enumerate(rows, 1)]
     if path.suffix == ".sql":
         text = _CREATE + "".join(_inserts(cells))

@@ -57,12 +57,24 @@ def write_kinds(rows: Iterable[KindRow], path: Path | str) -> None:
     table.writerow((*COLUMNS, *TOLD))
     for row in rows:
         kind = row.kind
-        table.writerow((
-            kind.name, kind.nodes, repr(kind.work_s), repr(kind.draw_w), repr(kind.floor_w), repr(kind.stretch),
-            repr(kind.limit) if math.isfinite(kind.limit) else "", repr(kind.share), "yes" if kind.average else "",
-            repr(kind.weight) if kind.weight else "",
-            "yes" if kind.standby else "", repr(kind.arrival_per_s), row.jobs, row.power_from,
-        ))  # fmt: skip
+        table.writerow(
+            (
+                kind.name,
+                kind.nodes,
+                repr(kind.work_s),
+                repr(kind.draw_w),
+                repr(kind.floor_w),
+                repr(kind.stretch),
+                repr(kind.limit) if math.isfinite(kind.limit) else "",
+                repr(kind.share),
+                "yes" if kind.average else "",
+                repr(kind.weight) if kind.weight else "",
+                "yes" if kind.standby else "",
+                repr(kind.arrival_per_s),
+                row.jobs,
+                row.power_from,
+            )
+        )
     write_whole(path, out.getvalue().encode())
 
 
@@ -129,8 +141,12 @@ def _yes(text: str) -> bool:
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(COLUMNS, float), "name": str, "nodes": int, "average": _yes, "standby": _yes,
-}  # fmt: skip
+    **dict.fromkeys(COLUMNS, float),
+    "name": str,
+    "nodes": int,
+    "average": _yes,
+    "standby": _yes,
+}
 
 
 def _check_together(path: Path | str, kinds: Sequence[Kind]) -> None:

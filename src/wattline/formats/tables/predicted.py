@@ -25,12 +25,23 @@ def write_predicted(path: Path, fitted: Fitted, found: Predicted) -> None:
     t, bounds = found.table, found.bounds
     seen = np.zeros(len(t), dtype=bool)
     seen[found.measured] = True
-    frame = pl.DataFrame({
-        "application": [t.application] * len(t), "nodes": t.nodes, "cores": t.cores, "cap_w": t.cap_w,
-        "time_s": t.time_s, "power_w": t.power_w, "turbo": np.where(t.cap_w == t.turbo_w, "yes", "no"),
-        "time_least_s": bounds.least_s, "time_most_s": bounds.most_s,
-        "power_least_w": bounds.least_w, "power_most_w": bounds.most_w, "measured": seen, "beyond": found.beyond,
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "application": [t.application] * len(t),
+            "nodes": t.nodes,
+            "cores": t.cores,
+            "cap_w": t.cap_w,
+            "time_s": t.time_s,
+            "power_w": t.power_w,
+            "turbo": np.where(t.cap_w == t.turbo_w, "yes", "no"),
+            "time_least_s": bounds.least_s,
+            "time_most_s": bounds.most_s,
+            "power_least_w": bounds.least_w,
+            "power_most_w": bounds.most_w,
+            "measured": seen,
+            "beyond": found.beyond,
+        }
+    )
     about = {"model": fitted.model, "measurements": int(fitted.rows.size), "miss": found.miss}
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", metadata={KEY: json.dumps(about)})

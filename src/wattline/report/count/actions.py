@@ -36,9 +36,9 @@ def read_actions(journal: Journal) -> Actions | None:
     taken = pl.col("verdict").is_in([VERDICT_NAMES[OK], VERDICT_NAMES[CLIPPED]])
     stopped = (pl.col("slot") == "stop") & (pl.col("why") == WHY_NAMES[SHED]) & taken
     capped = (pl.col("slot") == "cap") & pl.col("cap_w").is_not_null() & taken
-    counts = collect(
-        journal.decisions.select(caps=capped.sum(), stops=stopped.sum(), rows=pl.len()), path
-    ).row(0, named=True)  # fmt: skip
+    counts = collect(journal.decisions.select(caps=capped.sum(), stops=stopped.sum(), rows=pl.len()), path).row(
+        0, named=True
+    )
     if counts["rows"] == 0 and collect(journal.jobs.select(pl.col("start_s").count()), path).item():
         return None  # a journal that does not say so, but has jobs and no decisions
     let_in = journal.decisions.filter(pl.col("verdict") == VERDICT_NAMES[EXCEEDS]).select("time_s", "job_id")

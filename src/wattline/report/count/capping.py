@@ -88,9 +88,14 @@ class Grid(NamedTuple):
 
 
 def kept(
-    time_s: Floats, duration_s: Floats, power_w: Floats, limit_w: Floats, grid: Grid, *,
+    time_s: Floats,
+    duration_s: Floats,
+    power_w: Floats,
+    limit_w: Floats,
+    grid: Grid,
+    *,
     counted: Mask | None = None,
-) -> Kept:  # fmt: skip
+) -> Kept:
     """Hold a step function of power against one of the limit; rows that are not ``counted`` do not exist.
 
     All is exact: nothing is sampled but the instants.
@@ -121,9 +126,16 @@ def kept(
 
 
 def measure(
-    time_s: Floats, duration_s: Floats, power_w: Floats, limit_w: Floats, actions: Actions | None, *,
-    origin_s: float | None = None, quantum_s: float = QUANTUM_S, sample_s: float = SAMPLE_S,
-) -> Capping:  # fmt: skip
+    time_s: Floats,
+    duration_s: Floats,
+    power_w: Floats,
+    limit_w: Floats,
+    actions: Actions | None,
+    *,
+    origin_s: float | None = None,
+    quantum_s: float = QUANTUM_S,
+    sample_s: float = SAMPLE_S,
+) -> Capping:
     """Return how a run kept to its limit, with and without its deadlock starts (``actions``: None if they are not known)."""
     start_s = (float(time_s[0]) if time_s.size else 0.0) if origin_s is None else origin_s
     grid = Grid(start_s, quantum_s, sample_s)
@@ -150,9 +162,15 @@ def count_capping(run: Run) -> Capping | None:
         return None
     told = run.manifest.get("power") or {}
     return measure(
-        steps.time_s, steps.duration_s, steps.power_w, steps.limit_w, run.actions, origin_s=run.start_s,
-        quantum_s=float(told.get("tick_s") or QUANTUM_S), sample_s=float(told.get("sample_s") or SAMPLE_S),
-    )  # fmt: skip
+        steps.time_s,
+        steps.duration_s,
+        steps.power_w,
+        steps.limit_w,
+        run.actions,
+        origin_s=run.start_s,
+        quantum_s=float(told.get("tick_s") or QUANTUM_S),
+        sample_s=float(told.get("sample_s") or SAMPLE_S),
+    )
 
 
 UNKNOWN = Kept(Rate.of(0, 0), Rate.of(0.0, 0.0), Rate.of(0, 0), NAN, NAN, NAN, NAN)

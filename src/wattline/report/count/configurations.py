@@ -241,12 +241,15 @@ def bounded_facts(table: Configurations, bound_w: float, node_max_w: float) -> d
     rows = named_rows(found)
     known = degree(table, found)
     return {
-        "bound_w": bound_w if math.isfinite(bound_w) else None, "node_max_w": node_max_w, "worst_case_nodes": found.worst_nodes, "worst_case_nodes_in_table": found.table_nodes,
+        "bound_w": bound_w if math.isfinite(bound_w) else None,
+        "node_max_w": node_max_w,
+        "worst_case_nodes": found.worst_nodes,
+        "worst_case_nodes_in_table": found.table_nodes,
         "degree": None if math.isnan(known) else known,
         "points": {name: None if row == NONE else point_facts(table, row, bound_w) for name, row in rows.items()},
         "by_nodes": [point_facts(table, int(row), bound_w) for row in best_by_nodes(table, bound_w)],
         "why": explain(table, found),
-    }  # fmt: skip
+    }
 
 
 def named_rows(found: Bounded) -> dict[str, int]:
@@ -262,9 +265,13 @@ def named_rows(found: Bounded) -> dict[str, int]:
 def point_facts(table: Configurations, row: int, bound_w: float = math.inf) -> dict[str, Any]:
     """Return a row of a table, ready for JSON."""
     facts: dict[str, Any] = {
-        "nodes": int(table.nodes[row]), "cores": int(table.cores[row]), "cap_w": float(table.cap_w[row]),
-        "turbo": bool(table.cap_w[row] == table.turbo_w), "time_s": float(table.time_s[row]), "power_w": float(table.power_w[row]),
-    }  # fmt: skip
+        "nodes": int(table.nodes[row]),
+        "cores": int(table.cores[row]),
+        "cap_w": float(table.cap_w[row]),
+        "turbo": bool(table.cap_w[row] == table.turbo_w),
+        "time_s": float(table.time_s[row]),
+        "power_w": float(table.power_w[row]),
+    }
     if math.isfinite(bound_w):
         facts["wasted_w"] = wasted_w(table, row, bound_w)
     return facts
@@ -275,8 +282,13 @@ def table_facts(table: Configurations) -> dict[str, Any]:
     character = characterize(table)
     measures = {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in dict(vars(character)).items()}
     return {
-        "application": table.application, "configurations": len(table), "nodes": sorted({int(n) for n in table.nodes}),
-        "cores": sorted({int(c) for c in table.cores}), "caps_w": sorted({float(p) for p in table.cap_w}),
-        "turbo_w": None if math.isnan(table.turbo_w) else table.turbo_w, "measures": measures, "says": describe(character, table),
+        "application": table.application,
+        "configurations": len(table),
+        "nodes": sorted({int(n) for n in table.nodes}),
+        "cores": sorted({int(c) for c in table.cores}),
+        "caps_w": sorted({float(p) for p in table.cap_w}),
+        "turbo_w": None if math.isnan(table.turbo_w) else table.turbo_w,
+        "measures": measures,
+        "says": describe(character, table),
         "front": [point_facts(table, int(row)) for row in front(table)],
-    }  # fmt: skip
+    }

@@ -121,9 +121,18 @@ def count_sizes(jobs: pl.DataFrame) -> tuple[SizeRow, ...]:
         waits, slowed = describe(wait_s[mine]), describe(slowdown[mine])
         low = 1 if size == 0 else (1 << (size - 1)) + 1
         rows.append(
-            SizeRow(low, 1 << size, mine.size, float(node_s[mine].sum()), waits.mean, waits.median, waits.p95, waits.max,
-                    slowed.mean)
-        )  # fmt: skip
+            SizeRow(
+                low,
+                1 << size,
+                mine.size,
+                float(node_s[mine].sum()),
+                waits.mean,
+                waits.median,
+                waits.p95,
+                waits.max,
+                slowed.mean,
+            )
+        )
     return tuple(rows)
 
 

@@ -157,10 +157,20 @@ def profile_errors(profile_w: Floats, mean_w: Floats, seen_w: Floats, node_s: Fl
 
 
 def measure_learning(
-    learner: str, levels: Sequence[Sequence[str]], start_s: float, *, submit_s: Floats, submit_level: Ints, start_level: Ints,
-    start_w: Floats, mean_w: Floats, seen_w: Floats, node_s: Floats, threshold: float = SETTLED,
+    learner: str,
+    levels: Sequence[Sequence[str]],
+    start_s: float,
+    *,
+    submit_s: Floats,
+    submit_level: Ints,
+    start_level: Ints,
+    start_w: Floats,
+    mean_w: Floats,
+    seen_w: Floats,
+    node_s: Floats,
+    threshold: float = SETTLED,
     trailing_days: int = TRAILING_DAYS,
-) -> Learning:  # fmt: skip
+) -> Learning:
     """Return what was learned over a run, of columns with a row a job."""
     known = known_profiles(submit_level, len(levels))
     rate = learning_rate(submit_s, known, start_s, trailing_days)
@@ -170,9 +180,16 @@ def measure_learning(
         errors = profile_errors(start_w[begun], mean_w[begun], seen_w[begun], node_s[begun])
         rows.append(LevelRow(name, int(at.sum()), float(at.mean()) if at.size else NAN, errors))
     return Learning(
-        learner, int(submit_s.size), float(known.mean()) if known.size else NAN, threshold, settled_day(rate.cumulative, threshold),
-        settled_day(rate.trailing, threshold), trailing_days, profile_errors(start_w, mean_w, seen_w, node_s), tuple(rows),
-    )  # fmt: skip
+        learner,
+        int(submit_s.size),
+        float(known.mean()) if known.size else NAN,
+        threshold,
+        settled_day(rate.cumulative, threshold),
+        settled_day(rate.trailing, threshold),
+        trailing_days,
+        profile_errors(start_w, mean_w, seen_w, node_s),
+        tuple(rows),
+    )
 
 
 def known_profiles(level: Ints, groupings: int) -> npt.NDArray[np.bool_]:

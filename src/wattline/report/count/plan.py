@@ -34,8 +34,12 @@ def answer(question: Any, applications: Sequence[Application]) -> Answered:
     plan = solve(question, applications)
     other = replace(question, reading="speed" if question.reading == "time" else "time")
     return Answered(
-        plan, break_even(question, applications), sensitivities(question, applications), solve(other, applications), tuple(applications)
-    )  # fmt: skip
+        plan,
+        break_even(question, applications),
+        sensitivities(question, applications),
+        solve(other, applications),
+        tuple(applications),
+    )
 
 
 def verdict(found: Answered) -> list[str]:
@@ -165,17 +169,33 @@ def plan_facts(found: Answered) -> dict[str, Any]:
     plan, even = found.plan, found.even
     bills = plan.question.bills(plan.nodes)
     return {
-        "verdict": verdict(found), "speedup": plan.speedup, "n_wc": plan.worst_case_nodes, "n_lim": plan.node_limit,
-        "c_wc": plan.cost_units if plan.question.cost_ratio is not None else None, "affordable": plan.affordable_nodes, "n_ovp": plan.nodes,
-        "limited_by": plan.limited_by, "effective_cost_ratio": plan.effective_ratio, "power_per_node_w": plan.question.power_w / plan.nodes,
+        "verdict": verdict(found),
+        "speedup": plan.speedup,
+        "n_wc": plan.worst_case_nodes,
+        "n_lim": plan.node_limit,
+        "c_wc": plan.cost_units if plan.question.cost_ratio is not None else None,
+        "affordable": plan.affordable_nodes,
+        "n_ovp": plan.nodes,
+        "limited_by": plan.limited_by,
+        "effective_cost_ratio": plan.effective_ratio,
+        "power_per_node_w": plan.question.power_w / plan.nodes,
         "applications": [
-            {"name": o.name, "weight": o.weight, "t_wc_s": o.worst_case_s, "t_ovp_s": o.overprovisioned_s, "s_ovp": o.speedup}
+            {
+                "name": o.name,
+                "weight": o.weight,
+                "t_wc_s": o.worst_case_s,
+                "t_ovp_s": o.overprovisioned_s,
+                "s_ovp": o.speedup,
+            }
             for o in plan.outcomes
         ],
         "break_even": {**asdict(even), "powers_w": [list(span) for span in even.powers_w]},
         "other_reading": {"reading": found.other.question.reading, "speedup": found.other.speedup},
         "sensitivities": {name: [None if math.isnan(v) else v for v in pair] for name, pair in found.tenth.items()},
-        "bills": None if bills is None else {
-            name: {**asdict(b), "purchase": b.purchase, "total": b.total} for name, b in zip(("high_end", "older"), bills, strict=True)
+        "bills": None
+        if bills is None
+        else {
+            name: {**asdict(b), "purchase": b.purchase, "total": b.total}
+            for name, b in zip(("high_end", "older"), bills, strict=True)
         },
-    }  # fmt: skip
+    }

@@ -38,9 +38,7 @@ def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tup
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
         return ()
-    return (
-        *_far_waits(run, wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run)
-    )  # fmt: skip
+    return (*_far_waits(run, wait_s, recorded_s), *_rounded(run), *_nobody_waits(wait_s, recorded_s), *_overload(run))
 
 
 def _far_waits(run: Run, wait_s: Distribution, recorded_s: Distribution) -> Iterator[str]:

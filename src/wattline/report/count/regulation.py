@@ -127,10 +127,13 @@ def count_regulation(run: Run) -> Regulation | None:
     standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
     energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
     return Regulation(
-        *bid_w, about["mean_w"] is None, tuple(rows), *sums,
+        *bid_w,
+        about["mean_w"] is None,
+        tuple(rows),
+        *sums,
         float(np.nansum(energy_j.to_numpy())),
         *(NAN if about[key] is None else about[key] for key in ("outside_share", "outside_exceed_share")),
-    )  # fmt: skip
+    )
 
 
 def _mean_bid(run: Run) -> tuple[float, float]:
@@ -149,12 +152,24 @@ def _accounted(run: Run) -> tuple[list[HourRow], Totals]:
     found = [row for row in rows_of(run) if row.billed]
     rows = [
         HourRow(
-            row.start_s, row.end_s, row.mean_power_w, row.mean_target_w, row.error, row.exceed_share, row.cost,
-            row.energy_cost, row.capacity_credit + row.performance_credit, row.error_cost, row.drawn_cost, row.bid_cost,
-            row.mean_w, row.reserve_w, row.clock,
+            row.start_s,
+            row.end_s,
+            row.mean_power_w,
+            row.mean_target_w,
+            row.error,
+            row.exceed_share,
+            row.cost,
+            row.energy_cost,
+            row.capacity_credit + row.performance_credit,
+            row.error_cost,
+            row.drawn_cost,
+            row.bid_cost,
+            row.mean_w,
+            row.reserve_w,
+            row.clock,
         )
         for row in found
-    ]  # fmt: skip
+    ]
     return rows, total(found)
 
 
@@ -216,17 +231,34 @@ def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
     reserve_w = bid.reserve_w if bid.reserve_w > 0 else NAN
     beyond_s = float(seconds[gap_w > MARGIN * reserve_w].sum()) if bid.reserve_w > 0 else NAN
     return Tracking(
-        span_s, energy_j, energy_j / span_s, aimed_j / span_s, missed_j / span_s, missed_j / (span_s * reserve_w),
-        (energy_j - aimed_j) / (span_s * reserve_w), beyond_s / span_s,
-    )  # fmt: skip
+        span_s,
+        energy_j,
+        energy_j / span_s,
+        aimed_j / span_s,
+        missed_j / span_s,
+        missed_j / (span_s * reserve_w),
+        (energy_j - aimed_j) / (span_s * reserve_w),
+        beyond_s / span_s,
+    )
 
 
 def _hour(span: tuple[float, float], followed: Tracking, bid: Bid, tariff: Tariff) -> HourRow:
     bill = settle(followed, bid, tariff)
     return HourRow(
-        *span, followed.mean_power_w, followed.mean_target_w, followed.mean_error, followed.exceed_share, bill.cost,
-        bill.energy_cost, bill.reserve_credit, bill.error_cost, bill.without_drawn, bill.without_bid, bid.mean_w, bid.reserve_w,
-    )  # fmt: skip
+        *span,
+        followed.mean_power_w,
+        followed.mean_target_w,
+        followed.mean_error,
+        followed.exceed_share,
+        bill.cost,
+        bill.energy_cost,
+        bill.reserve_credit,
+        bill.error_cost,
+        bill.without_drawn,
+        bill.without_bid,
+        bid.mean_w,
+        bid.reserve_w,
+    )
 
 
 def count_qos(run: Run) -> tuple[QosRow, ...]:
@@ -239,10 +271,21 @@ def count_qos(run: Run) -> tuple[QosRow, ...]:
         violations = int(np.sum(np.where(np.isnan(q), at_least, q) >= limit))
         energy_j = run.jobs.filter(run.jobs["kind"] == name)["energy_j"]
         rows.append(
-            QosRow(name, kind["standby"], q.size, int(np.isnan(q).sum()), describe(q), limit, kind["share"], violations,
-                   violations / q.size if q.size else NAN, float(np.nansum(energy_j.to_numpy())),
-                   bool(kind.get("average")), float(np.where(np.isnan(q), np.maximum(at_least, 0.0), q).mean()) if q.size else NAN)
-        )  # fmt: skip
+            QosRow(
+                name,
+                kind["standby"],
+                q.size,
+                int(np.isnan(q).sum()),
+                describe(q),
+                limit,
+                kind["share"],
+                violations,
+                violations / q.size if q.size else NAN,
+                float(np.nansum(energy_j.to_numpy())),
+                bool(kind.get("average")),
+                float(np.where(np.isnan(q), np.maximum(at_least, 0.0), q).mean()) if q.size else NAN,
+            )
+        )
     return tuple(rows)
 
 

@@ -59,10 +59,13 @@ def count_shapes(run: Run) -> Shapes | None:
     time_s, told_s, power_w, told_w = (rows[name].to_numpy() for name in ("time_s", "told_s", "power_w", "told_w"))
     low = 1.0 - told_w / power_w
     return Shapes(
-        rows.height, **{rule: int(by_rule.get(rule, 0)) for rule in ("share", "room", "asked", "least", "other")},
-        time_error=float(np.abs(told_s / time_s - 1.0).mean()), power_too_low=float((low > 1e-9).mean()),
-        power_lowest=max(0.0, float(low.max())), applications=tuple(_application(*pair) for pair in _by_application(rows)),
-    )  # fmt: skip
+        rows.height,
+        **{rule: int(by_rule.get(rule, 0)) for rule in ("share", "room", "asked", "least", "other")},
+        time_error=float(np.abs(told_s / time_s - 1.0).mean()),
+        power_too_low=float((low > 1e-9).mean()),
+        power_lowest=max(0.0, float(low.max())),
+        applications=tuple(_application(*pair) for pair in _by_application(rows)),
+    )
 
 
 def _by_application(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:

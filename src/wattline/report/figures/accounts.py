@@ -13,9 +13,11 @@ from wattline.report.figures.style import AMBER, BLUE, GREEN, GREY, RED, TEAL, D
 BARS = 24 * 14
 """Hours that are drawn one by one before days are."""
 _MONEY = (
-    ("energy", "energy_cost", 1.0, BLUE), ("error", "error_cost", 1.0, RED), ("capacity", "capacity_credit", -1.0, TEAL),
+    ("energy", "energy_cost", 1.0, BLUE),
+    ("error", "error_cost", 1.0, RED),
+    ("capacity", "capacity_credit", -1.0, TEAL),
     ("performance", "performance_credit", -1.0, GREEN),
-)  # fmt: skip
+)
 
 
 def draw_accounts(found: Accounts) -> Drawn | None:
@@ -29,14 +31,27 @@ def draw_accounts(found: Accounts) -> Drawn | None:
     bar = {"x": x, "offset": 0.0, "width": _widths(found, by_day=by_day)}
     carbon, prices = not math.isnan(found.total.carbon_kg), not by_day
     count = 1 + carbon + prices
-    figure = split_figure(170 + 130 * count, count, shared_xaxes=True, vertical_spacing=0.05,
-                          row_heights=[2.0, *[1.0] * (count - 1)], layout={"barmode": "relative"})  # fmt: skip
+    figure = split_figure(
+        170 + 130 * count,
+        count,
+        shared_xaxes=True,
+        vertical_spacing=0.05,
+        row_heights=[2.0, *[1.0] * (count - 1)],
+        layout={"barmode": "relative"},
+    )
     for name, key, sign, colour in _MONEY:
         values = [sign * getattr(part, key) for part in parts]
         if _say_something(values):
             figure.add_bar(y=_plain(values), name=name, marker_color=colour, row=1, col=1, **bar)
-    figure.add_scatter(x=x, y=_plain([part.cost for part in parts]), name="cost", mode="lines", row=1, col=1,
-                       line={"shape": "hv", "color": GREY, "width": 1.4})  # fmt: skip
+    figure.add_scatter(
+        x=x,
+        y=_plain([part.cost for part in parts]),
+        name="cost",
+        mode="lines",
+        row=1,
+        col=1,
+        line={"shape": "hv", "color": GREY, "width": 1.4},
+    )
     figure.update_yaxes(title_text="$", rangemode="normal", row=1, col=1)
     if carbon:
         kg = _plain([part.carbon_kg for part in parts])
@@ -56,8 +71,15 @@ def _add_prices(figure: Figure, rows: Sequence[AccountRow], x: list[Any], last: 
     for name, key, colour in named:
         values = [1e3 * getattr(row, key) for row in rows]
         if _say_something(values):
-            figure.add_scatter(x=x, y=_plain(values), name=name, mode="lines", row=last, col=1,
-                               line={"shape": "hv", "color": colour, "width": 1.4})  # fmt: skip
+            figure.add_scatter(
+                x=x,
+                y=_plain(values),
+                name=name,
+                mode="lines",
+                row=last,
+                col=1,
+                line={"shape": "hv", "color": colour, "width": 1.4},
+            )
     figure.update_yaxes(title_text="$/MWh", rangemode="normal", row=last, col=1)
 
 

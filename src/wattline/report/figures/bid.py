@@ -48,23 +48,56 @@ def _add_tail(figure: Figure, tail: Tail, row: int, column: int, *, first: bool)
     seen, share = tail.survival(POINTS)
     longest_s = float(np.clip(seen[-1] if seen.size else 0.0, 1.5 * tail.limit_s, 3.0 * tail.limit_s))
     # a share just below a delay is that of the next longer one: the line falls first, then goes on
-    figure.add_scatter(x=np.append(0.0, seen), y=np.append(1.0, share), name="simulated", legendgroup="simulated",
-                       showlegend=first, line={"shape": "vh", "color": BLUE, "width": 1.8}, **place)  # fmt: skip
+    figure.add_scatter(
+        x=np.append(0.0, seen),
+        y=np.append(1.0, share),
+        name="simulated",
+        legendgroup="simulated",
+        showlegend=first,
+        line={"shape": "vh", "color": BLUE, "width": 1.8},
+        **place,
+    )
     for (name, predicted), (colour, dash) in zip(tail.predicted.items(), LAW_LOOKS, strict=False):
         # straight on this scale but for the corner where it leaves 1
         bend_s = predicted.log_alpha / predicted.rate_per_s if 0.0 < predicted.rate_per_s < math.inf else 0.0
         x = np.array([0.0, min(max(bend_s, 0.0), longest_s), longest_s])
         hover = f"θ* = {predicted.rate_per_s:.3g} per s<extra>{escape_label(name)}</extra>"
-        figure.add_scatter(x=x, y=predicted.tail(x), name=escape_label(name), legendgroup=name, showlegend=first,
-                           line={"color": colour, "width": 1.6, "dash": dash}, hovertemplate=hover, **place)  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=predicted.tail(x),
+            name=escape_label(name),
+            legendgroup=name,
+            showlegend=first,
+            line={"color": colour, "width": 1.6, "dash": dash},
+            hovertemplate=hover,
+            **place,
+        )
     least = 0.5 / (tail.delay_s.size + 1)
-    figure.add_scatter(x=[tail.limit_s] * 2, y=[least, 1.0], showlegend=False, hoverinfo="skip",
-                       line={"color": RED, "width": 1, "dash": "dot"}, **place)  # fmt: skip
-    figure.add_scatter(x=[tail.limit_s], y=[tail.share], name="promised share", legendgroup="promise", showlegend=first,
-                       marker={"color": RED, "symbol": "line-ew", "size": 12, "line": {"width": 2, "color": RED}},
-                       **(place | {"mode": "markers"}))  # fmt: skip
-    figure.update_yaxes(type="log", range=[math.log10(least), 0.1], row=row, col=column,
-                        tickvals=list(TICKS), ticktext=list(TICKS.values()))  # fmt: skip
+    figure.add_scatter(
+        x=[tail.limit_s] * 2,
+        y=[least, 1.0],
+        showlegend=False,
+        hoverinfo="skip",
+        line={"color": RED, "width": 1, "dash": "dot"},
+        **place,
+    )
+    figure.add_scatter(
+        x=[tail.limit_s],
+        y=[tail.share],
+        name="promised share",
+        legendgroup="promise",
+        showlegend=first,
+        marker={"color": RED, "symbol": "line-ew", "size": 12, "line": {"width": 2, "color": RED}},
+        **(place | {"mode": "markers"}),
+    )
+    figure.update_yaxes(
+        type="log",
+        range=[math.log10(least), 0.1],
+        row=row,
+        col=column,
+        tickvals=list(TICKS),
+        ticktext=list(TICKS.values()),
+    )
     figure.update_xaxes(range=[0, longest_s], row=row, col=column)
 
 
@@ -81,13 +114,27 @@ def draw_weights(names: Sequence[str], history: Sequence[Mapping[str, Any]], cho
     figure = split_figure(440, 2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.62, 0.38])
     weights = np.array([step["weights"] for step in steps])
     for k, name in enumerate(names):
-        figure.add_scatter(x=x, y=weights[:, k], name=escape_label(name), mode="lines", row=1, col=1,
-                           line={"color": kind_colour(k), "width": 1.6})  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=weights[:, k],
+            name=escape_label(name),
+            mode="lines",
+            row=1,
+            col=1,
+            line={"color": kind_colour(k), "width": 1.6},
+        )
     watts = {key: np.array([step[key] for step in steps]) for key in ("mean_w", "reserve_w")}
     scale = scale_of([float(watts["mean_w"].max())], "W")
     for name, key, dash in (("P̄", "mean_w", "solid"), ("R", "reserve_w", "dash")):
-        figure.add_scatter(x=x, y=watts[key] / scale.factor, name=name, mode="lines", row=2, col=1,
-                           line={"color": GREY, "width": 1.8, "dash": dash})  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=watts[key] / scale.factor,
+            name=name,
+            mode="lines",
+            row=2,
+            col=1,
+            line={"color": GREY, "width": 1.8, "dash": dash},
+        )
     taken = np.flatnonzero((watts["mean_w"] == chosen.mean_w) & (watts["reserve_w"] == chosen.reserve_w))
     for i in taken[:1]:
         figure.add_vrect(float(x[i]), float(x[i]), line={"color": RED, "width": 1, "dash": "dot"})

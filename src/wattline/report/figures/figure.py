@@ -30,9 +30,15 @@ class Figure:
         self.update_layout(**(layout or {}))
 
     def split(
-        self, rows: int, columns: int = 1, *, shared_xaxes: bool = False, horizontal_spacing: float = 0.0,
-        vertical_spacing: float = 0.0, row_heights: Sequence[float] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        rows: int,
+        columns: int = 1,
+        *,
+        shared_xaxes: bool = False,
+        horizontal_spacing: float = 0.0,
+        vertical_spacing: float = 0.0,
+        row_heights: Sequence[float] | None = None,
+    ) -> None:
         """Divide the figure into cells with axes of their own, numbered by rows from the top left.
 
         Spacings and heights are shares of the figure. Shared x axes move together and are labelled in the last row.

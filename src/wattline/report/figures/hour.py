@@ -32,8 +32,14 @@ def draw_regulation(run: Run, journal: Journal) -> Drawn | None:
     placements = _within(journal.read("placements"), begin_s, end_s, run.end_s)
     stripes = placements.height <= RECTANGLES
     heights = [3.0, 1.2, 1.2] + [3.0] * stripes
-    figure = split_figure(340 + 260 * stripes, len(heights), shared_xaxes=True, vertical_spacing=0.03, row_heights=heights,
-                          layout={"bargap": 0, "barmode": "overlay"})  # fmt: skip
+    figure = split_figure(
+        340 + 260 * stripes,
+        len(heights),
+        shared_xaxes=True,
+        vertical_spacing=0.03,
+        row_heights=heights,
+        layout={"bargap": 0, "barmode": "overlay"},
+    )
     _add_power(figure, run, begin_s, end_s)
     standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
     jobs = run.jobs.filter(~run.jobs["kind"].is_in(standby))
@@ -62,8 +68,15 @@ def _add_power(figure: Figure, run: Run, begin_s: float, end_s: float) -> None:
     _, target_w = _steps(run, run.steps.target_w, begin_s, end_s)
     scale = scale_of([float(np.nanmax(power_w))], "W")
     for name, watts, colour, width in (("target", target_w, RED, 1.6), ("power", power_w, BLUE, 1.0)):
-        figure.add_scatter(x=_short(x), y=_short(watts / scale.factor), name=name, mode="lines", row=1, col=1,
-                           line={"shape": "hv", "color": colour, "width": width})  # fmt: skip
+        figure.add_scatter(
+            x=_short(x),
+            y=_short(watts / scale.factor),
+            name=name,
+            mode="lines",
+            row=1,
+            col=1,
+            line={"shape": "hv", "color": colour, "width": width},
+        )
     figure.update_yaxes(title_text=titled("power", scale.unit), rangemode="normal", row=1, col=1)
 
 
@@ -78,16 +91,32 @@ def _add_waiting(figure: Figure, run: Run, jobs: pl.DataFrame | None, begin_s: f
         came, left = (np.searchsorted(np.sort(at_s), time_s, "right") for at_s in (came_s, left_s))
         queued = (came - left).astype(np.float64)
         x = (time_s - begin_s) / MINUTE_S
-    figure.add_scatter(x=_short(x), y=_short(queued), name="waiting", mode="lines", line={"shape": "hv", "color": VIOLET, "width": 1.2},
-                       showlegend=False, row=2, col=1)  # fmt: skip
+    figure.add_scatter(
+        x=_short(x),
+        y=_short(queued),
+        name="waiting",
+        mode="lines",
+        line={"shape": "hv", "color": VIOLET, "width": 1.2},
+        showlegend=False,
+        row=2,
+        col=1,
+    )
     figure.update_yaxes(title_text="waiting", nticks=4, row=2, col=1)
 
 
 def _add_arrivals(figure: Figure, jobs: pl.DataFrame, begin_s: float, end_s: float) -> None:
     edges = np.arange(begin_s, end_s + 1e-6, MINUTE_S)
     counts, _ = np.histogram(jobs["submit_s"].to_numpy(), edges)
-    figure.add_bar(x=(edges[:-1] - begin_s) / MINUTE_S + 0.5, y=counts, width=0.9, marker_color=TEAL, name="arrivals",
-                   showlegend=False, row=3, col=1)  # fmt: skip
+    figure.add_bar(
+        x=(edges[:-1] - begin_s) / MINUTE_S + 0.5,
+        y=counts,
+        width=0.9,
+        marker_color=TEAL,
+        name="arrivals",
+        showlegend=False,
+        row=3,
+        col=1,
+    )
     figure.update_yaxes(title_text="arrivals", nticks=4, row=3, col=1)
 
 
@@ -122,10 +151,19 @@ def _bars(
     start_s, stop_s, first, count = (rows[c].to_numpy() for c in ("start_s", "end_s", "first_node", "count"))
     labels = np.column_stack([rows[c].fill_null(0).to_numpy().round() for c in told]).astype(np.int64)
     figure.add_bar(
-        orientation="h", base=_short((start_s - begin_s) / MINUTE_S), x=_short((stop_s - start_s) / MINUTE_S),
-        y=_short(first + (count - 1) / 2), width=count, offset=_short(-count / 2), row=4, col=1, name=name, customdata=labels,
-        marker={"color": colour, "line": {"width": 0.3, "color": "rgba(255,255,255,0.55)"}}, hovertemplate=hover,
-    )  # fmt: skip
+        orientation="h",
+        base=_short((start_s - begin_s) / MINUTE_S),
+        x=_short((stop_s - start_s) / MINUTE_S),
+        y=_short(first + (count - 1) / 2),
+        width=count,
+        offset=_short(-count / 2),
+        row=4,
+        col=1,
+        name=name,
+        customdata=labels,
+        marker={"color": colour, "line": {"width": 0.3, "color": "rgba(255,255,255,0.55)"}},
+        hovertemplate=hover,
+    )
 
 
 def _short(values: Floats) -> npt.NDArray[np.float32]:

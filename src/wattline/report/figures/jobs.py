@@ -115,8 +115,14 @@ def draw_run_times(run: Run) -> Drawn:
         edges = np.logspace(0, np.ceil(top * 8) / 8, int(np.ceil(top * 8)) + 1)
         edges[-1] *= 1.0 + 1e-9
         counts, _ = np.histogram(seconds, edges)
-        figure.add_bar(x=np.sqrt(edges[:-1] * edges[1:]), y=counts, width=np.diff(edges), marker_color=TEAL, name="jobs",
-                       hovertemplate="%{x:.3s}s: %{y} jobs<extra></extra>")  # fmt: skip
+        figure.add_bar(
+            x=np.sqrt(edges[:-1] * edges[1:]),
+            y=counts,
+            width=np.diff(edges),
+            marker_color=TEAL,
+            name="jobs",
+            hovertemplate="%{x:.3s}s: %{y} jobs<extra></extra>",
+        )
     _log_time_axis(figure, "run time")
     figure.update_yaxes(title_text="jobs")
     return Drawn(
@@ -153,8 +159,13 @@ def draw_ranking(rows: Sequence[GroupRow], what: str) -> Drawn | None:
     scale = scale_of([joules for _, joules in named], "J")
     figure = new_figure(max(200, 90 + 22 * len(named)), bargap=0.25)
     # Numbered positions with texts beside them: two labels that look alike stay two bars.
-    figure.add_bar(orientation="h", y=list(range(len(named))), x=[joules / scale.factor for _, joules in named],
-                   marker_color=BLUE, hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>")  # fmt: skip
+    figure.add_bar(
+        orientation="h",
+        y=list(range(len(named))),
+        x=[joules / scale.factor for _, joules in named],
+        marker_color=BLUE,
+        hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>",
+    )
     labels = [escape_label(_cut(name)) for name, _ in named]
     figure.update_yaxes(tickvals=list(range(len(named))), ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(title_text=titled("energy", scale.unit), showgrid=True, showline=False, ticks="")
@@ -181,11 +192,13 @@ def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
     half = [e.half_width / scale.factor if np.isfinite(e.half_width) else 0.0 for e in row.estimates]
     figure = new_figure(76 + 30 * len(places), bargap=0.3)
     figure.add_bar(
-        orientation="h", y=places, x=[e.mean / scale.factor for e in row.estimates],
+        orientation="h",
+        y=places,
+        x=[e.mean / scale.factor for e in row.estimates],
         marker_color=[PALETTE[i % len(PALETTE)] for i in places],
         error_x={"type": "data", "array": half, "thickness": 1.2, "width": 4, "color": GREY},
         hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>",
-    )  # fmt: skip
+    )
     labels = [escape_label(_cut(label)) for label in comparison.labels]
     figure.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(title_text=scale.unit, showline=False, ticks="", rangemode="tozero")

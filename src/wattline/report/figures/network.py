@@ -58,18 +58,31 @@ def draw_network(network: Network, jobs: Sequence[Placed], nodes: int, out: Ints
     figure = new_figure(HEIGHT, margin={"l": 8, "r": 8, "t": 8, "b": 8})
     _hide_axes(figure, equal=layout.equal)
     for x, y in layout.links:
-        figure.add_scatter(x=x, y=y, mode="lines", line={"color": soft(GREY, 0.22), "width": 0.7}, hoverinfo="skip", showlegend=False)  # fmt: skip
+        figure.add_scatter(
+            x=x, y=y, mode="lines", line={"color": soft(GREY, 0.22), "width": 0.7}, hoverinfo="skip", showlegend=False
+        )
     if len(layout.routers):
         figure.add_scatter(
-            x=layout.routers[:, 0], y=layout.routers[:, 1], mode="markers", name="router", hovertemplate="%{text}<extra></extra>",
-            text=[f"router {r}, group {network.group_of_router(r)}" for r in range(network.routers)] + ["spine"] * (len(layout.routers) - network.routers),
-            marker={"color": GREY, "size": max(3.0, 0.6 * layout.size), "symbol": "circle"}, showlegend=False,
-        )  # fmt: skip
+            x=layout.routers[:, 0],
+            y=layout.routers[:, 1],
+            mode="markers",
+            name="router",
+            hovertemplate="%{text}<extra></extra>",
+            text=[f"router {r}, group {network.group_of_router(r)}" for r in range(network.routers)]
+            + ["spine"] * (len(layout.routers) - network.routers),
+            marker={"color": GREY, "size": max(3.0, 0.6 * layout.size), "symbol": "circle"},
+            showlegend=False,
+        )
     if layout.labels is not None:
         figure.add_scatter(
-            x=layout.labels[:, 0], y=layout.labels[:, 1], mode="text", text=[str(g) for g in range(network.groups)],
-            textfont={"size": 11, "color": GREY}, hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+            x=layout.labels[:, 0],
+            y=layout.labels[:, 1],
+            mode="text",
+            text=[str(g) for g in range(network.groups)],
+            textfont={"size": 11, "color": GREY},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     there = np.arange(network.nodes) < nodes
     _add_nodes(figure, layout, network, np.flatnonzero((owner == EMPTY) & there), "free", "free", GREY, "square-open")
     _add_nodes(
@@ -87,20 +100,37 @@ def draw_network(network: Network, jobs: Sequence[Placed], nodes: int, out: Ints
 
 
 def _add_nodes(
-    figure: Figure, layout: _Layout, network: Network, which: Ints, name: str, job: str, colour: str, symbol: str, *,
+    figure: Figure,
+    layout: _Layout,
+    network: Network,
+    which: Ints,
+    name: str,
+    job: str,
+    colour: str,
+    symbol: str,
+    *,
     legend: bool = True,
-) -> None:  # fmt: skip
+) -> None:
     if not which.size:
         return
     router = network.router_of(which)
-    text = [f"node {n}, router {r}, group {network.group_of_router(r)}: {job}" for n, r in zip(which.tolist(), router.tolist(), strict=True)]  # fmt: skip
+    text = [
+        f"node {n}, router {r}, group {network.group_of_router(r)}: {job}"
+        for n, r in zip(which.tolist(), router.tolist(), strict=True)
+    ]
     marker: dict[str, Any] = {"color": colour, "size": layout.size, "symbol": symbol}
     if symbol.endswith("-open"):
         marker |= {"opacity": 0.55, "line": {"width": 1}}
     figure.add_scatter(
-        x=layout.nodes[which, 0], y=layout.nodes[which, 1], mode="markers", name=name, marker=marker, text=text,
-        hovertemplate="%{text}<extra></extra>", showlegend=legend,
-    )  # fmt: skip
+        x=layout.nodes[which, 0],
+        y=layout.nodes[which, 1],
+        mode="markers",
+        name=name,
+        marker=marker,
+        text=text,
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=legend,
+    )
 
 
 def _hide_axes(figure: Figure, *, equal: bool) -> None:
@@ -147,7 +177,13 @@ def _tree(network: FatTree) -> _Layout:
     nodes = np.column_stack([np.repeat(x, p), np.tile(-1.0 - np.arange(p), leaves)])
     links = _segments(np.repeat(leaf, spines, axis=0), np.tile(top, (leaves, 1)))
     size = float(np.clip(0.7 * min(850 / leaves, 0.65 * HEIGHT / p), 3.0, 15.0))
-    return _Layout(nodes, np.vstack([leaf, top]), [links], size, "Spines on top, leaves below them, nodes hanging from their leaves.")  # fmt: skip
+    return _Layout(
+        nodes,
+        np.vstack([leaf, top]),
+        [links],
+        size,
+        "Spines on top, leaves below them, nodes hanging from their leaves.",
+    )
 
 
 def _blocks(network: Network) -> _Layout:
@@ -167,7 +203,11 @@ def _blocks(network: Network) -> _Layout:
         place = np.column_stack([x, y]).astype(np.float64)
         width, height = columns * (a + 1.5), -(-network.groups // columns) * (p + 1.5)
     size = float(np.clip(0.75 * min(850 / width, HEIGHT / height), 1.5, 15.0))
-    what = "Groups are blocks, their routers columns, a router's nodes one below the other." if network.routers > 1 else "All nodes, in rows."  # fmt: skip
+    what = (
+        "Groups are blocks, their routers columns, a router's nodes one below the other."
+        if network.routers > 1
+        else "All nodes, in rows."
+    )
     return _Layout(place, np.empty((0, 2)), [], size, what)
 
 

@@ -72,9 +72,11 @@ def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
         kept = _lowest(run.steps.time_s, limit, kept)
     figure.add_scatter(
         x=np.append(run.steps.time_s[kept] - run.start_s, run.end_s - run.start_s) / axis.factor,
-        y=np.append(limit[kept], limit[-1]), name="limit", mode="lines",
+        y=np.append(limit[kept], limit[-1]),
+        name="limit",
+        mode="lines",
         line={"shape": "hv", "color": RED, "width": 1.5, "dash": "dash"},
-    )  # fmt: skip
+    )
 
 
 def draw_load(run: Run) -> Drawn:
@@ -90,8 +92,16 @@ def draw_load(run: Run) -> Drawn:
         if values.any():
             add_steps(figure, run, values, name, colour, hours, row=2)
     span = (run.end_s - run.start_s) / hours.factor
-    figure.add_scatter(x=[0, span], y=[run.nodes] * 2, name=f"all {run.unit}s", mode="lines", row=2, col=1,
-                       line={"color": GREY, "width": 1, "dash": "dot"}, hoverinfo="skip")  # fmt: skip
+    figure.add_scatter(
+        x=[0, span],
+        y=[run.nodes] * 2,
+        name=f"all {run.unit}s",
+        mode="lines",
+        row=2,
+        col=1,
+        line={"color": GREY, "width": 1, "dash": "dot"},
+        hoverinfo="skip",
+    )
     finish_time_axes(figure, run, hours)
     figure.update_xaxes(title_text="", row=1, col=1)
     figure.update_yaxes(title_text="jobs in the queue", range=[0, 1.05 * max(run.steps.queued_jobs.max(), 1.0)], row=1)
@@ -137,13 +147,17 @@ def _gantt_rectangles(run: Run, placements: pl.DataFrame) -> Drawn:
     colours = [PALETTE[i % len(PALETTE)] for i in placements["job_id"].to_list()]
     columns = [held[name].to_list() for name in ("job_id", "user", "kind", "nodes", "wait_s")]
     figure.add_bar(
-        orientation="h", base=(start_s - run.start_s) / hours.factor, x=(end_s - start_s) / hours.factor,
-        y=first + (count - 1) / 2, width=count.astype(np.float64), offset=-count / 2,
+        orientation="h",
+        base=(start_s - run.start_s) / hours.factor,
+        x=(end_s - start_s) / hours.factor,
+        y=first + (count - 1) / 2,
+        width=count.astype(np.float64),
+        offset=-count / 2,
         marker={"color": colours, "line": {"width": 0.5, "color": "rgba(255,255,255,0.55)"}},
         customdata=[[escape_label(item) for item in row] for row in zip(*columns, strict=True)],
         hovertemplate="job %{customdata[0]}<br>%{customdata[3]} nodes, waited %{customdata[4]:.0f} s"
         "<br>%{customdata[1]} %{customdata[2]}<extra></extra>",
-    )  # fmt: skip
+    )
     _finish_gantt(figure, run, hours)
     return Drawn(
         figure, "Who held which node", f"{plural(placements.height, 'placement')}; colours tell neighbours apart."
@@ -160,12 +174,26 @@ def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
     first, count = placements["first_node"].to_numpy(), placements["count"].to_numpy()
     share = raster(start_s, end_s, first, count, time_edges, node_edges)
     figure.add_heatmap(
-        x=(time_edges - run.start_s) / hours.factor, y=node_edges - 0.5, z=np.round(100 * share).astype(np.uint8),
-        zmin=0, zmax=100, colorscale=[[0, soft(TEAL, 0.0)], [1, soft(TEAL, 1.0)]],
-        colorbar={"title": {"text": "busy [%]", "side": "top"}, "orientation": "h", "thickness": 8, "len": 0.24,
-                  "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "outlinewidth": 0, "tickvals": [0, 50, 100]},
+        x=(time_edges - run.start_s) / hours.factor,
+        y=node_edges - 0.5,
+        z=np.round(100 * share).astype(np.uint8),
+        zmin=0,
+        zmax=100,
+        colorscale=[[0, soft(TEAL, 0.0)], [1, soft(TEAL, 1.0)]],
+        colorbar={
+            "title": {"text": "busy [%]", "side": "top"},
+            "orientation": "h",
+            "thickness": 8,
+            "len": 0.24,
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "outlinewidth": 0,
+            "tickvals": [0, 50, 100],
+        },
         hovertemplate="%{x:.4g} " + hours.unit + ", node %{y:.0f}<br>%{z} % busy<extra></extra>",
-    )  # fmt: skip
+    )
     _finish_gantt(figure, run, hours)
     caption = (
         f"{placements.height:,} placements are too many to draw one by one: each cell is the exact busy share of "
@@ -185,14 +213,30 @@ def add_steps(
         held = steps.duration_s > 0
         x = np.append(steps.time_s[held], run.end_s) - run.start_s
         y = np.append(values[held], values[held][-1:])
-        figure.add_scatter(x=x[: y.size] / axis.factor, y=y, name=name, mode="lines", line=line | {"shape": "hv"},
-                           fill="tozeroy", fillcolor=soft(colour, 0.12), **place)  # fmt: skip
+        figure.add_scatter(
+            x=x[: y.size] / axis.factor,
+            y=y,
+            name=name,
+            mode="lines",
+            line=line | {"shape": "hv"},
+            fill="tozeroy",
+            fillcolor=soft(colour, 0.12),
+            **place,
+        )
         return f"Every change is drawn ({int(held.sum()):,})."
     found = envelope(steps.time_s, steps.duration_s, values, BINS)
     x = (found.middle - run.start_s) / axis.factor
-    figure.add_scatter(x=np.concatenate([x, x[::-1]]), y=np.concatenate([found.high, found.low[::-1]]), fill="toself",
-                       fillcolor=soft(colour, 0.28), line={"width": 0}, mode="lines", hoverinfo="skip",
-                       showlegend=False, **place)  # fmt: skip
+    figure.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([found.high, found.low[::-1]]),
+        fill="toself",
+        fillcolor=soft(colour, 0.28),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        **place,
+    )
     figure.add_scatter(x=x, y=found.mean, name=name, mode="lines", line=line, **place)
     return (
         f"{len(steps):,} changes in {BINS} bins of {hours_of(run, BINS)}: the band reaches from the lowest to the highest "

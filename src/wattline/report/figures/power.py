@@ -30,10 +30,14 @@ def draw_limit(run: Run) -> Drawn:
         row = np.maximum(np.searchsorted(steps.time_s, begin_s, side="right") - 1, 0)
         lasted = [show(float(length), "s") for length in np.minimum(end_s, run.end_s) - begin_s]
         figure.add_scatter(
-            x=(begin_s - run.start_s) / axis.factor, y=steps.power_w[row] / scale.factor, mode="markers", name="deadlock starts",
+            x=(begin_s - run.start_s) / axis.factor,
+            y=steps.power_w[row] / scale.factor,
+            mode="markers",
+            name="deadlock starts",
             marker={"color": AMBER, "symbol": "triangle-down", "size": 9, "line": {"width": 1, "color": "white"}},
-            customdata=lasted, hovertemplate="let in above the limit, ran %{customdata}<extra></extra>",
-        )  # fmt: skip
+            customdata=lasted,
+            hovertemplate="let in above the limit, ran %{customdata}<extra></extra>",
+        )
         how += f" A triangle is a job that was let in above the limit because nothing ran and nothing fitted ({len(row):,})."
     finish_time_axes(figure, run, axis)
     figure.update_yaxes(title_text=titled("power", scale.unit))
@@ -60,8 +64,14 @@ def draw_learning(run: Run, found: Learning) -> Drawn | None:
         ("of all so far", rate.cumulative, BLUE),
     ):
         figure.add_scatter(x=day, y=100 * values, name=name, mode="lines", line={"color": colour, "width": 1.8})
-    figure.add_scatter(x=[0, day[-1]], y=[100 * found.threshold] * 2, name=show(found.threshold, "share"), mode="lines",
-                       line={"color": RED, "width": 1, "dash": "dot"}, hoverinfo="skip")  # fmt: skip
+    figure.add_scatter(
+        x=[0, day[-1]],
+        y=[100 * found.threshold] * 2,
+        name=show(found.threshold, "share"),
+        mode="lines",
+        line={"color": RED, "width": 1, "dash": "dot"},
+        hoverinfo="skip",
+    )
     figure.update_xaxes(title_text="days since the start of the run", range=[0, day[-1]])
     figure.update_yaxes(title_text="jobs with a known profile [%]", range=[0, 102])
     figure.update_layout(showlegend=True)
@@ -76,8 +86,10 @@ def draw_profile_errors(run: Run, found: Learning) -> Drawn | None:
     columns = profile_columns(run.profiles, run.jobs)
     figure = new_figure(320)
     every = np.ones(columns["start_w"].size, dtype=np.bool_)
-    curves = [(row.name, columns["start_level"] == v, "seen_w", "solid", LEVEL_COLOURS[v % len(LEVEL_COLOURS)])
-              for v, row in enumerate(found.levels)]  # fmt: skip
+    curves = [
+        (row.name, columns["start_level"] == v, "seen_w", "solid", LEVEL_COLOURS[v % len(LEVEL_COLOURS)])
+        for v, row in enumerate(found.levels)
+    ]
     for name, these, against, dash, colour in (*curves, ("all, against the mean", every, "mean_w", "dot", GREY)):
         rows = these & (columns[against] > 0)
         if not rows.any():
@@ -85,12 +97,24 @@ def draw_profile_errors(run: Run, found: Learning) -> Drawn | None:
         error = columns["start_w"][rows] / columns[against][rows] - 1.0
         x, part = ecdf(np.clip(error, -WIDEST, WIDEST), POINTS)
         x, part = np.insert(x, 0, x[0]), np.insert(part, 0, 0.0)
-        figure.add_scatter(x=100 * x, y=100 * part, name=escape_label(name), mode="lines",
-                           line={"shape": "hv", "color": colour, "width": 1.8, "dash": dash})  # fmt: skip
+        figure.add_scatter(
+            x=100 * x,
+            y=100 * part,
+            name=escape_label(name),
+            mode="lines",
+            line={"shape": "hv", "color": colour, "width": 1.8, "dash": dash},
+        )
     if not figure.data:
         return None
-    figure.add_scatter(x=[0, 0], y=[0, 100], mode="lines", showlegend=False, hoverinfo="skip", name="exact",
-                       line={"color": GREY, "width": 1})  # fmt: skip
+    figure.add_scatter(
+        x=[0, 0],
+        y=[0, 100],
+        mode="lines",
+        showlegend=False,
+        hoverinfo="skip",
+        name="exact",
+        line={"color": GREY, "width": 1},
+    )
     figure.update_xaxes(title_text="(profile − power) / power [%]", range=[-100 * WIDEST, 100 * WIDEST])
     figure.update_yaxes(title_text="share of jobs [%]", range=[0, 102])
     figure.update_layout(showlegend=True)

@@ -39,19 +39,34 @@ def draw_qos(run: Run) -> Drawn | None:
         values, share = ecdf(np.where(np.isnan(q), np.inf, q), POINTS)
         finite, colour = np.isfinite(values), kind_colour(i)
         if finite.any():
-            figure.add_scatter(x=np.maximum(values[finite], 0.0), y=100 * share[finite], name=escape_label(kind["name"]),
-                               mode="lines", line={"shape": "hv", "color": colour, "width": 1.6})  # fmt: skip
+            figure.add_scatter(
+                x=np.maximum(values[finite], 0.0),
+                y=100 * share[finite],
+                name=escape_label(kind["name"]),
+                mode="lines",
+                line={"shape": "hv", "color": colour, "width": 1.6},
+            )
         limit = limit_of(kind)
         below = float(np.mean(np.where(np.isnan(q), at_least, q) < limit))
         figure.add_scatter(
-            x=[limit], y=[100 * below], mode="markers", showlegend=False, name=escape_label(kind["name"]),
+            x=[limit],
+            y=[100 * below],
+            mode="markers",
+            showlegend=False,
+            name=escape_label(kind["name"]),
             marker={"color": colour, "size": 9, "symbol": "diamond", "line": {"width": 1, "color": colour}},
             hovertemplate="limit %{x:g}: %{y:.2f} % stay below it<extra></extra>",
-        )  # fmt: skip
+        )
     allowed = 100 * (1 - max(float(kind["share"]) for kind in kinds))
     top = 1.15 * max(limit_of(kind) for kind in kinds)
-    figure.add_scatter(x=[0, top], y=[allowed] * 2, mode="lines", name=f"{allowed:g} %", hoverinfo="skip",
-                       line={"color": GREY, "width": 1, "dash": "dot"})  # fmt: skip
+    figure.add_scatter(
+        x=[0, top],
+        y=[allowed] * 2,
+        mode="lines",
+        name=f"{allowed:g} %",
+        hoverinfo="skip",
+        line={"color": GREY, "width": 1, "dash": "dot"},
+    )
     figure.update_xaxes(title_text="QoS degradation Q", range=[0, top])
     figure.update_yaxes(title_text="share of jobs [%]", range=[0, 102])
     figure.update_layout(showlegend=True)

@@ -53,8 +53,13 @@ def draw_error_shares(curves: Mapping[str, Curve], title: str, caption: str) -> 
         top = max(top, last)
         kept = np.unique(np.searchsorted(levels, np.linspace(levels[0], last, POINTS), "right") - 1)
         colour = PALETTE[groups.index(curve.group or name) % len(PALETTE)]
-        figure.add_scatter(x=100 * levels[kept], y=100 * share[kept], name=escape_label(name), mode="lines",
-                           line={"color": colour, "width": 1.8, "dash": curve.dash})  # fmt: skip
+        figure.add_scatter(
+            x=100 * levels[kept],
+            y=100 * share[kept],
+            name=escape_label(name),
+            mode="lines",
+            line={"color": colour, "width": 1.8, "dash": curve.dash},
+        )
     _add_corner(figure, 100 * MARGIN, 100 * (1 - SHARE), 100 * top)
     figure.update_xaxes(title_text="tracking error [% of the reserve]", range=[0, 100 * top])
     figure.update_yaxes(title_text="share of time [%]", range=[0, 102])
@@ -104,12 +109,29 @@ def _add_service(
         x = np.concatenate([[0.0], values[kept], [top]])
         y = np.concatenate([[0.0], share[kept], share[kept][-1:] if kept.any() else [0.0]])
         colour = PALETTE[policies.index(policy) % len(PALETTE)]
-        figure.add_scatter(x=x, y=100 * y, name=escape_label(policy), legendgroup=policy, showlegend=first, mode="lines",
-                           line={"shape": "hv", "color": colour, "width": 1.6}, row=row, col=column)  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=100 * y,
+            name=escape_label(policy),
+            legendgroup=policy,
+            showlegend=first,
+            mode="lines",
+            line={"shape": "hv", "color": colour, "width": 1.6},
+            row=row,
+            col=column,
+        )
     allowed = 100 * (1 - service.share)
     for x_line, y_line in (([service.limit] * 2, [0, 102]), ([0, top], [allowed] * 2)):
-        figure.add_scatter(x=x_line, y=y_line, mode="lines", showlegend=False, hoverinfo="skip", row=row, col=column,
-                           line={"color": RED, "width": 1, "dash": "dot"})  # fmt: skip
+        figure.add_scatter(
+            x=x_line,
+            y=y_line,
+            mode="lines",
+            showlegend=False,
+            hoverinfo="skip",
+            row=row,
+            col=column,
+            line={"color": RED, "width": 1, "dash": "dot"},
+        )
     figure.update_xaxes(range=[0, top], row=row, col=column)
 
 
@@ -117,6 +139,7 @@ def _add_corner(figure: Figure, x: float, y: float, right: float) -> None:
     """Draw the corner that a distribution must not pass below: a vertical and a horizontal line."""
     line = {"color": RED, "width": 1.2, "dash": "dash"}
     figure.add_scatter(x=[x, x], y=[0, 102], mode="lines", name=f"{x:g} %", line=line, hoverinfo="skip")
-    figure.add_scatter(x=[0, right], y=[y, y], mode="lines", name=f"{y:g} % of the time", line=line | {"dash": "dot"},
-                       hoverinfo="skip")  # fmt: skip
+    figure.add_scatter(
+        x=[0, right], y=[y, y], mode="lines", name=f"{y:g} % of the time", line=line | {"dash": "dot"}, hoverinfo="skip"
+    )
     figure.update_layout(showlegend=True)

@@ -51,12 +51,19 @@ def soft(colour: str, alpha: float) -> str:
 
 def new_figure(height: int = 300, **layout: Any) -> Figure:
     """Return an empty figure in the house style; a height in pixels, the width is that of the page."""
-    figure = Figure({
-        "height": height, "margin": {"l": 64, "r": 16, "t": 12, "b": 48}, "colorway": list(PALETTE),
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "hovermode": "closest",
-        "font": {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12},
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}, **layout,
-    })  # fmt: skip
+    figure = Figure(
+        {
+            "height": height,
+            "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
+            "colorway": list(PALETTE),
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "hovermode": "closest",
+            "font": {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12},
+            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+            **layout,
+        }
+    )
     style_axes(figure)
     return figure
 

@@ -77,13 +77,18 @@ def check_data(rows: Sequence[Instant]) -> dict[str, Any]:
     return {
         "instants": [
             {
-                "after_s": row.after_s, "job_id": list(row.job_id), "nodes": list(row.nodes),
-                "model": row.found.model.tolist(), "packets": row.found.packets.tolist(),
+                "after_s": row.after_s,
+                "job_id": list(row.job_id),
+                "nodes": list(row.nodes),
+                "model": row.found.model.tolist(),
+                "packets": row.found.packets.tolist(),
             }
             for row in rows
         ],
-        "jobs": int(errors.size), "mean_error": float(np.nanmean(np.abs(errors))), "bias": float(np.nanmean(errors)),
-    }  # fmt: skip
+        "jobs": int(errors.size),
+        "mean_error": float(np.nanmean(np.abs(errors))),
+        "bias": float(np.nanmean(errors)),
+    }
 
 
 def check_table(rows: Sequence[Instant]) -> Table:
@@ -100,7 +105,10 @@ def check_table(rows: Sequence[Instant]) -> Table:
     for row in rows:
         found = row.found
         table.add_row(
-            show_duration(row.after_s), str(len(row.job_id)), f"{found.model.mean():.3f} ×", f"{np.nanmean(found.packets):.3f} ×",
+            show_duration(row.after_s),
+            str(len(row.job_id)),
+            f"{found.model.mean():.3f} ×",
+            f"{np.nanmean(found.packets):.3f} ×",
             f"{100 * np.nanmean(np.abs(found.errors)):.0f} %",
-        )  # fmt: skip
+        )
     return table

@@ -28,11 +28,17 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
     rows = [("network", network_text(network)), ("nodes", f"{network.nodes:,}")]
     if isinstance(network, Dragonfly):
         rows += [
-            ("groups", f"{network.groups:,} of {network.routers_per_group} routers of {network.nodes_per_router} nodes"),
+            (
+                "groups",
+                f"{network.groups:,} of {network.routers_per_group} routers of {network.nodes_per_router} nodes",
+            ),
             ("arrangement", network.arrangement),
             ("links inside groups", f"{found.local_links:,} of {show_bandwidth(network.local_bps)}"),
-            ("links between groups", f"{found.global_links:,} of {show_bandwidth(network.global_bps)}, {network.links_per_router} a router"),
-        ]  # fmt: skip
+            (
+                "links between groups",
+                f"{found.global_links:,} of {show_bandwidth(network.global_bps)}, {network.links_per_router} a router",
+            ),
+        ]
     elif isinstance(network, FatTree):
         rows += [
             ("leaves", f"{network.leaves:,} of {network.nodes_per_leaf} nodes"),
@@ -44,10 +50,13 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
         rows += [
             ("links of nodes", show_bandwidth(network.host_bps)),
             ("links between two nodes' routers", f"{found.mean_links:.3f} in the mean, {found.most_links} at most"),
-            ("bisection", f"{show_bandwidth(found.bisection_bps)}, {_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes can send"),
+            (
+                "bisection",
+                f"{show_bandwidth(found.bisection_bps)}, {_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes can send",
+            ),
             ("uniform traffic, minimal routes", _bound(found.uniform, found.uniform_local, found.uniform_global)),
             ("a group to one other, minimal routes", _bound(found.adversarial)),
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -88,11 +97,14 @@ def job_rows(network: Network, jobs: Sequence[Placed]) -> list[dict[str, Any]]:
     """Return where each job is: its nodes, routers, groups, and the mean links between the routers of two of its nodes."""
     return [
         {
-            "job": job.name, "nodes": int(job.nodes.size), "routers": int(np.unique(network.router_of(job.nodes)).size),
-            "groups": int(np.unique(network.group_of(job.nodes)).size), "mean_links": mean_links(network, job.nodes),
+            "job": job.name,
+            "nodes": int(job.nodes.size),
+            "routers": int(np.unique(network.router_of(job.nodes)).size),
+            "groups": int(np.unique(network.group_of(job.nodes)).size),
+            "mean_links": mean_links(network, job.nodes),
         }
         for job in jobs
-    ]  # fmt: skip
+    ]
 
 
 def network_page(
@@ -115,9 +127,16 @@ def network_page(
     if rows:
         shown = sorted(rows, key=lambda row: -row["nodes"])
         caption = "Jobs" if len(rows) <= MOST_ROWS else f"The {MOST_ROWS} largest of {len(rows):,} jobs"
-        page.add(table(
-            ("job", "nodes", "routers", "groups", "mean links"),
-            [(r["job"], r["nodes"], r["routers"], r["groups"], f"{r['mean_links']:.2f}") for r in shown[:MOST_ROWS]], caption, text=(0,),
-        ))  # fmt: skip
+        page.add(
+            table(
+                ("job", "nodes", "routers", "groups", "mean links"),
+                [
+                    (r["job"], r["nodes"], r["routers"], r["groups"], f"{r['mean_links']:.2f}")
+                    for r in shown[:MOST_ROWS]
+                ],
+                caption,
+                text=(0,),
+            )
+        )
     page.add(table(("the machine", ""), fact_rows(network), text=(0, 1)))
     return page

@@ -63,11 +63,19 @@ def machine_rows(found: Answered) -> list[tuple[str, str, str]]:
 
 
 def draw_sweep(
-    question: Question, series: Sequence[tuple[str, Sequence[Application]]], title: str, caption: str, spans: dict[str, tuple[float, float]] | None = None
-) -> Drawn:  # fmt: skip
+    question: Question,
+    series: Sequence[tuple[str, Sequence[Application]]],
+    title: str,
+    caption: str,
+    spans: dict[str, tuple[float, float]] | None = None,
+) -> Drawn:
     """Draw s_ovp over cost ratio, power budget and advantage, others held (as Figs. 4.3–4.6); red: break even."""
     here = {"cost_ratio": _ratio(question), "power_w": question.power_w, "faster": question.faster}
-    spans = spans or {"cost_ratio": (1.0, max(3.0, 1.5 * here["cost_ratio"])), "power_w": (0.4 * question.power_w, 2 * question.power_w), "faster": (0.0, 0.6)}  # fmt: skip
+    spans = spans or {
+        "cost_ratio": (1.0, max(3.0, 1.5 * here["cost_ratio"])),
+        "power_w": (0.4 * question.power_w, 2 * question.power_w),
+        "faster": (0.0, 0.6),
+    }
     figure = split_figure(340, 1, 3, horizontal_spacing=0.07)
     names: tuple[Parameter, ...] = ("cost_ratio", "power_w", "faster")
     lowest, highest = 1.0, 1.0
@@ -78,12 +86,37 @@ def draw_sweep(
             y = sweep(question, applications, parameter, x)
             known = [1.0, *y[np.isfinite(y)].tolist()]
             lowest, highest = min(lowest, *known), max(highest, *known)
-            figure.add_scatter(x=x * scale, y=y, mode="lines", name=name, line={"color": _colour(i), "width": 1.6}, showlegend=col == 1 and len(series) > 1,
-                               legendgroup=name, row=1, col=col)  # fmt: skip
-        figure.add_scatter(x=[spans[parameter][0] * scale, spans[parameter][1] * scale], y=[1, 1], mode="lines", name="break even",
-                           line={"color": RED, "width": 1, "dash": "dot"}, showlegend=False, row=1, col=col)  # fmt: skip
-        figure.add_scatter(x=[here[parameter] * scale], y=sweep(question, series[0][1], parameter, np.array([here[parameter]])), mode="markers",
-                           marker={"color": _colour(0), "size": 8}, showlegend=False, name="here", row=1, col=col)  # fmt: skip
+            figure.add_scatter(
+                x=x * scale,
+                y=y,
+                mode="lines",
+                name=name,
+                line={"color": _colour(i), "width": 1.6},
+                showlegend=col == 1 and len(series) > 1,
+                legendgroup=name,
+                row=1,
+                col=col,
+            )
+        figure.add_scatter(
+            x=[spans[parameter][0] * scale, spans[parameter][1] * scale],
+            y=[1, 1],
+            mode="lines",
+            name="break even",
+            line={"color": RED, "width": 1, "dash": "dot"},
+            showlegend=False,
+            row=1,
+            col=col,
+        )
+        figure.add_scatter(
+            x=[here[parameter] * scale],
+            y=sweep(question, series[0][1], parameter, np.array([here[parameter]])),
+            mode="markers",
+            marker={"color": _colour(0), "size": 8},
+            showlegend=False,
+            name="here",
+            row=1,
+            col=col,
+        )
         unit = {"power_w": " [kW]"}.get(parameter, "")
         figure.update_xaxes(title_text=TITLES[parameter] + unit, row=1, col=col)
     figure.update_xaxes(tickformat=".0%", row=1, col=3)
@@ -154,9 +187,11 @@ def plan_page(found: Answered, name: str, notes: Sequence[str]) -> Page:
     head, *rest = verdict(found)
     page = Page(f"{name} – Wattline plan")
     items = [
-        ("power budget", f"{q.power_w:,.0f} W"), ("high-end node", f"at most {q.node_max_w:,.0f} W, {q.faster:.0%} faster ({q.reading})"),
-        ("older node", f"at least {q.node_min_w:,.0f} W"), ("cost ratio", f"{_ratio(q):.2f}" + ("" if q.prices is None else ", from prices")),
-    ]  # fmt: skip
+        ("power budget", f"{q.power_w:,.0f} W"),
+        ("high-end node", f"at most {q.node_max_w:,.0f} W, {q.faster:.0%} faster ({q.reading})"),
+        ("older node", f"at least {q.node_min_w:,.0f} W"),
+        ("cost ratio", f"{_ratio(q):.2f}" + ("" if q.prices is None else ", from prices")),
+    ]
     page.add(
         f'<header><p class="kicker">Wattline plan</p><h1>{escape(name)}</h1><p class="sub"><b>{escape(head)}</b></p>{facts(items)}</header>'
     )
@@ -164,9 +199,17 @@ def plan_page(found: Answered, name: str, notes: Sequence[str]) -> Page:
     cards = [
         card("older nodes", f"{plan.nodes:,}", f"instead of {plan.worst_case_nodes:,} high-end ones"),
         card("ratio of times", f"{plan.speedup:.2f}", "above 1: more nodes are faster", bad=plan.speedup < 1),
-        card("break even", MISSING if found.even.cost_ratio is None else f"r_c {found.even.cost_ratio:.2f}", "least cost ratio"),
-        card("break even", MISSING if found.even.faster is None else f"{found.even.faster:.0%}", "greatest advantage of a high-end node"),
-    ]  # fmt: skip
+        card(
+            "break even",
+            MISSING if found.even.cost_ratio is None else f"r_c {found.even.cost_ratio:.2f}",
+            "least cost ratio",
+        ),
+        card(
+            "break even",
+            MISSING if found.even.faster is None else f"{found.even.faster:.0%}",
+            "greatest advantage of a high-end node",
+        ),
+    ]
     if bills is not None:
         cards.append(card("money", f"${bills[0].total:,.0f}", f"left over: ${bills[0].total - bills[1].total:,.0f}"))
     page.add(f'<div class="cards">{"".join(cards)}</div><p></p>')

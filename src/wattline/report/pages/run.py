@@ -27,7 +27,7 @@ from wattline.report.figures.jobs import (
     draw_slowdowns,
     draw_waits,
     draw_waits_by_size,
-)  # fmt: skip
+)
 from wattline.report.figures.over_time import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures.power import draw_learning, draw_limit, draw_profile_errors
 from wattline.report.figures.regulation import draw_errors, draw_qos
@@ -41,7 +41,7 @@ from wattline.report.pages.sections import (
     loud,
     service_table,
     size_table,
-)  # fmt: skip
+)
 from wattline.report.show import MISSING, dollars, number, plural, scale_of, show, show_interval
 from wattline.report.tables.accounts import accounts_table, carbon_words, hours_words, parts_words
 from wattline.report.tables.power import capping_cards, capping_table, learning_cards, learning_table
@@ -129,13 +129,17 @@ def _header(run: Run, summary: Summary) -> str:
     stopped = stopped_words(summary)
     warning = f'<p class="sub warn">The run did not reach its end: {escape(stopped)}.</p>' if stopped else ""
     items = [
-        ("policies", policies), ("ties", manifest.get("ties")), ("seed", summary.seed),
+        ("policies", policies),
+        ("ties", manifest.get("ties")),
+        ("seed", summary.seed),
         ("cluster", f"{cluster.get('name') or 'cluster'}, {plural(summary.nodes, summary.unit)}"),
         ("machine of the log", (cluster.get("machine") or {}).get("words")),
-        ("trace", (manifest.get("trace") or {}).get("source")), ("versions", versions),
-        ("scenario sha256", str(manifest.get("scenario_sha256") or "")[:16]), ("written", manifest.get("created")),
+        ("trace", (manifest.get("trace") or {}).get("source")),
+        ("versions", versions),
+        ("scenario sha256", str(manifest.get("scenario_sha256") or "")[:16]),
+        ("written", manifest.get("created")),
         ("simulated in", show(float(manifest["wall_s"]), "s") if manifest.get("wall_s") is not None else None),
-    ]  # fmt: skip
+    ]
     return (
         f'<header><p class="kicker">Wattline report</p><h1>{escape(summary.name or "Run")}</h1>'
         f'<p class="sub">{plural(summary.jobs.total, "job")} on {plural(summary.nodes, summary.unit)} over '
@@ -150,19 +154,34 @@ def _cards(summary: Summary) -> str:
     )
     limit = f"limit {limit_words(summary)}" if power.limited_s else f"mean {show(power.mean_w, 'W')}, no limit"
     powered = (
-        card("energy", show(energy.total_j, "J"), energy_parts(summary)),
-        card("peak power", show(power.peak_w, "W"), limit, bad=power.rises_above_limit > 0),
-    ) if summary.has_power else ()  # fmt: skip
+        (
+            card("energy", show(energy.total_j, "J"), energy_parts(summary)),
+            card("peak power", show(power.peak_w, "W"), limit, bad=power.rises_above_limit > 0),
+        )
+        if summary.has_power
+        else ()
+    )
     cards = (
         card("jobs finished", f"{jobs.finished:,}", lost or ("all of them" if jobs.total else "there were none")),
         card("mean wait", show(summary.wait_s.mean, "s"), f"95 % within {show(summary.wait_s.p95, 's')}"),
-        card("bounded slowdown", number(summary.bounded_slowdown.mean), f"median {number(summary.bounded_slowdown.median)}"),
-        card("utilization", show(summary.utilization, "share"),
-             f"{show(summary.utilization_submitting, 'share')} while submitting"),
+        card(
+            "bounded slowdown",
+            number(summary.bounded_slowdown.mean),
+            f"median {number(summary.bounded_slowdown.median)}",
+        ),
+        card(
+            "utilization",
+            show(summary.utilization, "share"),
+            f"{show(summary.utilization_submitting, 'share')} while submitting",
+        ),
         *powered,
         card("makespan", show(summary.span.makespan_s, "s"), show(summary.throughput_per_h, "jobs/h")),
-        card("queue length", number(summary.queued_jobs.mean), f"mean over time, at most {number(summary.queued_jobs.max)}"),
-    )  # fmt: skip
+        card(
+            "queue length",
+            number(summary.queued_jobs.mean),
+            f"mean over time, at most {number(summary.queued_jobs.max)}",
+        ),
+    )
     return f'<section class="cards">{"".join(cards)}</section>'
 
 
@@ -193,21 +212,33 @@ def _regulation_cards(found: Regulation) -> str:
     hours = plural(len(found.hours), "hour")
     cards = (
         card(
-            "mean power bid", show(found.mean_w, "W"),
+            "mean power bid",
+            show(found.mean_w, "W"),
             f"reserve {show(found.reserve_w, 'W')}{', means of changing bids' if found.changing else ''}",
         ),
-        card("cost", dollars(found.cost), f"{hours}; {reduction_words(found)} than {dollars(found.without_drawn)} without"),
-        card("tracking error", show(found.error, "share"), f"above 30 % for {show(found.exceed_share, 'share')} of the time",
-             bad=found.exceed_share >= SHARE),
-    )  # fmt: skip
+        card(
+            "cost",
+            dollars(found.cost),
+            f"{hours}; {reduction_words(found)} than {dollars(found.without_drawn)} without",
+        ),
+        card(
+            "tracking error",
+            show(found.error, "share"),
+            f"above 30 % for {show(found.exceed_share, 'share')} of the time",
+            bad=found.exceed_share >= SHARE,
+        ),
+    )
     return f'<section class="cards">{"".join(cards)}</section>'
 
 
 def _accounts_cards(found: Accounts, *, sold: bool) -> str:
     """Return the total of the accounts; what is sold has its cost on a card already."""
     whole = found.total
-    cost = card("revenue", dollars(whole.revenue), parts_words(whole)) if sold else (
-        card("cost", dollars(whole.cost), parts_words(whole)))  # fmt: skip
+    cost = (
+        card("revenue", dollars(whole.revenue), parts_words(whole))
+        if sold
+        else (card("cost", dollars(whole.cost), parts_words(whole)))
+    )
     cards = [cost, card("billed", hours_words(whole), f"{number(whole.energy_kwh)} kWh, {found.rules} rules")]
     if found.rules == "pjm":
         cards.append(card("performance score", number(whole.score), "mean by reserve and time"))
@@ -249,8 +280,14 @@ def _add_time(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
 
 
 def _add_jobs(page: Page, run: Run, summary: Summary) -> None:
-    figures = (draw_waits(run), draw_slowdowns(run), draw_waits_by_size(summary.sizes, summary.unit), draw_sizes(summary.sizes, summary.unit),
-               draw_run_times(run), draw_energies(run) if summary.has_power else None)  # fmt: skip
+    figures = (
+        draw_waits(run),
+        draw_slowdowns(run),
+        draw_waits_by_size(summary.sizes, summary.unit),
+        draw_sizes(summary.sizes, summary.unit),
+        draw_run_times(run),
+        draw_energies(run) if summary.has_power else None,
+    )
     page.add("<h2>Jobs</h2>", distribution_table(summary))
     page.add(f'<div class="grid">{"".join(page.figure(f) for f in figures)}</div>')
     page.add("<h2>Jobs by size</h2>", size_table(summary.sizes, summary.unit))

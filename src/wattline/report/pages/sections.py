@@ -24,10 +24,12 @@ def distribution_table(summary: Summary) -> str:
     named = (
         ("wait", summary.wait_s, "s"),
         *((("wait recorded in the log", summary.recorded_wait_s, "s"),) if summary.recorded_wait_s.count else ()),
-        ("response", summary.response_s, "s"), ("run time", summary.runtime_s, "s"),
+        ("response", summary.response_s, "s"),
+        ("run time", summary.runtime_s, "s"),
         *((("of it, nodes woke", summary.waking_s, "s"),) if summary.waking_s.count else ()),
-        ("slowdown", summary.slowdown, ""), ("bounded slowdown", summary.bounded_slowdown, ""),
-    )  # fmt: skip
+        ("slowdown", summary.slowdown, ""),
+        ("bounded slowdown", summary.bounded_slowdown, ""),
+    )
     return table(("", "jobs", "mean", "median", "p90", "p95", "p99", "max"), [_sample_row(*row) for row in named])
 
 
@@ -35,10 +37,15 @@ def size_table(sizes: Sequence[SizeRow], unit: str = "node") -> str:
     """Return the waits of jobs by powers of two of nodes."""
     header = (f"{unit}s", "jobs", f"{unit}-hours", "mean wait", "median", "p95", "longest", "bounded slowdown")
     rows = [
-        (row.label, f"{row.jobs:,}", number(row.node_s / 3600), *(compact(v, "s") for v in _waits(row)),
-         number(row.bounded_slowdown_mean))
+        (
+            row.label,
+            f"{row.jobs:,}",
+            number(row.node_s / 3600),
+            *(compact(v, "s") for v in _waits(row)),
+            number(row.bounded_slowdown_mean),
+        )
         for row in sizes
-    ]  # fmt: skip
+    ]
     return table(header, rows)
 
 
@@ -56,11 +63,16 @@ def group_table(rows: Sequence[GroupRow], what: str, unit: str = "node") -> str:
     known = not any(math.isnan(row.energy_j) for row in rows)
     header = (what, "jobs", f"{unit}-hours", *(("energy", "share") if known else ()), "mean wait", "bounded slowdown")
     body = [
-        (row.name or "(unknown)", f"{row.jobs:,}", number(row.node_s / 3600),
-         *((show(row.energy_j, "J"), show(row.energy_share, "share")) if known else ()),
-         compact(row.wait_mean_s, "s"), number(row.bounded_slowdown_mean))
+        (
+            row.name or "(unknown)",
+            f"{row.jobs:,}",
+            number(row.node_s / 3600),
+            *((show(row.energy_j, "J"), show(row.energy_share, "share")) if known else ()),
+            compact(row.wait_mean_s, "s"),
+            number(row.bounded_slowdown_mean),
+        )
         for row in rows[:LISTED]
-    ]  # fmt: skip
+    ]
     rest, of = len(rows) - LISTED, "energy" if known else f"{unit}-hours"
     note = f'<p class="counted">and {rest:,} more with less {of} (all are in the journal)</p>' if rest > 0 else ""
     return table(header, body) + note
@@ -71,10 +83,20 @@ def class_table(summary: Summary) -> str:
     parts = ("energy", "busy", "idle", "asleep", "waking") if summary.has_power else ()
     header = ("node class", f"{summary.unit}s", *parts, "utilization", "out of service")
     rows = [
-        (row.node_class, f"{row.nodes:,}", *(show(v, "J") for v in (row.energy_j, row.busy_energy_j, row.idle_energy_j,
-         row.sleep_energy_j, row.boot_energy_j)[: len(parts)]), show(row.utilization, "share"), f"{number(row.down_node_s / 3600)} node-h")
+        (
+            row.node_class,
+            f"{row.nodes:,}",
+            *(
+                show(v, "J")
+                for v in (row.energy_j, row.busy_energy_j, row.idle_energy_j, row.sleep_energy_j, row.boot_energy_j)[
+                    : len(parts)
+                ]
+            ),
+            show(row.utilization, "share"),
+            f"{number(row.down_node_s / 3600)} node-h",
+        )
         for row in summary.classes
-    ]  # fmt: skip
+    ]
     return table(header, rows)
 
 
@@ -93,17 +115,23 @@ def service_table(summary: Summary) -> str:
     """Return the measures of the service-rate model: per customer, and per system over time."""
     found = summary.service
     customers = (
-        ("delay", found.delay_s, "s"), ("sojourn time", found.sojourn_s, "s"), ("service time", found.service_s, "s"),
-        ("slowdown", found.slowdown, ""), *((("energy budget", found.energy_budget_j, "J"),) if summary.has_power else ()),
-    )  # fmt: skip
+        ("delay", found.delay_s, "s"),
+        ("sojourn time", found.sojourn_s, "s"),
+        ("service time", found.service_s, "s"),
+        ("slowdown", found.slowdown, ""),
+        *((("energy budget", found.energy_budget_j, "J"),) if summary.has_power else ()),
+    )
     system = (
-        ("potential load", found.potential_load, ""), ("effective load", found.effective_load, ""),
+        ("potential load", found.potential_load, ""),
+        ("effective load", found.effective_load, ""),
         ("job wasting", found.job_wasting, ""),
         *((("energy consumption", found.energy_consumption_w, "W"),) if summary.has_power else ()),
-        ("customers in the system", found.customers, ""), ("customers in the queue", found.queue, ""),
-        ("busy servers", found.busy_servers, ""), ("rate", found.rate, ""),
+        ("customers in the system", found.customers, ""),
+        ("customers in the queue", found.queue, ""),
+        ("busy servers", found.busy_servers, ""),
+        ("rate", found.rate, ""),
         ("workload (at events)", found.workload, ""),
-    )  # fmt: skip
+    )
     rates = ", ".join(f"{float(rate):g}: {show(share, 'share')}" for rate, share in found.rate_shares.items())
     wasted = f"Job wasted in all: {number(found.job_wasted)} s of work. Time at each rate: {rates or '–'}."
     mean = f" Mean workload, its fall between events included: {number(found.workload_mean)} s."

@@ -75,9 +75,10 @@ def parts_words(whole: Totals) -> str:
     """Return what a cost is made of."""
     parts = [f"energy {dollars(whole.energy_cost)}"]
     for sign, name, value in (
-        ("−", "capacity", whole.capacity_credit), ("−", "performance", whole.performance_credit),
+        ("−", "capacity", whole.capacity_credit),
+        ("−", "performance", whole.performance_credit),
         ("+", "error", whole.error_cost),
-    ):  # fmt: skip
+    ):
         parts += [f"{sign} {name} {dollars(value)}"] if value else []
     return " ".join(parts)
 

@@ -38,9 +38,16 @@ def overview_table(tables: Sequence[Configurations]) -> Table:
         capped = t.cap_w[t.cap_w != t.turbo_w]
         caps = f"{capped.min():g}–{capped.max():g}" if capped.size else MISSING
         rows.add_row(
-            printable(t.application), str(len(t)), _range(t.nodes), _range(t.cores), caps, _share(c.node_efficiency),
-            _share(c.core_efficiency), number(c.sensitivity, 2), _share(1 - 1 / c.turbo_gain),
-        )  # fmt: skip
+            printable(t.application),
+            str(len(t)),
+            _range(t.nodes),
+            _range(t.cores),
+            caps,
+            _share(c.node_efficiency),
+            _share(c.core_efficiency),
+            number(c.sensitivity, 2),
+            _share(1 - 1 / c.turbo_gain),
+        )
     return rows
 
 
@@ -56,8 +63,11 @@ def front_table(t: Configurations) -> Group:
     for i in shown:
         row = rows[i]
         lines.add_row(
-            f"{t.nodes[row]} × {t.cores[row]}", cap_name(t, float(t.cap_w[row])), number(t.time_s[row]), f"{t.power_w[row]:,.0f}"
-        )  # fmt: skip
+            f"{t.nodes[row]} × {t.cores[row]}",
+            cap_name(t, float(t.cap_w[row])),
+            number(t.time_s[row]),
+            f"{t.power_w[row]:,.0f}",
+        )
     rest = f" ({len(shown)} of them)" if len(shown) < rows.size else ""
     title = f"{printable(t.application)}: {plural(len(t), 'configuration')}; nothing beats {rows.size} of them in both time and power{rest}"
     return Group(Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in describe(characterize(t), t)))
@@ -91,8 +101,19 @@ def _points(t: Configurations, bound_w: float, node_max_w: float) -> list[tuple[
             continue
         unused = f"{1 - t.power_w[row] / bound_w:.1%}" if math.isfinite(bound_w) else MISSING
         against = f"× {t.time_s[row] / t.time_s[packed]:.2f}" if packed != NONE else MISSING
-        rows.append((name, [f"{t.nodes[row]} × {t.cores[row]}", cap_name(t, float(t.cap_w[row])), number(t.time_s[row]),
-                            f"{t.power_w[row]:,.0f}", unused, against]))  # fmt: skip
+        rows.append(
+            (
+                name,
+                [
+                    f"{t.nodes[row]} × {t.cores[row]}",
+                    cap_name(t, float(t.cap_w[row])),
+                    number(t.time_s[row]),
+                    f"{t.power_w[row]:,.0f}",
+                    unused,
+                    against,
+                ],
+            )
+        )
     return rows
 
 

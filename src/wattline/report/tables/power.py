@@ -90,8 +90,11 @@ def share(value: float) -> str:
 def capping_cards(found: Capping) -> str:
     """Return the cards of the section on the limit."""
     starts, whole = found.deadlock_starts, found.whole
-    apart = f"{precise(found.apart.success)} but for {plural(int(starts), 'deadlock start')}" if starts > 0 else (
-        "no deadlock starts" if starts == 0 else "deadlock starts were not logged")  # fmt: skip
+    apart = (
+        f"{precise(found.apart.success)} but for {plural(int(starts), 'deadlock start')}"
+        if starts > 0
+        else ("no deadlock starts" if starts == 0 else "deadlock starts were not logged")
+    )
     cards = (
         card("capping success", precise(whole.success), apart, bad=whole.success < 0.99),
         card("worst excess", show(whole.worst_w, "W"), f"{share(whole.worst_share)} above the limit"),
@@ -106,13 +109,27 @@ def capping_table(found: Capping) -> str:
     parts = [("all limited time", found.whole)]
     if found.deadlock_starts > 0:
         parts.append(("without deadlock starts", found.apart))
-    header = ("success", "time", f"by {compact(found.quantum_s, 's')} intervals", "by time",
-              f"by samples every {compact(found.sample_s, 's')}", "worst excess", "longest", "energy above")  # fmt: skip
+    header = (
+        "success",
+        "time",
+        f"by {compact(found.quantum_s, 's')} intervals",
+        "by time",
+        f"by samples every {compact(found.sample_s, 's')}",
+        "worst excess",
+        "longest",
+        "energy above",
+    )
     rows = [
-        (name, compact(part.seconds.total, "s"), *(precise(rate.success) for rate in (part.intervals, part.seconds, part.samples)),
-         f"{show(part.worst_w, 'W')} ({share(part.worst_share)})", compact(part.longest_s, "s"), show(part.above_j, "J"))
+        (
+            name,
+            compact(part.seconds.total, "s"),
+            *(precise(rate.success) for rate in (part.intervals, part.seconds, part.samples)),
+            f"{show(part.worst_w, 'W')} ({share(part.worst_share)})",
+            compact(part.longest_s, "s"),
+            show(part.above_j, "J"),
+        )
         for name, part in parts
-    ]  # fmt: skip
+    ]
     return table(header, rows)
 
 
@@ -136,8 +153,18 @@ def learning_cards(found: Learning) -> str:
 
 def learning_table(found: Learning) -> str:
     """Return profiles by the level that they came from."""
-    header = ("profile", "on arrival", "share", "at the start", "error of the mean", "median", "error of the peak", "median",
-              "mean above", "peak above")  # fmt: skip
+    header = (
+        "profile",
+        "on arrival",
+        "share",
+        "at the start",
+        "error of the mean",
+        "median",
+        "error of the peak",
+        "median",
+        "mean above",
+        "peak above",
+    )
     rows = [
         (row.name, f"{row.submitted:,}", show(row.share, "share"), f"{row.errors.jobs:,}", *_error_cells(row.errors))
         for row in found.levels

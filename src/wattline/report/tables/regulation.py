@@ -109,8 +109,15 @@ def hours_terminal(summary: Summary) -> Table | None:
         out.add_column(name, justify="right", no_wrap=True)
     for hour in found.hours[:HOURS]:
         promised = _bid(hour) if found.changing else show(hour.mean_target_w, "W")
-        out.add_row(hour.clock[:16].replace("T", " ") or show(hour.begin_s, "s"), promised, show(hour.mean_power_w, "W"),
-                    _percent(hour.error), _percent(hour.exceed_share), dollars(hour.cost), dollars(hour.without_drawn))  # fmt: skip
+        out.add_row(
+            hour.clock[:16].replace("T", " ") or show(hour.begin_s, "s"),
+            promised,
+            show(hour.mean_power_w, "W"),
+            _percent(hour.error),
+            _percent(hour.exceed_share),
+            dollars(hour.cost),
+            dollars(hour.without_drawn),
+        )
     if len(found.hours) > HOURS:
         out.add_row(f"and {len(found.hours) - HOURS:,} more", *[""] * 6)
     return out
@@ -133,10 +140,14 @@ def qos_cells(row: QosRow) -> list[str]:
     promised = not row.standby and math.isfinite(row.limit)
     shared = promised and not row.average
     return [
-        f"{row.jobs:,}", number(row.q.mean), number(row.q.median), number(row.q.p90),
-        number(row.limit) if promised else MISSING, show(row.violation_share, "share") if promised else MISSING,
+        f"{row.jobs:,}",
+        number(row.q.mean),
+        number(row.q.median),
+        number(row.q.p90),
+        number(row.limit) if promised else MISSING,
+        show(row.violation_share, "share") if promised else MISSING,
         show(row.share, "share") if shared else "mean" if promised else MISSING,
-    ]  # fmt: skip
+    ]
 
 
 def qos_table(summary: Summary) -> str:
@@ -161,14 +172,33 @@ def qos_table(summary: Summary) -> str:
 
 def settlement_table(found: Regulation) -> str:
     """Return the bill of every hour for a page, and their sum."""
-    header = ("billed hour", "mean power", "mean target", "error", "above 30 %", "energy", "− reserve", "+ error", "= cost",
-              "without, as drawn", "as bid")  # fmt: skip
+    header = (
+        "billed hour",
+        "mean power",
+        "mean target",
+        "error",
+        "above 30 %",
+        "energy",
+        "− reserve",
+        "+ error",
+        "= cost",
+        "without, as drawn",
+        "as bid",
+    )
     rows = [
-        (f"{show(h.begin_s, 's')} – {show(h.end_s, 's')}", show(h.mean_power_w, "W"), show(h.mean_target_w, "W"),
-         show(h.error, "share"), show(h.exceed_share, "share"),
-         *(dollars(v) for v in (h.energy_cost, h.reserve_credit, h.error_cost, h.cost, h.without_drawn, h.without_bid)))
+        (
+            f"{show(h.begin_s, 's')} – {show(h.end_s, 's')}",
+            show(h.mean_power_w, "W"),
+            show(h.mean_target_w, "W"),
+            show(h.error, "share"),
+            show(h.exceed_share, "share"),
+            *(
+                dollars(v)
+                for v in (h.energy_cost, h.reserve_credit, h.error_cost, h.cost, h.without_drawn, h.without_bid)
+            ),
+        )
         for h in found.hours
-    ]  # fmt: skip
+    ]
     if len(rows) > 1:
         sums = [sum(getattr(h, name) for h in found.hours) for name in ("energy_cost", "reserve_credit", "error_cost")]
         total = [*sums, found.cost, found.without_drawn, found.without_bid]

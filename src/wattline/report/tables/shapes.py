@@ -17,9 +17,12 @@ SHOWN = 500
 """Jobs of which a report says why they took their configuration."""
 
 RULES = {
-    "share": "fastest under their fair share of power", "room": "fastest with what was left", "asked": "as asked for",
-    "least": "of least power", "other": "fastest with what others would leave",
-}  # fmt: skip
+    "share": "fastest under their fair share of power",
+    "room": "fastest with what was left",
+    "asked": "as asked for",
+    "least": "of least power",
+    "other": "fastest with what others would leave",
+}
 
 
 def shape_facts(summary: Summary) -> list[tuple[str, str]]:
@@ -55,22 +58,41 @@ def shapes_section(found: Shapes, rows: pl.DataFrame) -> str:
     cards = (
         card("moldable jobs", f"{found.jobs:,}", rule_words(found).partition(": ")[2]),
         card("times told", show(found.time_error, "share"), "mean error"),
-        card("power told too low", show(found.power_too_low, "share"), f"of jobs, at worst by {show(found.power_lowest, 'share')}",
-             bad=found.power_too_low > 0),
-    )  # fmt: skip
+        card(
+            "power told too low",
+            show(found.power_too_low, "share"),
+            f"of jobs, at worst by {show(found.power_lowest, 'share')}",
+            bad=found.power_too_low > 0,
+        ),
+    )
     header = ("application", "jobs", "nodes asked", "nodes", "cores", "capped", "time over that as asked")
     apps = [
-        (a.application, f"{a.jobs:,}", number(a.asked_nodes), number(a.nodes), number(a.cores), show(a.capped, "share"), number(a.time_over_asked))
+        (
+            a.application,
+            f"{a.jobs:,}",
+            number(a.asked_nodes),
+            number(a.nodes),
+            number(a.cores),
+            show(a.capped, "share"),
+            number(a.time_over_asked),
+        )
         for a in found.applications
-    ]  # fmt: skip
+    ]
     said = table(
         ("job", "application", "start", "asked", "configuration", "why"),
         [
-            (str(r["job_id"]), r["application"], compact(r["start_s"], "s"), str(r["asked_nodes"]), shape_words(r), why_words(r))
+            (
+                str(r["job_id"]),
+                r["application"],
+                compact(r["start_s"], "s"),
+                str(r["asked_nodes"]),
+                shape_words(r),
+                why_words(r),
+            )
             for r in rows.head(SHOWN).iter_rows(named=True)
         ],
         text=(1, 4, 5),
-    )  # fmt: skip
+    )
     title = f"Why each job took its configuration ({min(SHOWN, rows.height):,} of {rows.height:,})"
     return f'<section class="cards">{"".join(cards)}</section>' + table(header, apps, text=(0,)) + folded(title, said)
 

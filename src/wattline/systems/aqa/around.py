@@ -97,8 +97,9 @@ def large(scale: Scale) -> dict[str, Certificate]:
         if recipe is AQA:
             choice = aqa_bid(trial, mode=PAPER, iterations=small.iterations)
         else:
-            choice = search_bid(setting, mode=PAPER, rounds=small.rounds, trial=trial,
-                                proof=Trial(setting, range(20_000, 20_024)))  # fmt: skip
+            choice = search_bid(
+                setting, mode=PAPER, rounds=small.rounds, trial=trial, proof=Trial(setting, range(20_000, 20_024))
+            )
         found[recipe.name] = certify(setting, choice, range(small.fresh_hours))
     return found
 
@@ -116,12 +117,17 @@ def sensitivity(workload: str, scale: Scale) -> dict[str, dict[str, Outcome]]:
     recipes = {"AQA": AQA, "Slackline": SLACKLINE}
     return {
         label: {
-            name: fresh(setting_of(workload, recipe, kinds=world, burst=burst), seeds, chosen[name].bid,
-                        chosen[name].weights, chosen[name].params)
+            name: fresh(
+                setting_of(workload, recipe, kinds=world, burst=burst),
+                seeds,
+                chosen[name].bid,
+                chosen[name].weights,
+                chosen[name].params,
+            )
             for name, recipe in recipes.items()
         }
         for label, (world, burst) in worlds.items()
-    }  # fmt: skip
+    }
 
 
 def _power(kind: Kind, factor: float) -> Kind:

@@ -38,14 +38,27 @@ def figures(study: Study, folder: Path) -> Iterator[tuple[str, list[Drawn]]]:
     """Yield the figures in sections with headings; journals of the hours that are shown go into the folder."""
     shown = "W4" if "W4" in study.ours else next(iter(study.ours))
     yield "Costs", [draw_costs(study)]
-    yield f"The paper's protocol: {shown} on the hour everything was tuned on", [
-        draw_tuned(study, shown, AQA, "Fig. 6", folder), draw_tuned(study, shown, ENERGYQARE, "Fig. 14", folder),
-        draw_errors(study, shown), draw_qos(study, shown), *draw_search(study, shown), *draw_levels(study), *draw_full(study),
-    ]  # fmt: skip
+    yield (
+        f"The paper's protocol: {shown} on the hour everything was tuned on",
+        [
+            draw_tuned(study, shown, AQA, "Fig. 6", folder),
+            draw_tuned(study, shown, ENERGYQARE, "Fig. 14", folder),
+            draw_errors(study, shown),
+            draw_qos(study, shown),
+            *draw_search(study, shown),
+            *draw_levels(study),
+            *draw_full(study),
+        ],
+    )
     yield "Standby jobs and preemption", [*draw_standby(folder), *draw_preemption(folder)]
-    yield "Our protocol: fresh hours, warmed up", [
-        draw_fresh(study, shown, SLACKLINE, folder), draw_fresh_errors(study, shown), *draw_large(study, folder),
-    ]  # fmt: skip
+    yield (
+        "Our protocol: fresh hours, warmed up",
+        [
+            draw_fresh(study, shown, SLACKLINE, folder),
+            draw_fresh_errors(study, shown),
+            *draw_large(study, folder),
+        ],
+    )
     yield "Delays, and what the theory says of them", draw_theory(study, shown)
 
 
@@ -69,9 +82,10 @@ def draw_errors(study: Study, workload: str) -> Drawn:
             found = _observe(setting, seeds, tuned.choice)
             curves[recipe.name + name] = Curve(found.seconds, found.error, recipe.name, dash)
     return draw_error_shares(
-        curves, f"Fig. 7: tracking error on {workload}",
+        curves,
+        f"Fig. 7: tracking error on {workload}",
         f"Solid: the hour everything was tuned on. Dotted: {HOURS} others with the same bids. Curves must pass above the corner.",
-    )  # fmt: skip
+    )
 
 
 def draw_qos(study: Study, workload: str) -> Drawn:
@@ -82,9 +96,10 @@ def draw_qos(study: Study, workload: str) -> Drawn:
     }
     kinds = setting_of(workload, AQA).kinds
     return draw_services(
-        _services(kinds, seen), f"Figs. 7 and 15: QoS degradation on {workload}",
+        _services(kinds, seen),
+        f"Figs. 7 and 15: QoS degradation on {workload}",
         "Jobs that finish within the hour everything was tuned on. A curve must pass above the corner of its limit and 90 %.",
-    )  # fmt: skip
+    )
 
 
 def draw_search(study: Study, workload: str) -> list[Drawn]:
@@ -124,8 +139,13 @@ def draw_full(study: Study) -> list[Drawn]:
     names = [kind.name for kind in kinds_of("W13")]
     kinds = [kinds_of("W13")[names.index(name)] for name in ("ep.D.100", "mg.D.8")]
     weights = study.in_sample["W13"]["AQA"].choice.weights
-    told = "" if weights is None else " AQA's weights: " + ", ".join(
-        f"{kind.name} {weights[names.index(kind.name)]:.1%}" for kind in kinds) + " (published: 38.8 % and 4.2 %)."  # fmt: skip
+    told = (
+        ""
+        if weights is None
+        else " AQA's weights: "
+        + ", ".join(f"{kind.name} {weights[names.index(kind.name)]:.1%}" for kind in kinds)
+        + " (published: 38.8 % and 4.2 %)."
+    )
     return [draw_services(_services(kinds, seen), "Fig. 9: QoS degradation on W13", f"The hour of the search.{told}")]
 
 
@@ -189,7 +209,10 @@ def draw_theory(study: Study, workload: str) -> list[Drawn]:
     roomy = first_bid(setting, PAPER)
     hours = study.scale.fresh_hours // 5
     found = []
-    for label, bid, weights in (("at AQA's bid and weights", choice.bid, choice.weights), ("with power to spare", roomy, None)):  # fmt: skip
+    for label, bid, weights in (
+        ("at AQA's bid and weights", choice.bid, choice.weights),
+        ("with power to spare", roomy, None),
+    ):
         tails = delay_tails(setting, observe(setting, range(hours), bid, weights), bid, weights)
         equal = " (equal weights)" if weights is None else ""
         about = f"{hours} fresh hours; P̄ = {bid.mean_w:,.0f} W, R = {bid.reserve_w:,.0f} W{equal}."
@@ -206,8 +229,13 @@ def draw_costs(study: Study) -> Drawn:
     for policy, colour in (("AQA", BLUE), ("Slackline", TEAL)):
         found = [study.ours[w][PAPER][policy] for w in names]
         half = [(c.cost_interval[1] - c.cost_interval[0]) / 2 for c in found]
-        figure.add_bar(x=names, y=[c.outcome.cost for c in found], name=policy, marker={"color": colour},
-                       error_y={"type": "data", "array": half, "visible": True})  # fmt: skip
+        figure.add_bar(
+            x=names,
+            y=[c.outcome.cost for c in found],
+            name=policy,
+            marker={"color": colour},
+            error_y={"type": "data", "array": half, "visible": True},
+        )
     figure.update_yaxes(title_text="$ per hour")
     figure.update_layout(showlegend=True, barmode="group")
     ratios = ", ".join(f"{w} {ratio_of(study, w, PAPER):.2f}" for w in names)

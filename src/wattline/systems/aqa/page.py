@@ -48,16 +48,22 @@ def numbers(study: Study) -> dict[str, Any]:
         found[workload] = {"ratio": {reach: ratio_of(study, workload, reach) for reach in REACHES}}
         for policy in ("AQA", "Slackline"):
             by_reach = {reach: reaches[reach][policy].to_json() for reach in REACHES}
-            entry: dict[str, Any] = {"ours": by_reach["paper"]["cost"], "certificates": by_reach,
-                                     "interval": list(reaches["paper"][policy].cost_interval)}  # fmt: skip
+            entry: dict[str, Any] = {
+                "ours": by_reach["paper"]["cost"],
+                "certificates": by_reach,
+                "interval": list(reaches["paper"][policy].cost_interval),
+            }
             if policy == "AQA":
                 entry["published"] = PUBLISHED[workload][0]
             found[workload][policy] = entry
         for policy, sample in study.in_sample[workload].items():
             found[workload].setdefault(policy, {})["in_sample"] = {
-                "cost": sample.choice.outcome.cost, "meets": sample.meets, "excess": sample.choice.outcome.excess(),
-                "others_exceed": sample.others.exceed.share, "others_worst": float(sample.others.shares().max()),
-            }  # fmt: skip
+                "cost": sample.choice.outcome.cost,
+                "meets": sample.meets,
+                "excess": sample.choice.outcome.excess(),
+                "others_exceed": sample.others.exceed.share,
+                "others_worst": float(sample.others.shares().max()),
+            }
     return found
 
 
@@ -65,10 +71,11 @@ def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -
     from wattline.systems.aqa.figures import figures
 
     items = [
-        ("paper", CITATION), ("machine", f"{NODES} nodes, {IDLE_W:g} W idle, at most {HIGHEST_W:g} W"),
+        ("paper", CITATION),
+        ("machine", f"{NODES} nodes, {IDLE_W:g} W idle, at most {HIGHEST_W:g} W"),
         ("signal", "Gaussian, std 0.40, time constant 200 s, a value every 2 s, energy-neutral by the hour"),
         ("hours", f"{study.scale.fresh_hours} fresh ones for each certificate; intervals clustered by hour"),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     for reach in REACHES:
         page.add(f"<h2>Fresh hours, {reach} reach</h2>", _certificates(study, reach))
@@ -96,10 +103,14 @@ def _row(c: Certificate) -> tuple[str, ...]:
     outcome, (low, high) = c.outcome, c.cost_interval
     worst = max(c.promises[1:], key=lambda p: p.rate.share / p.limit)
     return (
-        f"{c.choice.bid.mean_w:,.0f}", f"{c.choice.bid.reserve_w:,.0f}", f"{outcome.cost:.3f}", f"{low:.3f}…{high:.3f}",
-        f"{outcome.error:.1%}", f"{outcome.exceed.share:.1%} (≤ {outcome.exceed.high:.1%})",
+        f"{c.choice.bid.mean_w:,.0f}",
+        f"{c.choice.bid.reserve_w:,.0f}",
+        f"{outcome.cost:.3f}",
+        f"{low:.3f}…{high:.3f}",
+        f"{outcome.error:.1%}",
+        f"{outcome.exceed.share:.1%} (≤ {outcome.exceed.high:.1%})",
         f"{worst.about} {worst.rate.share:.1%}",
-    )  # fmt: skip
+    )
 
 
 def _in_sample(study: Study) -> str:
@@ -107,10 +118,19 @@ def _in_sample(study: Study) -> str:
     for workload, policies in study.in_sample.items():
         for policy, sample in policies.items():
             one, others = sample.choice.outcome, sample.others
-            rows.append((
-                workload, policy, f"{one.cost:.3f}", f"{one.exceed.share:.1%}", f"{one.shares().max():.1%}",
-                "yes" if sample.meets else "no", f"{others.cost:.3f}", f"{others.exceed.share:.1%}", f"{others.shares().max():.1%}",
-            ))  # fmt: skip
+            rows.append(
+                (
+                    workload,
+                    policy,
+                    f"{one.cost:.3f}",
+                    f"{one.exceed.share:.1%}",
+                    f"{one.shares().max():.1%}",
+                    "yes" if sample.meets else "no",
+                    f"{others.cost:.3f}",
+                    f"{others.exceed.share:.1%}",
+                    f"{others.shares().max():.1%}",
+                )
+            )
     header = ("", "policy", "cost [$]", "ε > 0.3", "worst kind", "meets all", "others: cost", "ε > 0.3", "worst kind")
     return table(header, rows, text=(1,), caption="Tuned and tested on one hour that starts empty; then on others.")
 

@@ -25,12 +25,18 @@ class Piece:
 
     def __str__(self) -> str:
         about = {
-            "paper protocol": "tuned on one hour, as the paper does", "tight": "tuned on one hour, limits halved",
+            "paper protocol": "tuned on one hour, as the paper does",
+            "tight": "tuned on one hour, limits halved",
             "strict": f"stationary hours, strict reach, {self.scale.fresh_hours} fresh ones",
             "paper": f"stationary hours, the paper's reach, {self.scale.fresh_hours} fresh ones",
-            "standby": "standby jobs", "preemption": "preemption", "levels": "limits on W4", "random": "random limits on W1",
-            "large": "10,000 nodes", "sensitivity": "λ, T, p off by 20 %, bursts", "recorded": "recorded signal on W1",
-        }  # fmt: skip
+            "standby": "standby jobs",
+            "preemption": "preemption",
+            "levels": "limits on W4",
+            "random": "random limits on W1",
+            "large": "10,000 nodes",
+            "sensitivity": "λ, T, p off by 20 %, bursts",
+            "recorded": "recorded signal on W1",
+        }
         return f"{self.of}: {about[self.what]}"
 
 

@@ -41,8 +41,10 @@ PUBLISHED = {
 """AQA's cost in $ and its reduction in %, measured on 36 servers for one hour."""
 
 PUBLISHED_MEETS = {
-    "AQA": set(PUBLISHED), "EnergyQARE": {"W2", "W6", "W8", "W10", "W11"}, "Tracking-only": {"W2"},
-}  # fmt: skip
+    "AQA": set(PUBLISHED),
+    "EnergyQARE": {"W2", "W6", "W8", "W10", "W11"},
+    "Tracking-only": {"W2"},
+}
 """Workloads of which the paper says that a policy meets all constraints."""
 
 

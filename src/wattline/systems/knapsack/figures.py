@@ -41,12 +41,22 @@ def draw_power(study: Study, limit: float | str, title: str) -> Drawn:
     ]
     for name, year, colour in shown:
         if year is not None and year.curve is not None:
-            figure.add_scatter(x=year.curve[0] / 24, y=year.curve[1] / 1e3, name=name, mode="lines",
-                               line={"color": colour, "width": 0.8, "shape": "hv"})  # fmt: skip
+            figure.add_scatter(
+                x=year.curve[0] / 24,
+                y=year.curve[1] / 1e3,
+                name=name,
+                mode="lines",
+                line={"color": colour, "width": 0.8, "shape": "hv"},
+            )
     capped = study.get("wfp", PAPER, limit)
     if capped is not None and capped.curve is not None:
-        figure.add_scatter(x=capped.curve[0] / 24, y=capped.curve[2] / 1e3, name="limit", mode="lines",
-                           line={"color": "black", "width": 1.5, "shape": "hv", "dash": "dot"})  # fmt: skip
+        figure.add_scatter(
+            x=capped.curve[0] / 24,
+            y=capped.curve[2] / 1e3,
+            name="limit",
+            mode="lines",
+            line={"color": "black", "width": 1.5, "shape": "hv", "dash": "dot"},
+        )
     figure.update_xaxes(title_text="day")
     figure.update_yaxes(title_text="power [kW]", rangemode="tozero")
     figure.update_layout(showlegend=True)
@@ -76,9 +86,12 @@ def draw_months(study: Study, order: str, limit: float, *, use: bool) -> Drawn:
     what = "Utilization" if use else "Waits"
     published = {("wfp", False): "8", ("fcfs", False): "9", ("wfp", True): "10", ("fcfs", True): "11"}[order, use]
     return Drawn(
-        figure, f"{what} at {limit:,.0f} kW, {order} (Fig. {published})",
-        "Relative change by month against EASY without a cap." if use else "Mean wait by month of submission over that of EASY without a cap: 1 is as long, below is shorter.",
-    )  # fmt: skip
+        figure,
+        f"{what} at {limit:,.0f} kW, {order} (Fig. {published})",
+        "Relative change by month against EASY without a cap."
+        if use
+        else "Mean wait by month of submission over that of EASY without a cap: 1 is as long, below is shorter.",
+    )
 
 
 def draw_trade_off(study: Study) -> Drawn:
@@ -89,9 +102,13 @@ def draw_trade_off(study: Study) -> Drawn:
         years = [(kw, study.get("wfp", scheme, kw)) for kw in caps]
         known = [(kw, year) for kw, year in years if year is not None and year.capping is not None]
         figure.add_scatter(
-            x=[kw for kw, _ in known], y=[year.wait_s / 3600 for _, year in known], name=scheme.name, mode="lines+markers",
-            line={"color": colour}, text=[f"success {year.capping.whole.success:.2%}" for _, year in known if year.capping is not None],
-        )  # fmt: skip
+            x=[kw for kw, _ in known],
+            y=[year.wait_s / 3600 for _, year in known],
+            name=scheme.name,
+            mode="lines+markers",
+            line={"color": colour},
+            text=[f"success {year.capping.whole.success:.2%}" for _, year in known if year.capping is not None],
+        )
     figure.update_xaxes(title_text="cap [kW]")
     figure.update_yaxes(title_text="mean wait [h]", type="log")
     figure.update_layout(showlegend=True)
@@ -107,14 +124,23 @@ def draw_success(study: Study) -> Drawn:
             (scheme, year, year.capping) for scheme, year in years if year is not None and year.capping is not None
         ]
         figure.add_scatter(
-            x=[capping.whole.success for _, _, capping in known], y=[year.wait_s / 3600 for _, year, _ in known],
-            text=[scheme.name.split(", ")[-1] for scheme, _, _ in known], name=f"window 100, {profile}",
-            mode="lines+markers+text", textposition="top center", line={"color": colour},
-        )  # fmt: skip
+            x=[capping.whole.success for _, _, capping in known],
+            y=[year.wait_s / 3600 for _, year, _ in known],
+            text=[scheme.name.split(", ")[-1] for scheme, _, _ in known],
+            name=f"window 100, {profile}",
+            mode="lines+markers+text",
+            textposition="top center",
+            line={"color": colour},
+        )
     paper = study.get("wfp", PAPER, 3000.0)
     if paper is not None and paper.capping is not None:
-        figure.add_scatter(x=[paper.capping.whole.success], y=[paper.wait_s / 3600], name=PAPER.name, mode="markers",
-                           marker={"color": BLUE, "size": 10})  # fmt: skip
+        figure.add_scatter(
+            x=[paper.capping.whole.success],
+            y=[paper.wait_s / 3600],
+            name=PAPER.name,
+            mode="markers",
+            marker={"color": BLUE, "size": 10},
+        )
     figure.update_xaxes(title_text="capping success rate (intervals)", tickformat=".2%")
     figure.update_yaxes(title_text="mean wait [h]", rangemode="tozero")
     figure.update_layout(showlegend=True)

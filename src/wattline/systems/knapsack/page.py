@@ -57,18 +57,32 @@ def numbers(study: Study) -> dict[str, Any]:
 
 def _plain(year: Year) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "wait_s": year.wait_s, "median_wait_s": year.median_s, "widest_wait_s": year.widest_wait_s, "utilization": year.use,
-        "monthly_wait_s": year.monthly_wait_s.tolist(), "monthly_utilization": year.monthly_use.tolist(),
-        "known_at_end": float(year.known[-1]) if len(year.known) else None, "under_predicted": year.under, "over_counted": year.over,
+        "wait_s": year.wait_s,
+        "median_wait_s": year.median_s,
+        "widest_wait_s": year.widest_wait_s,
+        "utilization": year.use,
+        "monthly_wait_s": year.monthly_wait_s.tolist(),
+        "monthly_utilization": year.monthly_use.tolist(),
+        "known_at_end": float(year.known[-1]) if len(year.known) else None,
+        "under_predicted": year.under,
+        "over_counted": year.over,
         "simulated_in_s": year.wall_s,
-    }  # fmt: skip
+    }
     if year.capping is not None:
         c = year.capping
         plain["capping"] = {
-            "intervals": c.whole.success, "time": c.whole.seconds.success, "samples": c.whole.samples.success,
-            "without_deadlocks": {"intervals": c.apart.success, "time": c.apart.seconds.success, "samples": c.apart.samples.success},
-            "deadlock_starts": c.deadlock_starts, "longest_excess_s": c.apart.longest_s, "worst_excess_w": c.apart.worst_w,
-        }  # fmt: skip
+            "intervals": c.whole.success,
+            "time": c.whole.seconds.success,
+            "samples": c.whole.samples.success,
+            "without_deadlocks": {
+                "intervals": c.apart.success,
+                "time": c.apart.seconds.success,
+                "samples": c.apart.samples.success,
+            },
+            "deadlock_starts": c.deadlock_starts,
+            "longest_excess_s": c.apart.longest_s,
+            "worst_excess_w": c.apart.worst_w,
+        }
     known: dict[str, Any] = _finite(plain)
     return known
 
@@ -86,18 +100,23 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     from wattline.systems.knapsack import figures as draw
 
     items = [
-        ("text", CITATION), ("machine", "48 racks, 49,152 nodes, 4.8 MW; idle nodes count for nothing"),
-        ("jobs", f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs in a year)"),
+        ("text", CITATION),
+        ("machine", "48 racks, 49,152 nodes, 4.8 MW; idle nodes count for nothing"),
+        (
+            "jobs",
+            f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs in a year)",
+        ),
         ("decisions", "every 10 s; power sampled every 5 minutes; deadlocks are broken by the first job"),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     page.add(f"<p>{COLUMNS}</p>")
     for order in study.scale.orders:
         for limit in (None, *study.scale.limits):
             pieces = [
-                p for p in study.found
+                p
+                for p in study.found
                 if (p.machine, p.order, p.limit, p.load, p.noise) == ("mira-like", order, limit, LOAD, 0.0)
-            ]  # fmt: skip
+            ]
             page.add(_table(study, pieces, f"{_limit(limit)}, {order}"))
     others: dict[str | float, str] = {
         name: f"{name}: jobs as recorded, cap of 62.5 %" for name in MACHINES if name != "mira-like"
@@ -130,20 +149,38 @@ def _limit(limit: float | str | None) -> str:
 
 def _table(study: Study, pieces: list[Piece], title: str) -> str:
     header = (
-        "scheme", "mean wait [h]", "widest third [h]", "utilization", "success", "… apart", "deadlocks",
-        "known", "too low", "beyond drawn",
-    )  # fmt: skip
+        "scheme",
+        "mean wait [h]",
+        "widest third [h]",
+        "utilization",
+        "success",
+        "… apart",
+        "deadlocks",
+        "known",
+        "too low",
+        "beyond drawn",
+    )
     rows = []
     for piece in pieces:
         year = study.found[piece]
         c = year.capping
         learned = piece.scheme.profile not in ("known", "maximum", "oracle")
-        rows.append((
-            piece.scheme.name, f"{year.wait_s / 3600:,.2f}", f"{year.widest_wait_s / 3600:,.1f}", f"{year.use:.1%}",
-            *((MISSING,) * 3 if c is None else (f"{c.whole.success:.2%}", f"{c.apart.success:.3%}", f"{c.deadlock_starts:.0f}")),
-            f"{year.known[-1]:.1%}" if learned else MISSING, f"{year.under:.1%}" if learned else MISSING,
-            f"{year.over:+.1%}" if c is not None else MISSING,
-        ))  # fmt: skip
+        rows.append(
+            (
+                piece.scheme.name,
+                f"{year.wait_s / 3600:,.2f}",
+                f"{year.widest_wait_s / 3600:,.1f}",
+                f"{year.use:.1%}",
+                *(
+                    (MISSING,) * 3
+                    if c is None
+                    else (f"{c.whole.success:.2%}", f"{c.apart.success:.3%}", f"{c.deadlock_starts:.0f}")
+                ),
+                f"{year.known[-1]:.1%}" if learned else MISSING,
+                f"{year.under:.1%}" if learned else MISSING,
+                f"{year.over:+.1%}" if c is not None else MISSING,
+            )
+        )
     return table(header, rows, caption=title)
 
 

@@ -63,12 +63,16 @@ def careful() -> dict[str, list[Scheme]]:
     """Return windows of 100 with our learners at all their miss probabilities."""
     return {
         profile: [
-            replace(OURS, name=f"window 100, {profile}, miss {miss:g}", profile=profile,
-                    params=(*OURS.params, ("profile", "miss", miss)))
+            replace(
+                OURS,
+                name=f"window 100, {profile}, miss {miss:g}",
+                profile=profile,
+                params=(*OURS.params, ("profile", "miss", miss)),
+            )
             for miss in misses
         ]
         for profile, misses in MISSES.items()
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)
@@ -163,9 +167,14 @@ def policies(piece: Piece) -> Policies:
     for slot, name, value in piece.scheme.params:
         params.setdefault(slot, {})[name] = value
     return Policies(
-        find("order", piece.order), find("select", piece.scheme.select), find("place", "lowest"), find("cap", "none"),
-        find("learn", "request"), profile=find("profile", piece.scheme.profile), params=params,
-    )  # fmt: skip
+        find("order", piece.order),
+        find("select", piece.scheme.select),
+        find("place", "lowest"),
+        find("cap", "none"),
+        find("learn", "request"),
+        profile=find("profile", piece.scheme.profile),
+        params=params,
+    )
 
 
 def limit_steps(limit: float | str | None, begin_s: float, span_s: float, whole_kw: float) -> list[tuple[float, float]]:
@@ -204,9 +213,15 @@ def look(result: Result, piece: Piece, machine: Machine, span_s: float) -> Year:
     capping = None
     if piece.limit is not None:
         capping = measure(
-            time_s, duration_s, power_w, limit, _actions(result), origin_s=begin_s, quantum_s=QUANTUM_S,
+            time_s,
+            duration_s,
+            power_w,
+            limit,
+            _actions(result),
+            origin_s=begin_s,
+            quantum_s=QUANTUM_S,
             sample_s=float(s.sample_s[0]),
-        )  # fmt: skip
+        )
     known = learning_rate(s.submit_s, s.submit_profile_from != s.profile.shape[1], begin_s).cumulative
     seen = (s.seen_w > 0) & ~np.isnan(s.start_profile_w)
     energy = s.node_j[:, 0].sum()
@@ -217,11 +232,20 @@ def look(result: Result, piece: Piece, machine: Machine, span_s: float) -> Year:
         pick = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), CURVE_POINTS)).astype(int))
         curve = ((time_s[pick] - begin_s) / 3600.0, power_w[pick], limit[pick])
     return Year(
-        float(np.nanmean(wait_s)), float(np.nanmedian(wait_s)), float(np.nanmean(wait_s[s.nodes >= machine.nodes // 3])) if np.any(s.nodes >= machine.nodes // 3) else np.nan,
-        by_month, monthly_use(time_s, rows[:, codes.TL_BUSY], begin_s, span_s, months, machine.nodes), float(use), capping, known,
+        float(np.nanmean(wait_s)),
+        float(np.nanmedian(wait_s)),
+        float(np.nanmean(wait_s[s.nodes >= machine.nodes // 3])) if np.any(s.nodes >= machine.nodes // 3) else np.nan,
+        by_month,
+        monthly_use(time_s, rows[:, codes.TL_BUSY], begin_s, span_s, months, machine.nodes),
+        float(use),
+        capping,
+        known,
         float(np.mean(s.seen_w[seen] > s.start_profile_w[seen] * (1 + 1e-9))) if seen.any() else np.nan,
-        counted / energy - 1.0 if energy > 0 else np.nan, float(s.now[0] - begin_s) / 86400.0, result.wall_s, curve,
-    )  # fmt: skip
+        counted / energy - 1.0 if energy > 0 else np.nan,
+        float(s.now[0] - begin_s) / 86400.0,
+        result.wall_s,
+        curve,
+    )
 
 
 def monthly_use(time_s: Floats, busy: Floats, begin_s: float, span_s: float, months: int, nodes: int) -> Floats:

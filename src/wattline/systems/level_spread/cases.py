@@ -20,10 +20,21 @@ CROSSBARS = (4.0, 1.0)
 PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
 
 POLICIES = {
-    "Level-Spread": "level-spread", "Simple": "lowest", "Slurm": "slurm", "RDG": "rdg", "RDR": "rdr", "RRR": "rrr", "RDN": "rdn",
-    "RRN": "rrn", "Jokanovic": "jokanovic", "Slurm, best fit": "slurm-best-fit", "Jokanovic, released": "jokanovic-released",
-    "Least-Contention": "least-contention", "Least-Contention, bytes unknown": "least-contention", "Least-Contention, queue unknown": "least-contention",
-}  # fmt: skip
+    "Level-Spread": "level-spread",
+    "Simple": "lowest",
+    "Slurm": "slurm",
+    "RDG": "rdg",
+    "RDR": "rdr",
+    "RRR": "rrr",
+    "RDN": "rdn",
+    "RRN": "rrn",
+    "Jokanovic": "jokanovic",
+    "Slurm, best fit": "slurm-best-fit",
+    "Jokanovic, released": "jokanovic-released",
+    "Least-Contention": "least-contention",
+    "Least-Contention, bytes unknown": "least-contention",
+    "Least-Contention, queue unknown": "least-contention",
+}
 """The thesis's names, and ours."""
 
 BEYOND = "Least-Contention"

@@ -54,26 +54,38 @@ def _random(found: Found, where: str) -> Iterator[Claim]:
     """Yield Fig. 3.10."""
     s = standing(found)
     yield Claim(
-        where, "59 % strictly better", "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases",
+        where,
+        "59 % strictly better",
+        "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases",
         f"{s.better.percent()} of cases; better for small jobs only {s.only_small.mean:.1%}, for large ones only {s.only_large.mean:.1%}",
         holds=s.better.mean >= 0.295,
-    )  # fmt: skip
+    )
     by = {p: standing(found, (p,)).worse.mean for p in BASELINES}
     worst = max(by, key=lambda p: by[p])
     yield Claim(
-        where, "3 % strictly worse", "Fig. 3.10: a baseline is strictly better than Level-Spread, for small and for large jobs, in 3 % of cases",
-        f"{s.worse.percent()} of cases; most against {worst} ({by[worst]:.1%})", holds=s.worse.mean <= 0.06,
+        where,
+        "3 % strictly worse",
+        "Fig. 3.10: a baseline is strictly better than Level-Spread, for small and for large jobs, in 3 % of cases",
+        f"{s.worse.percent()} of cases; most against {worst} ({by[worst]:.1%})",
+        holds=s.worse.mean <= 0.06,
         because="" if s.worse.mean <= 0.06 else BEHIND,
-    )  # fmt: skip
+    )
     yield Claim(
-        where, "−16 % on average", "Fig. 3.10: communication time falls by 16 % on average over small and large jobs, baselines and workloads",
-        f"−{s.reduction.percent()}: small jobs −{s.of_small.percent()}, large ones −{s.of_large.percent()}".replace("−-", "+"),
+        where,
+        "−16 % on average",
+        "Fig. 3.10: communication time falls by 16 % on average over small and large jobs, baselines and workloads",
+        f"−{s.reduction.percent()}: small jobs −{s.of_small.percent()}, large ones −{s.of_large.percent()}".replace(
+            "−-", "+"
+        ),
         holds=s.reduction.mean >= 0.08,
-    )  # fmt: skip
+    )
     yield Claim(
-        where, "−71 % at best", "Fig. 3.10: communication time falls by 71 % in the best case",
-        f"−{s.best:.0%} as the mean of both sizes, −{s.best_single:.0%} for one of them", holds=s.best >= 0.355,
-    )  # fmt: skip
+        where,
+        "−71 % at best",
+        "Fig. 3.10: communication time falls by 71 % in the best case",
+        f"−{s.best:.0%} as the mean of both sizes, −{s.best_single:.0%} for one of them",
+        holds=s.best >= 0.355,
+    )
     yield _strategies(found, where)
 
 
@@ -91,9 +103,12 @@ def _strategies(found: Found, where: str) -> Claim:
         )
         holds = holds and mean[bad].mean > mean[good].mean and mean[bad].mean > 1.05
     return Claim(
-        where, "grouping suits small, spreading large jobs", "Fig. 3.10: grouping policies favour small jobs over large ones, spreading policies large ones over small ones",
-        "; ".join(told), holds=bool(holds),
-    )  # fmt: skip
+        where,
+        "grouping suits small, spreading large jobs",
+        "Fig. 3.10: grouping policies favour small jobs over large ones, spreading policies large ones over small ones",
+        "; ".join(told),
+        holds=bool(holds),
+    )
 
 
 def _single(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -108,11 +123,14 @@ def _single(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     holds = {pattern: s.worse.mean <= max(0.06, 2 * SINGLE[pattern]) for pattern, s in found.items()}
     beyond = [pattern for pattern, fine in holds.items() if not fine]
     yield Claim(
-        where, "single patterns: 1 to 8 % strictly worse", "§3.4.4, workloads of one pattern: a baseline is strictly better in "
+        where,
+        "single patterns: 1 to 8 % strictly worse",
+        "§3.4.4, workloads of one pattern: a baseline is strictly better in "
         + ", ".join(f"{share:.0%} ({pattern})" for pattern, share in SINGLE.items()),
-        ", ".join(f"{pattern} {s.worse.percent()} (better in {s.better.mean:.0%})" for pattern, s in found.items()), holds=not beyond,
+        ", ".join(f"{pattern} {s.worse.percent()} (better in {s.better.mean:.0%})" for pattern, s in found.items()),
+        holds=not beyond,
         because=f"more than 6 % and twice the published share for {', '.join(beyond)}" if beyond else "",
-    )  # fmt: skip
+    )
 
 
 def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
@@ -120,10 +138,12 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
     small_first, large_first = (np.log(points(found, SPREADING)[SMALL]).mean() for found in (first, late))
     all_first, all_late = (np.log(points(found)[SMALL]).mean() for found in (first, late))
     yield Claim(
-        where, "large jobs first: points move left", "Fig. 3.11: placing large jobs first moves the baselines' small-job times to the left, towards Level-Spread's",
+        where,
+        "large jobs first: points move left",
+        "Fig. 3.11: placing large jobs first moves the baselines' small-job times to the left, towards Level-Spread's",
         f"small-job times over Level-Spread's, geometric mean: spreading {np.exp(small_first):.2f} → {np.exp(large_first):.2f}, all baselines {np.exp(all_first):.2f} → {np.exp(all_late):.2f}",
         holds=bool(large_first < small_first and all_late < all_first),
-    )  # fmt: skip
+    )
     s = standing(late)
     holds = s.reduction.mean + s.reduction.wide >= 0 and s.better.mean > s.worse.mean
     by = {p: standing(late, (p,)) for p in BASELINES}
@@ -131,10 +151,19 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
         f"{p} ({b.worse.mean:.0%} against {b.better.mean:.0%})" for p, b in by.items() if b.worse.mean > b.better.mean
     ]
     yield Claim(
-        where, "large jobs first: at least as good as the baselines", "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
-        f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}".replace("−-", "+"),
-        holds=bool(holds), because=f"more often strictly worse than better against {', '.join(behind)}: {BEHIND}" if behind else "" if holds else BEHIND,
-    )  # fmt: skip
+        where,
+        "large jobs first: at least as good as the baselines",
+        "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
+        f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}".replace(
+            "−-", "+"
+        ),
+        holds=bool(holds),
+        because=f"more often strictly worse than better against {', '.join(behind)}: {BEHIND}"
+        if behind
+        else ""
+        if holds
+        else BEHIND,
+    )
 
 
 def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -160,10 +189,17 @@ def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
             else text.better.mean > text.worse.mean and text.reduction.mean > 0
         )
         yield Claim(
-            where, f"Jokanovic, {order}: " + ("64 % / 0 %" if not large_first else "still better"),
-            f"Fig. {figure}: against Jokanovic's policy, {order}, Level-Spread is strictly better in {published}", told, holds=bool(holds),
-            because="" if holds else SQUEEZED if large_first else "small jobs get whole groups from both policies; the gain is in the large ones",
-        )  # fmt: skip
+            where,
+            f"Jokanovic, {order}: " + ("64 % / 0 %" if not large_first else "still better"),
+            f"Fig. {figure}: against Jokanovic's policy, {order}, Level-Spread is strictly better in {published}",
+            told,
+            holds=bool(holds),
+            because=""
+            if holds
+            else SQUEEZED
+            if large_first
+            else "small jobs get whole groups from both policies; the gain is in the large ones",
+        )
 
 
 def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -178,9 +214,12 @@ def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         told = f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}"
         told += f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, without knowing who is placed next {_less(by[HASTY].reduction)}"
         yield Claim(
-            where, f"Least-Contention, {order}", f"ours: Least-Contention, {order}, takes less time than Level-Spread", told,
+            where,
+            f"Least-Contention, {order}",
+            f"ours: Least-Contention, {order}, takes less time than Level-Spread",
+            told,
             holds=s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean,
-        )  # fmt: skip
+        )
 
 
 def _less(estimate: Estimate) -> str:
@@ -197,7 +236,12 @@ def _variants(study: Study) -> Iterator[Claim]:
         for found in study.found.values()
     )
     yield Claim(
-        "variants", "Slurm: first fit as best fit", "ours: the first router that fits (text) and the tightest one (released code) make no difference here",
-        f"{other} of {cases:,} workloads differ", holds=other == 0,
-        because="" if other else "jobs are placed on an empty machine and none ends: the first router that fits is the tightest",
-    )  # fmt: skip
+        "variants",
+        "Slurm: first fit as best fit",
+        "ours: the first router that fits (text) and the tightest one (released code) make no difference here",
+        f"{other} of {cases:,} workloads differ",
+        holds=other == 0,
+        because=""
+        if other
+        else "jobs are placed on an empty machine and none ends: the first router that fits is the tightest",
+    )

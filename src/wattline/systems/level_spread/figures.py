@@ -33,15 +33,24 @@ from wattline.systems.level_spread.cases import (
     SPREADING,
     Setting,
     jobs_of,
-)  # fmt: skip
+)
 from wattline.systems.level_spread.fixed import by_pattern
 from wattline.systems.level_spread.points import level_of, points
 from wattline.systems.level_spread.study import PORTS, Found, Study
 
 COLOURS = {
-    LEVEL_SPREAD: GREEN, "Simple": AMBER, "Slurm": RED, "RDG": PINK, "RDR": BLUE, "RRR": TEAL, "RDN": VIOLET, "RRN": GREY, "Jokanovic": AMBER,
-    "Jokanovic, released": RED, BEYOND: BLUE,
-}  # fmt: skip
+    LEVEL_SPREAD: GREEN,
+    "Simple": AMBER,
+    "Slurm": RED,
+    "RDG": PINK,
+    "RDR": BLUE,
+    "RRR": TEAL,
+    "RDN": VIOLET,
+    "RRN": GREY,
+    "Jokanovic": AMBER,
+    "Jokanovic, released": RED,
+    BEYOND: BLUE,
+}
 SYMBOLS = (
     {LEVEL_SPREAD: "star", BEYOND: "star"}
     | dict.fromkeys((*GROUPING, *JOKANOVIC), "diamond")
@@ -102,13 +111,23 @@ def _motivation(study: Study, base: Setting) -> Iterator[Drawn]:
         for policy in ("RDG", "RDN"):
             levels = [level_of(found, policy, size, "RDG") for found in by.values()]
             figure.add_bar(
-                x=list(by), y=[e.mean for e in levels], name=policy, marker_color=COLOURS[policy], showlegend=column == 1,
-                error_y={"type": "data", "array": [e.wide for e in levels]}, row=1, col=column,
-            )  # fmt: skip
+                x=list(by),
+                y=[e.mean for e in levels],
+                name=policy,
+                marker_color=COLOURS[policy],
+                showlegend=column == 1,
+                error_y={"type": "data", "array": [e.wide for e in levels]},
+                row=1,
+                col=column,
+            )
         figure.add_heading(workload.replace("x", " jobs of ") + " nodes", row=1, col=column)
     figure.update_layout(barmode="group", **ABOVE)
     figure.update_yaxes(title_text="time over RDG's", col=1)
-    yield Drawn(figure, f"Small jobs want groups, large ones do not, {_speed(base)} (Fig. 3.2)", "Mean communication time over repetitions, bars: 95 % intervals of paired ratios.")  # fmt: skip
+    yield Drawn(
+        figure,
+        f"Small jobs want groups, large ones do not, {_speed(base)} (Fig. 3.2)",
+        "Mean communication time over repetitions, bars: 95 % intervals of paired ratios.",
+    )
 
 
 def _homogeneous(study: Study, base: Setting, size: int, name: str) -> Iterator[Drawn]:
@@ -120,13 +139,23 @@ def _homogeneous(study: Study, base: Setting, size: int, name: str) -> Iterator[
         for policy in (LEVEL_SPREAD, *BASELINES, "Jokanovic"):
             levels = [level_of(found, policy, size) for found in by.values()]
             figure.add_bar(
-                x=list(by), y=[e.mean for e in levels], name=policy, marker_color="#9c6b4a" if policy == "Jokanovic" else COLOURS[policy],
-                showlegend=row == 1, error_y={"type": "data", "array": [e.wide for e in levels]}, row=row, col=1,
-            )  # fmt: skip
+                x=list(by),
+                y=[e.mean for e in levels],
+                name=policy,
+                marker_color="#9c6b4a" if policy == "Jokanovic" else COLOURS[policy],
+                showlegend=row == 1,
+                error_y={"type": "data", "array": [e.wide for e in levels]},
+                row=row,
+                col=1,
+            )
         figure.add_heading(f"global links × {ratio:g}", row=row, col=1)
     figure.update_layout(barmode="group", **ABOVE)
     figure.update_yaxes(title_text="time over Simple's")
-    yield Drawn(figure, f"{base.workload}-node jobs, {_speed(base)} (Fig. {name})", f"272 nodes, {base.used:.0%} used, 1 KB; bars: 95 % intervals of paired ratios.")  # fmt: skip
+    yield Drawn(
+        figure,
+        f"{base.workload}-node jobs, {_speed(base)} (Fig. {name})",
+        f"272 nodes, {base.used:.0%} used, 1 KB; bars: 95 % intervals of paired ratios.",
+    )
 
 
 def _links(found: Found, setting: Setting, name: str) -> Drawn:
@@ -143,12 +172,28 @@ def _links(found: Found, setting: Setting, name: str) -> Drawn:
             )
             for y, other, style in ((median, (first, third), 6), (median, (low, most), 0)):
                 figure.add_scatter(
-                    x=list(shown), y=y, mode="markers", marker={"size": 8 if style else 1, "color": [COLOURS[p] for p in shown]}, showlegend=False,
-                    error_y={"type": "data", "symmetric": False, "array": other[1] - y, "arrayminus": y - other[0], "thickness": style or 1, "width": 0 if style else 5},
-                    row=row, col=column + 1,
-                )  # fmt: skip
+                    x=list(shown),
+                    y=y,
+                    mode="markers",
+                    marker={"size": 8 if style else 1, "color": [COLOURS[p] for p in shown]},
+                    showlegend=False,
+                    error_y={
+                        "type": "data",
+                        "symmetric": False,
+                        "array": other[1] - y,
+                        "arrayminus": y - other[0],
+                        "thickness": style or 1,
+                        "width": 0 if style else 5,
+                    },
+                    row=row,
+                    col=column + 1,
+                )
             figure.add_heading(f"{kind} ports: {what}", row=row, col=column + 1)
-    return Drawn(figure, f"Links under {setting.workload}-node all-to-all jobs, {_speed(setting)} (Fig. {name})", "Median, quartiles (thick), least and most over all ports of routers, means over repetitions. Packets sent over the link; how long packets that came over it waited for the crossbar.")  # fmt: skip
+    return Drawn(
+        figure,
+        f"Links under {setting.workload}-node all-to-all jobs, {_speed(setting)} (Fig. {name})",
+        "Median, quartiles (thick), least and most over all ports of routers, means over repetitions. Packets sent over the link; how long packets that came over it waited for the crossbar.",
+    )
 
 
 def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Iterator[Drawn]:
@@ -168,13 +213,26 @@ def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Itera
         for column, pattern in enumerate(patterns, 1):
             for policy in (LEVEL_SPREAD, *BASELINES):
                 figure.add_scatter(
-                    x=[by[pattern].mean_over(policy, SMALL, "Simple")], y=[by[pattern].mean_over(policy, LARGE, "Simple")], name=policy, mode="markers",
-                    marker={"color": COLOURS[policy], "symbol": SYMBOLS[policy], "size": 12 if policy == LEVEL_SPREAD else 8}, showlegend=row == column == 1,
-                    row=row, col=column,
-                )  # fmt: skip
+                    x=[by[pattern].mean_over(policy, SMALL, "Simple")],
+                    y=[by[pattern].mean_over(policy, LARGE, "Simple")],
+                    name=policy,
+                    mode="markers",
+                    marker={
+                        "color": COLOURS[policy],
+                        "symbol": SYMBOLS[policy],
+                        "size": 12 if policy == LEVEL_SPREAD else 8,
+                    },
+                    showlegend=row == column == 1,
+                    row=row,
+                    col=column,
+                )
             figure.add_heading(f"{pattern}, {title}" if column == 1 else pattern, row=row, col=column)
     figure.update_layout(**ABOVE)
-    yield Drawn(figure, f"16- and 64-node jobs at once, {_speed(rows[0][1])} (Fig. {name})", "Across: small-job time over Simple's; upward: large-job time over Simple's. Star: Level-Spread; diamonds group, circles spread.")  # fmt: skip
+    yield Drawn(
+        figure,
+        f"16- and 64-node jobs at once, {_speed(rows[0][1])} (Fig. {name})",
+        "Across: small-job time over Simple's; upward: large-job time over Simple's. Star: Level-Spread; diamonds group, circles spread.",
+    )
 
 
 def _sizes(count: int) -> Drawn:
@@ -195,9 +253,12 @@ def _cloud(found: Found, policies: tuple[str, ...], name: str, crossbar: float, 
     small, large = points(found, policies)
     for policy, x, y in zip(policies, small, large, strict=True):
         figure.add_scatter(
-            x=np.minimum(x, FAR), y=np.minimum(y, FAR), name=policy, mode="markers",
+            x=np.minimum(x, FAR),
+            y=np.minimum(y, FAR),
+            name=policy,
+            mode="markers",
             marker={"color": COLOURS[policy], "symbol": SYMBOLS[policy], "size": 4, "opacity": 0.5},
-        )  # fmt: skip
+        )
     for line in (([0, FAR], [1, 1]), ([1, 1], [0, FAR])):
         figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": GREEN, "dash": "dash"}, showlegend=False)
     parts = {
@@ -209,6 +270,8 @@ def _cloud(found: Found, policies: tuple[str, ...], name: str, crossbar: float, 
     figure.update_layout(showlegend=True)
     order = "large" if large_first else "small"
     return Drawn(
-        figure, f"{small.shape[1]} random workloads, {order} jobs first, crossbar {crossbar:g} ({name})",
-        ", ".join(f"{where} {share.mean():.1%}" for where, share in parts.items()) + f"; upper right: Level-Spread is better for both. Beyond {FAR:g}: at the edge.",
-    )  # fmt: skip
+        figure,
+        f"{small.shape[1]} random workloads, {order} jobs first, crossbar {crossbar:g} ({name})",
+        ", ".join(f"{where} {share.mean():.1%}" for where, share in parts.items())
+        + f"; upper right: Level-Spread is better for both. Beyond {FAR:g}: at the edge.",
+    )

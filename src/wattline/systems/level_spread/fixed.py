@@ -66,11 +66,13 @@ def _motivation(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     mean = float(np.mean(list(spread.values())))
     holds = max(grouped.values()) < 0 and mean <= -0.15
     yield Claim(
-        where, "4 × 68 nodes: RDN −30 %", "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN; four 68-node jobs take 30 % less with RDN than with RDG",
+        where,
+        "4 × 68 nodes: RDN −30 %",
+        "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN; four 68-node jobs take 30 % less with RDN than with RDG",
         f"16 nodes: RDG {_span(list(grouped.values()))}; 68 nodes: RDN {mean:+.0%} on average over patterns ({', '.join(f'{p} {v:+.0%}' for p, v in spread.items())})",
         holds=holds,
         because="" if holds else _off(grouped, spread),
-    )  # fmt: skip
+    )
 
 
 def _off(grouped: dict[str, float], spread: dict[str, float]) -> str:
@@ -95,12 +97,17 @@ def _sixteen(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     }
     against = [key for key, value in less.items() if value >= 0]
     yield Claim(
-        where, "16-node jobs: −15 to −89 %", "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take 15 to 89 % less than RDR, RRR, RDN and RRN for 16-node jobs",
-        f"{_span(list(less.values()))} over patterns, link ratios and pairs of policies; " + ", ".join(
-            f"{_span([v for ((_, r), _, _), v in less.items() if r == ratio])} at ratio {ratio:g}" for ratio in study.scale.ratios),
+        where,
+        "16-node jobs: −15 to −89 %",
+        "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take 15 to 89 % less than RDR, RRR, RDN and RRN for 16-node jobs",
+        f"{_span(list(less.values()))} over patterns, link ratios and pairs of policies; "
+        + ", ".join(
+            f"{_span([v for ((_, r), _, _), v in less.items() if r == ratio])} at ratio {ratio:g}"
+            for ratio in study.scale.ratios
+        ),
         holds=len(against) <= 0.05 * len(less),
         because=_which([f"{p} at ratio {r:g} ({g} against {s})" for ((p, r), g, s) in against], len(less)),
-    )  # fmt: skip
+    )
 
 
 def _which(names: list[str], of: int) -> str:
@@ -122,10 +129,15 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         if ratio == 1
     }
     yield Claim(
-        where, "64-node jobs: −22 to −54 % vs Simple", "Fig. 3.4(b): at ratio 1 Level-Spread takes 22 to 54 % less than Simple for 64-node jobs",
-        ", ".join(f"{pattern} {value:+.0%}" for pattern, value in level.items()), holds=max(level.values()) <= -0.11,
-        because="" if max(level.values()) <= -0.11 else f"below for {', '.join(p for p, v in level.items() if v <= -0.11) or 'no pattern'}; {_why_large(by)}",
-    )  # fmt: skip
+        where,
+        "64-node jobs: −22 to −54 % vs Simple",
+        "Fig. 3.4(b): at ratio 1 Level-Spread takes 22 to 54 % less than Simple for 64-node jobs",
+        ", ".join(f"{pattern} {value:+.0%}" for pattern, value in level.items()),
+        holds=max(level.values()) <= -0.11,
+        because=""
+        if max(level.values()) <= -0.11
+        else f"below for {', '.join(p for p, v in level.items() if v <= -0.11) or 'no pattern'}; {_why_large(by)}",
+    )
     less = {
         (key, s, g): found.mean_over(s, LARGE, g) - 1
         for key, found in by.items()
@@ -134,10 +146,13 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     }
     against = [key for key, value in less.items() if value >= 0]
     yield Claim(
-        where, "64-node jobs: spreaders beat groupers", "Fig. 3.4(b): Level-Spread, RDR, RRR, RDN and RRN outperform Simple, Slurm and RDG for 64-node jobs, at every ratio and pattern",
-        f"{1 - len(against) / len(less):.0%} of {len(less)} comparisons; {_span(list(less.values()))}", holds=len(against) <= 0.05 * len(less),
+        where,
+        "64-node jobs: spreaders beat groupers",
+        "Fig. 3.4(b): Level-Spread, RDR, RRR, RDN and RRN outperform Simple, Slurm and RDG for 64-node jobs, at every ratio and pattern",
+        f"{1 - len(against) / len(less):.0%} of {len(less)} comparisons; {_span(list(less.values()))}",
+        holds=len(against) <= 0.05 * len(less),
         because=_which([f"{p} at ratio {r:g} ({s} against {g})" for ((p, r), s, g) in against], len(less)),
-    )  # fmt: skip
+    )
     if len(study.scale.ratios) > 1:
         yield _narrowing(study, base, where)
 
@@ -166,11 +181,16 @@ def _narrowing(study: Study, base: Setting, where: str) -> Claim:
         ]
         wide.append(float(np.exp(np.mean(np.log(of)))))
     return Claim(
-        where, "faster global links: less difference", "Figs. 3.4, 3.7(a): differences among policies fall as global links get faster",
-        "slowest over fastest policy, mean over patterns: " + ", ".join(f"{w:.2f} at ratio {r:g}" for r, w in zip(study.scale.ratios, wide, strict=True)),
+        where,
+        "faster global links: less difference",
+        "Figs. 3.4, 3.7(a): differences among policies fall as global links get faster",
+        "slowest over fastest policy, mean over patterns: "
+        + ", ".join(f"{w:.2f} at ratio {r:g}" for r, w in zip(study.scale.ratios, wide, strict=True)),
         holds=all(b < 0.99 * a for a, b in pairwise(wide)),
-        because="" if wide[-1] < 0.99 * wide[-2] else "beyond the speed of local links, crossbars of that speed hold faster global links back",
-    )  # fmt: skip
+        because=""
+        if wide[-1] < 0.99 * wide[-2]
+        else "beyond the speed of local links, crossbars of that speed hold faster global links back",
+    )
 
 
 def _mixed(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -184,17 +204,25 @@ def _mixed(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         for key, found in by.items()
     }
     yield Claim(
-        where, "mixed: small jobs as with groupers", "Fig. 3.7(a): 16-node jobs beside 64-node jobs take as long with Level-Spread as with Simple, Slurm and RDG",
-        f"{_span(list(small.values()))} against Simple", holds=max(small.values()) <= NEAR,
+        where,
+        "mixed: small jobs as with groupers",
+        "Fig. 3.7(a): 16-node jobs beside 64-node jobs take as long with Level-Spread as with Simple, Slurm and RDG",
+        f"{_span(list(small.values()))} against Simple",
+        holds=max(small.values()) <= NEAR,
         because=_which([f"{p} at ratio {r:g} {v:+.0%}" for (p, r), v in small.items() if v > NEAR], len(small)),
-    )  # fmt: skip
+    )
     yield Claim(
-        where, "mixed: large jobs as with spreaders", "Fig. 3.7(a): the 64-node jobs take in general as long with Level-Spread as with RDR, RRR, RDN and RRN",
-        f"{_span(list(large.values()))} against their mean; " + ", ".join(
-            f"{np.mean([v for (_, r), v in large.items() if r == ratio]):+.0%} at ratio {ratio:g}" for ratio in study.scale.ratios),
+        where,
+        "mixed: large jobs as with spreaders",
+        "Fig. 3.7(a): the 64-node jobs take in general as long with Level-Spread as with RDR, RRR, RDN and RRN",
+        f"{_span(list(large.values()))} against their mean; "
+        + ", ".join(
+            f"{np.mean([v for (_, r), v in large.items() if r == ratio]):+.0%} at ratio {ratio:g}"
+            for ratio in study.scale.ratios
+        ),
         holds=float(np.mean([v > NEAR for v in large.values()])) <= 0.1,
         because=_which([f"{p} at ratio {r:g} {v:+.0%}" for (p, r), v in large.items() if v > NEAR], len(large)),
-    )  # fmt: skip
+    )
 
 
 def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -208,13 +236,26 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         for p, f in big.items()
     }
     yield Claim(
-        where, "1056 nodes: 16-node jobs −32 to −64 %", "Fig. 3.7(b): on 1056 nodes Level-Spread cuts the time of 16-node jobs by 32 % (broadcast) to 64 % (all-to-all)",
-        "against the mean of the spreaders: " + ", ".join(f"{p} {v:+.0%}" for p, v in less.items()), holds=max(less.values()) <= -0.16,
-    )  # fmt: skip
+        where,
+        "1056 nodes: 16-node jobs −32 to −64 %",
+        "Fig. 3.7(b): on 1056 nodes Level-Spread cuts the time of 16-node jobs by 32 % (broadcast) to 64 % (all-to-all)",
+        "against the mean of the spreaders: " + ", ".join(f"{p} {v:+.0%}" for p, v in less.items()),
+        holds=max(less.values()) <= -0.16,
+    )
     wide = {
-        m: float(np.exp(np.mean([np.log(max(f.mean_over(p, size) for p in EIGHT)) for f in found.values() for size in (SMALL, LARGE)])))
+        m: float(
+            np.exp(
+                np.mean(
+                    [
+                        np.log(max(f.mean_over(p, size) for p in EIGHT))
+                        for f in found.values()
+                        for size in (SMALL, LARGE)
+                    ]
+                )
+            )
+        )
         for m, found in by.items()
-    }  # fmt: skip
+    }
     best = all(
         found.mean_over(p, SMALL) + found.mean_over(p, LARGE) > 2 * (1 - NEAR)
         for per in by.values()
@@ -222,10 +263,13 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         for p in EIGHT
     )
     yield Claim(
-        where, "larger machines: more difference", "Fig. 3.7(b): Level-Spread outperforms the others on all machines, and larger machines magnify the difference",
-        "slowest policy over Level-Spread, mean over patterns and sizes: " + ", ".join(f"{w:.2f} on {m} nodes" for m, w in sorted(wide.items())),
+        where,
+        "larger machines: more difference",
+        "Fig. 3.7(b): Level-Spread outperforms the others on all machines, and larger machines magnify the difference",
+        "slowest policy over Level-Spread, mean over patterns and sizes: "
+        + ", ".join(f"{w:.2f} on {m} nodes" for m, w in sorted(wide.items())),
         holds=best and wide[1056] > wide[272],
-    )  # fmt: skip
+    )
 
 
 def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -244,10 +288,12 @@ def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     grouped, spread = (mean(small.packets, p, 0)[1:] for p in ((LEVEL_SPREAD, *GROUPING), SPREADING))
     held_g, held_s = (sum(mean(small.held_s, p, 0)) for p in ((LEVEL_SPREAD, *GROUPING), SPREADING))
     yield Claim(
-        where, "16-node jobs: groupers stress links less", "Fig. 3.5: with 16-node jobs, Level-Spread and the grouping policies send fewer packets over links and stall less",
+        where,
+        "16-node jobs: groupers stress links less",
+        "Fig. 3.5: with 16-node jobs, Level-Spread and the grouping policies send fewer packets over links and stall less",
         f"packets a local link {grouped[0]:.0f} against {spread[0]:.0f}, a global link {grouped[1]:.0f} against {spread[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} µs against {1e6 * held_s:.1f} µs; {_credits(small)}",
         holds=grouped[0] < spread[0] and grouped[1] < spread[1] and held_g < held_s,
-    )  # fmt: skip
+    )
     median_g, median_s = (mean(large.packets, p, 3)[1:] for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
     most_g, most_s = (mean(large.packets, p, 5)[1:] for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
     held_g, held_s = (sum(mean(large.held_s, p, 0)) for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
@@ -257,11 +303,24 @@ def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         held_s < held_g,
     )
     yield Claim(
-        where, "64-node jobs: spreaders balance links", "Fig. 3.6: with 64-node jobs, spreading means more packets in the median, less variation, fewer stalls",
+        where,
+        "64-node jobs: spreaders balance links",
+        "Fig. 3.6: with 64-node jobs, spreading means more packets in the median, less variation, fewer stalls",
         f"grouping → spreading: median packets, local {median_g[0]:.0f} → {median_s[0]:.0f}, global {median_g[1]:.0f} → {median_s[1]:.0f}; busiest link, local {most_g[0]:.0f} → {most_s[0]:.0f}, global {most_g[1]:.0f} → {most_s[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} → {1e6 * held_s:.1f} µs; {_credits(large)}",
         holds=more and even and fewer,
-        because=", ".join(f"not {what}" for what, fine in (("more in the median", more), ("less on the busiest link", even), ("fewer stalls: a crossbar no faster than links makes every hop wait, and spreading takes more hops", fewer)) if not fine),
-    )  # fmt: skip
+        because=", ".join(
+            f"not {what}"
+            for what, fine in (
+                ("more in the median", more),
+                ("less on the busiest link", even),
+                (
+                    "fewer stalls: a crossbar no faster than links makes every hop wait, and spreading takes more hops",
+                    fewer,
+                ),
+            )
+            if not fine
+        ),
+    )
 
 
 def _credits(found: Found) -> str:
@@ -280,10 +339,13 @@ def _quarter(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         return
     every = [v for values in level.values() for v in values]
     yield Claim(
-        where, "quarter-machine jobs: as 64-node jobs", "§3.4.1: four quarter-machine jobs behave as Fig. 3.4(b) on all machines: spreading wins",
-        "Level-Spread against Simple: " + ", ".join(f"{m} nodes {_span(values)}" for m, values in level.items()), holds=max(every) < 0,
+        where,
+        "quarter-machine jobs: as 64-node jobs",
+        "§3.4.1: four quarter-machine jobs behave as Fig. 3.4(b) on all machines: spreading wins",
+        "Level-Spread against Simple: " + ", ".join(f"{m} nodes {_span(values)}" for m, values in level.items()),
+        holds=max(every) < 0,
         because=_which([f"{m} nodes" for m, values in level.items() if max(values) >= 0], len(level)),
-    )  # fmt: skip
+    )
 
 
 def _used(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -303,9 +365,12 @@ def _used(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     values = np.array(list(off.values()))
     far = max(off, key=lambda key: abs(off[key]))
     yield Claim(
-        where, "70 % use as 90 %", "§§3.4.1, 3.4.2: a machine used to 70 % instead of 90 % changes relative performance negligibly",
-        f"times over Level-Spread's change by {np.mean(np.abs(values)):.1%} on average, {off[far]:+.0%} at most ({far[0]} {far[1]}, {far[2]})", holds=bool(np.mean(np.abs(values)) <= 0.1),
-    )  # fmt: skip
+        where,
+        "70 % use as 90 %",
+        "§§3.4.1, 3.4.2: a machine used to 70 % instead of 90 % changes relative performance negligibly",
+        f"times over Level-Spread's change by {np.mean(np.abs(values)):.1%} on average, {off[far]:+.0%} at most ({far[0]} {far[1]}, {far[2]})",
+        holds=bool(np.mean(np.abs(values)) <= 0.1),
+    )
 
 
 def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -329,20 +394,45 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         for q in EIGHT[1:]
         for s in (SMALL, LARGE)
     ]
-    better = np.mean([(heavy[p].mean_over(q, s) > 1) == (plain[p].mean_over(q, s) > 1) for p in shared for q in EIGHT[1:] for s in (SMALL, LARGE)])  # fmt: skip
+    better = np.mean(
+        [
+            (heavy[p].mean_over(q, s) > 1) == (plain[p].mean_over(q, s) > 1)
+            for p in shared
+            for q in EIGHT[1:]
+            for s in (SMALL, LARGE)
+        ]
+    )
     mean = float(np.mean(np.abs(off)))
     yield Claim(
-        where, "100 KB as 1 KB, 100 × as long", "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long and leaves relative performance as it was",
+        where,
+        "100 KB as 1 KB, 100 × as long",
+        "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long and leaves relative performance as it was",
         f"{min(times):.0f} to {max(times):.0f} × as long; times over Level-Spread's change by {mean:.0%} on average ({_span(off)}); {better:.0%} of comparisons keep their sign",
-        holds=mean <= 0.1, because="" if mean <= 0.1 else "queues that last make adaptive routing take detours, which evens policies out; with minimal routing 100 KB is as 1 KB",
-    )  # fmt: skip
+        holds=mean <= 0.1,
+        because=""
+        if mean <= 0.1
+        else "queues that last make adaptive routing take detours, which evens policies out; with minimal routing 100 KB is as 1 KB",
+    )
     for size, mix, name in ((SMALL, (1, 100), "small"), (LARGE, (100, 1), "large")):
         spread, group = (
-            float(np.exp(np.mean([np.log(by[mix][p].of(q, size).mean() / plain[p].of(q, size).mean()) for p in by[mix] for q in policies])))
+            float(
+                np.exp(
+                    np.mean(
+                        [
+                            np.log(by[mix][p].of(q, size).mean() / plain[p].of(q, size).mean())
+                            for p in by[mix]
+                            for q in policies
+                        ]
+                    )
+                )
+            )
             for policies in (SPREADING, (LEVEL_SPREAD, *GROUPING))
-        )  # fmt: skip
+        )
         other = "large" if size == SMALL else "small"
         yield Claim(
-            where, f"Fig. 3.8: heavy {other} jobs hurt spread {name} jobs", f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies, much less with the others",
-            f"{name} jobs take {spread:.2f} × as long with spreading policies, {group:.2f} × with Level-Spread and groupers", holds=spread > group and spread > 1.1,
-        )  # fmt: skip
+            where,
+            f"Fig. 3.8: heavy {other} jobs hurt spread {name} jobs",
+            f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies, much less with the others",
+            f"{name} jobs take {spread:.2f} × as long with spreading policies, {group:.2f} × with Level-Spread and groupers",
+            holds=spread > group and spread > 1.1,
+        )

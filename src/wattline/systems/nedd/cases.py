@@ -22,19 +22,27 @@ MACHINES = {"272 nodes": (4, 4, 17), "one group of 384": (4, 96, 1)}
 ROUTING = "adaptive-local"
 SETTINGS = ("I continuous", "II spaced", "III continuous + congestor", "IV spaced + congestor")
 POLICIES = {
-    "Low-Traffic": "low-traffic", "High-Traffic": "high-traffic", "Low-Stall": "low-stall", "Fewer-Router": "fewer-router",
-    "Random": "rdn", "Level-Spread": "level-spread", "Simple": "lowest",
-}  # fmt: skip
+    "Low-Traffic": "low-traffic",
+    "High-Traffic": "high-traffic",
+    "Low-Stall": "low-stall",
+    "Fewer-Router": "fewer-router",
+    "Random": "rdn",
+    "Level-Spread": "level-spread",
+    "Simple": "lowest",
+}
 """Placements of the application; NeDD is Low-Traffic for sensitive ones and High-Traffic for the others."""
 ALONE = "No-Congestor"
 LAYOUTS = ("scattered", "pieces")
 """Where the congestor's nodes are: single ones at random, or pieces of eight neighbours."""
 ORDERS = {
-    "NeDD, sensitive first": ("low-traffic", "high-traffic", True), "NeDD, insensitive first": ("low-traffic", "high-traffic", False),
-    "Low-Traffic, sensitive first": ("low-traffic", "low-traffic", True), "Low-Traffic, insensitive first": ("low-traffic", "low-traffic", False),
-    "Fewer-Router, sensitive first": ("fewer-router", "fewer-router", True), "Fewer-Router, insensitive first": ("fewer-router", "fewer-router", False),
+    "NeDD, sensitive first": ("low-traffic", "high-traffic", True),
+    "NeDD, insensitive first": ("low-traffic", "high-traffic", False),
+    "Low-Traffic, sensitive first": ("low-traffic", "low-traffic", True),
+    "Low-Traffic, insensitive first": ("low-traffic", "low-traffic", False),
+    "Fewer-Router, sensitive first": ("fewer-router", "fewer-router", True),
+    "Fewer-Router, insensitive first": ("fewer-router", "fewer-router", False),
     "Random": ("rdn", "rdn", True),
-}  # fmt: skip
+}
 """Beyond the text: policy of the sensitive job, of the other one, and whether the sensitive one is placed first."""
 
 SPAN, SIZE, CONGESTOR, SMALL = 192, 64, 64, 32
@@ -48,10 +56,12 @@ WARM_S, LAST_S, WINDOW_S, STEP_S = 2e-4, 5e-4, 4e-4, 1e-4
 SIZES = (16, 32, 64, 86, 106, 128)
 """Nodes of the congestor alone, Fig. 3.20."""
 STRENGTHS: dict[str, tuple[str, int, int]] = {
-    "read from 1 task": ("rma-broadcast", GET_BYTES, 1), "read from 8 tasks": ("rma-broadcast", GET_BYTES, 8),
-    "read from 16 tasks": ("rma-broadcast", GET_BYTES, 16), "read from 32 tasks": ("rma-broadcast", GET_BYTES, 32),
+    "read from 1 task": ("rma-broadcast", GET_BYTES, 1),
+    "read from 8 tasks": ("rma-broadcast", GET_BYTES, 8),
+    "read from 16 tasks": ("rma-broadcast", GET_BYTES, 16),
+    "read from 32 tasks": ("rma-broadcast", GET_BYTES, 32),
     "all-to-all": ("all-to-all", 4096, 1),
-}  # fmt: skip
+}
 CHOSEN = "read from 32 tasks"
 
 FEW = 60

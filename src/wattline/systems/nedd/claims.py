@@ -82,14 +82,24 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
         felt(INSENSITIVE, -1, FELT),
     )
     yield judged(
-        study, machine, "Fig. 3.17", "MPI-heavy codes 0.4 to 7 × longer", "with a congestor next to it, HACC, LAMMPS, MILC, miniAMR and miniMD take 0.4 to 7 × longer (LAMMPS more than 7 ×)", felt(HEAVY, 0.4, 14),
+        study,
+        machine,
+        "Fig. 3.17",
+        "MPI-heavy codes 0.4 to 7 × longer",
+        "with a congestor next to it, HACC, LAMMPS, MILC, miniAMR and miniMD take 0.4 to 7 × longer (LAMMPS more than 7 ×)",
+        felt(HEAVY, 0.4, 14),
         "an exchange of large messages loses the bandwidth that others take, not more; small messages, which wait behind theirs, lose far more",
-    )  # fmt: skip
+    )
     if "QMCPACK" in apps:
         yield judged(
-            study, machine, "Fig. 3.17", "QMCPACK +11 %", "with a congestor next to it QMCPACK takes 11 % longer", felt(("QMCPACK",), 0.05, 0.20),
+            study,
+            machine,
+            "Fig. 3.17",
+            "QMCPACK +11 %",
+            "with a congestor next to it QMCPACK takes 11 % longer",
+            felt(("QMCPACK",), 0.05, 0.20),
             "by its number of calls an allreduce of QMCPACK takes 1.8 ms, mostly waiting for the slowest task, which the stand-in counts as computation",
-        )  # fmt: skip
+        )
 
     def nearer(speed: float) -> tuple[str, bool]:
         got = {
@@ -97,7 +107,9 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
             for n in apps
             if n in SENSITIVE
         }
-        return ", ".join(f"{n} {x:+.0%} against {y:+.0%}" for n, (x, y) in got.items()), all(x > y for x, y in got.values())  # fmt: skip
+        return ", ".join(f"{n} {x:+.0%} against {y:+.0%}" for n, (x, y) in got.items()), all(
+            x > y for x, y in got.values()
+        )
 
     yield judged(
         study,
@@ -117,9 +129,14 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
             }
 
         yield judged(
-            study, machine, "§3.6.2", "from afar only MILC and miniMD suffer", "of a congestor on other routers (III over I) only MILC and miniMD suffer significantly", far,
+            study,
+            machine,
+            "§3.6.2",
+            "from afar only MILC and miniMD suffer",
+            "of a congestor on other routers (III over I) only MILC and miniMD suffer significantly",
+            far,
             "a continuous application here keeps to routers and links of its own: what is between other routers hardly crosses them",
-        )  # fmt: skip
+        )
 
     def rule(speed: float) -> tuple[str, bool]:
         agree = [
@@ -128,12 +145,19 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
             if APPLICATIONS[n].profile.sensitive == (slowdown(study, machine, speed, n, endpoint=True) > FELT)
         ]
         wrong = [n for n in apps if n not in agree]
-        return f"{len(agree)} of {len(apps)} as the rule says" + (f"; not {', '.join(wrong)}" if wrong else ""), not wrong  # fmt: skip
+        return f"{len(agree)} of {len(apps)} as the rule says" + (
+            f"; not {', '.join(wrong)}" if wrong else ""
+        ), not wrong
 
     yield judged(
-        study, machine, "§3.6.2", "sensitive: collectives > 5 % or waiting", "who spends more than 5 % of its time in collectives, or waits for messages, slows down by more than 10 % beside a congestor; others do not", rule,
+        study,
+        machine,
+        "§3.6.2",
+        "sensitive: collectives > 5 % or waiting",
+        "who spends more than 5 % of its time in collectives, or waits for messages, slows down by more than 10 % beside a congestor; others do not",
+        rule,
         "time in MPI is not time in the network: a rare collective mostly waits for the slowest task",
-    )  # fmt: skip
+    )
 
 
 def _metrics(study: Study, machine: str) -> Iterator[Claim]:
@@ -164,9 +188,14 @@ def _metrics(study: Study, machine: str) -> Iterator[Claim]:
         mixed,
     )
     yield judged(
-        study, machine, "Fig. 3.19", "ptile stalls against it", "stalls per second of processor tiles are negatively correlated with execution time", correlated("ptile stalls", -1),
+        study,
+        machine,
+        "Fig. 3.19",
+        "ptile stalls against it",
+        "stalls per second of processor tiles are negatively correlated with execution time",
+        correlated("ptile stalls", -1),
         "nodes here take whatever their link brings, so that only the other direction can stall, which is where a congested router makes its own nodes wait",
-    )  # fmt: skip
+    )
     yield judged(
         study,
         machine,
@@ -185,7 +214,7 @@ def _metrics(study: Study, machine: str) -> Iterator[Claim]:
             for size, row in zip(study.scale.sizes, rows, strict=True)
         )
         r = correlation(x, y)
-        return f"correlation {r:+.2f} ({span})", r < 0  # fmt: skip
+        return f"correlation {r:+.2f} ({span})", r < 0
 
     yield judged(
         study,
@@ -251,9 +280,14 @@ def _placement(study: Study, machine: str) -> Iterator[Claim]:
         return f"{x:.2f} ×", x >= 2.5
 
     yield judged(
-        study, machine, "§3.8.2", "miniMD: Random up to 5 × No-Congestor", "congestion makes miniMD up to 5 × as long (Random against No-Congestor)", longest,
+        study,
+        machine,
+        "§3.8.2",
+        "miniMD: Random up to 5 × No-Congestor",
+        "congestion makes miniMD up to 5 × as long (Random against No-Congestor)",
+        longest,
         "an exchange of 3 KB messages is bound by bandwidth here, and Random spreads it over more links than No-Congestor, which packs it",
-    )  # fmt: skip
+    )
 
     def indifferent(speed: float) -> tuple[str, bool]:
         found = study.of("placed", machine, speed, "HPCG")
@@ -282,6 +316,11 @@ def _order(study: Study, machine: str) -> Claim:
         return f"miniMD {', '.join(parts)}; HPCG {other:+.1%} with NeDD against Low-Traffic, insensitive first", good
 
     return judged(
-        study, machine, "ours", "place the sensitive job first", "of two jobs that arrive together the sensitive one (miniMD, 32 nodes) gains if it is placed before the insensitive one (HPCG, 64 nodes) where both are placed by Low-Traffic", check,
+        study,
+        machine,
+        "ours",
+        "place the sensitive job first",
+        "of two jobs that arrive together the sensitive one (miniMD, 32 nodes) gains if it is placed before the insensitive one (HPCG, 64 nodes) where both are placed by Low-Traffic",
+        check,
         "who comes later is spread over more routers, and here their links are worth more to an exchange than quiet ones",
-    )  # fmt: skip
+    )

@@ -16,7 +16,7 @@ from wattline.physics.packets.metrics import (
     stall_thresholds,
     tile_samples,
     tile_stalls,
-)  # fmt: skip
+)
 from wattline.policies.place.allocate import allocate
 from wattline.systems.nedd.cases import (
     ALONE,
@@ -39,14 +39,16 @@ from wattline.systems.nedd.cases import (
     layout_of,
     program,
     simulator,
-)  # fmt: skip
+)
 
 RING = Communicate("random-ring", 32_768)
 BESIDE = 2
 """The insensitive job beside the sensitive one has so many times its nodes."""
 CANARIES: dict[str, tuple[tuple[Step, ...], int]] = {
-    "bandwidth": ((RING,), 6), "latency": ((Communicate("random-ring", 8),), 30), "allreduce": ((Communicate("allreduce", 8),), 20),
-}  # fmt: skip
+    "bandwidth": ((RING,), 6),
+    "latency": ((Communicate("random-ring", 8),), 30),
+    "allreduce": ((Communicate("allreduce", 8),), 20),
+}
 """The canary's tests: what it does, and how often."""
 ROTATIONS = 10
 
@@ -151,7 +153,7 @@ def placed(task: Task) -> Row:
     own = allocate("fewer-router", network.network, nodes, SMALL, task.seed)
     job = app.job(own, task.seed, at_least_s=LAST_S, start_s=WARM_S)
     row[ALONE] = app.time_s(network.run([job], seed=task.seed).jobs[0]) / app.iteration_s
-    return row  # fmt: skip
+    return row
 
 
 def order(task: Task) -> Row:
@@ -183,7 +185,7 @@ def order(task: Task) -> Row:
             rest = [_endless(job) for other_name, job in jobs.items() if other_name != name]
             run = network.run([jobs[name], *rest, *gpcnet(busy, task.seed)], seed=task.seed)
             row[f"{way}: {name}"] = apps[name].time_s(run.jobs[0]) / apps[name].iteration_s
-    return row  # fmt: skip
+    return row
 
 
 def _endless(job: PacketJob) -> PacketJob:
@@ -191,5 +193,9 @@ def _endless(job: PacketJob) -> PacketJob:
 
 
 KINDS: dict[str, Callable[[Task], Row]] = {
-    "settings": settings, "strength": strength, "alone": alone, "placed": placed, "order": order,
-}  # fmt: skip
+    "settings": settings,
+    "strength": strength,
+    "alone": alone,
+    "placed": placed,
+    "order": order,
+}

@@ -17,9 +17,10 @@ from wattline.systems.nedd.claims import by_setting
 
 COLOURS = dict(zip(SETTINGS, (GREY, TEAL, AMBER, RED), strict=True))
 METRICS = {
-    "ntile ratio": ("stalls a flit of network tiles", "Fig. 3.18"), "ntile stalls": ("stalls/s of network tiles", "Fig. 3.19 a, b"),
+    "ntile ratio": ("stalls a flit of network tiles", "Fig. 3.18"),
+    "ntile stalls": ("stalls/s of network tiles", "Fig. 3.19 a, b"),
     "ptile stalls": ("stalls/s of processor tiles", "Fig. 3.19 c, d"),
-}  # fmt: skip
+}
 
 
 def _boxes(figure: Figure, names: Sequence[str], rows: Mapping[str, tuple[str, list[Floats]]]) -> None:
@@ -27,11 +28,23 @@ def _boxes(figure: Figure, names: Sequence[str], rows: Mapping[str, tuple[str, l
     for i, (label, (colour, values)) in enumerate(rows.items()):
         x = np.arange(len(names)) + 0.7 * ((i + 0.5) / len(rows) - 0.5)
         first, median, third = (np.array([np.percentile(v, q) for v in values]) for q in (25, 50, 75))
-        figure.add_scatter(x=x, y=median, name=label, mode="markers", marker={"color": colour, "size": 7},
-                           error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first})  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=median,
+            name=label,
+            mode="markers",
+            marker={"color": colour, "size": 7},
+            error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first},
+        )
         for edge in (np.min, np.max):
-            figure.add_scatter(x=x, y=[float(edge(v)) for v in values], name=label, showlegend=False, mode="markers",
-                               marker={"color": colour, "symbol": "line-ew-open", "size": 7})  # fmt: skip
+            figure.add_scatter(
+                x=x,
+                y=[float(edge(v)) for v in values],
+                name=label,
+                showlegend=False,
+                mode="markers",
+                marker={"color": colour, "symbol": "line-ew-open", "size": 7},
+            )
     figure.update_xaxes(tickvals=list(range(len(names))), ticktext=list(names))
     figure.update_layout(showlegend=True)
 
@@ -67,8 +80,14 @@ def draw_metric(study: Study, machine: str, speed: float, metric: str) -> Drawn:
     for i, app in enumerate(study.scale.applications):
         x, y = by_setting(study, machine, speed, app, metric)
         rank = np.argsort(x)
-        figure.add_scatter(x=x[rank], y=y[rank] / y[0], name=app, mode="lines+markers", text=[SETTINGS[k] for k in rank],
-                           line={"color": kind_colour(i), "width": 1})  # fmt: skip
+        figure.add_scatter(
+            x=x[rank],
+            y=y[rank] / y[0],
+            name=app,
+            mode="lines+markers",
+            text=[SETTINGS[k] for k in rank],
+            line={"color": kind_colour(i), "width": 1},
+        )
         told.append(f"{app} {correlation(x, y):+.2f}")
     label, where = METRICS[metric]
     figure.update_xaxes(title_text=label)

@@ -26,7 +26,7 @@ from wattline.systems.nedd.cases import (
     Scale,
     Study,
     program,
-)  # fmt: skip
+)
 from wattline.systems.nedd.claims import against, claims
 from wattline.systems.nedd.figures import (
     METRICS,
@@ -36,7 +36,7 @@ from wattline.systems.nedd.figures import (
     draw_placed,
     draw_setting,
     draw_times,
-)  # fmt: skip
+)
 from wattline.systems.nedd.study import run_study
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 
@@ -77,10 +77,11 @@ def _half(values: Floats) -> float:
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     scale = study.scale
     items = [
-        ("text", CITATION), ("machines", "; ".join(f"{name}: dragonfly {'×'.join(map(str, MACHINES[name]))}" for name in scale.machines)),
+        ("text", CITATION),
+        ("machines", "; ".join(f"{name}: dragonfly {'×'.join(map(str, MACHINES[name]))}" for name in scale.machines)),
         ("seeds", f"{scale.rotations} rotations of the settings, {scale.seeds} seeds of the placements, paired"),
         ("congestor", f"{CHOSEN}: rma-broadcast of 64 KB, on 80 % of its nodes; {ROUTING} routing"),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     for machine in scale.machines:
         page.add(f"<h2>{machine}</h2>")
@@ -103,15 +104,32 @@ def _stand_ins(study: Study, machine: str, speed: float) -> str:
     rows = []
     for name in study.scale.applications:
         app, made = APPLICATIONS[name], program(machine, speed, name, SIZE)
-        rows.append((
-            name, f"{app.profile.mpi:.1%}", f"{app.profile.collective:.1%}", f"{app.profile.coupled:.1%}", f"{app.network_collective:.2%}",
-            f"{made.exchanges} × {app.pattern}, {app.message_bytes:,} B", f"{made.allreduces} × {app.reduced_bytes:,} B", f"{made.made[0]:.1%}, {made.made[1]:.2%}",
-            f"{made.iteration_s * 1e6:,.0f}", "yes" if app.profile.sensitive else "no",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{app.profile.mpi:.1%}",
+                f"{app.profile.collective:.1%}",
+                f"{app.profile.coupled:.1%}",
+                f"{app.network_collective:.2%}",
+                f"{made.exchanges} × {app.pattern}, {app.message_bytes:,} B",
+                f"{made.allreduces} × {app.reduced_bytes:,} B",
+                f"{made.made[0]:.1%}, {made.made[1]:.2%}",
+                f"{made.iteration_s * 1e6:,.0f}",
+                "yes" if app.profile.sensitive else "no",
+            )
+        )
     head = (
-        "stand-in", "MPI", "collectives", "messages waited for", "of the collectives in the network", "exchanges", "allreduces",
-        "parts made", "iteration [µs]", "sensitive by profile",
-    )  # fmt: skip
+        "stand-in",
+        "MPI",
+        "collectives",
+        "messages waited for",
+        "of the collectives in the network",
+        "exchanges",
+        "allreduces",
+        "parts made",
+        "iteration [µs]",
+        "sensitive by profile",
+    )
     return table(
         head, rows, caption=f"Stand-ins on {SIZE} neighbouring nodes, {machine}, crossbar {speed:g} (Tables 3.4, 3.5)"
     )
@@ -151,16 +169,30 @@ def _placements(study: Study, machine: str, speed: float, layout: str) -> str:
         shared = "" if name == ALONE else f"{by[0][f'{name}: shared'].mean():.0%}"
         rows.append((name, *cells, shared))
     head = ("placement", *apps, "nodes that share a router with the congestor")
-    return table(head, rows, caption=f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar {speed:g}")  # fmt: skip
+    return table(
+        head,
+        rows,
+        caption=f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar {speed:g}",
+    )
 
 
 def _orders(study: Study, machine: str, speed: float) -> str:
     found = study.of("order", machine, speed, "miniMD and HPCG")
     rows = [
-        (way, *(f"{found[f'{way}: {app}'].mean():.3f} ± {_half(found[f'{way}: {app}']):.3f}" for app in ("miniMD", "HPCG")))
+        (
+            way,
+            *(
+                f"{found[f'{way}: {app}'].mean():.3f} ± {_half(found[f'{way}: {app}']):.3f}"
+                for app in ("miniMD", "HPCG")
+            ),
+        )
         for way in ORDERS
-    ]  # fmt: skip
-    return table(("policy and order", "miniMD", "HPCG"), rows, caption=f"Two jobs beside a congestor: time over that of an empty machine, {machine}, crossbar {speed:g}")  # fmt: skip
+    ]
+    return table(
+        ("policy and order", "miniMD", "HPCG"),
+        rows,
+        caption=f"Two jobs beside a congestor: time over that of an empty machine, {machine}, crossbar {speed:g}",
+    )
 
 
 HOW = """<ul class="counted">

@@ -34,7 +34,7 @@ def tasks_of(scale: Scale) -> list[Task]:
                 if layout == "scattered" or app in ("miniMD", "LAMMPS")
             ]
             out += [Task("order", machine, crossbar, "miniMD and HPCG", k) for k in range(scale.seeds)]
-    return out  # fmt: skip
+    return out
 
 
 def run_study(scale: Scale, say: Say) -> Study:
@@ -54,4 +54,4 @@ def run_study(scale: Scale, say: Say) -> Study:
     rows: dict[tuple[str, str, float, str, str], list[Row]] = {}
     for task, row in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
         rows.setdefault(task.case, []).append(row)
-    return Study(scale, {case: {k: np.array([r[k] for r in got]) for k in got[0]} for case, got in rows.items()})  # fmt: skip
+    return Study(scale, {case: {k: np.array([r[k] for r in got]) for k in got[0]} for case, got in rows.items()})

@@ -42,9 +42,11 @@ TABLE_4_2: dict[str, dict[str, Point]] = {
 TABLE_4_7 = Question(power_w=7000.0, node_max_w=380.0, node_min_w=180.0, faster=0.27, cost_ratio=1.7)
 MOST_NODES = 48
 TABLE_4_8 = {
-    "SPhot": Line(-1.114, 73.07, MOST_NODES), "SP-MZ": Line(-0.112, 7.00, MOST_NODES),
-    "BT-MZ": Line(-0.069, 8.50, MOST_NODES), "LU-MZ": Line(-0.542, 25.93, MOST_NODES),
-}  # fmt: skip
+    "SPhot": Line(-1.114, 73.07, MOST_NODES),
+    "SP-MZ": Line(-0.112, 7.00, MOST_NODES),
+    "BT-MZ": Line(-0.069, 8.50, MOST_NODES),
+    "LU-MZ": Line(-0.542, 25.93, MOST_NODES),
+}
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,13 @@ HOPPER = {
 """Table 4.1."""
 
 KINDS = {
-    "bt-mz.C": "BT-MZ", "sphot": "SPhot", "synth-scalable-cpu": "SC", "synth-nonscalable-cpu-comm": "NSC",
-    "synth-scalable-mem": "SM", "synth-nonscalable-mem-comm": "NSM",
-}  # fmt: skip
+    "bt-mz.C": "BT-MZ",
+    "sphot": "SPhot",
+    "synth-scalable-cpu": "SC",
+    "synth-nonscalable-cpu-comm": "NSC",
+    "synth-scalable-mem": "SM",
+    "synth-nonscalable-mem-comm": "NSM",
+}
 """Applications of the measured data → names of the study; SP-MZ and LU-MZ are not in the data."""
 
 RESTS_ON = {

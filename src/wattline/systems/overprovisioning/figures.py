@@ -27,8 +27,13 @@ def draw_power(study: Study) -> Drawn:
                 names.append(name)
                 watts.append(float(t.power_w[row]) / 32)
         figure.add_bar(x=names, y=watts, name=f"{cores} cores, measured on 16 nodes", marker={"color": colour})
-    figure.add_scatter(x=["SPhot", "SPhot"], y=[44.6 + 4.9, 82.1 + 5.7], mode="markers", name="published (one node; 4 and 16 cores)",
-                       marker={"color": RED, "size": 9, "symbol": "diamond"})  # fmt: skip
+    figure.add_scatter(
+        x=["SPhot", "SPhot"],
+        y=[44.6 + 4.9, 82.1 + 5.7],
+        mode="markers",
+        name="published (one node; 4 and 16 cores)",
+        marker={"color": RED, "size": 9, "symbol": "diamond"},
+    )
     figure.update_yaxes(title_text="power per socket [W]")
     figure.update_layout(showlegend=True, barmode="group")
     return Drawn(
@@ -44,7 +49,13 @@ def draw_caps(study: Study) -> Drawn:
     figure = new_figure(300)
     for i, cores in enumerate(np.unique(t.cores)):
         rows = np.flatnonzero((t.cores == cores) & (t.cap_w != t.turbo_w))
-        figure.add_scatter(x=t.cap_w[rows], y=t.time_s[rows], mode="lines+markers", name=f"{cores} cores", line={"color": PALETTE[i % len(PALETTE)], "width": 1.5})  # fmt: skip
+        figure.add_scatter(
+            x=t.cap_w[rows],
+            y=t.time_s[rows],
+            mode="lines+markers",
+            name=f"{cores} cores",
+            line={"color": PALETTE[i % len(PALETTE)], "width": 1.5},
+        )
     figure.update_xaxes(title_text="cap of a socket [W]")
     figure.update_yaxes(title_text="time [s]")
     figure.update_layout(showlegend=True)
@@ -86,14 +97,21 @@ def draw_improvements(study: Study) -> Drawn:
         shown = [i for i in study.improvements if i.bound_w == bound_w]
         name = "no bound" if math.isinf(bound_w) else f"{bound_w:,.0f} W"
         figure.add_bar(x=[i.application for i in shown], y=[i.less for i in shown], name=name, marker={"color": colour})
-    figure.add_scatter(x=list(TABLE_4_2), y=[1 - by["best"].time_s / by["packed-max"].time_s for by in TABLE_4_2.values()], mode="markers",
-                       name="published, 3,500 W", marker={"color": RED, "size": 10, "symbol": "diamond"})  # fmt: skip
+    figure.add_scatter(
+        x=list(TABLE_4_2),
+        y=[1 - by["best"].time_s / by["packed-max"].time_s for by in TABLE_4_2.values()],
+        mode="markers",
+        name="published, 3,500 W",
+        marker={"color": RED, "size": 10, "symbol": "diamond"},
+    )
     figure.update_yaxes(title_text="less time than packed-max", tickformat=".0%")
     figure.update_layout(showlegend=True, barmode="group")
     return Drawn(
-        figure, "What the best configuration gains (Fig. 3.4)",
-        _rests("Fig. 3.4") + " On three node counts packed-max may have to use far fewer nodes than the bound feeds: gains of SPhot and the kernels are upper bounds.",
-    )  # fmt: skip
+        figure,
+        "What the best configuration gains (Fig. 3.4)",
+        _rests("Fig. 3.4")
+        + " On three node counts packed-max may have to use far fewer nodes than the bound feeds: gains of SPhot and the kernels are upper bounds.",
+    )
 
 
 def draw_canonical(study: Study) -> Drawn:
@@ -122,12 +140,31 @@ def draw_published(names: Sequence[str]) -> Drawn:
     for col, name in enumerate(names, 1):
         line = TABLE_4_8[name]
         x = np.array([10.0, 34.0])
-        figure.add_scatter(x=x, y=line.slope_s * x + line.intercept_s, mode="lines", name="line of table 4.8", line={"color": TEAL, "dash": "dash", "width": 1.5},
-                           legendgroup="line", showlegend=col == 1, row=1, col=col)  # fmt: skip
+        figure.add_scatter(
+            x=x,
+            y=line.slope_s * x + line.intercept_s,
+            mode="lines",
+            name="line of table 4.8",
+            line={"color": TEAL, "dash": "dash", "width": 1.5},
+            legendgroup="line",
+            showlegend=col == 1,
+            row=1,
+            col=col,
+        )
         for kind, colour in (("worst case", AMBER), ("packed-max", RED), ("best", BLUE)):
             point = TABLE_4_2[name][kind]
-            figure.add_scatter(x=[point.nodes], y=[point.time_s], mode="markers", name=kind, marker={"color": colour, "size": 11, "symbol": "triangle-up"},
-                               legendgroup=kind, showlegend=col == 1, text=[point.name], row=1, col=col)  # fmt: skip
+            figure.add_scatter(
+                x=[point.nodes],
+                y=[point.time_s],
+                mode="markers",
+                name=kind,
+                marker={"color": colour, "size": 11, "symbol": "triangle-up"},
+                legendgroup=kind,
+                showlegend=col == 1,
+                text=[point.name],
+                row=1,
+                col=col,
+            )
         figure.update_xaxes(title_text=f"nodes, {name}", row=1, col=col)
     figure.update_yaxes(title_text="time [s]", row=1, col=1)
     figure.update_layout(showlegend=True)

@@ -47,15 +47,26 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     from wattline.systems.overprovisioning import figures as draw
 
     items = [
-        ("text", CITATION), ("configuration", "(nodes × cores of each, cap of a socket); 115 W means uncapped, with turbo: a level of its own"),
-        ("times", study.reduced or "as published"), ("worst case of a node", f"{NODE_MAX_W:.0f} W: two sockets of 115 W, 30 W of memory each"),
-    ]  # fmt: skip
+        ("text", CITATION),
+        (
+            "configuration",
+            "(nodes × cores of each, cap of a socket); 115 W means uncapped, with turbo: a level of its own",
+        ),
+        ("times", study.reduced or "as published"),
+        ("worst case of a node", f"{NODE_MAX_W:.0f} W: two sockets of 115 W, 30 W of memory each"),
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     page.add("<h2>What each figure and table rests on</h2>", table(("", "ours rests on"), RESTS_ON.items(), text=(1,)))
     page.add("<h2>Tables</h2>", _table_4_2(), _table_4_9(study))
     if study.measured:
         bt = study.spaces["BT-MZ"]
-        page.add("<h2>Configurations</h2>", *(page.figure(f(study)) for f in (draw.draw_power, draw.draw_caps, draw.draw_turbo, draw.draw_improvements, draw.draw_canonical)))  # fmt: skip
+        page.add(
+            "<h2>Configurations</h2>",
+            *(
+                page.figure(f(study))
+                for f in (draw.draw_power, draw.draw_caps, draw.draw_turbo, draw.draw_improvements, draw.draw_canonical)
+            ),
+        )
         page.add(page.figure(draw_space(bt, 4500.0, NODE_MAX_W, "BT-MZ at 4,500 W (in the place of Fig. 3.6)")))
         line = TABLE_4_8["BT-MZ"]
         for bound_w, figure in ((3500.0, "4.1"), (4500.0, "4.2")):
@@ -81,9 +92,18 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
 
 def _table_4_2() -> str:
     rows = [
-        (name, kind, point.name, f"{point.time_s:g}", f"{point.power_w:,.0f}", f"{1 - point.power_w / 3500:.1%}", f"× {by['worst case'].time_s / point.time_s:.2f}")
-        for name, by in TABLE_4_2.items() for kind, point in by.items()
-    ]  # fmt: skip
+        (
+            name,
+            kind,
+            point.name,
+            f"{point.time_s:g}",
+            f"{point.power_w:,.0f}",
+            f"{1 - point.power_w / 3500:.1%}",
+            f"× {by['worst case'].time_s / point.time_s:.2f}",
+        )
+        for name, by in TABLE_4_2.items()
+        for kind, point in by.items()
+    ]
     header = ("", "", "(n × c, p)", "time [s]", "power [W]", "unused", "speed over the worst case")
     return table(header, rows, "Table 4.2, 3,500 W: the published points, and what follows from them", text=(1,))
 
@@ -92,11 +112,20 @@ def _table_4_9(study: Study) -> str:
     rows = []
     for name, by in study.plans.items():
         plan, o, printed, line = by["time"], by["time"].outcomes[0], TABLE_4_9[name], TABLE_4_8[name]
-        rows.append((
-            name, f"{line.slope_s:g}, {line.intercept_s:g}", plan.worst_case_nodes, f"{plan.node_limit} ({printed.node_limit})", f"{plan.cost_units:.1f}", plan.nodes,
-            f"{o.overprovisioned_s:.2f} ({printed.overprovisioned_s})", f"{o.worst_case_s:.2f} ({printed.worst_case_s})", f"{plan.speedup:.2f} ({printed.speedup})",
-            f"{by['speed'].speedup:.2f}",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{line.slope_s:g}, {line.intercept_s:g}",
+                plan.worst_case_nodes,
+                f"{plan.node_limit} ({printed.node_limit})",
+                f"{plan.cost_units:.1f}",
+                plan.nodes,
+                f"{o.overprovisioned_s:.2f} ({printed.overprovisioned_s})",
+                f"{o.worst_case_s:.2f} ({printed.worst_case_s})",
+                f"{plan.speedup:.2f} ({printed.speedup})",
+                f"{by['speed'].speedup:.2f}",
+            )
+        )
     q = TABLE_4_7
     caption = f"Tables 4.7 to 4.9: {q.power_w:,.0f} W, {q.node_max_w:.0f} W and {q.node_min_w:.0f} W a node, r_c {q.cost_ratio}, r_p {q.faster:.0%}; as the equations give it (as printed)"
     header = ("", "m, c", "n_wc", "n_lim", "c_wc", "n_ovp", "t_ovp [s]", "t_wc [s]", "s_ovp", "s_ovp, faster = speed")

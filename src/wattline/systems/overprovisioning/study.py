@@ -100,8 +100,11 @@ def run_study() -> Study:
         if (table.nodes == 1).any():
             study.single[name] = table.take(np.flatnonzero(table.nodes == 1))
     study.improvements = [
-        found for bound_w in (*BOUNDS_W, UNLIMITED) for name, t in study.spaces.items() if (found := _improve(name, t, bound_w))
-    ]  # fmt: skip
+        found
+        for bound_w in (*BOUNDS_W, UNLIMITED)
+        for name, t in study.spaces.items()
+        if (found := _improve(name, t, bound_w))
+    ]
     bt = study.spaces["BT-MZ"]
     study.fits = [_fit(bt, bound_w, least) for least in (8, 16) for bound_w in FIT_BOUNDS_W]
     study.turbo_ghz = _turbo(study.single["SC"])
@@ -155,14 +158,20 @@ def numbers(study: Study) -> dict[str, Any]:
     model = {
         name: {
             reading: {
-                "n_wc": p.worst_case_nodes, "n_lim": p.node_limit, "c_wc": p.cost_units, "n_ovp": p.nodes,
-                "t_ovp_s": p.outcomes[0].overprovisioned_s, "t_wc_s": p.outcomes[0].worst_case_s, "s_ovp": p.speedup,
-                "break_even_cost_ratio": study.even[name][reading].cost_ratio, "break_even_faster": study.even[name][reading].faster,
+                "n_wc": p.worst_case_nodes,
+                "n_lim": p.node_limit,
+                "c_wc": p.cost_units,
+                "n_ovp": p.nodes,
+                "t_ovp_s": p.outcomes[0].overprovisioned_s,
+                "t_wc_s": p.outcomes[0].worst_case_s,
+                "s_ovp": p.speedup,
+                "break_even_cost_ratio": study.even[name][reading].cost_ratio,
+                "break_even_faster": study.even[name][reading].faster,
             }
             for reading, p in by.items()
         }
         for name, by in study.plans.items()
-    }  # fmt: skip
+    }
     found: dict[str, Any] = {"cost_model": model}
     if study.measured:
         found["times"] = study.reduced
@@ -171,12 +180,19 @@ def numbers(study: Study) -> dict[str, Any]:
             for name, t in study.spaces.items()
         }
         found["less_time_than_packed_max"] = [
-            {"application": i.application, "bound_w": i.bound_w if math.isfinite(i.bound_w) else None, "less": i.less} for i in study.improvements
-        ]  # fmt: skip
+            {"application": i.application, "bound_w": i.bound_w if math.isfinite(i.bound_w) else None, "less": i.less}
+            for i in study.improvements
+        ]
         found["lines"] = [
-            {"bound_w": f.bound_w, "least_nodes": f.least_nodes, "slope_s": f.line.slope_s, "intercept_s": f.line.intercept_s, "error": f.error}
+            {
+                "bound_w": f.bound_w,
+                "least_nodes": f.least_nodes,
+                "slope_s": f.line.slope_s,
+                "intercept_s": f.line.intercept_s,
+                "error": f.error,
+            }
             for f in study.fits
-        ]  # fmt: skip
+        ]
         found["turbo_ghz"] = study.turbo_ghz
         found["bt_mz_by_table"] = None if study.by_table is None else study.by_table.speedup
     return found

@@ -20,10 +20,13 @@ ENERGYQARE: Mapping[str, Any] = {"select": "energyqare", "params": {"select": {"
 
 QOSCAP: Mapping[str, Any] = {"select": "qoscap"}
 PAIRS = (
-    Pair("EnergyQARE + FH", bid="fixed-heuristic", **ENERGYQARE), Pair("EnergyQARE + FES", bid=GIVEN, **ENERGYQARE),
-    Pair("EnergyQARE + Adaptive", bid="adaptive", **ENERGYQARE), Pair("QoSCap + FH", bid="fixed-heuristic", **QOSCAP),
-    Pair("QoSCap + FES", bid=GIVEN, **QOSCAP), Pair("QoSCap + Adaptive", bid="adaptive", **QOSCAP),
-)  # fmt: skip
+    Pair("EnergyQARE + FH", bid="fixed-heuristic", **ENERGYQARE),
+    Pair("EnergyQARE + FES", bid=GIVEN, **ENERGYQARE),
+    Pair("EnergyQARE + Adaptive", bid="adaptive", **ENERGYQARE),
+    Pair("QoSCap + FH", bid="fixed-heuristic", **QOSCAP),
+    Pair("QoSCap + FES", bid=GIVEN, **QOSCAP),
+    Pair("QoSCap + Adaptive", bid="adaptive", **QOSCAP),
+)
 OURS = Pair("Slackline + quantile", "slackline", "quantile")
 OUT = Pair("no market", "easy", NONE, cap="none")
 PUBLISHED_PAIR = "QoSCap + Adaptive"
@@ -45,8 +48,10 @@ PUBLISHED: dict[str, dict[str, tuple[float, float, float | None]]] = {
 """Machine and day → pair → share of time with a large tracking error, worst average QoS degradation, cost in $."""
 
 LAWS: dict[str, tuple[type[RrzeLike], float]] = {
-    "meggie, Feb 5": (MeggieLike, 0.68), "meggie, Jan 16": (MeggieLike, 0.85), "emmy, Nov 15": (EmmyLike, 0.65),
-}  # fmt: skip
+    "meggie, Feb 5": (MeggieLike, 0.68),
+    "meggie, Jan 16": (MeggieLike, 0.85),
+    "emmy, Nov 15": (EmmyLike, 0.65),
+}
 """Generated stand-ins: the machine, and a load at which an uncapped day costs about what the published one did."""
 
 THETA = "Theta"

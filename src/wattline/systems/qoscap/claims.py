@@ -37,10 +37,13 @@ def _days(study: Study, cases: list[str], pair: str) -> str:
 def _both(study: Study, cases: list[str]) -> Claim:
     good = all(met(study.found[case][PUBLISHED_PAIR]) == len(study.found[case][PUBLISHED_PAIR]) for case in cases)
     return Claim(
-        "T2.7", "QoSCap + Adaptive meets both constraints on every trace",
+        "T2.7",
+        "QoSCap + Adaptive meets both constraints on every trace",
         "QoSCap with Adaptive bidding meets the tracking and the QoS constraints on all three traces",
-        f"on {_days(study, cases, PUBLISHED_PAIR)} days", holds=good, because="" if good else CONGESTION,
-    )  # fmt: skip
+        f"on {_days(study, cases, PUBLISHED_PAIR)} days",
+        holds=good,
+        because="" if good else CONGESTION,
+    )
 
 
 def _others(study: Study, cases: list[str]) -> list[Claim]:
@@ -53,11 +56,16 @@ def _others(study: Study, cases: list[str]) -> list[Claim]:
         tracking = sum(outcome.exceed >= SHARE for outcome in all_days)
         qos = sum(outcome.worst > LIMIT for outcome in all_days)
         fails = met(all_days) < len(all_days)
-        found.append(Claim(
-            "T2.7", f"{pair} does not", f"{pair} misses a constraint on at least one trace",
-            f"meets both on {met(all_days)} of {len(all_days)} days; misses tracking on {tracking}, QoS on {qos}", holds=fails,
-            because="" if fails else CONGESTION,
-        ))  # fmt: skip
+        found.append(
+            Claim(
+                "T2.7",
+                f"{pair} does not",
+                f"{pair} misses a constraint on at least one trace",
+                f"meets both on {met(all_days)} of {len(all_days)} days; misses tracking on {tracking}, QoS on {qos}",
+                holds=fails,
+                because="" if fails else CONGESTION,
+            )
+        )
     return found
 
 
@@ -67,12 +75,16 @@ def _saving(study: Study, cases: list[str]) -> Claim:
     out = [outcome for case in cases for outcome in study.found[case][OUT.name]]
     saved = 1.0 - mean_cost(pair) / mean_cost(out)
     return Claim(
-        "§2.9.3", "it saves 10 % of the cost", "QoSCap with Adaptive bidding costs 10 % less than no participation",
-        f"{saved:.0%} less than the same jobs without a market (EASY, no caps)", holds=bool(0.05 <= saved <= 0.15),
-        because="" if 0.05 <= saved <= 0.15 else
-        "what is saved is the width of the caps' range: cost per hour is the power at the lowest caps; the logs' observed "
+        "§2.9.3",
+        "it saves 10 % of the cost",
+        "QoSCap with Adaptive bidding costs 10 % less than no participation",
+        f"{saved:.0%} less than the same jobs without a market (EASY, no caps)",
+        holds=bool(0.05 <= saved <= 0.15),
+        because=""
+        if 0.05 <= saved <= 0.15
+        else "what is saved is the width of the caps' range: cost per hour is the power at the lowest caps; the logs' observed "
         "powers of a type lie a few per cent apart, the stated cap model reaches about half of what is above idle",
-    )  # fmt: skip
+    )
 
 
 def _table(study: Study, cases: list[str]) -> list[Claim]:
@@ -83,12 +95,18 @@ def _table(study: Study, cases: list[str]) -> list[Claim]:
         days = study.found[case][PUBLISHED_PAIR]
         costs = [day.cost for day in days]
         holds = cost is not None and min(costs) <= cost <= max(costs)
-        found.append(Claim(
-            case.split(",")[0], f"{exceed:.1%} large errors, worst Q {worst:g}, ${cost}",
-            f"{case}: {exceed:.1%} of the time with a large error, worst average degradation {worst:g}, ${cost}",
-            f"{max(d.exceed for d in days):.1%} at most, worst {max(d.worst for d in days):.2f}, ${min(costs):.0f}…{max(costs):.0f}",
-            holds=bool(holds), because="" if holds else "the days are generated, with the published machine and a load like that day's",
-        ))  # fmt: skip
+        found.append(
+            Claim(
+                case.split(",")[0],
+                f"{exceed:.1%} large errors, worst Q {worst:g}, ${cost}",
+                f"{case}: {exceed:.1%} of the time with a large error, worst average degradation {worst:g}, ${cost}",
+                f"{max(d.exceed for d in days):.1%} at most, worst {max(d.worst for d in days):.2f}, ${min(costs):.0f}…{max(costs):.0f}",
+                holds=bool(holds),
+                because=""
+                if holds
+                else "the days are generated, with the published machine and a load like that day's",
+            )
+        )
     return found
 
 
@@ -106,9 +124,14 @@ def _ours(study: Study) -> list[Claim]:
             )
         else:
             because = CONGESTION
-        found.append(Claim(
-            "ours", f"{case}: both met, ≥ 5 % cheaper", f"{OURS.name} meets both constraints on {case} and costs at least 5 % less than {PUBLISHED_PAIR}",
-            f"meets both on {met(ours)} of {len(ours)} days ({PUBLISHED_PAIR}: {met(theirs)}), cost × {ratio:.2f}",
-            holds=good, because="" if good else because,
-        ))  # fmt: skip
+        found.append(
+            Claim(
+                "ours",
+                f"{case}: both met, ≥ 5 % cheaper",
+                f"{OURS.name} meets both constraints on {case} and costs at least 5 % less than {PUBLISHED_PAIR}",
+                f"meets both on {met(ours)} of {len(ours)} days ({PUBLISHED_PAIR}: {met(theirs)}), cost × {ratio:.2f}",
+                holds=good,
+                because="" if good else because,
+            )
+        )
     return found

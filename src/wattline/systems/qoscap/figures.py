@@ -43,22 +43,44 @@ def draw_day(study: Study, case: str, name: str, seed: int = 1) -> Drawn:
     hours = (rows[:, codes.TL_TIME] - days.begin_s) / HOUR_S
     figure = split_figure(440, 2, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.75, 0.25])
     for column, label, colour in ((codes.TL_TARGET, "target", RED), (codes.TL_POWER, "power", BLUE)):
-        figure.add_scatter(x=hours, y=rows[:, column] / 1e3, name=label, mode="lines", row=1, col=1,
-                           line={"shape": "hv", "color": colour, "width": 1.0})  # fmt: skip
+        figure.add_scatter(
+            x=hours,
+            y=rows[:, column] / 1e3,
+            name=label,
+            mode="lines",
+            row=1,
+            col=1,
+            line={"shape": "hv", "color": colour, "width": 1.0},
+        )
     edges = np.append([hour.begin_s for hour in outcome.hours], days.end_s) / HOUR_S - days.begin_s / HOUR_S
     mean = [np.nan if hour.bid is None else hour.bid.mean_w / 1e3 for hour in outcome.hours]
-    figure.add_scatter(x=edges, y=[*mean, mean[-1]], name="P̄", mode="lines", row=1, col=1,
-                       line={"shape": "hv", "color": GREY, "width": 2.0})  # fmt: skip
-    figure.add_scatter(x=hours, y=rows[:, codes.TL_QUEUED], name="jobs waiting", mode="lines", row=2, col=1,
-                       line={"shape": "hv", "color": TEAL, "width": 1.2})  # fmt: skip
+    figure.add_scatter(
+        x=edges,
+        y=[*mean, mean[-1]],
+        name="P̄",
+        mode="lines",
+        row=1,
+        col=1,
+        line={"shape": "hv", "color": GREY, "width": 2.0},
+    )
+    figure.add_scatter(
+        x=hours,
+        y=rows[:, codes.TL_QUEUED],
+        name="jobs waiting",
+        mode="lines",
+        row=2,
+        col=1,
+        line={"shape": "hv", "color": TEAL, "width": 1.2},
+    )
     figure.update_yaxes(title_text="power [kW]", row=1, col=1)
     figure.update_yaxes(title_text="waiting", row=2, col=1)
     figure.update_xaxes(title_text="hours of the day", row=2, col=1)
     figure.update_layout(showlegend=True)
     return Drawn(
-        figure, f"{name} on {case}",
+        figure,
+        f"{name} on {case}",
         f"One measured day; ${outcome.cost:.0f}, error above 30 % for {outcome.exceed:.1%} of the time, worst average Q {outcome.worst:.2f}.",
-    )  # fmt: skip
+    )
 
 
 def draw_service(study: Study, case: str, name: str) -> Drawn:
@@ -70,8 +92,13 @@ def draw_service(study: Study, case: str, name: str) -> Drawn:
     figure.add_bar(
         x=[outcome.kinds[k].name for k in order], y=outcome.degradation[order], name="average Q", marker={"color": BLUE}
     )
-    figure.add_scatter(x=[outcome.kinds[order[0]].name, outcome.kinds[order[-1]].name], y=[LIMIT, LIMIT], mode="lines", name="limit",
-                       line={"color": RED, "width": 1.2, "dash": "dot"})  # fmt: skip
+    figure.add_scatter(
+        x=[outcome.kinds[order[0]].name, outcome.kinds[order[-1]].name],
+        y=[LIMIT, LIMIT],
+        mode="lines",
+        name="limit",
+        line={"color": RED, "width": 1.2, "dash": "dot"},
+    )
     figure.update_yaxes(title_text="average Q")
     figure.update_layout(showlegend=True)
     return Drawn(figure, f"Service of every kind: {name} on {case}", "Jobs that arrived in the first measured day.")

@@ -36,9 +36,11 @@ def market_days(days: Days, seed: int) -> Days:
     signal = recorded(read_signal(path, start_s=0.0).signal)(days.last_s, seed)
     shift_s = DAY_S * (2 * seed)
     book = Book(
-        "pjm", _series(ENERGY, prices.ENERGY, None, shift_s), _series(RESULTS, prices.CAPACITY, REGULATION, shift_s),
+        "pjm",
+        _series(ENERGY, prices.ENERGY, None, shift_s),
+        _series(RESULTS, prices.CAPACITY, REGULATION, shift_s),
         performance=_series(RESULTS, prices.PERFORMANCE, REGULATION, shift_s),
-    )  # fmt: skip
+    )
     return replace(days, signal=signal, book=book)
 
 

@@ -46,15 +46,25 @@ def numbers(study: Study) -> dict[str, Any]:
         for pair, outcomes in by.items():
             published = PUBLISHED.get(case, {}).get(pair)
             found.setdefault(case, {})[pair] = {
-                "published": None if published is None else
-                {"exceed": published[0], "worst": published[1], "cost": published[2]},
+                "published": None
+                if published is None
+                else {"exceed": published[0], "worst": published[1], "cost": published[2]},
                 "days": [
-                    {"cost": o.cost, "energy_kwh": o.energy_kwh, "exceed": o.exceed, "error": o.error, "worst": o.worst,
-                     "worst_kind": o.worst_kind, "meets": o.meets, "unfinished": o.unfinished}
+                    {
+                        "cost": o.cost,
+                        "energy_kwh": o.energy_kwh,
+                        "exceed": o.exceed,
+                        "error": o.error,
+                        "worst": o.worst,
+                        "worst_kind": o.worst_kind,
+                        "meets": o.meets,
+                        "unfinished": o.unfinished,
+                    }
                     for o in outcomes
                 ],
-                "cost": mean_cost(outcomes), "met": met(outcomes),
-            }  # fmt: skip
+                "cost": mean_cost(outcomes),
+                "met": met(outcomes),
+            }
         if case in study.market:
             found[case]["market"] = {
                 pair: {
@@ -74,10 +84,12 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     from wattline.systems.qoscap import figures as draw
 
     items = [
-        ("text", CITATION), ("machines", ", ".join(study.found)), ("days", f"{study.scale.seeds} a machine, four to warm up before each"),
+        ("text", CITATION),
+        ("machines", ", ".join(study.found)),
+        ("days", f"{study.scale.seeds} a machine, four to warm up before each"),
         ("signal", "Gaussian, std 0.40, time constant 200 s, a value every 2 s, energy-neutral by the hour"),
         ("promise", "average QoS degradation of every kind at most 2; error above 30 % for less than 10 % of the time"),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     for case in study.found:
         page.add(f"<h2>{case}{'' if case == THETA else ' (generated)'}</h2>", _table(study, case))
@@ -109,14 +121,20 @@ def _table(study: Study, case: str) -> str:
         outcomes = study.found[case][pair]
         exceed, worst, cost = PUBLISHED.get(case, {}).get(pair, (None, None, None))
         bids = [hour.bid for outcome in outcomes for hour in outcome.hours if hour.bid is not None]
-        rows.append((
-            pair, MISSING if exceed is None else f"{exceed:.1%}", MISSING if worst is None else f"{worst:g}",
-            MISSING if cost is None else f"${cost:g}",
-            _range([o.exceed for o in outcomes], "{:.1%}") if bids else MISSING, _range([o.worst for o in outcomes], "{:.2f}"),
-            _range([o.cost for o in outcomes], "{:.0f}"), f"{met(outcomes)} of {len(outcomes)}",
-            f"{sum(b.mean_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
-            f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
-        ))  # fmt: skip
+        rows.append(
+            (
+                pair,
+                MISSING if exceed is None else f"{exceed:.1%}",
+                MISSING if worst is None else f"{worst:g}",
+                MISSING if cost is None else f"${cost:g}",
+                _range([o.exceed for o in outcomes], "{:.1%}") if bids else MISSING,
+                _range([o.worst for o in outcomes], "{:.2f}"),
+                _range([o.cost for o in outcomes], "{:.0f}"),
+                f"{met(outcomes)} of {len(outcomes)}",
+                f"{sum(b.mean_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+                f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+            )
+        )
     about = "" if case not in LAWS else f" Load {LAWS[case][1]:.0%} in the long run."
     return table(header, rows, caption=f"Least … greatest over the days; P̄ and R are means over the hours.{about}")
 
@@ -127,13 +145,18 @@ def _market(study: Study) -> str:
     for case, by in study.market.items():
         for pair, outcomes in by.items():
             bids = [hour.bid for outcome in outcomes for hour in outcome.hours if hour.bid is not None]
-            rows.append((
-                case, pair, _range([o.exceed for o in outcomes], "{:.1%}") if bids else MISSING,
-                _range([o.worst for o in outcomes], "{:.2f}"), f"{mean_cost(outcomes):.1f}",
-                f"{sum(o.energy_kwh for o in outcomes) / len(outcomes):,.0f}",
-                f"{sum(b.mean_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
-                f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
-            ))  # fmt: skip
+            rows.append(
+                (
+                    case,
+                    pair,
+                    _range([o.exceed for o in outcomes], "{:.1%}") if bids else MISSING,
+                    _range([o.worst for o in outcomes], "{:.2f}"),
+                    f"{mean_cost(outcomes):.1f}",
+                    f"{sum(o.energy_kwh for o in outcomes) / len(outcomes):,.0f}",
+                    f"{sum(b.mean_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+                    f"{sum(b.reserve_w for b in bids) / len(bids) / 1e3:.1f}" if bids else MISSING,
+                )
+            )
     return table(
         header,
         rows,

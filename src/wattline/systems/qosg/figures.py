@@ -74,8 +74,13 @@ def draw_savings(study: Study) -> Drawn:
     figure.add_bar(x=names, y=one, name="QoSG, its hour", marker={"color": BLUE})
     fresh = [saving(study.found[n]["QoSG"].others) for n in names]
     half = [100 * (high - low) / 2 for _, low, high in fresh]
-    figure.add_bar(x=names, y=[100 * f[0] for f in fresh], name="QoSG, fresh hours", marker={"color": TEAL},
-                   error_y={"type": "data", "array": half, "visible": True})  # fmt: skip
+    figure.add_bar(
+        x=names,
+        y=[100 * f[0] for f in fresh],
+        name="QoSG, fresh hours",
+        marker={"color": TEAL},
+        error_y={"type": "data", "array": half, "visible": True},
+    )
     figure.update_yaxes(title_text="saving [%]")
     figure.update_layout(showlegend=True, barmode="group")
     figure.update_xaxes(categoryorder="array", categoryarray=names)

@@ -65,9 +65,14 @@ MIXES = {
 
 
 def kinds_of(
-    nodes: int = NODES, *, utilization: float = UTILIZATION, level: str = "medium", mix: str = "mix-even",
-    only: str | None = None, standby: bool = True,
-) -> tuple[Kind, ...]:  # fmt: skip
+    nodes: int = NODES,
+    *,
+    utilization: float = UTILIZATION,
+    level: str = "medium",
+    mix: str = "mix-even",
+    only: str | None = None,
+    standby: bool = True,
+) -> tuple[Kind, ...]:
     """Return the kinds of job of a case: λ_j = η N r_j / (T_j Σ r), thesis eq. 2.87, and standby jobs behind them."""
     names: Sequence[str] = NAMES if only is None else (only,)
     parts = MIXES[mix] if only is None else (1.0,)

@@ -68,16 +68,28 @@ def _numbers(found: Tuned, published: float | None) -> dict[str, Any]:
         if not kind.standby
     }
     return {
-        "published": published, "ours": saving(here)[0], "fresh": saving(there)[0], "interval": [low, high],
-        "against_bid": saving(here, "without_bid")[0], "mean_w": choice.bid.mean_w, "reserve_w": choice.bid.reserve_w,
+        "published": published,
+        "ours": saving(here)[0],
+        "fresh": saving(there)[0],
+        "interval": [low, high],
+        "against_bid": saving(here, "without_bid")[0],
+        "mean_w": choice.bid.mean_w,
+        "reserve_w": choice.bid.reserve_w,
         "weights": None if choice.weights is None else dict(zip(names, choice.weights.tolist(), strict=True)),
-        "cost": here.cost, "error": here.error, "exceed": here.exceed.share, "meets": found.meets,
+        "cost": here.cost,
+        "error": here.error,
+        "exceed": here.exceed.share,
+        "meets": found.meets,
         "standby_share": standby_share(here, protocol=hour),
         "standby_share_above_idle": standby_share(here, above_idle=True, protocol=hour),
-        "worst": float(here.shares().max()), "fresh_hours": len(there.hours), "fresh_cost": there.cost,
-        "fresh_exceed": [there.exceed.share, there.exceed.low, there.exceed.high], "fresh_rates": rates,
-        "fresh_kept": is_safe(there), "search_runs": choice.runs,
-    }  # fmt: skip
+        "worst": float(here.shares().max()),
+        "fresh_hours": len(there.hours),
+        "fresh_cost": there.cost,
+        "fresh_exceed": [there.exceed.share, there.exceed.low, there.exceed.high],
+        "fresh_rates": rates,
+        "fresh_kept": is_safe(there),
+        "search_runs": choice.runs,
+    }
 
 
 def _protocol(found: Tuned) -> Protocol:
@@ -89,11 +101,12 @@ def _page(study: Study, stated: list[Claim], remarks: list[str], folder: Path) -
     from wattline.systems.qosg import figures as draw
 
     items = [
-        ("source", CITATION), ("machine", "100 nodes (or 12, 20 … 2500), 90 W idle, at most 309 W"),
+        ("source", CITATION),
+        ("machine", "100 nodes (or 12, 20 … 2500), 90 W idle, at most 309 W"),
         ("jobs", "six applications of one node, half of the nodes busy; standby jobs: ft"),
         ("signal", "Gaussian, std 0.40, time constant 200 s, a value every 4 s, energy-neutral by the hour"),
         ("reach", "strict (eqs. 2.22–2.23)"),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     page.add("<h2>All cases</h2>", _cases(study))
     page.add("<h2>Other signals under the bid of the default</h2>", _signals(study))
@@ -112,16 +125,44 @@ def _cases(study: Study) -> str:
         for policy, f in by.items():
             published = PUBLISHED_SAVINGS.get(case, {}).get(policy)
             here, there, (part, low, high) = f.choice.outcome, f.others, saving(f.others)
-            rows.append((
-                case, policy, f"{f.choice.bid.mean_w:,.0f}", f"{f.choice.bid.reserve_w:,.0f}",
-                "" if published is None else f"−{published:.1%}", f"−{saving(here)[0]:.1%}",
-                f"−{saving(here, 'without_bid')[0]:.1%}", f"{here.error:.1%}", f"{here.exceed.share:.1%}",
-                f"{here.shares().max():.1%}", "yes" if f.meets else "no", f"−{part:.1%} ({low:.1%}…{high:.1%})",
-                f"{there.exceed.share:.1%}", f"{there.shares().max():.1%}", "yes" if is_safe(there) else "no",
-                f"{standby_share(here, protocol=_protocol(f)):.1%}",
-            ))  # fmt: skip
-    header = ("case", "policy", "P̄ [W]", "R [W]", "published", "its hour", "against the bid", "mean ε", "ε > 0.3", "worst kind",
-              "meets all", "fresh hours", "ε > 0.3", "worst kind", "all kept", "standby")  # fmt: skip
+            rows.append(
+                (
+                    case,
+                    policy,
+                    f"{f.choice.bid.mean_w:,.0f}",
+                    f"{f.choice.bid.reserve_w:,.0f}",
+                    "" if published is None else f"−{published:.1%}",
+                    f"−{saving(here)[0]:.1%}",
+                    f"−{saving(here, 'without_bid')[0]:.1%}",
+                    f"{here.error:.1%}",
+                    f"{here.exceed.share:.1%}",
+                    f"{here.shares().max():.1%}",
+                    "yes" if f.meets else "no",
+                    f"−{part:.1%} ({low:.1%}…{high:.1%})",
+                    f"{there.exceed.share:.1%}",
+                    f"{there.shares().max():.1%}",
+                    "yes" if is_safe(there) else "no",
+                    f"{standby_share(here, protocol=_protocol(f)):.1%}",
+                )
+            )
+    header = (
+        "case",
+        "policy",
+        "P̄ [W]",
+        "R [W]",
+        "published",
+        "its hour",
+        "against the bid",
+        "mean ε",
+        "ε > 0.3",
+        "worst kind",
+        "meets all",
+        "fresh hours",
+        "ε > 0.3",
+        "worst kind",
+        "all kept",
+        "standby",
+    )
     return table(header, rows, text=(0, 1))
 
 
@@ -135,10 +176,14 @@ def _signals(study: Study) -> str:
 
 def _limits() -> str:
     rows = [
-        (name, f"{APPLICATIONS[name].work_s:g}", *(f"{LEVELS[level][name]:g}" for level in LEVELS),
-         f"{(1 + LEVELS['medium'][name]) * APPLICATIONS[name].work_s:.0f}")
+        (
+            name,
+            f"{APPLICATIONS[name].work_s:g}",
+            *(f"{LEVELS[level][name]:g}" for level in LEVELS),
+            f"{(1 + LEVELS['medium'][name]) * APPLICATIONS[name].work_s:.0f}",
+        )
         for name in NAMES
-    ]  # fmt: skip
+    ]
     return table(("", "T [s]", *LEVELS, "(1 + Q)·T, medium [s]"), rows, text=(0,), caption="QoS limits (chosen by us)")
 
 

@@ -57,9 +57,18 @@ class Scale:
     def quick(cls) -> Scale:
         """Return a version that takes seconds."""
         return cls(
-            points=18, fits=4, fresh_hours=3, grid_step=0.1, search_hours=4, proof_hours=24, rounds=1, forces=(0.4,),
-            sizes=(20,), alone=("fs", "bt"), slackline=("20 servers",),
-        )  # fmt: skip
+            points=18,
+            fits=4,
+            fresh_hours=3,
+            grid_step=0.1,
+            search_hours=4,
+            proof_hours=24,
+            rounds=1,
+            forces=(0.4,),
+            sizes=(20,),
+            alone=("fs", "bt"),
+            slackline=("20 servers",),
+        )
 
 
 def cases(scale: Scale) -> dict[str, dict[str, Any]]:
@@ -154,9 +163,12 @@ def qosg(case: dict[str, Any], scale: Scale, *, fits: int | None = None, signal:
     """Let QoSG choose on one hour that starts empty, as in the paper."""
     few = case.get("nodes", NODES) > LARGE
     return qosg_bid(
-        Trial(setting_of(QOSG, paper=True, **case), [HOUR_SEED]), mode=STRICT, signal=signal,
-        points=scale.points // 3 if few else scale.points, fits=fits or (scale.fits // 2 if few else scale.fits),
-    )  # fmt: skip
+        Trial(setting_of(QOSG, paper=True, **case), [HOUR_SEED]),
+        mode=STRICT,
+        signal=signal,
+        points=scale.points // 3 if few else scale.points,
+        fits=fits or (scale.fits // 2 if few else scale.fits),
+    )
 
 
 def tracking_only(case: dict[str, Any], scale: Scale) -> Choice:
@@ -187,10 +199,16 @@ def slackline(case: dict[str, Any], scale: Scale) -> Choice:
     proof = Trial(setting, range(20_000, 20_000 + scale.proof_hours))
     declared = find("select", SLACKLINE.select)
     found = [
-        search_bid(setting, mode=STRICT, rounds=scale.rounds, trial=trial, proof=proof,
-                   settings_of_policy=[{"select": declared.values({"force": force})}])
+        search_bid(
+            setting,
+            mode=STRICT,
+            rounds=scale.rounds,
+            trial=trial,
+            proof=proof,
+            settings_of_policy=[{"select": declared.values({"force": force})}],
+        )
         for force in scale.forces
-    ]  # fmt: skip
+    ]
     return min(found, key=lambda choice: (not choice.feasible, choice.outcome.cost))
 
 

@@ -44,22 +44,32 @@ class Findings:
 def claims(found: Findings) -> list[Claim]:
     """Return all statements with their verdicts."""
     stated = [
-        _rates(found), _switching(found), _slopes(found), _waits(found), _singles(found), _trade_off(found),
-        _energies(found), _smooth(found), _limits(found), _backfill(found), _stability(found),
-    ]  # fmt: skip
+        _rates(found),
+        _switching(found),
+        _slopes(found),
+        _waits(found),
+        _singles(found),
+        _trade_off(found),
+        _energies(found),
+        _smooth(found),
+        _limits(found),
+        _backfill(found),
+        _stability(found),
+    ]
     return [_data(found), *stated] if found.customers.recorded else stated
 
 
 def _data(found: Findings) -> Claim:
     days, records = found.customers.recorded_days, found.customers.records
     return Claim(
-        "§IV", "9389 tasks from 02.04.2011 to 16.04.2012 (380 days)",
+        "§IV",
+        "9389 tasks from 02.04.2011 to 16.04.2012 (380 days)",
         "The dataset holds the tasks completed from 02.04.2011 to 16.04.2012, a total of 9389 tasks.",
         f"{records:,} records whose interarrival times add up to {days:.0f} days; {len(found.customers.jobs):,} customers "
         "are left after cleaning",
         holds=records == 9389 and abs(days - STATED_DAYS) < 5,
         because=f"the number is right, the interarrival times span {days:.0f} days and not {STATED_DAYS:.0f}",
-    )  # fmt: skip
+    )
 
 
 def _rates(found: Findings) -> Claim:
@@ -69,43 +79,47 @@ def _rates(found: Findings) -> Claim:
     right &= (e.rate == LOW.rate) | (e.workload > K_LOW * (1 - 1e-9))
     share = e.mean((e.rate == HIGH.rate).astype(np.float64))
     return Claim(
-        "Fig. 1", "W above k_H turns the rate to r_H, W down at k_L to r_L",
+        "Fig. 1",
+        "W above k_H turns the rate to r_H, W down at k_L to r_L",
         "When the workload hits k_H = 3e5 the rate turns to 2.66, when it becomes less than k_L = 1e5 to 2.0.",
         f"{int(right.sum()):,} of {right.size:,} epochs; {found.switches.up} switches up, {found.switches.down} down, "
         f"{show(share, 'share')} of the time at r_H",
         holds=bool(right.all()),
-    )  # fmt: skip
+    )
 
 
 def _switching(found: Findings) -> Claim:
     s = found.switches
     return Claim(
-        "§III-C", "up only at arrivals; down at events of its own",
+        "§III-C",
+        "up only at arrivals; down at events of its own",
         "Switching to r_H necessarily coincides with an arrival; switching to r_L may occur at intermediate times.",
         f"{s.up_at_arrivals} of {s.up} switches up at arrivals; {s.down_between} of {s.down} down between arrivals and "
         "departures",
         holds=s.up_at_arrivals == s.up and s.down_between > 0,
-    )  # fmt: skip
+    )
 
 
 def _slopes(found: Findings) -> Claim:
     served = found.switches.served
     several = float(np.mean(served > 1)) if served.size else float("nan")
     return Claim(
-        "Fig. 1, §III-C", "the slope of W changes with the customers in service",
+        "Fig. 1, §III-C",
+        "the slope of W changes with the customers in service",
         "Changes in the slope of the workload may also correspond to changes in the number of customers served.",
         f"W falls at R·|M|: {number(float(served.mean()))} customers on average (at most {int(served.max())}) were in "
         "service at a switch down",
         holds=True,
         because="and so the printed epoch of the switch, T + (W − k_L)/R, is wrong: the divisor is R·|M|, which differs "
         f"in {show(several, 'share')} of the switches",
-    )  # fmt: skip
+    )
 
 
 def _waits(found: Findings) -> Claim:
     at, low = found.waits, found.waits_low
     return Claim(
-        "Fig. 2", "heavy waiting of 500 customers from #7000, due to huge tasks",
+        "Fig. 2",
+        "heavy waiting of 500 customers from #7000, due to huge tasks",
         "Irregular load results in heavy waiting times corresponding to huge tasks occupying multiple servers (FCFS, 500 "
         "customers from #7000).",
         f"with k_L, k_H as given {at.customers} of 500 wait, {compact(at.seconds, 's')} in all; at constant r_L "
@@ -113,15 +127,17 @@ def _waits(found: Findings) -> Claim:
         holds=at.customers > 50 and at.behind_wide > 0.5,
         because="at the rates that the workload thresholds choose hardly anybody waits in this window; the picture "
         "described appears at the constant low rate, which may be what was drawn",
-    )  # fmt: skip
+    )
 
 
 def _singles(found: Findings) -> Claim:
     return Claim(
-        "Fig. 2", "often many single-server tasks run at once",
+        "Fig. 2",
+        "often many single-server tasks run at once",
         "In many cases the servers are occupied by many single-server tasks run simultaneously.",
-        f"ten or more of them during {show(found.singles, 'share')} of the window", holds=found.singles > 0.1,
-    )  # fmt: skip
+        f"ten or more of them during {show(found.singles, 'share')} of the window",
+        holds=found.singles > 0.1,
+    )
 
 
 def _trade_off(found: Findings) -> Claim:
@@ -132,23 +148,26 @@ def _trade_off(found: Findings) -> Claim:
         "" if least == 0 else f"; by eq. 12 W is least at k = {least:g}, because eq. 12 ignores its fall between epochs"
     )
     return Claim(
-        "Fig. 3", "a trade-off between energy and workload over k",
+        "Fig. 3",
+        "a trade-off between energy and workload over k",
         "The tradeoff between the average workload and the average energy consumption can be clearly seen.",
         f"from k = 0 to 3e6 energy {_change(c.energy)}, workload {_change(c.workload)} (exact)",
-        holds=falls and rises, because=("monotone at every step" if falls and rises else "not at every step") + odd,
-    )  # fmt: skip
+        holds=falls and rises,
+        because=("monotone at every step" if falls and rises else "not at every step") + odd,
+    )
 
 
 def _energies(found: Findings) -> Claim:
     c = found.curve
     return Claim(
-        "§IV", "e(r_L) = 0.041, e(r_H) = 0.034",
+        "§IV",
+        "e(r_L) = 0.041, e(r_H) = 0.034",
         "Energy consumption at the working mode on low and high speeds accordingly e(r_L) = 0.041, e(r_H) = 0.034.",
         f"as printed, energy from k = 0 to 3e6 would change by {_change(c.energy_printed)}; exchanged, {_change(c.energy)}",
         holds=False,
         because="with the printed order a slower machine costs more energy and less speed, and there is no trade-off: the "
         "two numbers are exchanged",
-    )  # fmt: skip
+    )
 
 
 def _smooth(found: Findings) -> Claim:
@@ -157,7 +176,8 @@ def _smooth(found: Findings) -> Claim:
     trace, averaged = irregularity(right.energy[::step]), irregularity(many.energy[0])
     wrong = irregularity(printed.energy[::step])
     return Claim(
-        "Fig. 3", "irregular from a single trace; smoother over randomized runs",
+        "Fig. 3",
+        "irregular from a single trace; smoother over randomized runs",
         "The irregularity of the shape is related to the single trace; it could be more smooth for independent runs.",
         f"irregularity of E: {trace:.3f} on the trace, {averaged:.3f} over {many.seeds} resamples, but {wrong:.3f} on the "
         f"trace with the switch as printed; k = 3e6 changes E by {100 * many.energy_change[0][-1]:+.1f} ± "
@@ -165,30 +185,33 @@ def _smooth(found: Findings) -> Claim:
         holds=bool(trace > 0.01 and averaged < 0.8 * trace),
         because="with the switch at its right epoch the single trace gives a regular curve already; with the epoch that "
         "the text prints, T + (W − k)/R, it is irregular",
-    )  # fmt: skip
+    )
 
 
 def _limits(found: Findings) -> Claim:
     zero, fast = found.curve.energy[0], found.grid["FCFS", "r_H"]["energy"]
     same = abs(found.curve.workload[0] / found.grid["FCFS", "r_H"]["workload"] - 1) < 1e-9
     return Claim(
-        "§III-A", "k = 0 and k = ∞ are the system without control",
+        "§III-A",
+        "k = 0 and k = ∞ are the system without control",
         "The system without service rate control is related to k_L = k_H = 0 or k_L = k_H = ∞.",
         f"k = 0 gives every customer the times of constant r_H, with {100 * (1 - zero / fast):.1f} % less energy",
-        holds=same, because="for customers; the empty system rests at r_L, which saves the difference in idle energy",
-    )  # fmt: skip
+        holds=same,
+        because="for customers; the empty system rests at r_L, which saves the difference in idle energy",
+    )
 
 
 def _backfill(found: Findings) -> Claim:
     first, passed = (found.grid[line, "r_H"]["delay_s"] for line in ("FCFS", "BF"))
     return Claim(
-        "§III-B", "backfilled customers do not violate the head's reservation",
+        "§III-B",
+        "backfilled customers do not violate the head's reservation",
         "Backfilling lets small customers overtake the first in the queue provided they do not violate its reservation.",
         f"at r_H {found.later} customers start later than under FCFS; mean delay {compact(first, 's')} → "
         f"{compact(passed, 's')}",
         holds=found.later == 0,
         because="with the set read as the FCFS set plus those that fit and end in time (as printed it drops those in service)",
-    )  # fmt: skip
+    )
 
 
 def _stability(found: Findings) -> Claim:
@@ -196,13 +219,14 @@ def _stability(found: Findings) -> Claim:
     loads = ", ".join(f"{d.load:g}" for d in found.drifts)
     right = all(abs(d.measured - d.expected) < 0.05 for d in found.drifts)
     return Claim(
-        "[11]", "the stability criterion that hpcwld validates",
+        "[11]",
+        "the stability criterion that hpcwld validates",
         "The package implements stability criterion validation (the criterion itself is in reference [11]).",
         f"load {found.stable_low.load:.2f} at r_L, {found.stable_high.load:.2f} at r_H: stable; delays of drawn customers "
         f"at loads {loads} grow by {grew} a second",
         holds=right and found.stable_high.stable,
         because="exact for exponential services; for this log, whose services are longer-tailed, an estimate",
-    )  # fmt: skip
+    )
 
 
 def _change(values: Any) -> str:

@@ -64,9 +64,14 @@ def load_customers(path: Path | None = None, *, seed: int = 1) -> Customers:
     raw = np.genfromtxt(log, delimiter=",", names=True)["interarrival"]
     row = int(np.searchsorted(trace.jobs.job_id, 7000))
     return Customers(
-        trace.jobs, f"{log.name} of hpcwld", recorded=True, figure_2=row, recorded_days=float(raw.sum()) / 86400,
-        records=raw.size, notes=trace.notes,
-    )  # fmt: skip
+        trace.jobs,
+        f"{log.name} of hpcwld",
+        recorded=True,
+        figure_2=row,
+        recorded_days=float(raw.sum()) / 86400,
+        records=raw.size,
+        notes=trace.notes,
+    )
 
 
 WIDTHS: dict[int, float] = {

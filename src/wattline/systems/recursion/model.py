@@ -96,9 +96,13 @@ def run(
     """Simulate customers; ``log`` keeps placements and decisions as well. One pass an event, as in the recursion."""
     rule, line = switching or workload(K_LOW, K_HIGH), DISCIPLINES[discipline]
     chosen = Policies(
-        find("order", line.order), find("select", line.select), find("place", "lowest"), find("cap", rule.cap),
-        find("learn", "exact"), params={"order": line.order_params, "select": line.select_params, "cap": rule.params},
-    )  # fmt: skip
+        find("order", line.order),
+        find("select", line.select),
+        find("place", "lowest"),
+        find("cap", rule.cap),
+        find("learn", "exact"),
+        params={"order": line.order_params, "select": line.select_params, "cap": rule.params},
+    )
     options = Options(ties="event", backlog=True, placements=log, decisions=log)
     return simulate(jobs, servers(rule.levels), chosen, options, seed=seed)
 
@@ -142,9 +146,14 @@ def epochs(result: Result) -> Epochs:
     """Return the epochs of a run."""
     rows = result.logs["timeline"]
     columns = {
-        "time_s": codes.TL_TIME, "rate": codes.TL_RATE, "busy": codes.TL_BUSY, "served": codes.TL_RUNNING,
-        "queued": codes.TL_QUEUED, "power": codes.TL_POWER, "workload": codes.TL_BACKLOG,
-    }  # fmt: skip
+        "time_s": codes.TL_TIME,
+        "rate": codes.TL_RATE,
+        "busy": codes.TL_BUSY,
+        "served": codes.TL_RUNNING,
+        "queued": codes.TL_QUEUED,
+        "power": codes.TL_POWER,
+        "workload": codes.TL_BACKLOG,
+    }
     time_s = rows[:, codes.TL_TIME]
     return Epochs(seconds=np.diff(time_s, append=time_s[-1]), **{name: rows[:, c] for name, c in columns.items()})
 
@@ -155,10 +164,15 @@ def measures(result: Result) -> dict[str, Any]:
     sojourn, service = s.end_s - s.submit_s, s.end_s - s.started_s
     positive = service > 0
     return {
-        "energy": e.mean(e.power), "workload": e.mean_workload, "workload_eq12": e.mean(e.workload),
-        "delay_s": float(np.mean(s.started_s - s.submit_s)), "sojourn_s": float(np.mean(sojourn)),
+        "energy": e.mean(e.power),
+        "workload": e.mean_workload,
+        "workload_eq12": e.mean(e.workload),
+        "delay_s": float(np.mean(s.started_s - s.submit_s)),
+        "sojourn_s": float(np.mean(sojourn)),
         "slowdown": float(np.mean(sojourn[positive] / service[positive])),
-        "budget": float(np.mean(s.energy_j)), "share_high": e.mean((e.rate == HIGH.rate).astype(np.float64)),
-        "wasting": e.mean(e.rate * (CORES - e.busy) * (e.queued > 0)), "preemptions": int(s.preemptions.sum()),
+        "budget": float(np.mean(s.energy_j)),
+        "share_high": e.mean((e.rate == HIGH.rate).astype(np.float64)),
+        "wasting": e.mean(e.rate * (CORES - e.busy) * (e.queued > 0)),
+        "preemptions": int(s.preemptions.sum()),
         "switches": int(np.sum(result.logs["ev_kind"] == codes.EV_LEVEL)),
-    }  # fmt: skip
+    }

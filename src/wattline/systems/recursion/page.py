@@ -54,9 +54,15 @@ def reproduce(
     measured = _journal(out_dir / "figure-1", found)
     page = _page(found, stated, remarks, measured)
     path = page.write(out_dir / f"{NAME}.html")
-    numbers = {"figure_1": measures(found.base), "figure_3": {
-        "k": found.curve.k.tolist(), "energy": found.curve.energy.tolist(), "workload": found.curve.workload.tolist(),
-        "workload_eq12": found.curve.workload_eq12.tolist()}}  # fmt: skip
+    numbers = {
+        "figure_1": measures(found.base),
+        "figure_3": {
+            "k": found.curve.k.tolist(),
+            "energy": found.curve.energy.tolist(),
+            "workload": found.curve.workload.tolist(),
+            "workload_eq12": found.curve.workload_eq12.tolist(),
+        },
+    }
     return Reproduction(NAME, TITLE, path, stated, remarks, numbers)
 
 
@@ -82,10 +88,23 @@ def _study(customers: Customers, seeds: int, say: Callable[[str], None]) -> Any:
     say(f"{len(DISCIPLINES)} disciplines under {len(SWITCHINGS)} rules")
     slow, fast = (stability(jobs.submit_s, jobs.work_s, jobs.nodes, CORES, level.rate) for level in (LOW, HIGH))
     return Findings(
-        customers, base, epochs(base), low, study.switches(base), study.waiting(base, customers.figure_2),
-        study.waiting(low, customers.figure_2), study.singles_in_service(base, customers.figure_2), curve, printed, ensemble,
-        study.grid(jobs), study.started_later(jobs), slow, fast, study.drifts(jobs),
-    )  # fmt: skip
+        customers,
+        base,
+        epochs(base),
+        low,
+        study.switches(base),
+        study.waiting(base, customers.figure_2),
+        study.waiting(low, customers.figure_2),
+        study.singles_in_service(base, customers.figure_2),
+        curve,
+        printed,
+        ensemble,
+        study.grid(jobs),
+        study.started_later(jobs),
+        slow,
+        fast,
+        study.drifts(jobs),
+    )
 
 
 def _journal(folder: Path, found: Any) -> str:
@@ -134,11 +153,13 @@ def _page(found: Any, stated: Any, remarks: list[str], measured: str) -> Page:
 def _facts(found: Any) -> list[tuple[str, object]]:
     notes = "; ".join(f"{n.action} {n.count:,}: {n.reason}" for n in found.customers.notes)
     return [
-        ("paper", CITATION), ("data", found.customers.source), ("cleaning", notes),
+        ("paper", CITATION),
+        ("data", found.customers.source),
+        ("cleaning", notes),
         ("servers", f"{CORES}, rates {LOW.rate:g} and {HIGH.rate:g}"),
         ("energies", f"busy {LOW.busy_w:g} and {HIGH.busy_w:g}, idle {LOW.idle_w:g} and {HIGH.idle_w:g} per server"),
         ("ties", "one pass an event, as in the recursion"),
-    ]  # fmt: skip
+    ]
 
 
 def _cards(found: Any) -> str:
@@ -148,8 +169,12 @@ def _cards(found: Any) -> str:
         card("time at the high rate", show(got["share_high"], "share"), f"{got['switches']} changes"),
         card("mean workload", number(got["workload"]), f"by eq. 12 {number(got['workload_eq12'])}"),
         card("mean delay", compact(got["delay_s"], "s"), f"sojourn {compact(got['sojourn_s'], 's')}"),
-        card("stability", f"{found.stable_high.load:.2f}", f"at r_H; {found.stable_low.load:.2f} at r_L (below 1: stable)"),
-    )  # fmt: skip
+        card(
+            "stability",
+            f"{found.stable_high.load:.2f}",
+            f"at r_H; {found.stable_low.load:.2f} at r_L (below 1: stable)",
+        ),
+    )
     return f'<section class="cards">{"".join(cards)}</section>'
 
 

@@ -146,9 +146,14 @@ def ensemble(customers: Customers, seeds: int, thresholds: Floats = THRESHOLDS) 
 
     energy, work, eq12 = np.moveaxis(np.array(in_threads(one, range(1, seeds + 1))), 2, 0)
     return Ensemble(
-        seeds, thresholds, _interval(energy), _interval(work), _interval(eq12), _interval(energy / energy[:, :1] - 1.0),
+        seeds,
+        thresholds,
+        _interval(energy),
+        _interval(work),
+        _interval(eq12),
+        _interval(energy / energy[:, :1] - 1.0),
         _interval(work / work[:, :1] - 1.0),
-    )  # fmt: skip
+    )
 
 
 def _interval(rows: Floats) -> tuple[Floats, Floats]:

@@ -56,8 +56,14 @@ def draw_jobs(study: Study, machine: str, trace: str, bound: int, figures: str) 
     number = np.arange(1, JOBS + 1)
     times, power = new_figure(300), new_figure(300)
     for name, (wait_s, took_s, watts, _) in found.items():
-        times.add_bar(x=number, y=wait_s + took_s, name=name, marker_color=SHOWN[name],
-                      customdata=np.column_stack([wait_s, took_s]), hovertemplate="job %{x}: waited %{customdata[0]:.0f} s, ran %{customdata[1]:.0f} s")  # fmt: skip
+        times.add_bar(
+            x=number,
+            y=wait_s + took_s,
+            name=name,
+            marker_color=SHOWN[name],
+            customdata=np.column_stack([wait_s, took_s]),
+            hovertemplate="job %{x}: waited %{customdata[0]:.0f} s, ran %{customdata[1]:.0f} s",
+        )
         power.add_bar(x=number, y=watts, name=name, marker_color=SHOWN[name])
     for figure, label in ((times, "turnaround [s]"), (power, "power [W]")):
         figure.update_xaxes(title_text="job")
@@ -81,8 +87,13 @@ def draw_timeline(study: Study, machine: str, trace: str, bound: int, figures: s
     figure = new_figure(280)
     found = one_trace(machine, trace, bound, seed)
     for name, (_, _, _, rows) in found.items():
-        figure.add_scatter(x=rows[:, codes.TL_TIME], y=rows[:, codes.TL_POWER], name=name, mode="lines",
-                           line={"color": SHOWN[name], "shape": "hv", "width": 1})  # fmt: skip
+        figure.add_scatter(
+            x=rows[:, codes.TL_TIME],
+            y=rows[:, codes.TL_POWER],
+            name=name,
+            mode="lines",
+            line={"color": SHOWN[name], "shape": "hv", "width": 1},
+        )
     last_s = max(float(rows[-1, codes.TL_TIME]) for _, _, _, rows in found.values())
     figure.add_scatter(
         x=[0.0, last_s], y=[bound_w, bound_w], name="bound", mode="lines", line={"color": AMBER, "dash": "dash"}
@@ -119,8 +130,14 @@ def draw_errors(machine: str) -> list[Drawn]:
             names.append(table.application)
             found.append(quartiles(np.concatenate(of_app)))
     _, first, median, third, most = np.array(found).T
-    boxes.add_scatter(x=names, y=median, name="median, quartiles", mode="markers", marker={"color": BLUE, "size": 8},
-                      error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first})  # fmt: skip
+    boxes.add_scatter(
+        x=names,
+        y=median,
+        name="median, quartiles",
+        mode="markers",
+        marker={"color": BLUE, "size": 8},
+        error_y={"type": "data", "symmetric": False, "array": third - median, "arrayminus": median - first},
+    )
     boxes.add_scatter(
         x=names, y=most, name="greatest", mode="markers", marker={"color": GREY, "symbol": "line-ew-open"}
     )
@@ -134,6 +151,14 @@ def draw_errors(machine: str) -> list[Drawn]:
     bins.update_layout(showlegend=True, barmode="group")
     below = np.concatenate(every[1])
     return [
-        Drawn(boxes, f"Errors of the log-quadratic model, {machine} (Fig. 5.4)", f"{DRAWS} draws of a tenth of each table (35 points at least); the greatest error of all draws above."),
-        Drawn(bins, f"Under- and over-prediction, {machine} (Fig. 5.5)", f"Power is under-predicted by more than 10 % for {np.mean(below < -0.1):.1%} of the configurations (published: 4 %)."),
-    ]  # fmt: skip
+        Drawn(
+            boxes,
+            f"Errors of the log-quadratic model, {machine} (Fig. 5.4)",
+            f"{DRAWS} draws of a tenth of each table (35 points at least); the greatest error of all draws above.",
+        ),
+        Drawn(
+            bins,
+            f"Under- and over-prediction, {machine} (Fig. 5.5)",
+            f"Power is under-predicted by more than 10 % for {np.mean(below < -0.1):.1%} of the configurations (published: 4 %).",
+        ),
+    ]

@@ -28,13 +28,22 @@ SINGLE = (("large", 0, ("Figs. 5.10, 5.11", "as Fig. 5.12")), ("random 2", 4, ("
 """Traces and bounds that are shown job by job, and the figures of the thesis that they stand for."""
 
 TOLD = {
-    "exact": "exact tables", "model": "tables by the thesis's model", "upper": "tables by our model, upper bounds of power",
+    "exact": "exact tables",
+    "model": "tables by the thesis's model",
+    "upper": "tables by our model, upper bounds of power",
     "generous": "exact tables, requests of twice the time",
-}  # fmt: skip
+}
 COLOURS = {
-    "Traditional": GREY, "Naive": AMBER, "Adaptive, 0 %": BLUE, "Adaptive, 10 %": BLUE, "Adaptive, 20 %": BLUE, "Adaptive, 30 %": VIOLET,
-    "Adaptive, unbounded": RED, "Surplus": TEAL, "Surplus, caps raised": TEAL,
-}  # fmt: skip
+    "Traditional": GREY,
+    "Naive": AMBER,
+    "Adaptive, 0 %": BLUE,
+    "Adaptive, 10 %": BLUE,
+    "Adaptive, 20 %": BLUE,
+    "Adaptive, 30 %": VIOLET,
+    "Adaptive, unbounded": RED,
+    "Surplus": TEAL,
+    "Surplus, caps raised": TEAL,
+}
 
 
 def reproduce(
@@ -57,10 +66,14 @@ def numbers(study: Study) -> dict[str, Any]:
         bound = str(machines()[piece.machine].bounds_w[piece.bound])
         by = found.setdefault(piece.machine, {}).setdefault(piece.trace, {}).setdefault(piece.source, {})
         by[bound] = {
-            name: {"turnaround_s": float(values.mean()), "interval": _interval(values), "highest_over_bound": float(what.highest[name].max()),
-                   "power_used": float(what.power_use[name].mean())}
+            name: {
+                "turnaround_s": float(values.mean()),
+                "interval": _interval(values),
+                "highest_over_bound": float(what.highest[name].max()),
+                "power_used": float(what.power_use[name].mean()),
+            }
             for name, values in what.turnaround_s.items()
-        }  # fmt: skip
+        }
     return found
 
 
@@ -72,9 +85,10 @@ def _interval(values: Floats) -> list[float]:
 
 def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
     items = [
-        ("text", CITATION), ("traces", f"30 jobs, {study.scale.seeds} seeds of each kind, requests of 1.2 × the measured time"),
+        ("text", CITATION),
+        ("traces", f"30 jobs, {study.scale.seeds} seeds of each kind, requests of 1.2 × the measured time"),
         ("machines", "; ".join(machines())),
-    ]  # fmt: skip
+    ]
     page = begin_page(TITLE, stated, items, remarks)
     for machine in machines():
         for trace in study.scale.traces:
@@ -126,8 +140,13 @@ def _draw(study: Study, machine: str, trace: str) -> Drawn:
             "Adaptive, 30 %": "dashdot",
             "Surplus, caps raised": "dot",
         }.get(name, "solid")
-        figure.add_scatter(x=[bounds[p.bound] / bounds[-1] for p in pieces], y=y, name=name, mode="lines+markers",
-                           line={"color": colour, "dash": dash})  # fmt: skip
+        figure.add_scatter(
+            x=[bounds[p.bound] / bounds[-1] for p in pieces],
+            y=y,
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash},
+        )
     figure.update_xaxes(title_text="power bound over the greatest power", tickformat=".0%")
     figure.update_yaxes(title_text="turnaround over Traditional's", rangemode="tozero")
     figure.update_layout(showlegend=True)

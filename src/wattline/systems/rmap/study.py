@@ -41,13 +41,19 @@ SMALL_SHARE = 0.375
 """Jobs of the small traces ask for at most this part of the machine."""
 
 POLICIES = {
-    "Traditional": Way("rmap-traditional"), "Naive": Way("rmap-naive"), "Adaptive, 0 %": Way("rmap-adaptive", (0.0,)),
-    "Adaptive, 10 %": Way("rmap-adaptive", (0.1,)), "Adaptive, 20 %": Way("rmap-adaptive", (0.2,)),
-    "Adaptive, 30 %": Way("rmap-adaptive", (0.3,)), "Adaptive, unbounded": Way("rmap-adaptive", (UNBOUNDED,)),
-    "Adaptive, best fit": Way("rmap-adaptive", (0.0, 1.0)), "Adaptive, small as Traditional": Way("rmap-adaptive", (0.0, FIRST_FIT, SMALL_SHARE)),
+    "Traditional": Way("rmap-traditional"),
+    "Naive": Way("rmap-naive"),
+    "Adaptive, 0 %": Way("rmap-adaptive", (0.0,)),
+    "Adaptive, 10 %": Way("rmap-adaptive", (0.1,)),
+    "Adaptive, 20 %": Way("rmap-adaptive", (0.2,)),
+    "Adaptive, 30 %": Way("rmap-adaptive", (0.3,)),
+    "Adaptive, unbounded": Way("rmap-adaptive", (UNBOUNDED,)),
+    "Adaptive, best fit": Way("rmap-adaptive", (0.0, 1.0)),
+    "Adaptive, small as Traditional": Way("rmap-adaptive", (0.0, FIRST_FIT, SMALL_SHARE)),
     "Adaptive, caps raised": Way("rmap-adaptive", (0.0,), "leftover"),
-    "Surplus": Way("surplus"), "Surplus, caps raised": Way("surplus", (), "leftover"),
-}  # fmt: skip
+    "Surplus": Way("surplus"),
+    "Surplus, caps raised": Way("surplus", (), "leftover"),
+}
 SOURCES = ("exact", "model", "upper", "generous")
 """What policies are told: the truth; the means of the thesis's model; times and upper bounds of power by ours; the truth where users
 ask for twice the time they need."""
@@ -170,9 +176,13 @@ def draw_trace(name: str, trace: str, seed: int, slack: float = SLACK) -> JobTab
     if trace == "random 1":
         gap_s *= np.where(np.arange(JOBS) < JOBS // 2, 0.4, 1.6)
     return JobTable.build(
-        submit_s=np.cumsum(gap_s), work_s=work_s, nodes=nodes, request_s=slack * work_s, kind=app,
+        submit_s=np.cumsum(gap_s),
+        work_s=work_s,
+        nodes=nodes,
+        request_s=slack * work_s,
+        kind=app,
         kinds=tuple(table.application for table in machine.tables),
-    )  # fmt: skip
+    )
 
 
 def worlds(task: Task, seed: int) -> Iterator[tuple[list[str], World]]:
@@ -180,9 +190,12 @@ def worlds(task: Task, seed: int) -> Iterator[tuple[list[str], World]]:
     machine = machines()[task.machine]
     cluster = Cluster((NodeClass("node", machine.nodes, 0.0, 2 * TURBO_W),))
     options = Options(
-        limit_w=[(0.0, max(machine.bounds_w))], configurations=moldable(task.machine, "exact" if task.source == "generous" else task.source), log_rows=256,
-        placements=False, decisions=False,
-    )  # fmt: skip
+        limit_w=[(0.0, max(machine.bounds_w))],
+        configurations=moldable(task.machine, "exact" if task.source == "generous" else task.source),
+        log_rows=256,
+        placements=False,
+        decisions=False,
+    )
     jobs = draw_trace(task.machine, task.trace, seed, GENEROUS if task.source == "generous" else SLACK)
     by: dict[tuple[str, str], list[str]] = {}
     for name, way in POLICIES.items():
