@@ -28,7 +28,10 @@ def _six(task: rmap_study.Task) -> int:
 
 
 def rmap_runs(quick: bool) -> Rows:
-    """30 jobs, 4 traces, 6 bounds, 6 policies, 100 seeds, all cores; starting processes and loading compiled code included."""
+    """30 jobs, 4 traces, 6 bounds, 6 policies, 100 seeds, all cores.
+
+    Starting processes and loading compiled code included.
+    """
     seeds = 20 if quick else 100
     tasks = [
         rmap_study.Task(STAND_IN, trace, "exact", tuple(range(6)), range(first, first + 10))
@@ -44,7 +47,9 @@ def rmap_runs(quick: bool) -> Rows:
 
 
 def long_queue(quick: bool) -> Rows:
-    """A decision with 10,000 jobs waiting that all choose their configuration, on 1,024 nodes under half of their power."""
+    """A decision with 10,000 jobs waiting that all choose their configuration, on 1,024 nodes under half of their
+    power.
+    """
     rng = np.random.default_rng(1)
     tables = machines()[STAND_IN].tables
     n, queued, nodes = 11_000, 10_000, 1024

@@ -1,6 +1,7 @@
 """Speed of the packet engine: packet-hops per CPU-second, and CPU time of the runs that a study of placement makes.
 
-A packet-hop is one packet that crosses one link, between two routers or between a router and a node. Buffers are finite.
+A packet-hop is one packet that crosses one link, between two routers or between a router and a node. Buffers are
+finite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Cases about waiting for the program itself: the first use on a machine, and the start of a command that is compiled already."""
+"""Cases about waiting for the program itself: the first use on a machine, and the start of a command that is compiled
+already.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def _kth() -> str:
 
 
 def cold_start(quick: bool) -> Rows:
-    """The first replay on a machine, then the first hour of a system with other policies and all chores: what compiling costs."""
+    """The first replay on a machine, then the first hour of a system with other policies and all chores: what compiling
+    costs.
+    """
     with tempfile.TemporaryDirectory() as folder:
         cache, out = f"{folder}/cache", f"{folder}/out"
         log = _kth()

@@ -19,7 +19,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
-    """Look through what is there for garbage, and for what it forgot to close, once: pytest and Python would nine times more."""
+    """Look through what is there for garbage, and for what it forgot to close, once: pytest and Python would nine times
+    more.
+    """
     gc.collect()
     gc.freeze()
 

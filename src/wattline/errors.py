@@ -24,8 +24,8 @@ from typing import Self
 class WattlineError(Exception):
     """Base of all errors a user may see; its text is one line that says what to do.
 
-    Where they are known, ``file`` and ``line`` say where, ``field`` names the key, column or parameter, ``value`` is what was
-    found there.
+    Where they are known, ``file`` and ``line`` say where, ``field`` names the key, column or parameter, ``value`` is
+    what was found there.
     """
 
     file: str | None = None

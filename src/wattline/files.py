@@ -1,4 +1,6 @@
-"""Opening a file to read it: a regular file only, since pipes wait for somebody, devices never end and folders are no files."""
+"""Opening a file to read it: a regular file only, since pipes wait for somebody, devices never end and folders are no
+files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_regular(path: Path | str) -> IO[bytes]:
-    """Open a regular file to read bytes; whatever else has that name is an ``OSError``, at once and before a byte is read."""
+    """Open a regular file to read bytes; whatever else has that name is an ``OSError``, at once and before a byte is
+    read.
+    """
     _require(path, Path(path).stat().st_mode)
     handle = os.open(path, _FLAGS)  # does not wait for a writer, should a pipe have taken the file's place
     try:

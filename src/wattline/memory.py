@@ -1,4 +1,6 @@
-"""Whether something fits into this machine's memory: asked before it is made, so that far too much is refused in one line."""
+"""Whether something fits into this machine's memory: asked before it is made, so that far too much is refused in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 
 
 LEAST_ROOM, ROOM_A_CORE = 2e9, 1e8
-"""Bytes of addresses that the compiler and the reader of tables need before they work at all (measured: 1.5 GB on two cores)."""
+"""Bytes of addresses that the compiler and the reader of tables need before they work at all (measured: 1.5 GB on two
+cores).
+"""
 
 
 def address_bytes() -> float:
@@ -61,7 +65,8 @@ def require_bytes(needed: float, what: str) -> None:
 
 
 HUGE_FROM = 1 << 22
-"""Bytes from which a piece of memory is asked for in huge pages: a thousandth of the faults when it is first touched."""
+"""Bytes from which a piece of memory is asked for in huge pages: a thousandth of the faults when it is first touched.
+"""
 
 
 def map_bytes(count: int, what: str) -> mmap.mmap:

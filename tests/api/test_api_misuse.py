@@ -140,7 +140,9 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_is_heard_within_a_second() -> None:
-    """A slow policy of ours does not keep Ctrl-C waiting to the end of the run (in a process of its own: workers of tests hear none)."""
+    """A slow policy of ours does not keep Ctrl-C waiting to the end of the run (in a process of its own: workers of
+    tests hear none).
+    """
     done = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("heard after")
     assert float(done.stdout.split()[-1]) < 2.5

@@ -25,7 +25,9 @@ def made(**case: Any) -> Setting:
 
 
 def test_alpha_is_fitted_where_the_theory_has_rates() -> None:
-    """At the load itself no kind has a rate (Case III); where QoSG fits α first, all have one, and it lies within reach."""
+    """At the load itself no kind has a rate (Case III); where QoSG fits α first, all have one, and it lies within
+    reach.
+    """
     setting = made()
     theory, rows = theory_of(setting)
     weights = load_weights(setting.kinds)[rows]

@@ -62,6 +62,6 @@ def program(*arguments: str, largest_file: int = resource.RLIM_INFINITY, **named
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        preexec_fn=prepare,
-        **named,  # it does nothing but set a signal and a limit
+        preexec_fn=prepare,  # noqa: PLW1509  (it does nothing but set a signal and a limit)
+        **named,
     )

@@ -1,4 +1,6 @@
-"""Input that was made to do harm: names that are HTML, bytes that are no text, numbers without end, too little room, a mixed-up clock."""
+"""Input that was made to do harm: names that are HTML, bytes that are no text, numbers without end, too little room, a
+mixed-up clock.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_names_that_are_no_text_are_refused_first(folder: Path) -> None:
     ],
 )
 def test_numbers_without_end(wattline: Call, arguments: tuple[str, ...]) -> None:
-    """A number of many digits, or one that stands for too much work, is refused in a line that names the flag and fits a screen."""
+    """A number of many digits, or one that stands for too much work, is refused in a line that names the flag and fits
+    a screen.
+    """
     answer = wattline(*arguments)
     assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err[:500]
     assert len(answer.err) < 500
@@ -101,7 +105,9 @@ def test_too_little_address_space(folder: Path) -> None:
 
 @pytest.mark.parametrize("year", [1970, 2100])
 def test_a_clock_that_is_wrong(folder: Path, wattline: Call, monkeypatch: pytest.MonkeyPatch, year: int) -> None:
-    """A machine that takes today for 1970 or 2100, and files from the future, change nothing but what is said of the date."""
+    """A machine that takes today for 1970 or 2100, and files from the future, change nothing but what is said of the
+    date.
+    """
 
     class Clock(datetime):
         @classmethod

@@ -199,7 +199,9 @@ def day(folder: Path) -> Path:
 
 
 def test_a_certified_bid_ends_with_exit_code_0(wattline: Call, market: Path, folder: Path) -> None:
-    """A bid whose constraints are all kept with confidence is CERTIFIED: on the terminal, the page, in JSON and in what is written."""
+    """A bid whose constraints are all kept with confidence is CERTIFIED: on the terminal, the page, in JSON and in what
+    is written.
+    """
     kept = (*EASY_TO_KEEP, "--out", "kept", "--write", "new.toml")
     answer = wattline("bid", market, *kept)
     assert answer.code == 0, answer.out

@@ -1,4 +1,6 @@
-"""Bids that policies make, on the command line: what a run shows of them, as a file and back, and mistakes told in one line."""
+"""Bids that policies make, on the command line: what a run shows of them, as a file and back, and mistakes told in one
+line.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,9 @@ def test_the_next_configurations_are_named(wattline: Call, table: str, folder: P
 
 
 def test_caps_of_equal_speed_for_measured_nodes(wattline: Call, table: str, folder: Path) -> None:
-    """Factors 1, 1, 1.2 and 0.8 under 480 W: caps of 120, 120, 144 and 96 W, printed by name; frugal nodes do without the thirsty one."""
+    """Factors 1, 1, 1.2 and 0.8 under 480 W: caps of 120, 120, 144 and 96 W, printed by name; frugal nodes do without
+    the thirsty one.
+    """
     (folder / "nodes.csv").write_text("node,power_w\na,100\nb,100\nc,120\nd,80\ne,100\n")
     words = (
         "configs",
@@ -156,7 +158,9 @@ def test_drawn_machines_lose_less_with_caps_of_equal_speed(wattline: Call, table
 
 
 def test_machines_that_equal_caps_cannot_run_are_counted(wattline: Call, table: str) -> None:
-    """A node needs 90 W at the lowest measured speed: equal shares of 390 W are below that for thirsty nodes, caps of equal speed are not."""
+    """A node needs 90 W at the lowest measured speed: equal shares of 390 W are below that for thirsty nodes, caps of
+    equal speed are not.
+    """
     words = ("configs", "variability", table, "--nodes", "4", "--cores", "16", "--bound", "390 W", "--draws", "200")
     found = json.loads(wattline(*words, "--json").out)
     assert 0 < found["too_low"] < 200

@@ -1,4 +1,6 @@
-"""Whose a folder of results is: one writer at a time, and results of another scenario are overwritten only with --force."""
+"""Whose a folder of results is: one writer at a time, and results of another scenario are overwritten only with
+--force.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ NO_REPORT = ("--no-report", "--quiet")
 
 
 def test_two_runs_into_one_folder(folder: Path, wattline: Call) -> None:
-    """While a command writes to a folder another one is refused at once, by the number of its process; afterwards it may."""
+    """While a command writes to a folder another one is refused at once, by the number of its process; afterwards it
+    may.
+    """
     assert wattline("run", "small.toml", "--out", "here", *NO_REPORT).code == 0  # compiles, if need be
     with held(Path("here")):
         for arguments in (
@@ -84,7 +88,9 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     ],
 )
 def test_which_locks_are_of_the_dead(tmp_path: Path, change: dict[str, str], gone: bool) -> None:
-    """A process number used again, or a machine started anew, frees a lock; another machine or container cannot be looked into."""
+    """A process number used again, or a machine started anew, frees a lock; another machine or container cannot be
+    looked into.
+    """
     place, lock = tmp_path / "here", lock_of(tmp_path / "here")
     with held(place):
         told = json.loads(lock.read_text()) | change

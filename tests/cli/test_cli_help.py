@@ -122,7 +122,9 @@ def test_shell_completion_is_offered() -> None:
 
 
 def test_the_short_way_to_the_help_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    """The program's own help, made from names and summaries, is what the whole program would show; so is each command's."""
+    """The program's own help, made from names and summaries, is what the whole program would show; so is each
+    command's.
+    """
     for arguments in (
         [],
         ["--help"],

@@ -43,7 +43,9 @@ def test_whole_nodes_where_jobs_ask_for_them(wattline: Call, folder: Path) -> No
 
 
 def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None:
-    """With more than a fifth of odd jobs the processor is what is scheduled, and a node's watts are divided by its processors."""
+    """With more than a fifth of odd jobs the processor is what is scheduled, and a node's watts are divided by its
+    processors.
+    """
     text = swf(BOTH, (4, 8, 3, 1, 5))
     said, found, page = replayed(wattline, folder, text, "--idle-power", "80 W", "--max-power", "320 W")
     assert (found["nodes"], found["unit"]) == (32, "processor")
@@ -128,7 +130,9 @@ def test_every_line_fits_a_terminal(wattline: Call, folder: Path) -> None:
 
 
 def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
-    """A replay without watts reports no power: no rows, figures or energies, nulls in the journal, and a word on how to give them."""
+    """A replay without watts reports no power: no rows, figures or energies, nulls in the journal, and a word on how to
+    give them.
+    """
     said, found, page = replayed(wattline, folder, swf(BOTH, (4, 8)))
     assert "power: not reported, because no watts were given; give idle and max of [cluster]" in said
     assert set(found["energy"].values()) == {None}  # type: ignore[attr-defined]
@@ -163,7 +167,9 @@ def test_nobody_gave_watts(wattline: Call, folder: Path) -> None:
     ids=["limit", "sleep", "bill"],
 )
 def test_a_question_of_watts_assumes_them_loudly(wattline: Call, folder: Path, flags: tuple[str, ...]) -> None:
-    """Under a limit, with sleep or a bill, 100 W and 300 W a node are assumed: a warning on terminal and page, per node and processor."""
+    """Under a limit, with sleep or a bill, 100 W and 300 W a node are assumed: a warning on terminal and page, per node
+    and processor.
+    """
     (folder / "log.swf").write_text(swf(BOTH, (4, 8, 3, 1, 5)))
     (folder / "log.toml").write_text('name = "log"\n[trace]\nfile = "log.swf"\n')
     command = ("replay", "log.swf") if flags[0] == "--power-limit" else ("run", "log.toml")
@@ -202,7 +208,9 @@ def test_far_waits_are_doubted(wattline: Call, folder: Path) -> None:
 
 
 def test_many_rounded_jobs_are_doubted(wattline: Call, folder: Path) -> None:
-    """Where the user's nodes are too large for more than a fifth of the jobs, that is one loud line, also for Slurm's CPUs."""
+    """Where the user's nodes are too large for more than a fifth of the jobs, that is one loud line, also for Slurm's
+    CPUs.
+    """
     said, _, page = replayed(wattline, folder, swf(BOTH, (4, 8, 3, 1, 5)), "--cores-per-node", "4")
     assert loud(
         said, page, "MANY JOBS ROUNDED UP: 36 of 60 in the log (60 %) are given whole nodes though they asked for less"
@@ -238,7 +246,9 @@ def test_comparisons_say_the_same(wattline: Call, folder: Path) -> None:
 
 
 def test_converting_keeps_the_unit(wattline: Call, folder: Path) -> None:
-    """``trace convert`` says both numbers, and a log of processors stays one, in SWF and in Parquet; ``trace info`` shows it."""
+    """``trace convert`` says both numbers, and a log of processors stays one, in SWF and in Parquet; ``trace info``
+    shows it.
+    """
     (folder / "log.swf").write_text(swf(BOTH, (4, 8, 3, 1, 5)))
     for name in ("copy.swf", "copy.parquet"):
         assert "the header says MaxNodes 8, MaxProcs 32" in plain(wattline("trace", "convert", "log.swf", name).err)
@@ -267,7 +277,9 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_machines_have_their_size(data_dir: Path, name: str) -> None:
-    """Logs of the archive: Curie's jobs share nodes, so its processors are scheduled; Thunder's take whole nodes; the others say nodes."""
+    """Logs of the archive: Curie's jobs share nodes, so its processors are scheduled; Thunder's take whole nodes; the
+    others say nodes.
+    """
     from wattline.formats.jobs import read_trace
 
     trace = read_trace(data_dir / f"swf/{name}.swf.gz")

@@ -31,7 +31,8 @@ kill = true
 [output]
 report = false
 """
-"""Seconds of compiled simulation in which nodes fail, jobs are killed and estimates are learned; its journal is small."""
+"""Seconds of compiled simulation in which nodes fail, jobs are killed and estimates are learned; its journal is small.
+"""
 
 PATIENCE_S = 120.0
 
@@ -72,7 +73,9 @@ def is_the_same(one: Path, other: Path) -> bool:
 
 
 def test_a_killed_run_can_be_read_and_resumed(folder: Path, whole: Path, wattline: Call) -> None:
-    """After kill -9 every command that reads a journal works and says how far it goes; --resume leads to the same bytes."""
+    """After kill -9 every command that reads a journal works and says how far it goes; --resume leads to the same
+    bytes.
+    """
     running = begun(folder)
     for command in (["report", "out/long"], ["run", "long.toml"]):
         busy = wattline(*command)  # while the run goes on
@@ -228,7 +231,9 @@ def test_a_baseline_that_was_cut_off_is_resumed_alone(folder: Path, wattline: Ca
 
 
 def test_a_full_disk_is_one_line(folder: Path) -> None:
-    """What does not fit on the disk is warned about in one line and the run goes on; a journal that does not fit is an error."""
+    """What does not fit on the disk is warned about in one line and the run goes on; a journal that does not fit is an
+    error.
+    """
     (folder / "long.toml").write_text(LONG)
     running = program("run", "long.toml", cwd=folder, largest_file=100_000)
     _, err = running.communicate(timeout=PATIENCE_S)

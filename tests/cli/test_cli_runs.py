@@ -80,7 +80,9 @@ def test_a_quiet_replay_imports_neither_plotly_nor_rich(folder: Path) -> None:
 
 
 def test_replay_shows_what_the_log_recorded(wattline: Call, folder: Path) -> None:
-    """Waits that the log has stand beside the simulated ones, in the terminal, the report and as JSON; else no row does."""
+    """Waits that the log has stand beside the simulated ones, in the terminal, the report and as JSON; else no row
+    does.
+    """
     assert "recorded" not in wattline("replay", "small.swf", "--out", "none").out
     log = (folder / "small.swf").read_text().replace("2 10 -1 ", "2 10 75 ").replace("4 30 -1 ", "4 30 25 ")
     (folder / "waits.swf").write_text(log)

@@ -1,4 +1,6 @@
-"""Numbers that flags of ``wattline telemetry`` take: beyond what sensors, machines and centuries have, one line refuses them."""
+"""Numbers that flags of ``wattline telemetry`` take: beyond what sensors, machines and centuries have, one line refuses
+them.
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 A *family* is a module of this package with
 
 * ``NAME``, its name;
-* ``draw(rng, size)``, which returns a random ``World`` of size "small" or "deep": a frozen dataclass of plain lists, numbers
-  and strings whose ``repr`` evaluates back to it;
+* ``draw(rng, size)``, which returns a random ``World`` of size "small" or "deep": a frozen dataclass of plain lists,
+  numbers and strings whose ``repr`` evaluates back to it;
 * ``check(world)``, which runs engine and twin and returns None, or one line that tells the first difference;
 * ``shrink(world)``, which yields smaller worlds, the most drastic first (``shrinking`` has what most families need).
 

@@ -1,7 +1,8 @@
-"""Energy on every path: random worlds in which jobs, classes, totals, timeline, journal, summary and bill must have the same joules.
+"""Energy on every path: random worlds in which jobs, classes, totals, timeline, journal, summary and bill must have the
+same joules.
 
-The engine is held against a plain accountant that watches the same run (tests/reference/accountant.py). ``check`` returns what
-differs in one line, or None.
+The engine is held against a plain accountant that watches the same run (tests/reference/accountant.py). ``check``
+returns what differs in one line, or None.
 """
 
 from __future__ import annotations

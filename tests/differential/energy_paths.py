@@ -1,4 +1,6 @@
-"""All paths on which energy and money are counted, held against an accountant's books: tables, manifest, journal, summary, bill."""
+"""All paths on which energy and money are counted, held against an accountant's books: tables, manifest, journal,
+summary, bill.
+"""
 
 from __future__ import annotations
 

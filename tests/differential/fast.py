@@ -80,7 +80,9 @@ def run(
 
 
 def segments(result: Result) -> list[tuple[int, float, float, list[int]]]:
-    """Return (job, from, until, nodes) for every time that a job held nodes, in the order in which they were given back."""
+    """Return (job, from, until, nodes) for every time that a job held nodes, in the order in which they were given
+    back.
+    """
     names = ("px_job", "px_from_s", "px_until_s", "px_first", "px_count")
     found: list[tuple[int, float, float, list[int]]] = []
     for j, t0, t1, first, count in zip(*(result.logs[name].tolist() for name in names), strict=True):

@@ -22,9 +22,9 @@ SEEN: Counter[str] = Counter()
 class World:
     """One world; None stands for *infinite* or *none*.
 
-    ``kinds`` are (nodes, work, draw, floor, stretch, limit, weight, standby), ``jobs`` (submit, kind, work, nodes, request,
-    draw, floor, stretch) by submit time, ``bids`` (from, mean, reserve), ``limits`` (from, watts), ``outages`` (from, until,
-    first node, count, drains).
+    ``kinds`` are (nodes, work, draw, floor, stretch, limit, weight, standby), ``jobs`` (submit, kind, work, nodes,
+    request, draw, floor, stretch) by submit time, ``bids`` (from, mean, reserve), ``limits`` (from, watts), ``outages``
+    (from, until, first node, count, drains).
     """
 
     select: str

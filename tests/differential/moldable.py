@@ -52,10 +52,13 @@ class World:
     limit: list[tuple[float, float]]
     """(from time, watts)"""
     tables: list[list[tuple[int, int, float, float, float, float, float]]]
-    """nodes, cores, cap, time, power (all nodes), and time and power as told, for each configuration of an application"""
+    """nodes, cores, cap, time, power (all nodes), and time and power as told, for each configuration of an application
+    """
     told: bool
     jobs: list[tuple[float, float, int, float | None, float, float, int, int, float]]
-    """submit, work, nodes, request, watts a node, priority, application (-1: rigid), the job before it (-1), pause after that"""
+    """submit, work, nodes, request, watts a node, priority, application (-1: rigid), the job before it (-1), pause
+    after that
+    """
     select: str
     params: list[tuple[str, float]]
     cap: str = "none"
@@ -76,7 +79,8 @@ class World:
 def _table(rng: np.random.Generator, nodes: int, idle: float, told: bool, ladder: bool, doubling: bool) -> list[Any]:
     """Draw an application: a grid with caps, ragged rows, or one row; ties and rows that others beat are common.
 
-    On a ``ladder`` a higher cap is nearly always faster, so that caps can be raised; by powers of two where ``doubling``.
+    On a ``ladder`` a higher cap is nearly always faster, so that caps can be raised; by powers of two where
+    ``doubling``.
     """
     ladder = ladder and rng.random() < 0.8
     counts = [int(n) for n in rng.integers(1, nodes + (3 if rng.random() < 0.2 else 1), int(rng.integers(1, 5)))]
@@ -309,7 +313,9 @@ def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableS
 
 
 def check(world: World) -> str | None:
-    """Run both; return the first difference in a line, or None. Worlds that rounding decides are counted in ``skipped``."""
+    """Run both; return the first difference in a line, or None. Worlds that rounding decides are counted in
+    ``skipped``.
+    """
     return difference(world, twin(world))
 
 

@@ -19,7 +19,9 @@ REPORT_S = 0.5
 """Seconds between two reports of a worker."""
 
 STUCK_S = 600.0
-"""Seconds after which a world that has not ended counts as one that never does; policies are compiled on first use in them."""
+"""Seconds after which a world that has not ended counts as one that never does; policies are compiled on first use in
+them.
+"""
 
 QUIET_S = 30.0
 """Seconds between two progress lines where the output is no terminal."""

@@ -104,7 +104,9 @@ def find(source: Family, select: str, most: int) -> tuple[int, Any]:
 
 @pytest.mark.skipif(not JIT, reason="hundreds of runs")
 def test_a_wrong_rule_is_found_shrunk_and_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin of EASY that forgets the extra nodes differs soon, on four jobs at most, and the printed test fails with it."""
+    """A twin of EASY that forgets the extra nodes differs soon, on four jobs at most, and the printed test fails with
+    it.
+    """
     right = selects.SELECTS["easy"]
     monkeypatch.setitem(selects.SELECTS, "easy", by_end)
     number, drawn = find(classic, "easy", 2000)

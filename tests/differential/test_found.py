@@ -85,7 +85,9 @@ def test_backfilling_by_end_compares_work_with_work() -> None:
 
 
 def test_whoever_was_stopped_is_served_once_more_at_the_next_tick() -> None:
-    """Reselection that stopped a job serves all classes again, also where passes wait for ticks; it waited for ever for a pass of the same instant."""
+    """Reselection that stopped a job serves all classes again, also where passes wait for ticks; it waited for ever for
+    a pass of the same instant.
+    """
     world = World(
         jobs=[job(0.0, 10.0, 2, pool=1), job(1.0, 5.0, 1)], classes=[(1, 100.0), (2, 100.0)], select="reselect",
         limit=[(0.0, 750.0), (3.0, 550.0), (20.0, 750.0)], tick=2.0,
@@ -120,7 +122,9 @@ def test_a_job_that_loses_its_node_while_it_wakes_has_run_for_no_time() -> None:
 
 
 def test_recent_run_times_are_kept_to_the_last_digit() -> None:
-    """A user's third job is estimated to take exactly the mean of the first two, and passes the head that has just so much time."""
+    """A user's third job is estimated to take exactly the mean of the first two, and passes the head that has just so
+    much time.
+    """
     own = [(*job(0.0, 0.1, 1)[:-1], 0), (*job(0.2, 0.3, 1)[:-1], 0), (*job(1.0, 0.2, 1, request=9.0)[:-1], 0)]
     world = World(jobs=own, classes=[(2, 100.0)], learn="recent")
     result, _ = simulate(world)

@@ -1,4 +1,6 @@
-"""Worlds that follow a power target: some hundreds at random against plain twins, wrong twins, and worlds that were wrong once."""
+"""Worlds that follow a power target: some hundreds at random against plain twins, wrong twins, and worlds that were
+wrong once.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_a_world_can_be_read_back() -> None:
 
 
 def test_worlds_are_nasty() -> None:
-    """Every policy, parameter and trouble is drawn: pauses, standby jobs, jumps of the target, outages, kills, wide jobs."""
+    """Every policy, parameter and trouble is drawn: pauses, standby jobs, jumps of the target, outages, kills, wide
+    jobs.
+    """
     rng = np.random.default_rng(1)
     worlds = [draw(rng, "small") for _ in range(300)]
     assert {w.select for w in worlds} == {"gps", "slackline", "tracking-only", "energyqare", "qoscap"}
@@ -165,7 +169,9 @@ OF_TWIN: dict[Any, tuple[str, ...]] = {
     ],
 )
 def test_a_wrong_twin_is_caught(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, wrong: Any) -> None:
-    """A twin that rounds, holds, passes, weighs, ends, pauses, averages or spares otherwise differs from the engine within some hundred worlds."""
+    """A twin that rounds, holds, passes, weighs, ends, pauses, averages or spares otherwise differs from the engine
+    within some hundred worlds.
+    """
     monkeypatch.setattr(where, name, wrong)
     rng = np.random.default_rng(3)
     worlds = (w for w in iter(lambda: draw(rng, "small"), None) if w.select in OF_TWIN.get(where, w.select))

@@ -19,7 +19,9 @@ FIRST, COUNT, PARTS = 0, 240, 8
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_engine_agrees_with_its_twins(part: int) -> None:
-    """Starts, ends, configurations, nodes, reservations and energy are those of the plain twins, in every world that rounding does not decide."""
+    """Starts, ends, configurations, nodes, reservations and energy are those of the plain twins, in every world that
+    rounding does not decide.
+    """
     skipped = moldable.skipped
     worlds = [draw(np.random.default_rng([seed, 0]), "small") for seed in range(FIRST + part, FIRST + COUNT, PARTS)]
     found = [(repr(world), told) for world in worlds if (told := check(world)) is not None]
@@ -49,7 +51,9 @@ def test_worlds_are_plain_text() -> None:
     [("rmap-traditional", 16, 1001.0), ("rmap-naive", 12, 1001.0), ("rmap-adaptive", 10, 2.0)],
 )
 def test_the_twins_take_what_the_thesis_takes(select: str, cores: int, start: float) -> None:
-    """With 750 W and 10 nodes left and a share of 800 W, Traditional waits for C1, Naive for C2, Adaptive starts C3 at once (§5.2.4)."""
+    """With 750 W and 10 nodes left and a share of 800 W, Traditional waits for C1, Naive for C2, Adaptive starts C3 at
+    once (§5.2.4).
+    """
     busy = [row(10, 16, 115, 1000.0, 850.0)]
     sp_mz = [row(6, 16, 115, 447.9, 796.4), row(8, 12, 65, 415.3, 783.8), row(8, 10, 80, 439.2, 738.2)]
     asks = (
@@ -170,14 +174,18 @@ def test_nobody_waits_for_what_can_never_start(select: str) -> None:
 
 
 def test_traditional_takes_the_fewest_nodes_of_the_table() -> None:
-    """Where a job asks for fewer nodes than the table has, it gets the fewest with all cores and no cap, not those of least power."""
+    """Where a job asks for fewer nodes than the table has, it gets the fewest with all cores and no cap, not those of
+    least power.
+    """
     rows = [row(4, 4, 51, 30, 100), row(4, 16, 115, 10, 800), row(8, 16, 115, 5, 1600)]
     s = agreed(world(8, 0.0, 2000.0, rows, [job(nodes=2)], "rmap-traditional"))
     assert s.end_s.tolist() == [10.0]
 
 
 def test_all_who_are_gone_by_the_reservation_count() -> None:
-    """Two jobs end when the head starts, which needs one of them: the other's nodes are free for who passes, as EASY has it."""
+    """Two jobs end when the head starts, which needs one of them: the other's nodes are free for who passes, as EASY
+    has it.
+    """
     rows = [row(4, 4, 51, 10, 40)]
     jobs = [
         job(nodes=3, app=-1, request=10.0),
@@ -190,7 +198,9 @@ def test_all_who_are_gone_by_the_reservation_count() -> None:
 
 
 def test_who_begins_again_asks_for_what_it_asked_for() -> None:
-    """After a lost node a job tolerates what its user did, not a part of the time that its first configuration was told to take."""
+    """After a lost node a job tolerates what its user did, not a part of the time that its first configuration was told
+    to take.
+    """
     rows = [row(2, 4, 51, 18, 150), row(4, 4, 51, 16, 400)]
     jobs = [job(nodes=4, request=10.0), job(2.0, 4, 30.0, -1, 30.0, watts=110.0)]
     made = world(8, 0.0, 800.0, rows, jobs, "rmap-adaptive", order="lcfs", outages=[(5.0, 6.0, 0, 1, False)])
@@ -200,7 +210,9 @@ def test_who_begins_again_asks_for_what_it_asked_for() -> None:
 
 
 def test_no_progress_is_kept_in_another_configuration() -> None:
-    """A moldable job that lost a node begins again with ``keep_progress`` too, and is given its whole time before it is killed."""
+    """A moldable job that lost a node begins again with ``keep_progress`` too, and is given its whole time before it is
+    killed.
+    """
     made = world(4, 0.0, 1000.0, [row(2, 4, 51, 10, 100)], [job(nodes=2, request=10.0)], "rmap-naive", kill=True)
     s = agreed(replace(made, keep_progress=True, outages=[(6.0, 7.0, 0, 1, False)]))
     assert s.status[0] == codes.FINISHED
@@ -208,7 +220,9 @@ def test_no_progress_is_kept_in_another_configuration() -> None:
 
 
 def test_configurations_are_looked_up_by_the_power_of_the_thirstiest_nodes() -> None:
-    """Where nodes differ, the fastest under a share is found with the power that admission counts with, so that it can start."""
+    """Where nodes differ, the fastest under a share is found with the power that admission counts with, so that it can
+    start.
+    """
     rows = [row(2, 4, 115, 10, 200), row(2, 8, 115, 8, 240)]
     s = agreed(world(2, 0.0, 250.0, rows, [job(nodes=2)], "rmap-naive", factors=[1.25, 1.0]))
     assert s.started_s.tolist() == [0.0]

@@ -93,7 +93,9 @@ def test_the_tutorial_works_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
-    """Every command that sells regulation, in order: the bid that is found is certified as the page says, and saves money."""
+    """Every command that sells regulation, in order: the bid that is found is certified as the page says, and saves
+    money.
+    """
     said = follow("demand-response.md", tmp_path)
     assert len(said) >= 9
     broken, found, again, unsure = (done.out for done in said[:4])
@@ -141,7 +143,9 @@ def test_the_page_from_a_log_to_bids_works(tmp_path: Path) -> None:
 
 
 def sacct_dump(path: Path) -> None:
-    """Write eight days of a cluster like meggie as Slurm prints them, with a job that never ran and one that was requeued."""
+    """Write eight days of a cluster like meggie as Slurm prints them, with a job that never ran and one that was
+    requeued.
+    """
     from datetime import UTC, datetime
 
     from wattline.generate.jobs import MeggieLike, generate
@@ -166,7 +170,9 @@ def sacct_dump(path: Path) -> None:
 
 
 def test_the_page_from_a_log_to_bids_works_with_slurm(tmp_path: Path) -> None:
-    """The same page with Slurm's own accounting in the place of the generated log: from lines of text to bids by the hour."""
+    """The same page with Slurm's own accounting in the place of the generated log: from lines of text to bids by the
+    hour.
+    """
     sacct_dump(tmp_path / "log.txt")
     assert len(follow("log-to-bids.md", tmp_path, log="log.txt", until="## 5.")) == 4
     found = journal_summary(tmp_path / "out/adaptive")
@@ -229,7 +235,9 @@ SCENARIOS = [
 
 @pytest.mark.parametrize(("page", "text"), SCENARIOS, ids=[page for page, _ in SCENARIOS])
 def test_the_documents_show_scenarios_that_run(page: str, text: str, tmp_path: Path, data_dir: Path) -> None:
-    """Every whole scenario of the documentation runs as it stands (those saved as files are run by the page's own test)."""
+    """Every whole scenario of the documentation runs as it stands (those saved as files are run by the page's own
+    test).
+    """
     log = re.search(r'file = "([^"]+)"', text)
     if log:
         (tmp_path / log[1]).symlink_to(data_dir / "swf" / log[1])
@@ -306,7 +314,9 @@ def test_documents_link_to_files_that_exist() -> None:
 
 
 def test_the_page_on_caps_works(tmp_path: Path) -> None:
-    """Every file, command and program of the page, in order; the summary and the claims that it shows are what came out."""
+    """Every file, command and program of the page, in order; the summary and the claims that it shows are what came
+    out.
+    """
     from wattline.report.tables.summary import fact_rows
 
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -1,4 +1,6 @@
-"""``scripts/soak doors --minutes N``: calls of all functions and methods that numba knows, on read-only arrays, until one changes them."""
+"""``scripts/soak doors --minutes N``: calls of all functions and methods that numba knows, on read-only arrays, until
+one changes them.
+"""
 
 # ruff: noqa: T201  (a script prints)
 

@@ -1,7 +1,8 @@
-"""Calls of everything that numba knows to do with an array, on arrays that are read-only: each is refused or leaves them as they were.
+"""Calls of everything that numba knows to do with an array, on arrays that are read-only: each is refused or leaves
+them as they were.
 
-What there is to call comes from numba's own registry, so the test does not rest on what somebody thought of. Arguments are drawn from
-a small store; calls that numpy itself refuses are left out.
+What there is to call comes from numba's own registry, so the test does not rest on what somebody thought of. Arguments
+are drawn from a small store; calls that numpy itself refuses are left out.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def test_the_probe_would_notice() -> None:
 
 
 def test_calls_of_what_numba_knows() -> None:
-    """Calls drawn from all that numba knows are refused or leave read-only arrays as they were; ``scripts/soak doors`` tries them all."""
+    """Calls drawn from all that numba knows are refused or leave read-only arrays as they were; ``scripts/soak doors``
+    tries them all.
+    """
     assert len(functions()) > 300
     tried = [attempt(text) for text in calls(Random(20), 1)[:10]]
     assert [call for call in tried if call.outcome.startswith("CHANGED")] == []
@@ -172,7 +174,9 @@ def compiled(folder: Path, body: str) -> None:
     ],
 )
 def test_no_way_around(tmp_path: Path, body: str, said: str) -> None:
-    """Another name, a part, a function of the user's, a container: read-only memory stays so, and the refusal has the line and says what to do."""
+    """Another name, a part, a function of the user's, a container: read-only memory stays so, and the refusal has the
+    line and says what to do.
+    """
     with pytest.raises(PolicyError) as caught:
         compiled(tmp_path, body)
     text = str(caught.value)

@@ -1,4 +1,6 @@
-"""Runs under a power limit with power over time, one for each learner, and their digests; a script prints those of its process."""
+"""Runs under a power limit with power over time, one for each learner, and their digests; a script prints those of its
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One run of jobs that slow each other down on a dragonfly, and its digest; run as a script it prints the digest of a process of its own."""
+"""One run of jobs that slow each other down on a dragonfly, and its digest; run as a script it prints the digest of a
+process of its own.
+"""
 
 from __future__ import annotations
 

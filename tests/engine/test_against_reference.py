@@ -91,7 +91,9 @@ def test_same_schedule_in_every_order(order: str, work: Work) -> None:
 @EXAMPLES
 @given(work=workloads(counts=(4,), linked=True), kill=st.booleans())
 def test_dependencies_and_kills(select: str, work: Work, kill: bool) -> None:
-    """A dependent job enters the queue after its predecessor and the think time; walltime kill ends jobs at their request."""
+    """A dependent job enters the queue after its predecessor and the think time; walltime kill ends jobs at their
+    request.
+    """
     result = run(work.table(["node"]), cluster(4), select=select, options=Options(kill=kill))
     compare(work, cluster(4), Setup(classes=[(4, 100.0)], select=SELECTS[select], kill=kill), result)
 

@@ -54,7 +54,9 @@ def nan_job(s, arg, param, memory):
 
 
 def test_a_start_at_nan_watts_is_refused() -> None:
-    """A start whose cap is NaN is refused as *not a cap*, whether caps were declared or not; later ones are judged anew."""
+    """A start whose cap is NaN is refused as *not a cap*, whether caps were declared or not; later ones are judged
+    anew.
+    """
     rows = [*ROWS, {"submit": 5, "work": 1, "nodes": 1}]
     result = run(table(*rows), MACHINE, select=nan_start)
     refused = result.logs["a_verdict"] != codes.OK

@@ -63,6 +63,8 @@ def test_a_timer_that_is_not_a_number_is_named() -> None:
 
 @pytest.mark.parametrize("submit_s", [3.0, 2e9])
 def test_a_clock_that_stands_still_is_an_error(submit_s: float) -> None:
-    """A policy that sets its timer a rounding error ahead, again and again, lets no time pass: the run stops and names it."""
+    """A policy that sets its timer a rounding error ahead, again and again, lets no time pass: the run stops and names
+    it.
+    """
     with pytest.raises(StuckError, match=r"policy 'restless' set its timer .* the clock stood still"):
         run(table({"submit": submit_s, "work": 10, "nodes": 1}), cluster(1), cap=restless)

@@ -75,7 +75,9 @@ def test_caps_that_change_every_second() -> None:
 
 
 def test_many_jobs_share_a_changing_rate() -> None:
-    """Three hundred jobs of two profiles, capped every second: every end and energy equals the walk through the seconds."""
+    """Three hundred jobs of two profiles, capped every second: every end and energy equals the walk through the
+    seconds.
+    """
     rng = np.random.default_rng(4)
     n = 300
     kind = rng.integers(0, 2, n)

@@ -1,4 +1,6 @@
-"""Compiled code on disk: damage is noticed, said and made good; mixed-up files are not used; others' folders are refused."""
+"""Compiled code on disk: damage is noticed, said and made good; mixed-up files are not used; others' folders are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,9 @@ def test_a_disk_that_takes_no_more(place: Path, monkeypatch: pytest.MonkeyPatch)
 
 @needs_jit
 def test_a_run_goes_on_with_a_damaged_cache(tmp_path: Path) -> None:
-    """The command says in one line what is damaged, compiles it and ends as always, with the same tables; the next is silent."""
+    """The command says in one line what is damaged, compiles it and ends as always, with the same tables; the next is
+    silent.
+    """
     run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
     shutil.copytree(cache_dir(), tmp_path / "cache" / cache_dir().name)
     (tmp_path / "s.toml").write_text(
@@ -164,7 +168,9 @@ def test_a_run_goes_on_with_a_damaged_cache(tmp_path: Path) -> None:
 
 @needs_jit
 def test_a_damaged_entry_point_is_not_warm(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks whether the core is compiled is told of damage, so that it is compiled with a word about the time it takes."""
+    """Whoever asks whether the core is compiled is told of damage, so that it is compiled with a word about the time it
+    takes.
+    """
     source = tmp_path / "some_kernel.py"
     source.write_text("def twice(x):\n    return 2.0 * x\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -183,7 +189,9 @@ def test_a_damaged_entry_point_is_not_warm(place: Path, tmp_path: Path, monkeypa
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="about Unix permissions")
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code is run as it is: a folder of somebody else, or one that others may write to, is refused with what to do."""
+    """Compiled code is run as it is: a folder of somebody else, or one that others may write to, is refused with what
+    to do.
+    """
     monkeypatch.setattr(compile_cache, "_is_private", lambda _gid: False)
     for mode, sticky, fine in (
         (0o755, False, True),

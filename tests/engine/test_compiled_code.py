@@ -78,7 +78,9 @@ def test_no_reference_counts_in_the_loop() -> None:
 
 @needs_jit
 def test_a_kernel_called_from_python_says_what_to_do() -> None:
-    """A kernel that Python calls, whatever its arguments, raises an error that names it and its callable twin; it returned None."""
+    """A kernel that Python calls, whatever its arguments, raises an error that names it and its callable twin; it
+    returned None.
+    """
     for call in (lambda: differs(20.0, 1.0, 1.0, 20.0, 3.0, 1.0), lambda: two_sided_p(2.0, 38.0), lambda: differs(1)):
         with pytest.raises(TypeError, match=r"learn\.student\..* is a kernel: only compiled code can call it.*plain"):
             call()

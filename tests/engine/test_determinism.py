@@ -52,7 +52,9 @@ def test_without_compilation() -> None:
 
 
 def test_the_run_of_learners_has_everything_on() -> None:
-    """Under a limit that falls and rises, learners meet jobs that they know and others; jobs are stopped and go on, and are capped."""
+    """Under a limit that falls and rises, learners meet jobs that they know and others; jobs are stopped and go on, and
+    are capped.
+    """
     for learner in ("t-test", "quantile", "pooled"):
         result = capped.simulation(learner).run()
         kinds = [codes.EVENT_NAMES[k] for k in result.logs["ev_kind"]]

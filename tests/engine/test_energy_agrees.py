@@ -1,4 +1,6 @@
-"""One number for one joule: jobs, node classes, totals, timeline, journal, summary and bill agree, in random worlds of every family."""
+"""One number for one joule: jobs, node classes, totals, timeline, journal, summary and bill agree, in random worlds of
+every family.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def worlds(family: str) -> list[World]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_energy_agrees_on_every_path(family: str) -> None:
-    """Whatever sleeps, wakes, is capped, stopped, paused, killed, cut off or carried on, a joule is counted once and everywhere."""
+    """Whatever sleeps, wakes, is capped, stopped, paused, killed, cut off or carried on, a joule is counted once and
+    everywhere.
+    """
     for world in worlds(family):
         found = energy.check(world)
         assert found is None, f"{found}\n{world!r}"
@@ -33,7 +37,9 @@ def test_energy_agrees_on_every_path(family: str) -> None:
 
 @pytest.mark.parametrize("until", [20.0, 30.0, 45.0, 95.0])
 def test_a_market_run_may_end_before_or_in_an_hour(until: float) -> None:
-    """A run that ends before its first job, or in the middle of a billed hour, has a bill, a summary and promises that agree."""
+    """A run that ends before its first job, or in the middle of a billed hour, has a bill, a summary and promises that
+    agree.
+    """
     rows = tuple((t, 1.0, 1, 1.0, 120.0, 0, ()) for t in (30.0, 44.0, 80.0, 85.0))
     world = World("target", rows, select="gps", cap="match-target", tick=1.0, until=until, unit=97.0)
     assert energy.check(world) is None
@@ -54,7 +60,9 @@ def test_a_world_is_written_as_it_is_read() -> None:
 
 
 def test_the_accountant_finds_a_joule_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a path counts otherwise, the check says which: here jobs that wake are charged their class's greatest power."""
+    """Where a path counts otherwise, the check says which: here jobs that wake are charged their class's greatest
+    power.
+    """
     monkeypatch.setattr("wattline.sim.result.waking_energy_j", lambda s: np.zeros(s.nodes.size))
     asleep = World(
         "rigid", ((0.0, 1.0, 1, 5.0, 120.0, 0, ()), (20.0, 9.0, 2, 20.0, 400.0, 0, ())), sleeps=True, until=23.0

@@ -26,8 +26,8 @@ def events(result, *names: str) -> list[tuple[float, str, int]]:
 def test_sleep_entry_sleep_and_wake() -> None:
     """A node falls asleep after its idle time and the entry delay at idle power, and wakes at greatest power.
 
-    One node, 100 W idle, 300 W, 10 W asleep, after 20 s, entry 5 s, exit 7 s; jobs of 10 s at 200 W at 0 s and at 100 s.
-    Idle from 10 s, asleep from 35 s to 100 s, wakes until 107 s, works until 117 s.
+    One node, 100 W idle, 300 W, 10 W asleep, after 20 s, entry 5 s, exit 7 s; jobs of 10 s at 200 W at 0 s and at 100
+    s. Idle from 10 s, asleep from 35 s to 100 s, wakes until 107 s, works until 117 s.
     """
     jobs = table(
         {"submit": 0, "work": 10, "nodes": 1, "draw": 200}, {"submit": 100, "work": 10, "nodes": 1, "draw": 200}

@@ -58,7 +58,9 @@ class Twin:
 
 @pytest.mark.parametrize("ends", [5, 400, 10**9])
 def test_blocks_are_a_sorted_list(ends: int) -> None:
-    """Whatever starts and ends, few or many, at different times or at the same, the list is sorted; the older stands first at ties."""
+    """Whatever starts and ends, few or many, at different times or at the same, the list is sorted; the older stands
+    first at ties.
+    """
     rng = np.random.default_rng(ends)
     twin = Twin(900)
     idle = list(range(900))
@@ -119,7 +121,9 @@ def test_new_rates_sort_the_jobs_anew() -> None:
 
 
 def crowd(seed: int, count: int) -> Work:
-    """Return one-node jobs of which hundreds run at once, and some wide ones that wait for them; many estimates are equal or too short."""
+    """Return one-node jobs of which hundreds run at once, and some wide ones that wait for them; many estimates are
+    equal or too short.
+    """
     rng = np.random.default_rng(seed)
     submit = np.sort(rng.integers(0, 400, count)).astype(float)
     work = rng.integers(100, 700, count).astype(float)
@@ -141,7 +145,9 @@ def crowd(seed: int, count: int) -> Work:
 
 @pytest.mark.parametrize("ties", ["instant", "event"])
 def test_many_jobs_run_as_the_definition_says(ties: str) -> None:
-    """With hundreds of jobs running, EASY starts every one when and where a slow scheduler does, also when nodes fail under them."""
+    """With hundreds of jobs running, EASY starts every one when and where a slow scheduler does, also when nodes fail
+    under them.
+    """
     work = crowd(3, 900)
     machine = cluster(600, outages=(Outage(150.0, 260.0, 100, 60, False),))
     result = run(work.table(["node"]), machine, options=Options(ties=ties))

@@ -83,7 +83,9 @@ def test_jobs_that_do_not_meet_run_at_full_speed() -> None:
 
 
 def test_neighbours_slow_a_job_while_they_are_there() -> None:
-    """Two jobs on the same two routers share the link between them: each is slowed, and the longer goes on at full speed alone."""
+    """Two jobs on the same two routers share the link between them: each is slowed, and the longer goes on at full
+    speed alone.
+    """
     sends = (Communication("a", 2e8, share=0.5),)
     network = Dragonfly(4, 2, 3, local_bps=4e9, global_bps=4e9)
     result = run(jobs_of((0, 100, 4, 0), (0, 200, 4, 0)), network, "rrn", communication=sends)
@@ -158,7 +160,9 @@ def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str,
     ties=st.sampled_from(["instant", "event"]),
 )
 def test_nothing_is_lost(rows: list[tuple[int, int, int, int]], place: str, lost: bool, kill: bool, ties: str) -> None:
-    """Whatever happens, work and energy add up: a finished job ran for its work and what it lost, and every joule has an account."""
+    """Whatever happens, work and energy add up: a finished job ran for its work and what it lost, and every joule has
+    an account.
+    """
     outages = (Outage(20.0, 60.0, 3, 6), Outage(30.0, 90.0, 15, 2, drain=True)) if lost else ()
     jobs = jobs_of(*sorted(rows))
     result = run(jobs, place=place, outages=outages, kill=kill, ties=ties)

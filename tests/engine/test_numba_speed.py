@@ -50,7 +50,9 @@ print(probe(0.3, 7).hex(), FAST, hits, "numba.np.arraymath" in sys.modules)
 
 
 def run_probe(tmp_path: Path, version: tuple[int, int] | None) -> list[str]:
-    """Return what a process says that compiles or loads the probe: the result, whether numba is known, hits, whether a compiler came."""
+    """Return what a process says that compiles or loads the probe: the result, whether numba is known, hits, whether a
+    compiler came.
+    """
     file = tmp_path / "probe.py"
     file.write_text(PROBE.format(version=version))
     place = {"WATTLINE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(Path(wattline.__file__).parents[1])}
@@ -125,7 +127,9 @@ def _compile_outer() -> Any:
 
 
 def test_plain_functions_of_users_call_kernels() -> None:
-    """A function that a user compiles with numba itself, reference counts and all, is linked with all that a kernel calls."""
+    """A function that a user compiles with numba itself, reference counts and all, is linked with all that a kernel
+    calls.
+    """
     wanted = 0.5
     for n in range(4):
         wanted += sum(wanted * i + 1.0 for i in range(n))

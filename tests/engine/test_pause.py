@@ -244,7 +244,9 @@ def test_the_journal_counts_time_run_and_nodes_held() -> None:
 @pytest.mark.parametrize("placements", [True, False])
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_pause_before_a_restart_is_no_run_time_either(*, placements: bool, keep: bool) -> None:
-    """A job that paused for 3 s and lost a node later has run for what it worked, before and after; logs of nodes or not."""
+    """A job that paused for 3 s and lost a node later has run for what it worked, before and after; logs of nodes or
+    not.
+    """
     nodes = replace(cluster(4, min_cap_w=150.0), outages=(Outage(7.0, 8.0, 0, 4),))
     result = act((2.0, PAUSE, 0), (5.0, RESUME, 0), nodes=nodes, placements=placements, keep_progress=keep)
     jobs = frames(result)["jobs"]
@@ -335,7 +337,9 @@ def test_sound_whoever_pauses(
     seed: int,
     cost_s: float,
 ) -> None:
-    """Pauses, releases and resumes at random, legal or not, under caps, outages, sleep and kills, lose no job and no joule."""
+    """Pauses, releases and resumes at random, legal or not, under caps, outages, sleep and kills, lose no job and no
+    joule.
+    """
     lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
     asleep = Sleep(power_w=10.0, after_s=4.0, entry_s=1.0, exit_s=2.5) if sleep else None
     classes = (NodeClass("a", 4, 100.0, 300.0, 150.0, asleep), NodeClass("b", 3, 50.0, 320.0, 110.0))

@@ -1,4 +1,6 @@
-"""What plans and admission count of running jobs whose power changes, wakes or is believed: what is in the sum, no more and no less."""
+"""What plans and admission count of running jobs whose power changes, wakes or is believed: what is in the sum, no more
+and no less.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,12 @@ def peak_above_limit_w(result: Result) -> float:
 
 @pytest.mark.parametrize("select", BACKFILLS)
 def test_what_a_running_job_draws_now_comes_free_when_it_ends(select: str) -> None:
-    """A job that draws 250 W now and 150 W on average leaves 250 W: the first in line is promised them, nobody passes it for good.
+    """A job that draws 250 W now and 150 W on average leaves 250 W: the first in line is promised them, nobody passes
+    it for good.
 
-    At 10 s the first job draws 250 W of 300 W. The second needs 200 W, from 100 s on. The third, of 40 W and 500 s, must not
-    start before it: counting 150 W, the plan found no time at which the second could ever start, and let everybody pass.
+    At 10 s the first job draws 250 W of 300 W. The second needs 200 W, from 100 s on. The third, of 40 W and 500 s,
+    must not start before it: counting 150 W, the plan found no time at which the second could ever start, and let
+    everybody pass.
     """
     jobs = of_series(
         50.0, (0.0, 100.0, 1, [250.0, 50.0]), (10.0, 100.0, 1, [280.0]), (20.0, 500.0, 1, [40.0]), (30.0, 500.0, 1, [10.0])
@@ -60,7 +64,9 @@ def test_what_a_running_job_draws_now_comes_free_when_it_ends(select: str) -> No
 
 @pytest.mark.parametrize("select", BACKFILLS)
 def test_no_more_comes_free_than_is_drawn(select: str) -> None:
-    """A job that draws 50 W now and 150 W on average leaves 50 W: the first in line is promised nothing that is not there."""
+    """A job that draws 50 W now and 150 W on average leaves 50 W: the first in line is promised nothing that is not
+    there.
+    """
     jobs = of_series(
         50.0, (0.0, 100.0, 1, [50.0, 250.0]), (5.0, 300.0, 1, [200.0]), (10.0, 100.0, 1, [100.0]), (20.0, 100.0, 1, [270.0])
     )  # fmt: skip
@@ -142,7 +148,9 @@ def test_the_margin_of_a_job_comes_free_with_it(select: str) -> None:
 
 @pytest.mark.parametrize("select", ["easy", "backfill-by-end"])
 def test_a_job_that_wakes_nodes_gives_back_what_was_counted_for_it(select: str) -> None:
-    """A start that wakes nodes counts at 300 W a node and frees as much in the plan of that very pass, but for nodes that stay awake."""
+    """A start that wakes nodes counts at 300 W a node and frees as much in the plan of that very pass, but for nodes
+    that stay awake.
+    """
     rows = [{"submit": 0, "work": 1, "nodes": 1, "request": 1, "draw": 100.0}]
     rows += [{"submit": 50, "work": 100, "nodes": 1, "request": 100, "draw": 100.0}]
     rows += [{"submit": 50, "work": 100, "nodes": 3, "request": 100, "draw": 300.0} for _ in range(2)]

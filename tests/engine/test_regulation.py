@@ -163,7 +163,9 @@ def test_caps_meet_the_target_exactly_when_they_can(
 @pytest.mark.parametrize("ratio", [0.0, 0.37, 0.5, 1.0])
 @pytest.mark.parametrize("kind", [SMALL, WIDE, FIRM])
 def test_run_time_and_power_are_linear_in_the_ratio(kind: Kind, ratio: float) -> None:
-    """A job held at a ratio γ draws floor + γ (draw - floor) a node and takes work · (1 + (1 - γ)(stretch - 1)): exactly."""
+    """A job held at a ratio γ draws floor + γ (draw - floor) a node and takes work · (1 + (1 - γ)(stretch - 1)):
+    exactly.
+    """
     node_w = kind.floor_w + ratio * (kind.draw_w - kind.floor_w)
     target_w = kind.nodes * node_w + (4 - kind.nodes) * IDLE_W
     how = options(KINDS, signal(0.0), (0.0, Bid(target_w, 50.0)), tick_s=0.5)
@@ -239,7 +241,9 @@ def test_every_run_that_follows_a_target_is_sound(
     cost_s: float,
     limited: bool,
 ) -> None:
-    """Energy is conserved, no node is held twice, no job is lost, no start exceeds the limit, after every single instant too."""
+    """Energy is conserved, no node is held twice, no job is lost, no start exceeds the limit, after every single
+    instant too.
+    """
     lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
     limit = [(0.0, 1900.0), (20.0, 1400.0), (60.0, 2500.0)] if limited else []
     how = options(
@@ -296,7 +300,9 @@ GOOD = options(KINDS, signal(0.0), (0.0, BID))
     ],
 )
 def test_what_is_missing_or_doubled_is_said_in_a_line(how: Options, line: str) -> None:
-    """Unknown and doubled kinds, a missing signal, bid, period or declaration, a bid outside its signal: one clear line each."""
+    """Unknown and doubled kinds, a missing signal, bid, period or declaration, a bid outside its signal: one clear line
+    each.
+    """
     assert refused(how) == line
 
 

@@ -1,4 +1,6 @@
-"""The step stands alone: fed the states that a simulated run passed to it, without any simulator, it takes the same actions."""
+"""The step stands alone: fed the states that a simulated run passed to it, without any simulator, it takes the same
+actions.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,9 @@ def test_no_schedule_on_differing_nodes_exceeds_the_limit(seed: int, select: str
 @given(st.integers(0, 100_000))
 @examples(40)
 def test_equal_speed_is_never_slower(seed: int) -> None:
-    """On the same nodes and in the same configuration, caps of equal speed take no longer than equal caps, and draw no more."""
+    """On the same nodes and in the same configuration, caps of equal speed take no longer than equal caps, and draw no
+    more.
+    """
     rng = np.random.default_rng(seed)
     truth, factors = application(), NodeFactors.drawn(8, 0.3, seed)
     row = int(rng.choice(np.flatnonzero((truth.cap_w <= 80.0) & (truth.cores == 16))))
@@ -153,7 +155,9 @@ def test_equal_speed_is_never_slower(seed: int) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(factors: NodeFactors, fixed_w: float, kind: int, told: str) -> None:
-    """Factors of another machine, a fixed part above all power, and jobs without configurations are refused in one line."""
+    """Factors of another machine, a fixed part above all power, and jobs without configurations are refused in one
+    line.
+    """
     jobs = table({"submit": 0, "work": 12, "nodes": 6, "request": 30, "kind": kind}, kinds=("x",))
     options = Options(
         limit_w=[(0, 1e5)],
@@ -167,7 +171,9 @@ def test_what_cannot_be_is_refused(factors: NodeFactors, fixed_w: float, kind: i
 @given(st.integers(0, 100_000), st.integers(1, 12))
 @examples(60)
 def test_frugal_nodes_go_first(seed: int, wanted: int) -> None:
-    """A job gets the free nodes that draw least; two jobs never share one, and nobody is slower than on the lowest numbers."""
+    """A job gets the free nodes that draw least; two jobs never share one, and nobody is slower than on the lowest
+    numbers.
+    """
     factors = NodeFactors.drawn(24, 0.3, seed)
     truth = application(most=12)
     row = int(np.flatnonzero((truth.nodes == wanted) & (truth.cores == 16) & (truth.cap_w == 65.0))[0])

@@ -27,7 +27,9 @@ def test_waking_for_hungry_jobs_never_exceeds_the_limit() -> None:
 
 
 def test_power_and_energy_of_waking_agree() -> None:
-    """While its nodes wake a job counts at its own power where that exceeds the class's, in the timeline and in energies."""
+    """While its nodes wake a job counts at its own power where that exceeds the class's, in the timeline and in
+    energies.
+    """
     result = run(table(*ROWS), MACHINE)
     rows = result.logs["timeline"]
     assert rows[rows[:, codes.TL_TIME] == 20.0, codes.TL_POWER].tolist() == [4 * 900.0 + 10.0]

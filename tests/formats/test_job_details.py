@@ -39,7 +39,9 @@ def example(name: str = "sp-mz") -> Configurations:
 
 
 def test_a_dump_is_read_as_it_is(tmp_path: Path) -> None:
-    """Statements over several lines, other tables beside it: applications go by number, or by the names of a second file."""
+    """Statements over several lines, other tables beside it: applications go by number, or by the names of a second
+    file.
+    """
     (tmp_path / "d.sql").write_text(DUMP)
     read = read_configurations(tmp_path / "d.sql", turbo_w=115.0)
     assert list(read.tables) == ["4", "9"]

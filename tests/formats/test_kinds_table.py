@@ -58,7 +58,9 @@ def test_weights_and_packed_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
-    """Without a floor a kind cannot be capped; without a stretch run time grows as power falls; no limit promises nothing."""
+    """Without a floor a kind cannot be capped; without a stretch run time grows as power falls; no limit promises
+    nothing.
+    """
     (tmp_path / "k.csv").write_text("name,nodes,work_s,draw_w,floor_w\na,2,60,200,\nb,1,60,200,100\n")
     a, b = read_kinds(tmp_path / "k.csv")
     assert (a.floor_w, a.stretch, a.limit) == (200.0, 1.0, float("inf"))

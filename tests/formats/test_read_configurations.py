@@ -168,7 +168,9 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 def test_memory_and_sockets_decide_what_is_above_the_cap(tmp_path: Path) -> None:
-    """200 W of a node under 51 W a socket are impossible with two sockets and 30 W of memory each, not with four sockets."""
+    """200 W of a node under 51 W a socket are impossible with two sockets and 30 W of memory each, not with four
+    sockets.
+    """
     path = saved(tmp_path, f"{HEAD}\na,2,16,51,1,400\n")
     assert len(read_configurations(path, node=Socketed(4)).table()) == 1
     assert len(read_configurations(path, node=Socketed(2, 50.0)).table()) == 1

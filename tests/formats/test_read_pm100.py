@@ -76,7 +76,9 @@ def counts(trace: Trace, action: str) -> dict[str, int]:
 
 
 def test_a_job_with_its_power(tmp_path: Path) -> None:
-    """Times, limit in minutes, size and people land in the job table; samples are the job's, so power is divided by nodes."""
+    """Times, limit in minutes, size and people land in the job table; samples are the job's, so power is divided by
+    nodes.
+    """
     trace = read_trace(write(tmp_path / "job_table.parquet", job(1), job(2, 1, user_id=9, partition="2")))
     jobs = trace.jobs
     assert guess_format(tmp_path / "job_table.parquet") == "pm100"

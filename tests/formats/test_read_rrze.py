@@ -68,7 +68,9 @@ def counts(trace: Trace, action: str) -> dict[str, int]:
 
 
 def test_emmy(tmp_path: Path) -> None:
-    """Events make a job: first queued, last started, run time used; power of processors and memory from the file beside it."""
+    """Events make a job: first queued, last started, run time used; power of processors and memory from the file beside
+    it.
+    """
     trace = read_trace(cluster(tmp_path, "emmy", EMMY, EMMY_POWER), strict=True)
     jobs = trace.jobs
     assert (jobs.job_id.tolist(), jobs.nodes.tolist(), jobs.work_s.tolist()) == ([1033693], [4], [1563.0])
@@ -185,7 +187,9 @@ def test_meggie_rows_that_are_no_jobs(tmp_path: Path, row: str, reason: str) -> 
 
 
 def test_what_a_log_does_not_say_is_repaired_or_unknown(tmp_path: Path) -> None:
-    """Queued before the log begins: counts from its start. No run time at the end: end minus start. Named hosts count one each."""
+    """Queued before the log begins: counts from its start. No run time at the end: end minus start. Named hosts count
+    one each.
+    """
     lines = [*whole(1, 10)[1:], *whole(2, 11, nodes="e0101:ppn=40+e0102:ppn=40+e0103:ppn=40")]
     trace = read_trace(
         cluster(

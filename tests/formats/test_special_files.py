@@ -110,7 +110,9 @@ def bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name", sorted(set(READERS) - {"trace", "scenario", "telemetry"}))
 def test_a_gzip_bomb_is_refused_by_its_ratio(bomb: Path, name: str) -> None:
-    """A gzip file that unpacks to far more than such files do is refused; the message names the bound and who raises it."""
+    """A gzip file that unpacks to far more than such files do is refused; the message names the bound and who raises
+    it.
+    """
     text = refusal(bomb, READERS[name])
     assert "more than 200 times its size" in text
     assert "WATTLINE_UNPACKED_RATIO" in text

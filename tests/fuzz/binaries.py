@@ -1,4 +1,6 @@
-"""Formats that are not text: Parquet and SQLite, where the plain library says what a file holds; journals, which are sealed."""
+"""Formats that are not text: Parquet and SQLite, where the plain library says what a file holds; journals, which are
+sealed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Formats that are text: how a file is made, what it says by plain rules, and how Wattline reads it.
 
-What a file says is told by ``says``, which knows nothing of Wattline's readers: fields between separators, a number where a
-number must be. A damaged file may say something else than before; then that is its right content.
+What a file says is told by ``says``, which knows nothing of Wattline's readers: fields between separators, a number
+where a number must be. A damaged file may say something else than before; then that is its right content.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Text:
         return self.comments + "".join(f"{line}\n" for line in [*lines, *(self.separator.join(row) for row in rows)])
 
     def says(self, content: bytes) -> tuple[list[Row | None], bool]:
-        """Return what every line says that is neither blank nor a comment (None: nothing), and whether the header is whole."""
+        """Return what every line says that is neither blank nor a comment (None: nothing), and whether the header is
+        whole.
+        """
         text = (
             content.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         )

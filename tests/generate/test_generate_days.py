@@ -51,7 +51,9 @@ def test_kinds_are_as_stated(law: RrzeLike, population: int) -> None:
 
 
 def test_operational_time_is_a_week_a_week() -> None:
-    """Over any whole week operational time passes as real time does; by day faster than by night, on Monday than on Sunday."""
+    """Over any whole week operational time passes as real time does; by day faster than by night, on Monday than on
+    Sunday.
+    """
     for first in range(7):
         real, operational = operational_s(2 * WEEK_S, first)
         assert operational[-1] == pytest.approx(2 * WEEK_S)
@@ -111,7 +113,9 @@ def test_run_times_are_a_kinds_own(law: RrzeLike) -> None:
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_jobs_last_hours(law: RrzeLike) -> None:
-    """Most jobs last for hours, most node-hours are in jobs of more than eight, and work comes by day more than by night."""
+    """Most jobs last for hours, most node-hours are in jobs of more than eight, and work comes by day more than by
+    night.
+    """
     jobs = generate(replace(law, days=140.0)).jobs
     assert np.median(jobs.work_s) > 2 * 3600
     node_s = jobs.nodes * jobs.work_s
@@ -132,7 +136,9 @@ def test_days_differ_as_campaigns_make_them() -> None:
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_own_power_is_what_monitoring_would_have_seen(law: RrzeLike) -> None:
-    """With power of their own jobs spread around their kind by three percent, say nothing of caps, and kinds can be found."""
+    """With power of their own jobs spread around their kind by three percent, say nothing of caps, and kinds can be
+    found.
+    """
     jobs = generate(replace(law, days=28.0, own_power=True)).jobs
     kinds = {row.kind.name: row.kind for row in kinds_like(law)}
     expected = np.array([kinds[name].draw_w for name in jobs.kinds])[jobs.kind]
@@ -153,7 +159,9 @@ def test_own_power_is_what_monitoring_would_have_seen(law: RrzeLike) -> None:
     ids=lambda v: getattr(v, "name", "$"),
 )
 def test_the_measured_day_costs_about_what_was_published(law: RrzeLike, published: tuple[float, ...]) -> None:
-    """Scheduled by EASY, uncapped, the fifth day costs on average what the published days would have, a tenth not saved."""
+    """Scheduled by EASY, uncapped, the fifth day costs on average what the published days would have, a tenth not
+    saved.
+    """
     costs = [_cost_of_the_fifth_day(replace(law, seed=seed)) for seed in range(1, 25)]
     assert np.mean(costs) == pytest.approx(np.mean(published) / 0.9, rel=0.08)
     for cost in published:  # and none of them would be a strange day

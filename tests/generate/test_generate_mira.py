@@ -202,7 +202,9 @@ def test_profiles_become_known_as_published(year: Trace, years: list[JobTable]) 
 
 
 def test_the_machine_is_busy_and_jobs_wait_for_hours(year: Trace) -> None:
-    """Under WFP with EASY and no limit the year is nearly filled, jobs wait for hours, and 3,000 kW are often not enough."""
+    """Under WFP with EASY and no limit the year is nearly filled, jobs wait for hours, and 3,000 kW are often not
+    enough.
+    """
     from wattline.control.catalog import find
     from wattline.model.cluster import Cluster, NodeClass
     from wattline.sim.options import Options

@@ -77,7 +77,9 @@ def test_jobs_without_a_name_go_by_their_user() -> None:
 
 
 def test_rare_types_are_pooled_by_nodes_then_by_range_then_all() -> None:
-    """Fewer than ``least`` jobs: pooled with their node count, then with their range of node counts, then with everything."""
+    """Fewer than ``least`` jobs: pooled with their node count, then with their range of node counts, then with
+    everything.
+    """
     rows = (
         same("big", "u", 4, 5)
         + same("a", "u", 4, 2)
@@ -161,7 +163,9 @@ def test_own_power_is_kept_on_demand() -> None:
 
 @pytest.mark.parametrize(("slope", "stretch"), [(-0.3, 1.0), (+0.9, 1.25)])
 def test_a_slowdown_that_caps_cannot_cause_is_bounded(slope: float, stretch: float) -> None:
-    """Jobs that run longer at more power give no speed-up, and none is slowed by more than power falls; both are counted."""
+    """Jobs that run longer at more power give no speed-up, and none is slowed by more than power falls; both are
+    counted.
+    """
     rows = [("a", None, 1, 1000.0 * (1 + slope * (100 - p) / 20), p) for p in (100.0, 95.0, 90.0, 85.0, 80.0)]
     found = find_kinds(log(rows))
     assert found.kinds[0].stretch == pytest.approx(stretch)
@@ -269,7 +273,9 @@ def test_senseless_rules_are_refused(rules: dict[str, Any], said: str) -> None:
 
 
 def test_a_log_without_names_on_a_real_machine(data_dir: Path) -> None:
-    """Theta's log has no names: users and nodes make its kinds, rare ones pooled; the load of the log stays what it was."""
+    """Theta's log has no names: users and nodes make its kinds, rare ones pooled; the load of the log stays what it
+    was.
+    """
     trace = read_trace(data_dir / "swf/ALCF-Theta-2023H1_norm.swf.gz")
     found = find_kinds(trace, KindRules(least=20, model=CapModel(idle_w=110.0, draw_w=270.0)))
     jobs = found.trace.jobs

@@ -34,7 +34,9 @@ def series_of(jobs: JobTable) -> PowerSeries:
 
 
 def test_table_one_comes_out(year: JobTable) -> None:
-    """Over all jobs, power a rack has the published mean, deviation and percentiles; its extremes within 3 %, the greatest cut."""
+    """Over all jobs, power a rack has the published mean, deviation and percentiles; its extremes within 3 %, the
+    greatest cut.
+    """
     kw = rack_kw(year.draw_w)
     assert kw.mean() == pytest.approx(TABLE_I["mean"], rel=0.005)
     assert kw.std() == pytest.approx(TABLE_I["std"], rel=0.015)

@@ -180,7 +180,9 @@ def test_a_failed_swap_restores_the_old_journal(folder: Path, monkeypatch: pytes
 
 
 def test_why_it_cannot_be_written_is_what_the_system_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is called that, anything else is not; the name that the folder had in the making is nobody's business."""
+    """A full disk is called that, anything else is not; the name that the folder had in the making is nobody's
+    business.
+    """
     for number, said in ((errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only file system")):
 
         def refuse(self: Path, *_: object, why: int = number, **__: object) -> None:
@@ -337,7 +339,9 @@ def test_a_manifest_whose_checksums_are_none(folder: Path) -> None:
     ],
 )
 def test_the_manifest_is_the_one_that_the_run_wrote(folder: Path, change: Callable[[Any], Any]) -> None:
-    """An entry that is changed, added or taken away is noticed by all who read a journal; the order of entries says nothing."""
+    """An entry that is changed, added or taken away is noticed by all who read a journal; the order of entries says
+    nothing.
+    """
     path = folder / "manifest.json"
     told = json.loads(path.read_text())
     path.write_text(json.dumps(dict(reversed(told.items()))))

@@ -1,4 +1,6 @@
-"""Files of unfinished runs that are damaged, foreign or misnamed: the flush before serves, or one line says what is wrong."""
+"""Files of unfinished runs that are damaged, foreign or misnamed: the flush before serves, or one line says what is
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +147,9 @@ def test_a_flush_of_another_run_falls_back(out: Path, tmp_path_factory: pytest.T
 @pytest.mark.parametrize("name", ["flush-2.bin", "flush-2.json", "logs.bin"])
 @pytest.mark.parametrize("how", ["pipe", "folder", "missing", "cut", "flipped"])
 def test_a_damaged_file_falls_back_or_is_one_line(out: Path, name: str, how: str) -> None:
-    """A pipe, a folder, nothing, a half or a flipped bit in place of a file: the older flush, or one line; never other content."""
+    """A pipe, a folder, nothing, a half or a flipped bit in place of a file: the older flush, or one line; never other
+    content.
+    """
     path = out / NAME / name
     content = path.read_bytes()
     path.unlink()

@@ -19,7 +19,9 @@ def measured(data_dir: Path) -> Mapping[str, Configurations]:
 
 
 def made(noise: float = 0.0, seed: int = 1, turbo: bool = True) -> Configurations:
-    """Return a table on a full grid by a law that is quadratic in logarithms; turbo, if there, is one factor at all shapes."""
+    """Return a table on a full grid by a law that is quadratic in logarithms; turbo, if there, is one factor at all
+    shapes.
+    """
     grid = np.array(
         [(n, c, p) for n in (4, 8, 16, 32) for c in (4, 8, 12, 16) for p in (50.0, 65.0, 80.0, 95.0, 115.0)]
     )

@@ -17,7 +17,9 @@ from wattline.model.configurations import Configurations
 
 
 def test_the_first_choice_is_the_one_that_lowers_the_mean_variance_most() -> None:
-    """Least squares by hand: of all rows, the one chosen leaves the least mean variance over the table when added to the design."""
+    """Least squares by hand: of all rows, the one chosen leaves the least mean variance over the table when added to
+    the design.
+    """
     table = made(noise=0.05)
     rows = draw(table, 25, np.random.default_rng(2))
     fitted = fit(table, rows, "log-quadratic")
@@ -80,7 +82,9 @@ def test_more_than_there_is_cannot_be_chosen() -> None:
 
 @pytest.mark.parametrize("model", ["log-quadratic", "mixed"])
 def test_choosing_beats_drawing_on_bt_mz(model: str, data_dir: Path) -> None:
-    """From 14 random rows to 30: chosen ones leave a smaller mean time error than random ones, on average and in most of 12 starts."""
+    """From 14 random rows to 30: chosen ones leave a smaller mean time error than random ones, on average and in most
+    of 12 starts.
+    """
     table = measured(data_dir)["bt-mz.C"]
     chosen, drawn = [], []
     for seed in range(12):

@@ -97,7 +97,9 @@ def test_unknown_models_are_named() -> None:
 
 
 def test_intervals_cover_what_they_promise() -> None:
-    """Over 60 draws of a noisy law, nine in ten unseen times and powers lie inside; the upper bound alone fails one in twenty."""
+    """Over 60 draws of a noisy law, nine in ten unseen times and powers lie inside; the upper bound alone fails one in
+    twenty.
+    """
     inside, above = [], []
     for seed in range(60):
         table = made(noise=0.05, seed=seed)
@@ -121,7 +123,9 @@ def test_a_promise_that_the_measurements_cannot_keep_is_refused() -> None:
 
 
 def test_the_published_errors_are_met_on_bt_mz(data_dir: Path) -> None:
-    """Medians over 200 draws of 10 %: mean time error < 10 %, max < 33 % in 80 % of draws, power ≤ 10 % too low for 95 %."""
+    """Medians over 200 draws of 10 %: mean time error < 10 %, max < 33 % in 80 % of draws, power ≤ 10 % too low for 95
+    %.
+    """
     table = measured(data_dir)["bt-mz.C"]
     assert sample_size(len(table), 0.1) == 46
     found = errors_over_draws(fit_log_quadratic, table, share=0.1, draws=200)
@@ -133,7 +137,9 @@ def test_the_published_errors_are_met_on_bt_mz(data_dir: Path) -> None:
 
 
 def test_errors_by_hand() -> None:
-    """Power 15 % and 5 % too low, 10 % too high: a third of the points breaks a cap, by 15 % at most; times in shares and seconds."""
+    """Power 15 % and 5 % too low, 10 % too high: a third of the points breaks a cap, by 15 % at most; times in shares
+    and seconds.
+    """
     found = summarise(np.array([0.1, -0.3, 0.0]), np.array([-0.15, -0.05, 0.1]), np.array([10.0, 20.0, 30.0]))
     assert found.power_too_low == pytest.approx(1 / 3)
     assert found.power_lowest == pytest.approx(0.15)
@@ -145,7 +151,9 @@ def test_errors_by_hand() -> None:
 
 
 def test_cross_validation_predicts_each_row_from_others() -> None:
-    """A law of the model's own form is predicted to rounding; a single wrong row shows as the largest error, at its size."""
+    """A law of the model's own form is predicted to rounding; a single wrong row shows as the largest error, at its
+    size.
+    """
     table = made()
     assert cross_validate(fit_log_quadratic, table).time_max < 1e-9
     time_s = table.time_s.copy()

@@ -61,7 +61,9 @@ def test_derivatives_are_those_of_the_values(which: int) -> None:
 
 
 def test_power_is_the_lesser_of_what_is_wanted_and_what_the_cap_leaves() -> None:
-    """Far below the line a cap changes neither power nor time; far above it power is the line and time grows with what is cut."""
+    """Far below the line a cap changes neither power nor time; far above it power is the line and time grows with what
+    is cut.
+    """
     power, time = shapes()
     one = np.ones(2)
     few, many = (Points(8 * one, c * one, np.array([51.0, 95.0]), np.zeros(2, dtype=bool)) for c in (4.0, 16.0))
@@ -88,7 +90,9 @@ def test_disturbed_measurements_hardly_move_the_fit() -> None:
 
 
 def test_packed_ranks_are_told_from_scattered_ones() -> None:
-    """Half the cores on one socket have half the caps: the fit finds the lower line, which a start from one line for all misses."""
+    """Half the cores on one socket have half the caps: the fit finds the lower line, which a start from one line for
+    all misses.
+    """
     packed = POWER + np.array([0, 0, 0, 0, 0, 0, -0.4, 0, 0.4])
     table = shaped()
     points = points_of(table)
@@ -112,7 +116,9 @@ def test_a_law_of_the_shapes_is_found_from_a_fifth(model: str) -> None:
 
 
 def test_what_repeats_at_a_core_count_is_learned_by_the_mixed_model_only() -> None:
-    """Six cores are 20 % slower than the shape: the mixed model knows it for all nodes and caps, the shape alone cannot."""
+    """Six cores are 20 % slower than the shape: the mixed model knows it for all nodes and caps, the shape alone
+    cannot.
+    """
     table = shaped(noise=0.005, jump=np.log(1.2))
     rows = draw(table, 40, np.random.default_rng(8))
     off = {}

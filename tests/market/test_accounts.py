@@ -215,7 +215,9 @@ def test_hours_add_up_to_the_settlement_of_the_whole(
 def test_a_total_is_the_sum_of_its_rows_to_the_last_bit(
     run: tuple[np.ndarray, np.ndarray, Signal, Bid, float], rules: str, random: object
 ) -> None:
-    """Rows in any order give the same total; its parts make its cost; shown to the cent, rows miss it by half a cent each."""
+    """Rows in any order give the same total; its parts make its cost; shown to the cent, rows miss it by half a cent
+    each.
+    """
     time_s, power_w, signal, bid, end_s = run
     rows = accounts(
         time_s,

@@ -1,4 +1,6 @@
-"""The cost model of overprovisioning by hand: the published example and its corrections, racks and life, break-even points."""
+"""The cost model of overprovisioning by hand: the published example and its corrections, racks and life, break-even
+points.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_the_published_example_as_it_computes(name: str, t_ovp: float, t_wc: flo
 
 
 def test_two_verdicts_turn_with_the_reading_of_faster() -> None:
-    """27 % faster as 1/1.27 of the time instead of 0.73: SPhot and SP-MZ gain from more nodes then, BT-MZ and LU-MZ stay."""
+    """27 % faster as 1/1.27 of the time instead of 0.73: SPhot and SP-MZ gain from more nodes then, BT-MZ and LU-MZ
+    stay.
+    """
     ways = [Question(7000.0, 380.0, 180.0, 0.27, 1.7, reading=reading) for reading in ("time", "speed")]
     wins = {name: [speedup(q, one(name)) > 1 for q in ways] for name in LINES}
     assert wins == {"SPhot": [False, True], "SP-MZ": [False, True], "BT-MZ": [False, False], "LU-MZ": [True, True]}
@@ -188,7 +192,9 @@ def space() -> Configurations:
 
 
 def test_measured_tables_answer_instead_of_a_line() -> None:
-    """1,600 W feed 8 nodes of 200 W, or 16 at 100 W: 120 s become 75 s; 20 W a node beside the sensors make it 12 nodes."""
+    """1,600 W feed 8 nodes of 200 W, or 16 at 100 W: 120 s become 75 s; 20 W a node beside the sensors make it 12
+    nodes.
+    """
     question = Question(1600.0, 200.0, 80.0, 0.0, 2.0)
     plan = solve(question, [Application("x", Measured(space()))])
     assert (plan.worst_case_nodes, plan.nodes) == (8, 16)

@@ -55,7 +55,9 @@ def test_waiting_and_links_add_time() -> None:
 
 
 def test_it_knows_which_placement_is_better() -> None:
-    """For a mix of jobs, the model and the packet engine agree on what spreading and grouping do to small and large jobs."""
+    """For a mix of jobs, the model and the packet engine agree on what spreading and grouping do to small and large
+    jobs.
+    """
     from wattline.physics.packets.jobs import PacketJob
     from wattline.physics.packets.simulator import Simulator
     from wattline.policies.place.allocate import allocate

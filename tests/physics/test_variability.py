@@ -20,7 +20,9 @@ RULE = LinearTime(draw_w=200.0, floor_w=100.0, stretch=2.0)
 
 
 def test_two_nodes_by_hand() -> None:
-    """Factors 0.8 and 1.2 under 300 W: equal caps of 150 W let the second do 125 typical watts; 120 W and 180 W let both do 150."""
+    """Factors 0.8 and 1.2 under 300 W: equal caps of 150 W let the second do 125 typical watts; 120 W and 180 W let
+    both do 150.
+    """
     nodes = NodeFactors(np.array([0.8, 1.2]))
     equal = equal_caps(RULE, nodes, 300.0)
     # time grows by 1 from 200 W to 100 W: at 125 typical watts it is 1.75, at 187.5 it is 1.125
@@ -41,7 +43,9 @@ def test_nodes_that_are_alike_gain_nothing() -> None:
 
 
 def test_a_bound_that_suffices_leaves_all_at_full_speed() -> None:
-    """With more than all nodes can draw, nobody is capped below what it draws, and the rest of the bound is not handed out."""
+    """With more than all nodes can draw, nobody is capped below what it draws, and the rest of the bound is not handed
+    out.
+    """
     nodes = NodeFactors(np.array([0.9, 1.1, 1.0]))
     found = equal_speed_caps(RULE, nodes, 900.0)
     assert found.speed == 1.0
@@ -57,7 +61,9 @@ def test_what_is_fixed_does_not_vary() -> None:
 
 
 def test_the_least_and_the_greatest_cap_of_the_hardware_are_kept() -> None:
-    """A frugal node cannot be capped below the least cap: what it takes too much, the others lack; the greatest cap bounds the speed."""
+    """A frugal node cannot be capped below the least cap: what it takes too much, the others lack; the greatest cap
+    bounds the speed.
+    """
     nodes = NodeFactors(np.array([0.5, 1.0, 1.0]))
     found = equal_speed_caps(RULE, nodes, 400.0, Hardware(least_w=110.0))
     np.testing.assert_allclose(found.caps_w, [110.0, 145.0, 145.0])
@@ -160,7 +166,9 @@ def test_a_measured_response_joins_caps_that_do_not_bind() -> None:
 
 
 def test_a_tenth_of_speed_is_lost_at_65_w_as_published(data_dir: Path) -> None:
-    """EP on sockets that differ by 23 %, all capped at 65 W: 10 % between the fastest and the slowest were measured (§7.3.1); 2 points off."""
+    """EP on sockets that differ by 23 %, all capped at 65 W: 10 % between the fastest and the slowest were measured
+    (§7.3.1); 2 points off.
+    """
     from wattline.formats.tables.configurations import read_configurations
 
     table = read_configurations(data_dir / "powercap/rzmerl_powercap_configs.csv.gz").tables["nas-ep.mpi"]

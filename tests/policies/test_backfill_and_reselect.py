@@ -39,7 +39,9 @@ def crowd(seed: int, n: int, *, load: float = 1.3, nodes: int = 32, slack: float
 
 
 def test_the_index_of_a_deep_queue_finds_whom_walking_finds() -> None:
-    """In overload, with hundreds waiting, backfilling by the index starts the same jobs at the same times as a full walk."""
+    """In overload, with hundreds waiting, backfilling by the index starts the same jobs at the same times as a full
+    walk.
+    """
     jobs = crowd(1, 3000)
     by_index, by_walk = (
         run(jobs, 32, select="backfill-by-end", learn="request", params={"select": {"depth": depth}})
@@ -80,7 +82,9 @@ def test_node_classes_are_lines_of_their_own(select: str) -> None:
 
 @pytest.mark.parametrize("select", ["backfill-by-end", "conservative", "reselect"])
 def test_a_power_limit_is_never_exceeded_and_blocks_nobody_for_ever(select: str) -> None:
-    """Under a limit that half the machine reaches, power stays below it and all jobs run; the guard has nothing to refuse."""
+    """Under a limit that half the machine reaches, power stays below it and all jobs run; the guard has nothing to
+    refuse.
+    """
     jobs = crowd(4, 300, load=0.4)
     options = Options(limit_w=[(0.0, 32 * 1.0 + 26 * 1.0)])
     result = run(jobs, 32, "lcfs" if select == "reselect" else "fcfs", select, options=options)

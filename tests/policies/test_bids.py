@@ -1,4 +1,6 @@
-"""Bids made during a run: the published rules by hand, when they are asked and get into force, and never with the future."""
+"""Bids made during a run: the published rules by hand, when they are asked and get into force, and never with the
+future.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,8 @@ def test_adaptive_by_hand_on_five_jobs() -> None:
     assert s.now[0] == 50.0
     status = [codes.STATUS_NAMES[k] for k in s.status]
     assert status == ["running", "running", "waiting", "waiting", "waiting"]
-    # 8 nodes: 1 + 3 run; firm (2) has missed its limit of 1 after 50 s of waiting for a job of 8 s; small (1) fits, wide not
+    # 8 nodes: 1 + 3 run; firm (2) has missed its limit of 1 after 50 s of waiting for a job of 8 s; small (1) fits,
+    # wide not
     low = 150 + 3 * 180 + 2 * 220 + 150 + 100
     high = 300 + 3 * 260 + 2 * 220 + 300 + 100
     assert s.mean_w[0] == pytest.approx((low + high) / 2)

@@ -14,7 +14,9 @@ from wattline.model.mechanism import Mechanism
 
 
 def test_the_table_names_every_mechanism_and_no_other() -> None:
-    """Whatever is declared in the rooms of policies and learners can be found by its name, in the module that the table says."""
+    """Whatever is declared in the rooms of policies and learners can be found by its name, in the module that the table
+    says.
+    """
     found = set()
     for room in (policies, learn):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):

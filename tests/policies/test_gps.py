@@ -1,4 +1,6 @@
-"""Sharing by weights: shares against water-filling written another way, whole jobs, carried debts, standby jobs, pauses."""
+"""Sharing by weights: shares against water-filling written another way, whole jobs, carried debts, standby jobs,
+pauses.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,9 @@ def wanted(s: State) -> tuple[list[int], list[float]]:
     mean_w=st.sampled_from([1009.0, 1403.0]),
 )
 def test_every_pass_starts_whom_the_description_says(cap: str, mix: list[Any], y: list[float], mean_w: float) -> None:
-    """Shares rounded to the nearest job, first come first served in a kind, on free nodes; standby jobs when nobody waits."""
+    """Shares rounded to the nearest job, first come first served in a kind, on free nodes; standby jobs when nobody
+    waits.
+    """
     how = options(KINDS, signal(*y, step_s=3.0), (0.0, Bid(mean_w, 503.0)), (50.0, Bid(9000.0, 0.0)))
     sim = simulation(table_of(KINDS, *[(float(t), k) for t, k in sorted(mix)]), machine(7), how, cap=cap)
     for s, happened, (expected, shares) in passes(sim, wanted):
@@ -204,7 +208,9 @@ def test_first_come_first_served_within_a_kind_whatever_the_width() -> None:
 
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.7])
 def test_carried_debts_honour_the_share_of_a_large_job(share: float) -> None:
-    """A kind whose share is a part of one job runs that part of the time in the long run, though rounding would starve it."""
+    """A kind whose share is a part of one job runs that part of the time in the long run, though rounding would starve
+    it.
+    """
     large = Kind("large", 4, 20.0, 200.0, 200.0, weight=share / 2)
     many = Kind("many", 1, 50.0, 200.0, 200.0, weight=1.0 - share / 2)
     n = 8  # of 14 nodes: 4 · share of them for the large jobs

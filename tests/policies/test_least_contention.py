@@ -124,7 +124,9 @@ def cases(draw: st.DrawFn) -> tuple[Network, list[int], int, OnLinks]:
 @settings(deadline=None, max_examples=200)  # the first call compiles
 @given(case=cases(), seed=st.integers(0, 2**53 - 1))
 def test_it_takes_the_cheapest_of_what_it_weighs(case: tuple[Network, list[int], int, OnLinks], seed: int) -> None:
-    """A job gets exactly n free nodes: the tightest router; the cheapest choice in a group; or none that all free groups would beat."""
+    """A job gets exactly n free nodes: the tightest router; the cheapest choice in a group; or none that all free
+    groups would beat.
+    """
     network, free, n, links = case
     got = place(network, free, n, links, seed)
     assert len(set(got)) == n == len(got)
@@ -152,7 +154,9 @@ def test_it_takes_the_cheapest_of_what_it_weighs(case: tuple[Network, list[int],
 
 
 def test_no_choice_of_groups_is_cheaper() -> None:
-    """Amid links loaded at random, of all sets of groups that share a job alike hardly one is cheaper than what it finds."""
+    """Amid links loaded at random, of all sets of groups that share a job alike hardly one is cheaper than what it
+    finds.
+    """
     network = Dragonfly(2, 2, 5)
     rng = np.random.default_rng(4)
     over = []
@@ -189,7 +193,9 @@ def test_it_keeps_away_from_loaded_links() -> None:
 
 
 def test_who_waits_keeps_a_group_whole() -> None:
-    """A job that would be spread over all groups leaves one for a waiting job that fits a group, and none for one that does not."""
+    """A job that would be spread over all groups leaves one for a waiting job that fits a group, and none for one that
+    does not.
+    """
     network = Dragonfly(2, 2, 5)
     alone = place(network, range(20), 8, quiet(network))
     assert len({network.group_of(x) for x in alone}) == 5

@@ -36,7 +36,9 @@ def test_a_job_alone_gets_what_is_left() -> None:
 
 
 def test_raised_caps_are_taken_back() -> None:
-    """Half-way, a second job comes: the first goes on as it started (6 s for the second half); what the first leaves raises the second."""
+    """Half-way, a second job comes: the first goes on as it started (6 s for the second half); what the first leaves
+    raises the second.
+    """
     result = held(0.0, 4.0)
     s = result.state
     assert s.started_s.tolist() == [0.0, 4.0]
@@ -53,7 +55,9 @@ def test_both_rise_where_power_suffices() -> None:
 @given(st.integers(0, 100_000), st.sampled_from(POLICIES))
 @examples(100)
 def test_nobody_is_slower_for_it(seed: int, select: str) -> None:
-    """Power stays under the limit; no job takes longer than the configuration it started in; who ran at one cap drew what it says."""
+    """Power stays under the limit; no job takes longer than the configuration it started in; who ran at one cap drew
+    what it says.
+    """
     rng = np.random.default_rng(seed)
     moldable = tables(rng, 8)
     options = Options(limit_w=[(0, 900.0), (60, 1500.0)], configurations=moldable)

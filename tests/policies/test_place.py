@@ -63,7 +63,9 @@ def machines(draw: st.DrawFn) -> tuple[Network, list[int], int]:
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_hand_worked_cases(name: str) -> None:
-    """On three groups of two routers of two nodes, with two nodes taken, every policy picks what was worked out by hand."""
+    """On three groups of two routers of two nodes, with two nodes taken, every policy picks what was worked out by
+    hand.
+    """
     got = [place(name, THREE, FREE, n, traffic=COUNTERS, stalls=COUNTERS) for n in (1, 2, 4, 7)]
     assert got == list(BY_HAND[name])
 

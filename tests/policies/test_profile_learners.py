@@ -241,7 +241,9 @@ def test_what_was_learned_is_kept(tmp_path: Path) -> None:
 
 
 def test_loaded_quantiles_are_those_of_the_run() -> None:
-    """Profiles of a run with another miss probability, or merged ones, are told for that of the run from its first job on."""
+    """Profiles of a run with another miss probability, or merged ones, are told for that of the run from its first job
+    on.
+    """
     first = learned(campaign(sd=6.0), "quantile", miss=0.4)
     kept = first.learned()
     assert kept is not None

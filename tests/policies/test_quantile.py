@@ -27,7 +27,9 @@ EASE = find("bid", "quantile").params["ease"].default or 0.0
 
 
 CUT_Z = NormalDist().inv_cdf(0.5 + 0.5 * (1 - 0.07) * (2 * NormalDist().cdf(1 / 0.4) - 1))
-"""What a normal law of standard deviation 0.4, cut at ±1, exceeds on either side for 7 % of the time, in standard deviations."""
+"""What a normal law of standard deviation 0.4, cut at ±1, exceeds on either side for 7 % of the time, in standard
+deviations.
+"""
 
 
 def normal(std: float = 0.4) -> Floats:
@@ -86,7 +88,9 @@ def need(s: State) -> float:
 
 
 def cheapest(s: State, weights: Floats, *, strict: bool = True, margin: float = 0.3) -> Bid | None:
-    """Return the cheapest bid of the whole grid that misses no more than the tolerated share, at 0.1 $/kWh for everything."""
+    """Return the cheapest bid of the whole grid that misses no more than the tolerated share, at 0.1 $/kWh for
+    everything.
+    """
     ranges = [reach(s, 0.0), reach(s, float(s.bid_lead_s[0] + s.bid_every_s[0]))]
     (low, high), ahead = ranges[0], need(s)
     if high <= low:
@@ -167,7 +171,9 @@ def busy(seed: int) -> JobTable:
 
 
 def test_reach_by_hand_on_three_jobs() -> None:
-    """Running jobs and those that fit count with both ends of their range; who ends before the period does, no longer then."""
+    """Running jobs and those that fit count with both ends of their range; who ends before the period does, no longer
+    then.
+    """
     # at 50 s: small runs until 60 s, wide until 400 s; a second wide one waits for the target and fits beside them
     jobs = table_of(KINDS, (0.0, "small"), (0.0, "wide"), (49.0, "wide"), work_s=[60.0, 400.0, 400.0])
     start = (0.0, Bid(8 * 100 + 200 + 480, 0.0))
@@ -177,7 +183,8 @@ def test_reach_by_hand_on_three_jobs() -> None:
     later = (2 * 100 + 6 * 180, 2 * 100 + 6 * 260)
     assert (first.now_s, first.reach, first.need) == (50.0, now, 0.0)
     assert (second.now_s, second.reach) == (150.0, later)
-    # one value of 0 seen, in the middle of a normal law that counts a hundred: the bid is symmetric but for the price of energy
+    # one value of 0 seen, in the middle of a normal law that counts a hundred: the bid is symmetric but for the price
+    # of energy
     assert first.bid is not None
     assert first.cheapest is not None
     assert (first.bid.mean_w, first.bid.reserve_w) == pytest.approx((first.cheapest.mean_w, first.cheapest.reserve_w))
@@ -187,7 +194,9 @@ def test_reach_by_hand_on_three_jobs() -> None:
 
 @pytest.mark.parametrize(("seed", "params"), [(4, {}), (5, {"margin": 0.15}), (2, {"strict": 0.0})])
 def test_the_cheapest_bid_of_the_grid(seed: int, params: dict[str, float]) -> None:
-    """In a busy run every bid is the cheapest of the whole grid by prices and the distribution of the signal, as numpy counts."""
+    """In a busy run every bid is the cheapest of the whole grid by prices and the distribution of the signal, as numpy
+    counts.
+    """
     how = options(KINDS, noisy(seed, 0.2, 0.25), start_s=0.0, bidding=Bidding(0.0, 30.0, float(10 * (seed % 4))))
     made = watch(busy(seed), how, params)
     bids = [row for row in made if row.bid is not None]
@@ -203,7 +212,9 @@ def test_the_cheapest_bid_of_the_grid(seed: int, params: dict[str, float]) -> No
 
 @pytest.mark.parametrize(("values", "factor"), [((0.0,), 1 / (0.4 * CUT_Z - 0.3)), ((1.0, -1.0), 1 / (1.0 - 0.3))])
 def test_the_reserve_of_the_closed_form(values: tuple[float, ...], factor: float) -> None:
-    """Around the middle a normal law allows R = h / (σ z - 0.3), a signal that is always at its ends R = h / 0.7, on the grid."""
+    """Around the middle a normal law allows R = h / (σ z - 0.3), a signal that is always at its ends R = h / 0.7, on
+    the grid.
+    """
     jobs = table_of(KINDS, *[(0.0, "small")] * 8, work_s=[9000.0] * 8)
     y = signal(*values * (1 if len(values) == 1 else 300), step_s=5000.0 if len(values) == 1 else 4.0)
     how = options(KINDS, y, bidding=Bidding(0.0, 500.0, until_s=2000.0))

@@ -36,7 +36,8 @@ BUSY = configurations("busy", (10, 16, 115, 1000.0, 850.0))
 
 def example(select: str) -> Result:
     """Run the example of the thesis: 750 W and 10 nodes are left, a job asks for 6 nodes and 450 s; its share is 800 W."""
-    # 20 nodes and 1,600 W, so that 6 nodes... a share of 800 W is that of 10 nodes: the example's numbers are stated, not derived
+    # 20 nodes and 1,600 W, so that 6 nodes... a share of 800 W is that of 10 nodes: the example's numbers are stated,
+    # not derived
     jobs = table(
         {"submit": 0, "work": 1000, "nodes": 10, "request": 1000, "kind": 0, "priority": 0},
         {"submit": 1, "work": 447.9, "nodes": 6, "request": 450, "kind": 1, "priority": 800 / (6 / 20 * 1600)},
@@ -94,7 +95,9 @@ def workload(rng: np.random.Generator, nodes: int) -> JobTable:
 @given(st.integers(0, 100_000), st.sampled_from(POLICIES), st.sampled_from([0.0, 0.2, 1e9]))
 @examples(120)
 def test_no_schedule_exceeds_the_limit(seed: int, select: str, slower: float) -> None:
-    """Whatever the tables and the trace, power stays under the limit, every job ends, energy is that of its configuration."""
+    """Whatever the tables and the trace, power stays under the limit, every job ends, energy is that of its
+    configuration.
+    """
     rng = np.random.default_rng(seed)
     machine = cluster(8, idle_w=0.0, max_w=230.0)
     moldable = tables(rng, 8)
@@ -128,7 +131,9 @@ def test_adaptive_keeps_what_was_asked_for(seed: int) -> None:
 
 
 def test_fair_shares_add_up() -> None:
-    """Jobs that fit beside each other have shares that fit under the limit: each gets the power of the nodes it asked for."""
+    """Jobs that fit beside each other have shares that fit under the limit: each gets the power of the nodes it asked
+    for.
+    """
     both = configurations("x", (2, 4, 51, 20.0, 300.0), (2, 4, 80, 10.0, 500.0), (4, 4, 51, 12.0, 600.0))
     jobs = table(*({"submit": 0, "work": 10, "nodes": 4, "request": 12, "kind": 0} for _ in range(2)), kinds=("x",))
     options = Options(limit_w=[(0, 1000.0)], configurations=[Moldable(both)])

@@ -30,7 +30,9 @@ def stream(count: int = 200) -> JobTable:
 @pytest.mark.parametrize("classes", [1, 2])
 @pytest.mark.parametrize("select", BACKFILLING)
 def test_a_stream_of_narrow_jobs_cannot_take_the_watts_of_a_wide_one(select: str, classes: int) -> None:
-    """Under 400 W a job of 400 W starts when it was promised to, though others of its class or another would fit before."""
+    """Under 400 W a job of 400 W starts when it was promised to, though others of its class or another would fit
+    before.
+    """
     machine = Cluster((NodeClass("a", 4, 0.0, 100.0), NodeClass("b", 40, 0.0, 100.0)))
     if classes == 1:
         machine = Cluster((NodeClass("all", 44, 0.0, 100.0),))

@@ -78,7 +78,9 @@ def done_s(s: State, j: int) -> float:
 
 
 def suffering(s: State, *, largest: bool) -> float:
-    """Return the mean (or largest) over kinds present of mean (wait + elapsed + remaining - work) / work over the limit."""
+    """Return the mean (or largest) over kinds present of mean (wait + elapsed + remaining - work) / work over the
+    limit.
+    """
     per_kind: dict[int, list[float]] = {}
     for j in [*waiting(s), *(int(j) for j in s.running[: s.n_running[0]])]:
         q = (s.now[0] - s.submit_s[j] + (s.work[j] - done_s(s, j)) - s.work[j]) / s.work[j]

@@ -117,7 +117,9 @@ def test_a_wider_window_finds_what_fits() -> None:
 @given(st.data())
 @examples(60)
 def test_nobody_waits_for_ever(data: st.DataObject) -> None:
-    """With true estimates a job starts within the patience and, for each that is overdue before it, one longest run time."""
+    """With true estimates a job starts within the patience and, for each that is overdue before it, one longest run
+    time.
+    """
     n = data.draw(st.integers(2, 14))
     jobs = table(
         *(

@@ -1,7 +1,9 @@
-"""A plain accountant of energy: it watches a run instant by instant and multiplies powers by times, one node and one job at a time.
+"""A plain accountant of energy: it watches a run instant by instant and multiplies powers by times, one node and one
+job at a time.
 
-It reads what jobs and nodes *are* (who holds which nodes, who works, wakes, pauses; caps, levels, series) and works out for itself what
-they draw. It never reads a sum that the engine keeps: neither energies nor node-seconds nor the power of the system.
+It reads what jobs and nodes *are* (who holds which nodes, who works, wakes, pauses; caps, levels, series) and works out
+for itself what they draw. It never reads a sum that the engine keeps: neither energies nor node-seconds nor the power
+of the system.
 """
 
 from __future__ import annotations
@@ -110,7 +112,9 @@ class Accountant:
             yield pool, IDLE, int(s.pool_count[pool]) - held[pool] - down - asleep, float(s.idle_w[pool]), -1
 
     def _working_w(self, s: State, j: int) -> float:
-        """Return what a node of a job that works draws: uncapped power, at most the cap but at least the floor, at its level."""
+        """Return what a node of a job that works draws: uncapped power, at most the cap but at least the floor, at its
+        level.
+        """
         c, pool = int(s.rate_class[j]), int(s.pool[j])
         full_w = float(s.now_w[j])
         if s.series_count[j] == 0 and full_w != s.draw_w[j]:

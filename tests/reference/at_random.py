@@ -1,4 +1,6 @@
-"""Random places in plain Python, from docs/which-placement.md (*Chance*): Philox 4x32-10 by its paper, and what is drawn with it."""
+"""Random places in plain Python, from docs/which-placement.md (*Chance*): Philox 4x32-10 by its paper, and what is
+drawn with it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def rdn(_network: Network | None, free: list[int], n: int, seed: int, start: int
 
 
 def _piles(piles: dict[int, list[int]], n: int, seed: int, start: int) -> list[int]:
-    """Take one pile after the other, drawn at random, until there are n nodes; what was first in line takes the drawn one's place."""
+    """Take one pile after the other, drawn at random, until there are n nodes; what was first in line takes the drawn
+    one's place.
+    """
     line = sorted(piles)
     got: list[int] = []
     for word in drawn(seed, start):

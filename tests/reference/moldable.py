@@ -1,7 +1,9 @@
-"""The plain scheduler with moldable jobs: configurations, what is told of them, nodes that are not alike, caps that are raised.
+"""The plain scheduler with moldable jobs: configurations, what is told of them, nodes that are not alike, caps that are
+raised.
 
-Written from docs/moldable-jobs.md and docs/systems/rmap.md (the reading, exactly). Which configuration a job gets is decided by
-``choose`` in ``rmap.py`` and ``surplus.py``. All powers of a configuration are those of all its nodes together.
+Written from docs/moldable-jobs.md and docs/systems/rmap.md (the reading, exactly). Which configuration a job gets is
+decided by ``choose`` in ``rmap.py`` and ``surplus.py``. All powers of a configuration are those of all its nodes
+together.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class MoldableJob(Job):
 
 @dataclass(frozen=True)
 class Nodes:
-    """A factor of power a node, the part of its power that is alike in all, and how a job's power is shared among its nodes."""
+    """A factor of power a node, the part of its power that is alike in all, and how a job's power is shared among its
+    nodes.
+    """
 
     factors: Sequence[float] = ()
     fixed: float = 0.0
@@ -101,7 +105,9 @@ class MoldableScheduler(Scheduler):
         self.rough = self.doubtful = False
 
     def reject(self) -> None:
-        """Turn away who can never run: too wide, as asked or in every configuration, or rigid and too thirsty; and who waits for such."""
+        """Turn away who can never run: too wide, as asked or in every configuration, or rigid and too thirsty; and who
+        waits for such.
+        """
         nodes, idle = self.setup.classes[0]
         most_w = max([self.limit_w, *(w for _, w in self.steps)]) * (1 + LIMIT_SLACK)
         for job in self.jobs:
@@ -142,7 +148,9 @@ class MoldableScheduler(Scheduler):
         return fixed + (row.told_power - fixed) * max(1.0, sum(worst) / len(worst))
 
     def points(self, job: MoldableJob, row: Row) -> list[tuple[float, float]]:
-        """Power of a node and speed, measured on the same nodes and cores without turbo; only what is faster at more power."""
+        """Power of a node and speed, measured on the same nodes and cores without turbo; only what is faster at more
+        power.
+        """
         same = [
             r for r in job.rows if (r.nodes, r.cores) == (row.nodes, row.cores) and r.cap != self.setup.different.turbo
         ]
@@ -272,7 +280,9 @@ class MoldableScheduler(Scheduler):
         return min(higher, key=lambda r: (r.told_power, r.told_time, r.cap)) if higher else None
 
     def raise_caps(self) -> None:
-        """Give away what is left, step by step, where a watt saves most time; who ends first, then the first in the trace, at ties."""
+        """Give away what is left, step by step, where a watt saves most time; who ends first, then the first in the
+        trace, at ties.
+        """
         watts = self.headroom()
         wanted = {job: job.row for job in self.running if job.row is not None}
         while True:

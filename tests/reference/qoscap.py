@@ -9,7 +9,9 @@ from reference.target import Job, Machine, Plan
 
 
 def averages(m: Machine) -> dict[int, float]:
-    """Return the mean QoS degradation of the jobs present, waiting or on nodes, of every kind to which something can be promised."""
+    """Return the mean QoS degradation of the jobs present, waiting or on nodes, of every kind to which something can be
+    promised.
+    """
     present: dict[int, list[float]] = {}
     for job in m.waiting() + m.on_nodes:
         if not m.setup.kinds[job.kind].standby:

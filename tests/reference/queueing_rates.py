@@ -83,7 +83,8 @@ def mmc_randomized(
     if not (0 <= p_low <= 1 and 0 <= p_high <= 1):
         raise InputError(f"randomized switching: probabilities must lie in [0, 1], got {p_low:g} and {p_high:g}")
     up = np.array([[1.0 - p_high, p_high], [0.0, 1.0]])
-    # Never up means low for ever (the first customer finds r_L): p_low = 1 makes the chain irreducible without changing it.
+    # Never up means low for ever (the first customer finds r_L): p_low = 1 makes the chain irreducible without changing
+    # it.
     down = np.array([[1.0, 0.0], [p_low, 1.0 - p_low]]) if p_high > 0 else _TO_LOW
     return _solve(arrival_rate_per_s, mean_amount, servers, rates, lambda _n: up, lambda _n: down, servers)
 
@@ -124,7 +125,9 @@ def _solve(
 def _measures(
     arrival_rate: float, servers: int, rates: TwoRates, law: Floats, tail_mass: Floats, tail_excess: Floats
 ) -> NumberState:
-    """Sum over levels; ``tail_mass`` is the probability from the last level on, ``tail_excess`` the mean number above it."""
+    """Sum over levels; ``tail_mass`` is the probability from the last level on, ``tail_excess`` the mean number above
+    it.
+    """
     number = np.arange(len(law), dtype=np.float64)
     mass = law.copy()
     mass[-1] = tail_mass

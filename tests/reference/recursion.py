@@ -9,8 +9,8 @@ Choices where the text is silent, contradicts itself or needs correction:
   its coin, may exceed k_H = 0 and may lift W above k_H. T_1 = t_1 need not be 0.
 * *End.* The run ends when the last customer has left; that last epoch has length 0, and averages (eq. 12) divide by
   T_last − T_1. Eq. 12 holds each W_i over its epoch; ``mean_workload`` integrates its fall instead.
-* *Ties.* At one instant: departures (smallest remaining amount, then smallest label), then arrivals (by label), then the
-  switching event; each is an epoch of its own with a selection and a switching decision, τ = 0 between them.
+* *Ties.* At one instant: departures (smallest remaining amount, then smallest label), then arrivals (by label), then
+  the switching event; each is an epoch of its own with a selection and a switching decision, τ = 0 between them.
 * *δ (departure)* is the argmin of the remaining amounts, removed by name, so rounding never leaves a crumb behind.
 * *Eq. 4* lowers the customers in service at T_i that are still present at T_{i+1}; waiting ones keep their amount.
 * *Eq. 5, randomized*: one uniform u per arrival or departure, in order of events, taken whatever the present rate is;

@@ -1,4 +1,6 @@
-"""RMAP's Traditional, Naive and Adaptive in plain Python, from thesis-OVP §5.1–5.2 and docs/systems/rmap.md (the reading, exactly)."""
+"""RMAP's Traditional, Naive and Adaptive in plain Python, from thesis-OVP §5.1–5.2 and docs/systems/rmap.md (the
+reading, exactly).
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ class Rmap(MoldableScheduler):
         return float(weight * job.asked * Fraction(self.limit_w) / self.count)
 
     def ever(self, job: MoldableJob) -> list[Row]:
-        """The configurations that fit the machine, and under the limit beside nodes that all idle; if none does, those that fit the machine."""
+        """The configurations that fit the machine, and under the limit beside nodes that all idle; if none does, those
+        that fit the machine.
+        """
         wide = [r for r in job.rows if r.nodes <= self.count]
         spare = self.limit_w * (1.0 + 1e-9) - self.count * self.idle if self.limit_w < math.inf else math.inf
         return [r for r in wide if self.adds(job, r) <= spare] or wide
 
     def fastest(self, job: MoldableJob, rows: Sequence[Row], watts: float, nodes: int) -> Row | None:
-        """The fastest that draws at most so many watts on at most so many nodes; the least power, then the first in the table, at ties."""
+        """The fastest that draws at most so many watts on at most so many nodes; the least power, then the first in the
+        table, at ties.
+        """
         fits = [r for r in rows if self.told_power(job, r) <= watts and r.nodes <= nodes]
         return min(fits, key=lambda r: (r.told_time, self.told_power(job, r), r.nodes, r.cores, r.cap), default=None)
 
@@ -61,7 +67,9 @@ class Rmap(MoldableScheduler):
         return self.as_traditional(job) if self.is_small(job) else self.as_naive(job)
 
     def needs(self, job: MoldableJob) -> float:
-        """Watts above idle that must be free for the configuration it waits for: all of its share, as far as there are so many."""
+        """Watts above idle that must be free for the configuration it waits for: all of its share, as far as there are
+        so many.
+        """
         row = self.wants(job)
         if not job.rows or self.is_small(job):
             return self.adds(job, row)
@@ -73,7 +81,9 @@ class Rmap(MoldableScheduler):
     def choose(
         self, job: MoldableJob, behind: Sequence[MoldableJob] | None, free: int, watts: float, going: Going
     ) -> Row | None:
-        """The configuration in which a job starts now, or None; ``behind`` wait behind it (None: it would pass the head)."""
+        """The configuration in which a job starts now, or None; ``behind`` wait behind it (None: it would pass the
+        head).
+        """
         row = self.wants(job)
         return row if row.nodes <= free and self.needs(job) <= watts else None
 
@@ -82,7 +92,9 @@ class Rmap(MoldableScheduler):
     def reservation_for(
         self, nodes: int, need: float, free: int, watts: float, going: Going
     ) -> tuple[float, float, float]:
-        """When so many nodes and watts are free by the estimates, and what is left over then; all who are gone by then count."""
+        """When so many nodes and watts are free by the estimates, and what is left over then; all who are gone by then
+        count.
+        """
         ends = [(j.expected, j.nodes, self.gives_back(j)) for j in self.running]
         ends += [(self.now + row.told_time, row.nodes, self.adds(job, row)) for job, row in going]
         for t in sorted({max(t, self.now) for t, _, _ in ends}):

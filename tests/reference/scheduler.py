@@ -1,19 +1,22 @@
 """A slow scheduler in plain Python that shares nothing with the engine: sets of nodes, lists, no index, no clocks.
 
 It is written from the definitions. Within an instant: ends and kills, node changes, nodes that fall asleep, envelope,
-arrivals (and jobs that waited for another one), one pass. What a select policy starts is in ``selects``: one file a rule.
+arrivals (and jobs that waited for another one), one pass. What a select policy starts is in ``selects``: one file a
+rule.
 
 Readings where the documentation says no more:
 
-* Jobs that end at one instant leave in the order of their node classes, then of their numbers; those that are killed follow.
-* With ``ties = "event"`` changes of nodes and of the limit make no pass of their own where a job is submitted at the same
-  instant: they share the pass of the first one.
-* A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not those
-  that fail.
-* Nodes sleep once they have been free for ``after`` and ``entry``, and are awake when a job or an outage gives them back. Waking is
-  no run time for requests and learners. A job whose nodes have woken makes no select; only estimates that ran out are renewed.
-* A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass lasts, as if
-  it began to work at once.
+* Jobs that end at one instant leave in the order of their node classes, then of their numbers; those that are killed
+  follow.
+* With ``ties = "event"`` changes of nodes and of the limit make no pass of their own where a job is submitted at the
+  same instant: they share the pass of the first one.
+* A learner sees jobs when they are submitted, also those that are held back, and those that end or are killed, not
+  those that fail.
+* Nodes sleep once they have been free for ``after`` and ``entry``, and are awake when a job or an outage gives them
+  back. Waking is no run time for requests and learners. A job whose nodes have woken makes no select; only estimates
+  that ran out are renewed.
+* A start counts, under a limit, as if it got as many sleeping nodes as there were when the pass began; while the pass
+  lasts, as if it began to work at once.
 * A job that lost its nodes or was stopped keeps its place in time: it enters the line with the sequence number it had.
 
 The file is long because one machine has one state: time, nodes, sleep and power are read together to be believed.
@@ -202,7 +205,9 @@ class Scheduler:
         self.now = t
 
     def end_of(self, job: Job) -> float:
-        """When a running job will leave: its work is done, or its request is over; or begin to work, where its nodes wake."""
+        """When a running job will leave: its work is done, or its request is over; or begin to work, where its nodes
+        wake.
+        """
         if job.wakes:
             return job.since
         done = job.since + job.left
@@ -365,7 +370,9 @@ class Scheduler:
     # -- the pass
 
     def expect_anew(self) -> None:
-        """Give jobs that outlived their estimate a new one: twice what they ran, a minute more at least, the request at most."""
+        """Give jobs that outlived their estimate a new one: twice what they ran, a minute more at least, the request at
+        most.
+        """
         for job in self.running:
             if job.expected < self.now and not job.wakes:
                 ran = job.ran + self.now - job.since

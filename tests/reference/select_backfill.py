@@ -1,9 +1,10 @@
 """EASY and backfilling by end: the first job that does not fit gets a reservation, computed from scratch at every pass.
 
-Readings: a job passes the head of its class if its estimated work is at most the time up to the reservation (EASY) or less
-than it (by end); rounding is that of this one comparison. By end the wait is counted as work: a job that starts in the
-same pass has its whole estimate left, whatever the clock says. ``depth`` counts the jobs of a class behind its head, whether
-they fit or not. Where classes share a limit, the line is walked once, with one reservation of nodes and watts a class.
+Readings: a job passes the head of its class if its estimated work is at most the time up to the reservation (EASY) or
+less than it (by end); rounding is that of this one comparison. By end the wait is counted as work: a job that starts in
+the same pass has its whole estimate left, whatever the clock says. ``depth`` counts the jobs of a class behind its
+head, whether they fit or not. Where classes share a limit, the line is walked once, with one reservation of nodes and
+watts a class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Conservative backfilling: a reservation for every waiting job, kept as a list of steps of what is free.
 
-Readings: a running job is expected to be gone at its estimated end, after now. A reservation of no length takes nothing from
-others, but there must be room for it when it begins. The plan is repaired in its own order, by reserved start and then by
-the line at the pass before; a job whose nodes or watts no reservation can give yet has none and tries again at every pass.
+Readings: a running job is expected to be gone at its estimated end, after now. A reservation of no length takes nothing
+from others, but there must be room for it when it begins. The plan is repaired in its own order, by reserved start and
+then by the line at the pass before; a job whose nodes or watts no reservation can give yet has none and tries again at
+every pass.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Plan:
 
 
 def conservative(m: Scheduler, happened: set[str]) -> None:
-    """Keep the promises, let jobs move forward where something changed, promise newcomers the first hole, start who is due."""
+    """Keep the promises, let jobs move forward where something changed, promise newcomers the first hole, start who is
+    due.
+    """
     starts: dict[Job, float] = m.memory.setdefault("starts", {})  # type: ignore[assignment]
     for job in [j for j in starts if j.status != "waiting"]:
         del starts[job]

@@ -1,10 +1,10 @@
 """Re-selection: the longest prefix, in the order of the line, of all jobs present, or of the waiting, is served.
 
 Readings: a running job stands in the line with the key that it left with, moved by ``drift`` a unit of work done since.
-Nodes that drain count for nobody but the job on them. A job that could not run if all others of its class left keeps those
-behind it from starting, but stops nobody; nor is one stopped that runs alone above the limit because it may. Node classes
-are served in turn, each with the watts of those stopped before; where somebody was stopped, all are served once more, for
-the watts may be of use to the first of them.
+Nodes that drain count for nobody but the job on them. A job that could not run if all others of its class left keeps
+those behind it from starting, but stops nobody; nor is one stopped that runs alone above the limit because it may. Node
+classes are served in turn, each with the watts of those stopped before; where somebody was stopped, all are served once
+more, for the watts may be of use to the first of them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Window scheduling: of the first jobs in the line, start those that fill the most nodes; all subsets are tried.
 
-Readings: the window holds the first jobs of a node class whether they fit or not; of equal choices the one with the earlier
-jobs wins. A job is overdue once it has waited as long as the patience; the longest-waiting one counts, the first in line
-among equals. If it fits it starts; otherwise nobody starts on its class who would still run at its reservation. One that
-never fits (with all nodes in service idle and nothing else running) is passed over, unless it may exceed the limit: then it
-starts once nothing runs, and meanwhile nobody starts who would outlast all that runs.
+Readings: the window holds the first jobs of a node class whether they fit or not; of equal choices the one with the
+earlier jobs wins. A job is overdue once it has waited as long as the patience; the longest-waiting one counts, the
+first in line among equals. If it fits it starts; otherwise nobody starts on its class who would still run at its
+reservation. One that never fits (with all nodes in service idle and nothing else running) is passed over, unless it may
+exceed the limit: then it starts once nothing runs, and meanwhile nobody starts who would outlast all that runs.
 """
 
 from __future__ import annotations

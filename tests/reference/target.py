@@ -1,8 +1,8 @@
 """A cluster that follows a power target, in plain Python and from the definitions: job by job, no clocks, no classes.
 
-Written from docs/demand-response.md (the run-time rules), docs/systems/aqa.md, docs/slackline.md and docs/design.md. The
-rule that starts jobs is handed in (``gps.py``, ``slackline.py``, ``track.py``, ``qoscap.py``); what they share stands here: time, the
-target, one cap ratio for all, pauses, standby jobs, the power limit.
+Written from docs/demand-response.md (the run-time rules), docs/systems/aqa.md, docs/slackline.md and docs/design.md.
+The rule that starts jobs is handed in (``gps.py``, ``slackline.py``, ``track.py``, ``qoscap.py``); what they share
+stands here: time, the target, one cap ratio for all, pauses, standby jobs, the power limit.
 
 Floats of two programs differ in their last digits. Where a decision hangs on such digits ``Unclear`` is raised, and the
 world proves nothing. A tie of numbers that floats hold exactly is no such case: then the rule for ties decides.
@@ -264,7 +264,9 @@ class Machine:
                 free, room, taken = free - job.nodes, room - self.rise(job), taken + self.rise_in_force(job)
 
     def pause_or_resume(self, plan: Plan) -> None:
-        """Pause jobs where even the lowest caps exceed the target; otherwise resume paused ones that the lowest caps leave room for."""
+        """Pause jobs where even the lowest caps exceed the target; otherwise resume paused ones that the lowest caps
+        leave room for.
+        """
         if self.target is None:
             room = math.inf
         else:
@@ -525,7 +527,9 @@ class Machine:
             self.match_target(uncapped=plan.uncapped, spared=plan.spared)
 
     def match_target(self, *, uncapped: bool, spared: set[int]) -> None:
-        """Set the one ratio, for all but the spared kinds, for which the power is the target, or the limit where that is lower."""
+        """Set the one ratio, for all but the spared kinds, for which the power is the target, or the limit where that
+        is lower.
+        """
         self.spared = spared
         goal = self.limit_w
         if not uncapped and self.target is not None:

@@ -34,7 +34,9 @@ def all_that_fits(m: Machine) -> Plan:
 
 
 def suffering(m: Machine, over: int) -> float:
-    """Return the QoS degradation over its limit: mean over kinds of their means (0), largest of these (1), mean over jobs (2)."""
+    """Return the QoS degradation over its limit: mean over kinds of their means (0), largest of these (1), mean over
+    jobs (2).
+    """
     parts: dict[int, list[float]] = {}
     for job in m.waiting() + m.on_nodes:
         kind = m.setup.kinds[job.kind]

@@ -14,7 +14,9 @@ IDLE_W, BUSY_W = 100.0, 300.0
 
 
 def block_schedule(n: int, blocks: int, width: int, seed: int, load: float = 0.9) -> dict[str, Any]:
-    """FCFS of ``n`` jobs of up to ``width`` nodes, each in one of ``blocks`` blocks of ``width`` nodes: honest and fast."""
+    """FCFS of ``n`` jobs of up to ``width`` nodes, each in one of ``blocks`` blocks of ``width`` nodes: honest and
+    fast.
+    """
     rng = np.random.default_rng(seed)
     run_s = np.maximum(rng.lognormal(6.5, 1.6, n).round(), 1.0)
     submit_s = np.cumsum(rng.exponential(run_s.mean() / (blocks * load), n)).round()

@@ -28,7 +28,8 @@ def steps(*rows: tuple[float, float, float], end_s: float) -> tuple[Any, Any, An
     return time_s, np.diff(np.append(time_s, end_s)), power_w, limit_w
 
 
-# Intervals of 10 s, samples every 20 s: above the limit from 12 to 18 s and from 35 to 60 s, where a limit of 100 W falls to 80 W.
+# Intervals of 10 s, samples every 20 s: above the limit from 12 to 18 s and from 35 to 60 s, where a limit of 100 W
+# falls to 80 W.
 HAND = steps((0, 90, 100), (12, 110, 100), (18, 95, 100), (35, 120, 100), (50, 90, 80), (60, 80, 80), end_s=100)
 
 
@@ -45,7 +46,9 @@ def test_by_hand() -> None:
 
 
 def test_without_deadlock_starts() -> None:
-    """Apart from deadlock starts, the time while such a job ran does not exist; an interval counts by what is left of it."""
+    """Apart from deadlock starts, the time while such a job ran does not exist; an interval counts by what is left of
+    it.
+    """
     found = measure(*HAND, Actions(np.array([[35.0, 50.0]]), 3, 2), quantum_s=10.0, sample_s=20.0)
     assert found.whole == kept(*HAND, Grid(0.0, 10.0, 20.0))
     apart = found.apart
@@ -87,7 +90,9 @@ def test_rows_of_no_time_do_not_count() -> None:
 
 
 def test_grid_in_tenths() -> None:
-    """Grids whose steps are no binary fractions are met all the same: rows between grid points fail their own interval only."""
+    """Grids whose steps are no binary fractions are met all the same: rows between grid points fail their own interval
+    only.
+    """
     time_s = np.arange(1000) * 0.1
     power_w = np.where(np.arange(1000) % 2 == 0, 9.0, 1.0)
     found = kept(time_s, np.full(1000, 0.1), power_w, np.full(1000, 5.0), Grid(0.0, 0.1, 0.2))

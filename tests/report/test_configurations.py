@@ -95,7 +95,9 @@ def test_more_nodes_win_and_it_is_said_why() -> None:
 
 
 def test_fewer_cores_win_for_three_reasons() -> None:
-    """Because more do not fit, because they share the cap's watts, or because they get in each other's way without a cap too."""
+    """Because more do not fit, because they share the cap's watts, or because they get in each other's way without a
+    cap too.
+    """
     power = lambda n, c, p: n * (100 if p == 50.0 else 100 + 6 * c)  # noqa: E731
     shares = grid(
         lambda n, c, p: (
@@ -157,7 +159,9 @@ def bt(data_dir: Path) -> Configurations:
 
 
 def test_the_best_measured_configuration_is_the_published_one(bt: Configurations) -> None:
-    """bt-mz.C under 3,500 W: 30 × 14 at 51 W, 6.1 s, 3,418 W; packed-max 16 × 16, 7.3 s, 3,232 W; 12 nodes in the worst case."""
+    """bt-mz.C under 3,500 W: 30 × 14 at 51 W, 6.1 s, 3,418 W; packed-max 16 × 16, 7.3 s, 3,232 W; 12 nodes in the worst
+    case.
+    """
     found = under_bound(bt, 3500.0, 290.0)
     best, packed = found.best, found.canonical["packed-max"]
     assert (bt.nodes[best], bt.cores[best], bt.cap_w[best]) == (30, 14, 51.0)

@@ -50,7 +50,9 @@ def test_a_huge_error_does_not_squeeze_the_curve() -> None:
 
 
 def test_service_has_a_panel_a_kind_with_its_promise() -> None:
-    """Curves are the shares of jobs, never falling; jobs that never ended are missing at the top; the corner is the promise."""
+    """Curves are the shares of jobs, never falling; jobs that never ended are missing at the top; the corner is the
+    promise.
+    """
     q = np.append(RANDOM.exponential(1.0, 300), np.full(100, np.inf))
     services = [Service(f"kind {i}", 1.0 + i, 0.1, {"AQA": q, "other": q[:50]}) for i in range(5)]
     drawn = draw_services(services, "service", "caption")

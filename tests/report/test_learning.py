@@ -78,7 +78,9 @@ def test_errors() -> None:
 
 
 def test_by_level() -> None:
-    """Jobs are told apart by the level that spoke for them: on entering the queue for the rate, at the start for errors."""
+    """Jobs are told apart by the level that spoke for them: on entering the queue for the rate, at the start for
+    errors.
+    """
     found = measure_learning(
         "t-test",
         (("group", "user"), ("group",)),

@@ -18,7 +18,8 @@ from wattline.report.count.metrics import Summary, summarize
 from wattline.report.count.statistics import describe, describe_steps
 
 NEVER = math.nan
-# Four nodes, strict FCFS: job 1 holds two nodes for 100 s, job 2 needs all four, job 3 may not overtake it, job 4 is too wide.
+# Four nodes, strict FCFS: job 1 holds two nodes for 100 s, job 2 needs all four, job 3 may not overtake it, job 4 is
+# too wide.
 TINY = {
     "submit": [0, 10, 20, 30], "start": [0, 100, 150, NEVER], "end": [100, 150, 155, NEVER], "nodes": [2, 4, 1, 8],
     "first": [0, 0, 0, 0], "total": 4, "status": [0, 1, 0, 3], "limit_w": 1000.0, "run_end_s": 200.0,

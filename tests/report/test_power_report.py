@@ -155,7 +155,9 @@ def test_learning_curve_is_that_of_the_numbers(under: Journal) -> None:
 
 
 def test_errors_are_drawn_by_level(under: Journal) -> None:
-    """Each level that occurs has a curve against peaks, and all have one against means; what was never sampled has none."""
+    """Each level that occurs has a curve against peaks, and all have one against means; what was never sampled has
+    none.
+    """
     run = load(under)
     found = found_learning(run)
     drawn = draw_profile_errors(run, found)

@@ -150,7 +150,9 @@ def test_a_run_without_a_bid_has_no_such_section(summary: Summary, journal: Jour
 
 
 def test_an_hour_looks_at_its_own_steps_only(sold: Journal) -> None:
-    """The rows that an hour picks hold all of its seconds, and errors of many hours take no more room than the timeline."""
+    """The rows that an hour picks hold all of its seconds, and errors of many hours take no more room than the
+    timeline.
+    """
     run = load(sold)
     steps = run.steps
     for begin_s, end_s in [(run.start_s, run.end_s), (3600.0, 7200.0), (3600.5, 3601.25), (-9.0, 1.0), (1e9, 2e9)]:

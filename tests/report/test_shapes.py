@@ -92,7 +92,9 @@ def test_the_example_of_the_thesis_is_explained(select: str, rule: str) -> None:
 @given(st.integers(0, 100_000), st.sampled_from(["rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus"]))
 @examples(60)
 def test_the_rule_is_the_one_that_was_followed(seed: int, select: str) -> None:
-    """On any trace and table: Traditional starts as asked, Naive under the share, Adaptive under it or with what is left."""
+    """On any trace and table: Traditional starts as asked, Naive under the share, Adaptive under it or with what is
+    left.
+    """
     rng = np.random.default_rng(seed)
     options = Options(limit_w=[(0, 900.0), (60, 1500.0)], configurations=tables(rng, 8))
     result = run(workload(rng, 8), cluster(8, idle_w=0.0, max_w=230.0), select=select, options=options)

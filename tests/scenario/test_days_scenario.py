@@ -103,7 +103,9 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path, change: str, said:
 
 
 def test_weights_of_a_file_of_kinds_may_be_given(tmp_path: Path) -> None:
-    """Weights for the kinds of a file stand in the scenario, as a search of bids writes them; a name that is not there is refused."""
+    """Weights for the kinds of a file stand in the scenario, as a search of bids writes them; a name that is not there
+    is refused.
+    """
     (tmp_path / "k.csv").write_text("name,nodes,work_s,draw_w\na,1,60,100\nb,1,60,100\n")
     text = TEXT.replace('"meggie-like"', '{file = "k.csv", weights = {a = 0.25, b = 0.75}}', 1)
     (tmp_path / "s.toml").write_text(text)

@@ -57,7 +57,9 @@ def test_jobs_keep_their_own_time_and_power(tmp_path: Path) -> None:
 
 
 def test_capped_jobs_of_one_kind_keep_their_own_profiles(tmp_path: Path) -> None:
-    """Under the lowest caps two jobs of a kind with unlike profiles take the times and the energies of their own profiles."""
+    """Under the lowest caps two jobs of a kind with unlike profiles take the times and the energies of their own
+    profiles.
+    """
     text = (
         TEXT
         + """[policy]
@@ -115,7 +117,9 @@ def test_kinds_of_a_file_may_be_drawn(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    """A missing file, kinds too large or too hot for the machine, and keys that do not go together are said with their line."""
+    """A missing file, kinds too large or too hot for the machine, and keys that do not go together are said with their
+    line.
+    """
     with pytest.raises(InputError, match=said):
         study(tmp_path, text)
 

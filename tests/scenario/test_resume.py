@@ -1,4 +1,6 @@
-"""Runs that were cut off: their journal can be read, they go on to the same journal, and nothing else is taken for them."""
+"""Runs that were cut off: their journal can be read, they go on to the same journal, and nothing else is taken for
+them.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +254,9 @@ def mine(s, arg, param, memory):
 
 
 def test_hidden_state_cannot_be_resumed_but_read(tmp_path: Path) -> None:
-    """A plain-Python policy that remembers outside its memory: what was kept can be read; going on is refused and says why."""
+    """A plain-Python policy that remembers outside its memory: what was kept can be read; going on is refused and says
+    why.
+    """
     (tmp_path / "mine.py").write_text(HIDDEN)
     study = study_of("failures", "trace.jobs=100", f"policy.order={tmp_path / 'mine.py'}")
     kill(study, tmp_path / "cut", 2)

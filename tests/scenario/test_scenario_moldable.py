@@ -404,7 +404,9 @@ def test_a_report_says_why(scenario: Path) -> None:
 
 
 def measured_jobs(path: Path) -> None:
-    """Write a trace of the applications that were measured: a hundred and eighty jobs on 32 nodes, by the thesis's rules."""
+    """Write a trace of the applications that were measured: a hundred and eighty jobs on 32 nodes, by the thesis's
+    rules.
+    """
     from wattline.systems.rmap.study import draw_trace
     from wattline.systems.rmap.tables import MEASURED
 
@@ -420,7 +422,9 @@ def measured_jobs(path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["log-quadratic", "mixed"])
 def test_an_upper_bound_keeps_the_limit_where_the_mean_does_not(scenario: Path, data_dir: Path, source: str) -> None:
-    """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit, by its upper bound it does not."""
+    """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit, by its upper bound it does
+    not.
+    """
     measured_jobs(scenario.parent / "jobs.csv")
     table = data_dir / "powercap" / "rzmerl_powercap_configs.csv.gz"
     sets = (

@@ -241,7 +241,9 @@ def test_the_manifest_says_what_was_promised(tmp_path: Path) -> None:
 
 
 def test_kinds_are_what_the_file_says(tmp_path: Path) -> None:
-    """Run time grows to ``longest`` at ``floor``; a kind without a floor cannot be capped; the lowest floor caps the nodes."""
+    """Run time grows to ``longest`` at ``floor``; a kind without a floor cannot be capped; the lowest floor caps the
+    nodes.
+    """
     wired = study(OWN, tmp_path)
     a, b = wired.options.kinds
     assert (a.work_s, a.draw_w, a.floor_w, a.stretch, a.limit) == (120.0, 250.0, 200.0, 1.5, 3.0)

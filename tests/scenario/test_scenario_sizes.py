@@ -108,7 +108,9 @@ def test_combinations_of_policies_are_counted(tmp_path: Path) -> None:
 
 
 def test_logs_that_outgrow_the_memory_end_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nobody could count before is measured while the run goes on: it ends with a line instead of the machine's memory."""
+    """What nobody could count before is measured while the run goes on: it ends with a line instead of the machine's
+    memory.
+    """
     wired = study(tmp_path, GOOD.replace("jobs = 20", "jobs = 2000") + "[run]\ntick = 1\n")
     monkeypatch.setattr(simulate, "machine_bytes", lambda: 1e6)
     with pytest.raises(

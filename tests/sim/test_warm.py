@@ -58,7 +58,9 @@ def test_every_part_is_made_once_and_progress_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not JIT, reason="about compiled code")
 def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what the cache has not is announced and compiled: the core, or single policies although the core is there, or nothing."""
+    """Only what the cache has not is announced and compiled: the core, or single policies although the core is there,
+    or nothing.
+    """
     made: list[str] = []
     monkeypatch.setattr(warm, "in_processes", lambda parts, _show: made.extend(parts))
     policies = [find("order", "lcfs"), find("select", "easy"), find("place", "lowest")]

@@ -1,4 +1,6 @@
-"""The engine on whole recorded traces: the fast delay recursion, other people's schedules, and the same bytes in every mode."""
+"""The engine on whole recorded traces: the fast delay recursion, other people's schedules, and the same bytes in every
+mode.
+"""
 
 from __future__ import annotations
 

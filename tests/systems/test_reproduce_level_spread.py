@@ -41,7 +41,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
-    """At both crossbar speeds Level-Spread is strictly better often and strictly worse seldom; the page has the figures."""
+    """At both crossbar speeds Level-Spread is strictly better often and strictly worse seldom; the page has the
+    figures.
+    """
     by = {(claim.where, claim.short): claim for claim in found.claims}
     for crossbar in ("crossbar 4", "crossbar 1"):
         for short in ("59 % strictly better", "3 % strictly worse", "−16 % on average", "16-node jobs: −15 to −89 %"):
@@ -79,7 +81,9 @@ def test_numbers_tell_of_every_policy(found: Reproduction) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_workloads_follow_the_rules(seed: int) -> None:
-    """Large jobs have 17 to 136 nodes, small ones 2 to 16, all fit the machine; a seed makes one workload, in either order."""
+    """Large jobs have 17 to 136 nodes, small ones 2 to 16, all fit the machine; a seed makes one workload, in either
+    order.
+    """
     jobs, late = jobs_of(Setting(), seed), jobs_of(Setting(large_first=True), seed)
     small, large = ({job.nodes for job in jobs if job.size == size} for size in (SMALL, LARGE))
     assert len(small) == len(large) == 1
@@ -120,7 +124,9 @@ def test_fixed_workloads(setting: Setting, expected: dict[int, int]) -> None:
 
 
 def test_the_study_covers_what_was_published() -> None:
-    """Both orders and speeds, four machines, three ratios, both message sizes and uses, single patterns and mixes are in it."""
+    """Both orders and speeds, four machines, three ratios, both message sizes and uses, single patterns and mixes are
+    in it.
+    """
     todo = settings(Scale())
     for crossbar in (1.0, 4.0):
         assert todo[Setting(crossbar=crossbar)] == todo[Setting(crossbar=crossbar, large_first=True)] == 1000
@@ -134,7 +140,9 @@ def test_the_study_covers_what_was_published() -> None:
 
 
 def test_policies_meet_the_same_workload() -> None:
-    """Task mappings do not depend on the policy: a job on the same nodes has the same mapping, and a run can be repeated."""
+    """Task mappings do not depend on the policy: a job on the same nodes has the same mapping, and a run can be
+    repeated.
+    """
     setting = Setting("3x16+3x64", pattern="halo3d")
     jobs = jobs_of(setting, 0)
     network = setting.network()

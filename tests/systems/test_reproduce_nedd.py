@@ -24,7 +24,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
-    """Sensitive codes suffer beside a congestor, the more so on its routers; HPCG does not; quiet routers are better than busy ones."""
+    """Sensitive codes suffer beside a congestor, the more so on its routers; HPCG does not; quiet routers are better
+    than busy ones.
+    """
     by = {claim.short.removeprefix(f"{MACHINE}: "): claim for claim in found.claims}
     for short in ("Graph500, HPCG < 10 %", "sharing routers is worse than sharing links", "HPCG indifferent (< 3 %)"):
         assert by[short].holds, by[short].ours
@@ -80,7 +82,9 @@ def test_stand_ins_fit_the_machine_they_are_made_for() -> None:
 
 @pytest.mark.parametrize("rotation", [0, 3, 9])
 def test_the_four_settings(rotation: int) -> None:
-    """Application and congestor have 64 of 192 nodes each and none in common; spaced ones share routers, continuous ones do not."""
+    """Application and congestor have 64 of 192 nodes each and none in common; spaced ones share routers, continuous
+    ones do not.
+    """
     for setting in range(4):
         own, others = layout_of(setting, rotation, 10)
         assert len(set(own)) == len(set(others)) == 64

@@ -37,7 +37,9 @@ def verdicts(found: Reproduction) -> dict[str, bool]:
 
 
 def test_without_data_published_points_and_the_model_are_left(bare: Reproduction) -> None:
-    """It says so first; the published table and the cost model stand, with their errors; what was measured is not claimed."""
+    """It says so first; the published table and the cost model stand, with their errors; what was measured is not
+    claimed.
+    """
     assert list(bare.remarks) == [NO_DATA]
     by = verdicts(bare)
     assert by["$64,800 buys 8 more nodes"]
@@ -109,7 +111,9 @@ def test_plotly_knows_every_figure(data_dir: Path) -> None:
 
 
 def test_published_points_are_those_of_the_text() -> None:
-    """Speed-ups that the text states follow from the points: 2.49 × for SP-MZ within rounding; no best exceeds the bound."""
+    """Speed-ups that the text states follow from the points: 2.49 × for SP-MZ within rounding; no best exceeds the
+    bound.
+    """
     assert all(point.power_w <= 3500 for by in TABLE_4_2.values() for point in by.values())
     assert all(by["best"].time_s < by["packed-max"].time_s < by["worst case"].time_s for by in TABLE_4_2.values())
     assert {row.nodes for row in TABLE_4_9.values()} == {30}

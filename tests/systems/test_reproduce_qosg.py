@@ -1,4 +1,6 @@
-"""``wattline reproduce qosg --quick``: what was published of QoSG, what it writes, and what it says without recorded signals."""
+"""``wattline reproduce qosg --quick``: what was published of QoSG, what it writes, and what it says without recorded
+signals.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def stated(reproduced: Reproduction, short: str) -> Claim:
 
 
 def test_the_published_bid_costs_here_what_it_cost_there(reproduced: Reproduction) -> None:
-    """With the published bid and weights the simulated saving is the published one within two points, all constraints met."""
+    """With the published bid and weights the simulated saving is the published one within two points, all constraints
+    met.
+    """
     assert stated(reproduced, "the published bid").holds
 
 

@@ -1,4 +1,6 @@
-"""The reproduction of the service-rate paper: what it states, what it writes, and what it says when the data is missing."""
+"""The reproduction of the service-rate paper: what it states, what it writes, and what it says when the data is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_the_table_fits_eighty_columns_and_json_is_plain(reproduced: Reproductio
 
 
 def test_without_the_log_it_says_loudly_that_it_generates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No log: a generated workload, said with the results, in the table and on the page, with the place to get the data."""
+    """No log: a generated workload, said with the results, in the table and on the page, with the place to get the
+    data.
+    """
     monkeypatch.delenv("WATTLINE_DATA", raising=False)
     said: list[str] = []
     result = reproduce("recursion", tmp_path, said.append, quick=True)

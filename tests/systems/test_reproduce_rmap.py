@@ -20,7 +20,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
-    """No bound is exceeded, small jobs do worse with Adaptive than with Traditional where power is plenty, ours does better."""
+    """No bound is exceeded, small jobs do worse with Adaptive than with Traditional where power is plenty, ours does
+    better.
+    """
     by = {claim.short: claim for claim in found.claims}
     assert by["never above the bound"].holds
     year = found.numbers[STAND_IN]["small"]["exact"]["12000.0"]
@@ -41,7 +43,9 @@ def test_stand_ins_behave(shape: object) -> None:
 
 
 def test_traces_follow_the_rules() -> None:
-    """Thirty jobs ask for sizes of their kind and 1.2 times what they take as asked; the same seed gives the same trace."""
+    """Thirty jobs ask for sizes of their kind and 1.2 times what they take as asked; the same seed gives the same
+    trace.
+    """
     for trace, (low, high) in {"large": (40, 64), "small": (8, 24)}.items():
         jobs = draw_trace(STAND_IN, trace, 3)
         assert len(jobs) == JOBS

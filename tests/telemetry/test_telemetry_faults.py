@@ -75,7 +75,9 @@ def test_a_fault_is_found_and_never_used(
 
 
 def test_without_jobs_every_fault_is_counted_too(tmp_path: Path) -> None:
-    """Looked at by themselves, samples have all faults put in; only strangers cannot be told, and stuck ones count everywhere."""
+    """Looked at by themselves, samples have all faults put in; only strangers cannot be told, and stuck ones count
+    everywhere.
+    """
     work, series = world(64, 2.0)
     clean = draw_samples(work, energy_of(work.trace.jobs, series), Plan(noise=0.02), 0.0, 2 * DAY_S, series)
     spoilt = inject(clean, dict.fromkeys(CLASSES, 0.002), 300.0)

@@ -65,7 +65,9 @@ def test_energy_is_exact_whenever_jobs_begin(by: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("by", ["node", "rack", "job"])
 def test_the_join_is_the_slow_one(by: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Irregular samples, jobs that begin and end anywhere, shared racks: energy and measured time of every step are right."""
+    """Irregular samples, jobs that begin and end anywhere, shared racks: energy and measured time of every step are
+    right.
+    """
     monkeypatch.setattr(telemetry_source, "ROWS", 100)
     work, series = world(16, 0.5, 5, aligned=False, machine=Machine(per_rack=5))
     plan = Plan(by=by, jitter_s=60.0 if by != "job" else 0.0, noise=0.02)  # type: ignore[arg-type]
@@ -155,7 +157,9 @@ def test_usual_periods_are_found(every_s: float, jitter_s: float, tmp_path: Path
 
 
 def test_what_a_log_knew_of_power_stays_where_nothing_was_measured(tmp_path: Path) -> None:
-    """A job that was hardly measured keeps the power of its log; a lowest cap above the measured power is lowered, and counted."""
+    """A job that was hardly measured keeps the power of its log; a lowest cap above the measured power is lowered, and
+    counted.
+    """
     work, series = world(whole=True)
     jobs = work.trace.jobs
     known = Work(

@@ -267,7 +267,9 @@ def test_damaged_files(tmp_path: Path) -> None:
 def test_faults_in_a_folder_are_those_of_the_one_file(
     layout: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However samples are cut into files, a clock far ahead or set back in one of them drops those samples and no others."""
+    """However samples are cut into files, a clock far ahead or set back in one of them drops those samples and no
+    others.
+    """
     monkeypatch.setattr(telemetry_source, "LEAST_ROWS", 50)
     monkeypatch.setattr(telemetry_source, "LEAST_BYTES", 1500)
     work, series = world(16)

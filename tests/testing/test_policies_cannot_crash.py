@@ -57,7 +57,9 @@ def refusal(mechanism: Mechanism, **more: Any) -> str:
     ],
 )
 def test_helpers_look_at_their_arguments(tmp_path: Path, call: str, said: str, compiled: bool) -> None:
-    """A helper that is given a job or a number of a proposal that is not there says so, in plain Python and in compiled code."""
+    """A helper that is given a job or a number of a proposal that is not there says so, in plain Python and in compiled
+    code.
+    """
     assert said in refusal(written(tmp_path, f"x = {call}\nreturn 0", compiled=compiled))
 
 
@@ -74,7 +76,9 @@ def test_helpers_look_at_their_arguments(tmp_path: Path, call: str, said: str, c
     ],
 )
 def test_indices_out_of_bounds(tmp_path: Path, line: str, said: str, compiled: bool) -> None:
-    """An index that an array does not have is told with the line of the policy, and when compiled with the array's name."""
+    """An index that an array does not have is told with the line of the policy, and when compiled with the array's
+    name.
+    """
     text = refusal(written(tmp_path, f"{line}\nreturn 0", compiled=compiled))
     assert text.startswith(f"{tmp_path}/mine.py:7 ({line})")
     assert "out of bounds" in text
@@ -95,7 +99,9 @@ def test_indices_out_of_bounds(tmp_path: Path, line: str, said: str, compiled: b
     ],
 )
 def test_fields_of_others_are_read_only(tmp_path: Path, slot: str, line: str, compiled: bool) -> None:
-    """A policy cannot write what the engine or a policy of another slot writes; compiled code that would is not even compiled."""
+    """A policy cannot write what the engine or a policy of another slot writes; compiled code that would is not even
+    compiled.
+    """
     text = refusal(written(tmp_path, f"{line}\nreturn 0", slot, compiled=compiled))
     assert "only the engine writes that" in text
     assert text.startswith(f"{tmp_path}/mine.py:7")

@@ -33,7 +33,9 @@ def test_predictions_meet_the_jobs_at_the_promise() -> None:
 
 
 def test_a_signal_that_remembers_has_the_heavier_tail() -> None:
-    """With the asymptotic variance delays fall off more slowly, so beyond the promise more are predicted, before it fewer."""
+    """With the asymptotic variance delays fall off more slowly, so beyond the promise more are predicted, before it
+    fewer.
+    """
     for tail in tails(Bid(11_000.0, 1_500.0)):
         published, corrected = (tail.predicted[law] for law in LAWS)
         assert 0.0 < corrected.rate_per_s < published.rate_per_s

@@ -1,4 +1,6 @@
-"""``scripts/soak policies --count N``: random policies of users, each in a process of its own, until one crashes or damages a run."""
+"""``scripts/soak policies --count N``: random policies of users, each in a process of its own, until one crashes or
+damages a run.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ def _uncached(plugin: Any, function: Any, signature: Any, *, cache: bool, bounds
 
 
 def outcomes(policies: Sequence[Policy], folder: Path) -> list[tuple[list[str], str]]:
-    """Return, for the first of the policies or more, what became of its runs and what went wrong (nothing: an empty text)."""
+    """Return, for the first of the policies or more, what became of its runs and what went wrong (nothing: an empty
+    text).
+    """
     child, reading = alone(policies, folder)
     got: list[tuple[list[str], str]] = []
     status = 0

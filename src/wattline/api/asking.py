@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from wattline.scenario.read import Document
 
 Policy = Any
-"""A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``), an object made by ``wl.policy``, or a mapping
-``{"name": one of these, parameter: value, …}``."""
+"""A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``), an object made by ``wl.policy``,
+or a mapping ``{"name": one of these, parameter: value, …}``.
+"""
 
 KeyPath = tuple[str | int, ...]
 
@@ -84,7 +85,10 @@ def ask(
     words: Callable[[str, Any], str] = in_python,
     source: str = "simulate",
 ) -> Document:
-    """Return the scenario of one run. ``words`` tells how an argument was typed, for messages; ``settings`` are dotted keys of a scenario."""
+    """Return the scenario of one run. ``words`` tells how an argument was typed, for messages.
+
+    ``settings`` are dotted keys of a scenario.
+    """
     from wattline.scenario.read import Given, Source, document, set_key
 
     if settings is not None and not isinstance(settings, Mapping):

@@ -18,7 +18,9 @@ def say_assumptions(study: Study, listener: Listener) -> None:
 
 
 def remarks(study: Study) -> list[str]:
-    """Return what to know of a run: both numbers of the log's header and what was made of them, and whether power is reported."""
+    """Return what to know of a run: both numbers of the log's header and what was made of them, and whether power is
+    reported.
+    """
     deciding = (study.policies.select, study.policies.cap)
     lines = []
     if study.market is not None and not any(m.target or not m.builtin for m in deciding):

@@ -1,4 +1,6 @@
-"""What is said of a tested bid: what it is, what it costs, certified or not and why, in the same words on terminal, page, in notebooks and files."""
+"""What is said of a tested bid: what it is, what it costs, certified or not and why, in the same words on terminal,
+page, in notebooks and files.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ class Comparison:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row a metric and label: ``metric``, ``unit``, ``label``, ``mean``, ``half_width`` (of the 95 % interval), ``difference``, ``difference_half_width``."""
+        """One row a metric and label: ``metric``, ``unit``, ``label``, ``mean``, ``half_width`` (of the 95 % interval),
+        ``difference``, ``difference_half_width``.
+        """
         import polars as pl
 
         rows = []

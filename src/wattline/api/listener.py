@@ -1,7 +1,8 @@
 """Who is told what happens while something is computed: progress, what was assumed, what was compiled.
 
-``Listener`` is for programs and notebooks: a bar for what takes longer than two seconds, a line where code must be compiled, a warning
-for what nobody should overlook. The rest is kept with the result. The command line has a listener of its own, which says all of it.
+``Listener`` is for programs and notebooks: a bar for what takes longer than two seconds, a line where code must be
+compiled, a warning for what nobody should overlook. The rest is kept with the result. The command line has a listener
+of its own, which says all of it.
 """
 
 from __future__ import annotations

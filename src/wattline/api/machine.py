@@ -19,10 +19,11 @@ Table = Mapping[str, Any]
 class Machine:
     """A cluster: nodes and their power, in the words of a scenario's [cluster].
 
-    ``nodes``: how many (None: as the log says, or as the network has). ``idle``, ``max``: power of an idle and of a busy node ("90 W", or watts).
-    ``min_cap``: the lowest cap that a node takes (None: it cannot be capped). ``sleep``: {"power", "after", "entry", "exit"}.
-    ``levels``: speeds, slowest first, {"rate", "busy", "idle"} each. ``classes``: node classes instead of ``nodes``, {"name", "count", "idle", "max", …} each.
-    ``outages``: {"start", "end", "nodes"} each. ``failures``: {"mtbf", "repair"}. ``network``: a topology ("dragonfly:4x4x17") or the keys of [network].
+    ``nodes``: how many (None: as the log says, or as the network has). ``idle``, ``max``: power of an idle and of a
+    busy node ("90 W", or watts). ``min_cap``: the lowest cap that a node takes (None: it cannot be capped). ``sleep``:
+    {"power", "after", "entry", "exit"}. ``levels``: speeds, slowest first, {"rate", "busy", "idle"} each. ``classes``:
+    node classes instead of ``nodes``, {"name", "count", "idle", "max", …} each. ``outages``: {"start", "end", "nodes"}
+    each. ``failures``: {"mtbf", "repair"}. ``network``: a topology ("dragonfly:4x4x17") or the keys of [network].
     ``name`` stands in reports. What makes no sense is refused when a run asks for it.
     """
 

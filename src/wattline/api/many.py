@@ -46,7 +46,8 @@ class Done:
 
 
 def plan_runs(documents: Sequence[Document], seeds: int, *, label: str = "", asked: str = "seeds=") -> list[Task]:
-    """Return the runs of scenarios: each combination of the policies they list, with the scenario's seed and the next ones.
+    """Return the runs of scenarios: each combination of the policies they list, with the scenario's seed and the next
+    ones.
 
     Where a scenario names a baseline, the same jobs in no market come first. ``asked`` is how seeds are asked for.
     """
@@ -95,7 +96,8 @@ def carry_out_all(
     folders: Sequence[Path] | None = None,
     partly: bool = False,
 ) -> list[Done]:
-    """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are given.
+    """Run all tasks in threads (compiled code releases the interpreter), and keep their journals where folders are
+    given.
 
     Ctrl-C ends all; ``partly``: return those that are done by then.
     """

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One run. Its tables are polars frames, with columns as in docs/journal.md; times are in seconds, power in watts, energy in joules."""
+    """One run. Its tables are polars frames, with columns as in docs/journal.md.
+
+    Times are in seconds, power in watts, energy in joules.
+    """
 
     def __init__(
         self,
@@ -138,8 +141,8 @@ class Run:
     def plot(self, what: str = "power") -> Any:
         """Return a figure of the report as a plotly figure.
 
-        ``what``: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates, regulation, tracking errors,
-        service, accounts, learning or profile errors.
+        ``what``: power, load, gantt, waits, slowdowns, waits by size, sizes, run times, energies, rates, regulation,
+        tracking errors, service, accounts, learning or profile errors.
         """
         from wattline.report.figures.gallery import GALLERY
 
@@ -223,7 +226,9 @@ def as_text(renderable: Any, width: int = 80) -> str:
 
 
 def read_run(folder: Path | str) -> Run:
-    """Open the journal that a run left; that of a run that was cut off is made first, up to the last simulated hour that was kept."""
+    """Open the journal that a run left; that of a run that was cut off is made first, up to the last simulated hour
+    that was kept.
+    """
     from wattline.scenario.resume import make_readable
 
     path = Path(folder)

@@ -35,12 +35,13 @@ def simulate(
 ) -> Run:
     """Simulate jobs on a machine and return the run.
 
-    ``trace``: jobs (a path is read), or a study that ``wl.load`` read, which says everything else too. ``machine``: default as
-    the log says. Policies of the slots ``order``, ``select``, ``place``, ``cap``, ``learn``, ``profile``, ``bid``: a built-in name, the path of a
-    file, an object of ``wl.policy``, or ``{"name": one of these, parameter: value}``. ``limit``: power limit of the machine ("28 kW", or watts).
-    ``ties``: one scheduling pass an "instant", or after every single "event". ``kill``: end jobs at their requested time.
-    ``settings``: any other key of a scenario by its dotted name, as ``{"run.until": "10 d"}``. ``seed``: of everything random.
-    ``progress``: show a bar when it takes longer than two seconds.
+    ``trace``: jobs (a path is read), or a study that ``wl.load`` read, which says everything else too. ``machine``:
+    default as the log says. Policies of the slots ``order``, ``select``, ``place``, ``cap``, ``learn``, ``profile``,
+    ``bid``: a built-in name, the path of a file, an object of ``wl.policy``, or ``{"name": one of these, parameter:
+    value}``. ``limit``: power limit of the machine ("28 kW", or watts). ``ties``: one scheduling pass an "instant", or
+    after every single "event". ``kill``: end jobs at their requested time. ``settings``: any other key of a scenario by
+    its dotted name, as ``{"run.until": "10 d"}``. ``seed``: of everything random. ``progress``: show a bar when it
+    takes longer than two seconds.
     """
     if isinstance(trace, Study):
         if machine is not None:

@@ -28,7 +28,10 @@ SLOT = "policy."
 
 
 class Study:
-    """A scenario that was read and checked. ``simulate`` runs it once, ``vary`` many times; ``wl.bid`` finds a bid for it."""
+    """A scenario that was read and checked. ``simulate`` runs it once, ``vary`` many times.
+
+    ``wl.bid`` finds a bid for it.
+    """
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -148,7 +151,8 @@ class Sweep:
     def run(
         self, *, folder: Path | str | None = None, threads: int | None = None, progress: bool = True
     ) -> pl.DataFrame:
-        """Simulate all and return a frame: a row a run, with the varied keys, the policies where they differ, the seed, and every metric that some run has.
+        """Simulate all and return a frame: a row a run, with the varied keys, the policies where they differ, the seed,
+        and every metric that some run has.
 
         ``folder`` keeps the journals of all runs. ``threads`` at a time (default: one a core).
         """

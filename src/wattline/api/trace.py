@@ -36,7 +36,9 @@ class Trace:
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
-        """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``, ``user``, … (null: not known)."""
+        """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``,
+        ``user``, … (null: not known).
+        """
         from wattline.formats.jobs.export import jobs_frame
 
         return jobs_frame(self._table().jobs)
@@ -48,7 +50,9 @@ class Trace:
 
     @property
     def nodes(self) -> int | None:
-        """Size of the machine that the log says it came from (processors where jobs share nodes; None: it does not say)."""
+        """Size of the machine that the log says it came from (processors where jobs share nodes; None: it does not
+        say).
+        """
         return self._table().suggested_nodes
 
     @property
@@ -99,7 +103,9 @@ class Trace:
 
 
 def _decides(table: Table, nodes: int) -> bool:
-    """Tell whether so many nodes can decide that nodes, or processors, are what is scheduled: one of the header's two numbers does."""
+    """Tell whether so many nodes can decide that nodes, or processors, are what is scheduled: one of the header's two
+    numbers does.
+    """
     from wattline.reading.machine import header_number
 
     return nodes in [header_number(table.header.get(key, "")) for key in ("MaxNodes", "MaxProcs")]
@@ -133,9 +139,9 @@ def read_trace(
 ) -> Trace:
     """Read a job log: SWF, sacct, Parquet, CSV, PM100, emmy, meggie, or the folder of a journal.
 
-    ``format``: swf, sacct, table, krc, pm100 or rrze (default: by content). ``cores_per_node``: processors of the log that
-    make one node (default: as an SWF header and its jobs say). ``strict``: refuse a log with records that would be dropped
-    or repaired.
+    ``format``: swf, sacct, table, krc, pm100 or rrze (default: by content). ``cores_per_node``: processors of the log
+    that make one node (default: as an SWF header and its jobs say). ``strict``: refuse a log with records that would be
+    dropped or repaired.
     """
     trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict)
     trace._table()
@@ -145,8 +151,8 @@ def read_trace(
 def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = None, strict: bool = False) -> Trace:
     """Make a trace of a polars or pandas frame, or of a mapping of columns.
 
-    Columns are those of ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times are
-    seconds since ``epoch_unix_s`` (None: not known).
+    Columns are those of ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times
+    are seconds since ``epoch_unix_s`` (None: not known).
     """
     import polars as pl
 
@@ -193,8 +199,8 @@ def _polars(frame: Any) -> pl.DataFrame:
 def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **keys: Any) -> Trace:
     """Draw a workload: ``generator`` is poisson, lublin, bursty, meggie-like, emmy-like or mira-like.
 
-    ``nodes`` is the size of the machine it is for. Other parameters are the keys of [trace] in a scenario (docs/scenario.md): ``jobs``,
-    ``load``, ``duration``, ``rate``, ``users``, ``type`` …
+    ``nodes`` is the size of the machine it is for. Other parameters are the keys of [trace] in a scenario
+    (docs/scenario.md): ``jobs``, ``load``, ``duration``, ``rate``, ``users``, ``type`` …
     """
     from wattline.scenario.read import Source, document
     from wattline.scenario.studies import TraceCache

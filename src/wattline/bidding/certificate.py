@@ -1,7 +1,8 @@
-"""What a bid is worth on other hours than those of its search: every constraint with its interval, the cost and its spread.
+"""What a bid is worth on other hours than those of its search: every constraint with its interval, the cost and its
+spread.
 
-Hours of a law (generated signals) are new ones. Hours of a recorded signal are cut out of the record that the search has
-used too, so nothing is certified there: what holds on them says nothing of other days.
+Hours of a law (generated signals) are new ones. Hours of a recorded signal are cut out of the record that the search
+has used too, so nothing is certified there: what holds on them says nothing of other days.
 """
 
 from __future__ import annotations
@@ -145,7 +146,10 @@ class Certificate:
 
 
 def certify(setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS) -> Certificate:
-    """Test a choice on hours with other seeds than those of its search; a recorded signal has no others, and that is noted."""
+    """Test a choice on hours with other seeds than those of its search.
+
+    A recorded signal has no others, and that is noted.
+    """
     outcome = fresh(setting, seeds, choice.bid, choice.weights, choice.params)
     promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed)]
     promises += [

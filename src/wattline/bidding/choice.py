@@ -34,7 +34,9 @@ class Choice:
 
 
 def largest_reserve_w(setting: Setting, mean_w: float, mode: str) -> float:
-    """Return the most that may be offered at a mean power: strict reach keeps the whole target between idle and maximum."""
+    """Return the most that may be offered at a mean power: strict reach keeps the whole target between idle and
+    maximum.
+    """
     if mode == STRICT:
         return max(0.0, min(mean_w - setting.idle_total_w, setting.max_total_w - mean_w))
     return setting.max_total_w

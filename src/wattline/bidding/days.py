@@ -1,4 +1,6 @@
-"""Days under changing bids: a workload simulated with a power policy and a bid policy (or one bid), and what it came to."""
+"""Days under changing bids: a workload simulated with a power policy and a bid policy (or one bid), and what it came
+to.
+"""
 
 from __future__ import annotations
 
@@ -224,7 +226,8 @@ class DayTrial:
 def fixed_search(
     trial: DayTrial, *, points: int = 20, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Bid, DayOutcome]:
-    """Return the cheapest bid of a grid that meets all constraints on the days of a trial (FES), or the least violating.
+    """Return the cheapest bid of a grid that meets all constraints on the days of a trial (FES), or the least
+    violating.
 
     Mean powers divide the way from idle to where every node draws what the hungriest job does, reserves half of it.
     """

@@ -16,7 +16,8 @@ from wattline.model.regulation import Bid
 def grid_bid(trial: Trial, *, mode: str = PAPER, step: float = 0.05) -> Choice:
     """Return the cheapest grid point that meets tracking and QoS; if there is none, the one of least total violation.
 
-    Mean powers go from idle to the maximum in steps of 5 % of that range, reserves from 5 % up to all of what is allowed.
+    Mean powers go from idle to the maximum in steps of 5 % of that range, reserves from 5 % up to all of what is
+    allowed.
     """
     setting = trial.setting
     span_w = setting.max_total_w - setting.idle_total_w

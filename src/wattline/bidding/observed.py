@@ -19,7 +19,8 @@ from wattline.sim.ensemble import in_threads
 
 @dataclass(frozen=True)
 class Observed:
-    """Hours under one bid: how long (``seconds``) each tracking error held, and Q (inf: never ended) and kind of each job.
+    """Hours under one bid: how long (``seconds``) each tracking error held, and Q (inf: never ended) and kind of each
+    job.
 
     Jobs are those that the protocol counts. Without a reserve there is no error.
     """

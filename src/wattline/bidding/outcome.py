@@ -136,7 +136,9 @@ class Outcome:
         return sum(hour.standby_j for hour in self.hours) / busy if busy else 0.0
 
     def excess(self, tracking: float = SHARE, part: float = 1.0) -> float:
-        """Return the sum of relative violations of all constraints, each tightened to a ``part`` of its limit (0: all met)."""
+        """Return the sum of relative violations of all constraints, each tightened to a ``part`` of its limit (0: all
+        met).
+        """
         over = max(0.0, self.exceed.share / (part * tracking) - 1.0)
         for kind, share in zip(self.kinds, self.shares(), strict=True):
             if not kind.standby and math.isfinite(kind.limit):

@@ -28,26 +28,28 @@ HALVINGS = 5
 """At last the mean power goes so many halvings towards the next lower one of the grid, for every fit of α."""
 
 PARTS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-"""Parts of the theory's reserve that are tried at the cheapest mean powers of the last two fits, where all of it breaks promises
-in simulation: the theory knows nothing of tracking."""
+"""Parts of the theory's reserve that are tried at the cheapest mean powers of the last two fits, where all of it breaks
+promises in simulation: the theory knows nothing of tracking.
+"""
 
 SLACK = 1.25
 """The first fit is made where the nodes that the target allows exceed the load by this factor (but within the machine).
 
-At the load itself every θ* is 0 with weights by load (Case III): α would be the observed share, most promises would seem
-to hold at any weight, and the first bid would break them.
+At the load itself every θ* is 0 with weights by load (Case III): α would be the observed share, most promises would
+seem to hold at any weight, and the first bid would break them.
 """
 
 
 def qosg_bid(
     trial: Trial, *, mode: str = STRICT, points: int = POINTS, fits: int = FITS, signal: LogMgf | None = None
 ) -> Choice:
-    """Return the bid and weights of QoSG: loop over the mean power, binary search of the reserve, simulated tracking cost.
+    """Return the bid and weights of QoSG: loop over the mean power, binary search of the reserve, simulated tracking
+    cost.
 
-    α is fitted on a simulation before the search, and again on the bid that came out, ``fits`` times in all. One fit: the
-    cheapest bid that the theory allows, whatever its simulation says, as the text has it. More: the cheapest bid that also
-    keeps all promises in its simulation. ``signal`` replaces the paper's law (``Gaussian.correlated``: the corrected one).
-    Where the theory finds no weights at all, the choice says so.
+    α is fitted on a simulation before the search, and again on the bid that came out, ``fits`` times in all. One fit:
+    the cheapest bid that the theory allows, whatever its simulation says, as the text has it. More: the cheapest bid
+    that also keeps all promises in its simulation. ``signal`` replaces the paper's law (``Gaussian.correlated``: the
+    corrected one). Where the theory finds no weights at all, the choice says so.
     """
     setting = trial.setting
     theory, rows = theory_of(setting)
@@ -122,7 +124,9 @@ def _step(i: int, choice: Choice, log_alpha: Floats) -> dict[str, Any]:
 def _candidates(
     trial: Trial, theory: Theory, rows: list[int], mode: str, means_w: Floats, log_alpha: Floats
 ) -> list[Choice]:
-    """Return, for every one of some mean powers at which weights exist, the largest reserve with these weights, simulated."""
+    """Return, for every one of some mean powers at which weights exist, the largest reserve with these weights,
+    simulated.
+    """
     setting = trial.setting
     tried = []
     for mean_w in means_w[(means_w > setting.idle_total_w) & (means_w < setting.max_total_w)].tolist():

@@ -23,8 +23,9 @@ LEAST = 0.15
 """Least reserve looked at, in parts of the way to idle power."""
 
 GUARD = 0.94
-"""Part of the limits below which the intervals must end where a bid is made safe: a bid pushed to the edge of one sample of
-hours lies beyond the edge of the next one more often than not."""
+"""Part of the limits below which the intervals must end where a bid is made safe: a bid pushed to the edge of one
+sample of hours lies beyond the edge of the next one more often than not.
+"""
 
 STEPS, SAFE_STEPS = 7, 8
 """Bisections of the reserve in the search, and where its result is made safe."""
@@ -44,9 +45,9 @@ def search_bid(
 ) -> Choice:
     """Return the cheapest bid whose constraints hold with something to spare (to a ``part`` of their limits).
 
-    A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one the
-    largest reserve is found by bisection on hours with common random numbers; mean powers are tried ever closer around
-    the best, then other settings of the policy there; the result is made ``safe`` on other hours.
+    A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one
+    the largest reserve is found by bisection on hours with common random numbers; mean powers are tried ever closer
+    around the best, then other settings of the policy there; the result is made ``safe`` on other hours.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
     choices = list(settings_of_policy or policy_settings(setting))
@@ -89,10 +90,11 @@ def policy_settings(setting: Setting) -> list[Params]:
 
 
 def mean_power_w(setting: Setting, place: float) -> float:
-    """Return the mean power at a place between what the jobs need at their lowest caps (0) and what they draw without (1).
+    """Return the mean power at a place between what the jobs need at their lowest caps (0) and what they draw without
+    (1).
 
-    Standby jobs take whatever is offered beyond that: with them place 1 is the greatest power of the machine. Where caps
-    save next to no energy the places are spread over a tenth of the load.
+    Standby jobs take whatever is offered beyond that: with them place 1 is the greatest power of the machine. Where
+    caps save next to no energy the places are spread over a tenth of the load.
     """
     low, high = setting.load_w(capped=True), setting.load_w()
     low = min(low, high)

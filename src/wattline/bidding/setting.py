@@ -29,9 +29,9 @@ SignalLaw = Callable[[float, int], Signal]
 class Protocol:
     """What *one hour* means; it decides who wins.
 
-    The default: warm up until stationary (at least an hour and twice the longest run time), measure the jobs that arrive
-    in the bid hour, run on until they have finished or must have missed their limit. ``paper``: an empty machine, and
-    only jobs that finish within the hour count.
+    The default: warm up until stationary (at least an hour and twice the longest run time), measure the jobs that
+    arrive in the bid hour, run on until they have finished or must have missed their limit. ``paper``: an empty
+    machine, and only jobs that finish within the hour count.
     """
 
     paper: bool = False
@@ -160,7 +160,8 @@ class Setting:
 
 
 def draw_jobs(setting: Setting, horizon_s: float, seed: int) -> JobTable:
-    """Draw the jobs of a stretch of time: arrivals of every kind by a Poisson process (or bursts), standby jobs at once.
+    """Draw the jobs of a stretch of time: arrivals of every kind by a Poisson process (or bursts), standby jobs at
+    once.
 
     Standby jobs are endless: one chain of them a node, each link entering the queue when the one before it ends.
     """

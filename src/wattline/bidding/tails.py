@@ -23,7 +23,8 @@ LAW_S = 48 * 3600.0
 
 
 def delay_tails(setting: Setting, seen: Observed, bid: Bid, weights: Floats | None = None) -> tuple[Tail, ...]:
-    """Return the delays of every promised kind on hours that were seen under a bid, beside the theory of sharing by weights.
+    """Return the delays of every promised kind on hours that were seen under a bid, beside the theory of sharing by
+    weights.
 
     The theory is taken twice, with the law of the signal as published (eq. 23) and with the corrected one. Weights are
     those of the kinds unless given.
@@ -39,8 +40,8 @@ def delay_tails(setting: Setting, seen: Observed, bid: Bid, weights: Floats | No
 def signal_laws(law: SignalLaw, window_s: float) -> Mapping[str, Gaussian]:
     """Return the Gaussian laws by which the theory knows a signal: as published, and corrected for its memory.
 
-    The memory of a generated Gaussian signal is twice its time constant; that of any other is measured on sums over a window,
-    which should be about as long as the delays of interest.
+    The memory of a generated Gaussian signal is twice its time constant; that of any other is measured on sums over a
+    window, which should be about as long as the delays of interest.
     """
     if isinstance(law, GaussianLaw):
         std, mean, memory = law.std, 0.0, 2.0 * law.time_constant_s

@@ -1,4 +1,6 @@
-"""Weights where a policy shares nodes by them: by what each kind can afford to wait, then moved to whoever suffers most."""
+"""Weights where a policy shares nodes by them: by what each kind can afford to wait, then moved to whoever suffers
+most.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ FLOOR = 1e-3
 
 
 def need_weights(kinds: tuple[Kind, ...]) -> Floats:
-    """Return weights in proportion to m / (Q_thres T): wide, short and strict kinds cannot wait until a share has grown."""
+    """Return weights in proportion to m / (Q_thres T): wide, short and strict kinds cannot wait until a share has
+    grown.
+    """
     wait_s = column(kinds, "limit") * column(kinds, "work_s")
     need = np.array([0.0 if kind.standby else kind.nodes for kind in kinds]) / wait_s
     weights: Floats = need / need.sum() if need.sum() > 0 else np.full(len(kinds), 1.0 / len(kinds))
@@ -28,7 +32,9 @@ def need_weights(kinds: tuple[Kind, ...]) -> Floats:
 
 
 def balance(trial: Trial, bid: Bid, weights: Floats, steps: int = STEPS) -> Floats:
-    """Move weights at one bid from the kinds that suffer least, over what they were promised, to those that suffer most."""
+    """Move weights at one bid from the kinds that suffer least, over what they were promised, to those that suffer
+    most.
+    """
     kinds = trial.setting.kinds
     share, open_to = column(kinds, "share"), np.array([not kind.standby for kind in kinds])
     best, least = weights, (np.inf, np.inf)

@@ -75,8 +75,8 @@ app.command("check-policy")(looks.check_policy)
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """Return as much of the program as a call needs: typer looks at all flags of all commands that it is given.
 
-    That is the command that is called, or names and summaries alone for the program's own help. Whoever calls what there is not gets the
-    whole, for what is similar.
+    That is the command that is called, or names and summaries alone for the program's own help. Whoever calls what
+    there is not gets the whole, for what is similar.
     """
     if list(arguments) in ([], ["--help"]):
         return _with([_bare(c) for c in app.registered_commands], [_empty(g) for g in app.registered_groups])

@@ -1,4 +1,6 @@
-"""What a command says: results on standard output, everything else on standard error, and only as much as was asked for."""
+"""What a command says: results on standard output, everything else on standard error, and only as much as was asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,10 @@ class Terminal(Listener):
 
     @contextmanager
     def progress(self, what: str, keeping: str = ", and keeping what is done") -> Iterator[Callable[[int, int], None]]:
-        """Yield a callback (done, total) that shows a bar; Ctrl-C and SIGTERM raise from it, so that the run stays whole."""
+        """Yield a callback (done, total) that shows a bar.
+
+        Ctrl-C and SIGTERM raise from it, so that the run stays whole.
+        """
         meter = Meter(what, shown=not self.quiet)
         with stop_signals("" if self.quiet else f"\nstopping{keeping} (Ctrl-C again to quit at once) ...\n") as got:
 

@@ -21,8 +21,8 @@ _ATTACH_KEY = 0x41
 def attach_power(trace: Trace, *, model: str = "mira", seed: int = 1, max_w: float = MAX_W) -> Trace:
     """Return the log with power over the run of every job, per node and at most ``max_w``; ``draw_w`` is its mean.
 
-    A job's project is its group, else its user, and is its group afterwards. Profiles depend on seed and key alone, what differs
-    between runs of a key on seed and order too. What a log says of power already is replaced, counted.
+    A job's project is its group, else its user, and is its group afterwards. Profiles depend on seed and key alone,
+    what differs between runs of a key on seed and order too. What a log says of power already is replaced, counted.
     """
     if model not in MODELS:
         raise InputError(f"unknown power model {model!r}{did_you_mean(model, MODELS)}")

@@ -1,9 +1,10 @@
 """Arrivals in campaigns: bursts of jobs of one kind, more by day than by night and on weekdays than at weekends.
 
 Campaigns begin as a Poisson process; each brings a geometric number of jobs, one after another with exponential gaps (a
-Neyman–Scott process). All this happens in *operational time*, which runs faster when people work: the expected number of
-arrivals in any stretch of real time is the rate times the operational time in it, exactly. Over stretches much longer than
-a campaign, the variance of counts over their mean is E[G²]/E[G] = 2 g - 1 for campaigns of g jobs on average (Poisson: 1).
+Neyman–Scott process). All this happens in *operational time*, which runs faster when people work: the expected number
+of arrivals in any stretch of real time is the rate times the operational time in it, exactly. Over stretches much
+longer than a campaign, the variance of counts over their mean is E[G²]/E[G] = 2 g - 1 for campaigns of g jobs on
+average (Poisson: 1).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The stated model of power under caps, for logs that did not measure it.
 
-*linear-cap*: a node of a job that draws ``draw`` uncapped can be held down to ``floor = idle + φ (draw - idle)``, where the job
-takes ``1 + σ (draw / floor - 1)`` times as long; run time grows linearly in between, as everywhere in Wattline. φ = 0.46 and
-σ = 0.48 are the medians of 30 NAS benchmarks measured at both ends (``systems/npb.py``, servers that idle at 169 W); σ = 1
-would be speed in proportion to power, σ = 0 a cap that slows nobody.
+*linear-cap*: a node of a job that draws ``draw`` uncapped can be held down to ``floor = idle + φ (draw - idle)``, where
+the job takes ``1 + σ (draw / floor - 1)`` times as long; run time grows linearly in between, as everywhere in Wattline.
+φ = 0.46 and σ = 0.48 are the medians of 30 NAS benchmarks measured at both ends (``systems/npb.py``, servers that idle
+at 169 W); σ = 1 would be speed in proportion to power, σ = 0 a cap that slows nobody.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _WIDEST = 2.0
 class CapModel:
     """Power per node: ``idle_w``, uncapped ``draw_w`` where nobody measured it, and how caps act.
 
-    Kinds differ: one that was not measured draws ``draw_w`` times a normal number of standard deviation ``spread`` (at most
-    two of them away) that depends on its name alone, so the same kind draws the same in every log.
+    Kinds differ: one that was not measured draws ``draw_w`` times a normal number of standard deviation ``spread`` (at
+    most two of them away) that depends on its name alone, so the same kind draws the same in every log.
     """
 
     name: ClassVar[str] = "linear-cap"

@@ -1,9 +1,10 @@
-"""Kinds of job found in a log: jobs of one name and one number of nodes, with their power and time at both ends of the caps.
+"""Kinds of job found in a log: jobs of one name and one number of nodes, with their power and time at both ends of the
+caps.
 
-The rule, as in the study of days-long demand response: a *type* is a job name and a node count. A job without a name goes by
-its user. Types of fewer than ``least`` jobs are pooled: first all those of one node count (``*@4``), then those of a range of
-node counts between powers of two (``*@33-64``), then all that are left (``*``); only the last two mix node counts. Jobs of no
-length are dropped: QoS degradation has no meaning for them.
+The rule, as in the study of days-long demand response: a *type* is a job name and a node count. A job without a name
+goes by its user. Types of fewer than ``least`` jobs are pooled: first all those of one node count (``*@4``), then those
+of a range of node counts between powers of two (``*@33-64``), then all that are left (``*``); only the last two mix
+node counts. Jobs of no length are dropped: QoS degradation has no meaning for them.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ UNSEEN = 0.5
 class KindRules:
     """How kinds are told apart and what is attached to them.
 
-    * ``least``: types of fewer jobs are pooled (1: none is). ``limit``, ``share`` and ``average`` are promised to every kind.
-    * ``power``: *observed* takes the ends of the caps from the log where it has power (``model`` stands in elsewhere); *model*
-      takes only the mean power from there. ``trim``: share of the measured jobs of a kind left out at each end.
+    * ``least``: types of fewer jobs are pooled (1: none is). ``limit``, ``share`` and ``average`` are promised to every
+      kind.
+    * ``power``: *observed* takes the ends of the caps from the log where it has power (``model`` stands in elsewhere);
+      *model* takes only the mean power from there. ``trim``: share of the measured jobs of a kind left out at each end.
     * ``own_power``: jobs keep the power that was measured of them; otherwise all jobs of a kind draw alike, which is
       faster to simulate. A job's run time is its own in both cases.
     * ``from_s``, ``until_s``: arrival rates are those of this part of the log, in seconds after its first submission.
@@ -178,10 +180,11 @@ def _window(jobs: JobTable, rules: KindRules) -> tuple[float, float]:
 def _attach(
     jobs: JobTable, code: Ints, names: list[str], profiles: list[Profile], *, own_power: bool, model: CapModel
 ) -> JobTable:
-    """Return the jobs with their kinds, the power of these (or their own), and run times at the power they draw uncapped.
+    """Return the jobs with their kinds, the power of these (or their own), and run times at the power they draw
+    uncapped.
 
-    A job that was seen at less power than its kind's highest was slowed by that, as its kind's line says: at the highest it
-    would have taken so much less.
+    A job that was seen at less power than its kind's highest was slowed by that, as its kind's line says: at the
+    highest it would have taken so much less.
     """
     draw_w, floor_w, stretch = (
         np.array([getattr(p, name) for p in profiles])[code] for name in ("draw_w", "floor_w", "stretch")

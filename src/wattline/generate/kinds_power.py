@@ -17,7 +17,8 @@ LEAST_MEASURED = 5
 class Profile:
     """A kind's power uncapped and at the lowest cap, the run time there over that uncapped, and where they come from.
 
-    ``observed``: the ends were seen in the log. ``bent``: the slowdown seen was no slowdown, or more than power could explain.
+    ``observed``: the ends were seen in the log. ``bent``: the slowdown seen was no slowdown, or more than power could
+    explain.
     """
 
     draw_w: float
@@ -31,8 +32,8 @@ class Profile:
 def fit_profile(name: str, jobs: JobTable, rows: Ints, power: str, trim: float, model: CapModel) -> Profile:
     """Return the profile of a kind from the power and run time of each of its jobs, which are these rows.
 
-    Jobs that say themselves what caps do to them (``floor_w`` and ``stretch`` of a table) are believed; a mean weighted by
-    node-hours keeps the energy of the log.
+    Jobs that say themselves what caps do to them (``floor_w`` and ``stretch`` of a table) are believed; a mean weighted
+    by node-hours keeps the energy of the log.
     """
     draw_w, floor_w, stretch = jobs.draw_w[rows], jobs.floor_w[rows], jobs.stretch[rows]
     time_s = jobs.work_s[rows]
@@ -53,8 +54,9 @@ def fit_profile(name: str, jobs: JobTable, rows: Ints, power: str, trim: float, 
 def _observed(power_w: Floats, time_s: Floats, trim: float) -> Profile:
     """Return the range of power among the jobs, and the slowdown of the line through their run times.
 
-    The line is T(p) = T_min (1 + (stretch - 1) (p_max - p) / (p_max - p_min)) by least squares. A cap makes no job faster, and
-    none slower than in proportion to power: what the fit says beyond that comes from jobs that are not alike.
+    The line is T(p) = T_min (1 + (stretch - 1) (p_max - p) / (p_max - p_min)) by least squares. A cap makes no job
+    faster, and none slower than in proportion to power: what the fit says beyond that comes from jobs that are not
+    alike.
     """
     low_w, high_w = (float(v) for v in np.quantile(power_w, (trim, 1.0 - trim), method="nearest"))
     if not low_w < high_w:

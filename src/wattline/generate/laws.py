@@ -52,8 +52,8 @@ def check_positive(what: str, value: float) -> None:
 class JobType:
     """One type of job: its size and the law of its run time; ``share`` is its weight among all arrivals.
 
-    ``mean_s`` is the mean of the run time, ``min_s`` its least value: *exponential* and *lognormal* (with coefficient of
-    variation ``cv`` of the part above ``min_s``) start there, *uniform* spans [min_s, 2 mean_s - min_s].
+    ``mean_s`` is the mean of the run time, ``min_s`` its least value: *exponential* and *lognormal* (with coefficient
+    of variation ``cv`` of the part above ``min_s``) start there, *uniform* spans [min_s, 2 mean_s - min_s].
     ``rate_per_s`` replaces the share where every type has its own arrival rate. Power as in ``JobTable``.
     """
 
@@ -103,8 +103,8 @@ class Requests:
 
     * *none*: no limit. *exact*: t.
     * *factor*: t · U(1, max_factor), the f-model (Mu'alem and Feitelson, TPDS 12(6), 2001; Zhang et al., IPDPS 2000).
-    * *rounded*: the same, raised to the next value that users like (5 min … 36 h, then whole days): few distinct values,
-      as in every log (Tsafrir, Etsion and Feitelson, JSSPP 2005; this is a simplification of their model).
+    * *rounded*: the same, raised to the next value that users like (5 min … 36 h, then whole days): few distinct
+      values, as in every log (Tsafrir, Etsion and Feitelson, JSSPP 2005; this is a simplification of their model).
     """
 
     model: Literal["none", "exact", "factor", "rounded"] = "exact"

@@ -1,8 +1,8 @@
 """The Lublin–Feitelson model of rigid parallel jobs, as published and as its authors' program computes it.
 
 U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
-JPDC 63(11), 2003. Sizes: serial with a fixed probability, else 2^x with x two-stage uniform, often rounded to a power of
-two. Run times: the logarithm is one of two gammas, chosen by a probability that is linear in the size. Arrivals: the
+JPDC 63(11), 2003. Sizes: serial with a fixed probability, else 2^x with x two-stage uniform, often rounded to a power
+of two. Run times: the logarithm is one of two gammas, chosen by a probability that is linear in the size. Arrivals: the
 logarithm of the gap in rush hours is gamma; gaps are spent in 48 half-hour slots a day whose weights follow another
 gamma, so that the same gap lasts longer at night.
 """
@@ -203,7 +203,10 @@ def _times(points: Floats, day: Floats) -> Floats:
 
 
 def _merge(points: list[Floats], days: list[Floats]) -> tuple[Ints, list[Floats]]:
-    """Let the streams run side by side until there are enough jobs; return each job's stream and each stream's points."""
+    """Let the streams run side by side until there are enough jobs.
+
+    Return each job's stream and each stream's points.
+    """
     count = points[0].size
     times = np.concatenate([_times(p, day) for p, day in zip(points, days, strict=True)])
     kind = np.repeat(np.arange(len(points)), count)

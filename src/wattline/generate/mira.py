@@ -1,10 +1,11 @@
 """A year of a machine like Mira: 48 racks of 1,024 nodes, jobs of real partition sizes, projects, and power over time.
 
-What is known and what we chose stands with the laws (``mira_laws``: sizes, run times, projects) and the power (``mira_power``).
-Here they come together. Jobs arrive in campaigns (``campaigns``: bursts of one key, more by day than by night and on weekdays
-than at weekends); a campaign has a size, drawn by the law of sizes; a project that is active on that day and likes that size
-submits it; its user and job name make the key, which recurs. Run times belong to the key, and power to project, user and key.
-A project begins with a single job, a test, whatever the size of its first campaign.
+What is known and what we chose stands with the laws (``mira_laws``: sizes, run times, projects) and the power
+(``mira_power``). Here they come together. Jobs arrive in campaigns (``campaigns``: bursts of one key, more by day than
+by night and on weekdays than at weekends); a campaign has a size, drawn by the law of sizes; a project that is active
+on that day and likes that size submits it; its user and job name make the key, which recurs. Run times belong to the
+key, and power to project, user and key. A project begins with a single job, a test, whatever the size of its first
+campaign.
 
 A *population* is a set of projects, the same for every seed, which draws campaigns, jobs and what differs between runs.
 """
@@ -42,13 +43,19 @@ JOBS_A_YEAR, TESTS = 24_565, 1.015
 """Jobs of the published year; so many more are drawn that as many are left when projects begin with one."""
 
 LOAD = 0.86
-"""Offered load of the default year, with which the published gains in utilization agree; jobs are in proportion to the load.
+"""Offered load of the default year, with which the published gains in utilization agree.
 
-Under 4,000 kW a scheduler that reckons with 100 kW a rack fills at most 83.3 % of the machine, 3 points less than one that learns.
+Jobs are in proportion to the load.
+
+Under 4,000 kW a scheduler that reckons with 100 kW a rack fills at most 83.3 % of the machine, 3 points less than one
+that learns.
 """
 
 FULL_MACHINE = 0.001
-"""About 25 runs of the whole machine a year. They last 2.9 h on average, 0.8 % of the year: a share of 99 % under 3,000 kW allows no more."""
+"""About 25 runs of the whole machine a year.
+
+They last 2.9 h on average, 0.8 % of the year: a share of 99 % under 3,000 kW allows no more.
+"""
 
 LARGE, LARGE_W, WHOLE_W = 8192, 78.0 / RACK_KW * MAX_W, 75.0 / RACK_KW * MAX_W
 """Runs of 8 racks and more draw at most 78 kW a rack on average, table I's 99 %: so many racks are not all extreme.
@@ -75,7 +82,9 @@ LOAD_SLACK = 0.01
 
 @dataclass(frozen=True)
 class MiraLike:
-    """``days`` of arrivals from 1 January, a Wednesday; ``load`` is the work that jobs bring, over what ``nodes`` can do in that time.
+    """``days`` of arrivals from 1 January, a Wednesday.
+
+    ``load`` is the work that jobs bring, over what ``nodes`` can do in that time.
 
     ``full_machine``: share of jobs that take all 48 racks.
     """

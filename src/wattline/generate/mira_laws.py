@@ -1,10 +1,10 @@
 """Laws of a year of Mira: sizes and run times as measured in the log of 2018, and the projects that come and go.
 
-Measured in the job stream of the second half of 2018 (22,508 jobs in 126 days; jobs of 5 minutes or more, sizes rounded up to the
-next partition): the share of each size, and percentiles of its run times. Queues let jobs of up to 4,096 nodes run for 12 hours and
-larger ones for 24. The published year of 2014 has 24,565 jobs. With the run times of 2018 these would fill a third of the machine,
-so run times are stretched, with what goes beyond the queue's limit cut there, until the wanted load is offered (about five times).
-Runs of the whole machine are left as long as they were.
+Measured in the job stream of the second half of 2018 (22,508 jobs in 126 days; jobs of 5 minutes or more, sizes rounded
+up to the next partition): the share of each size, and percentiles of its run times. Queues let jobs of up to 4,096
+nodes run for 12 hours and larger ones for 24. The published year of 2014 has 24,565 jobs. With the run times of 2018
+these would fill a third of the machine, so run times are stretched, with what goes beyond the queue's limit cut there,
+until the wanted load is offered (about five times). Runs of the whole machine are left as long as they were.
 """
 
 from __future__ import annotations
@@ -44,10 +44,14 @@ LIMIT_S = np.where(SIZES <= 4096, 12.0, 24.0) * HOUR_S
 LEAST_S = 300.0
 
 WITHIN = 0.2
-"""Part of the variance of run times (as normal scores) that lies within a key, as between runs of one user, size and request."""
+"""Part of the variance of run times (as normal scores) that lies within a key, as between runs of one user, size and
+request.
+"""
 
 MARGIN = (1.05, 2.2)
-"""Requests are the typical run time of their key times a number in this range, raised to a round time, at most the queue's."""
+"""Requests are the typical run time of their key times a number in this range, raised to a round time, at most the
+queue's.
+"""
 
 MOST_STRETCH = 50.0
 
@@ -87,11 +91,12 @@ def find_stretch(node_s: float, size: Ints, typical: Floats, score: Floats, marg
 
 @dataclass(frozen=True)
 class Programme:
-    """Projects that share a way to get time on the machine: their share of jobs, how many, when they begin and how long they last.
+    """Projects that share a way to get time on the machine: their share of jobs, how many, when they begin and how long
+    they last.
 
-    ``rounds``: days of the year on which ``count`` projects are allocated, for ``lasts`` days. Without rounds they come at any time,
-    ``count`` a year, with exponential lives of ``lasts`` days on average; those of before the first day are there. A
-    project begins to submit an exponential time of mean ``delay`` days after its allocation.
+    ``rounds``: days of the year on which ``count`` projects are allocated, for ``lasts`` days. Without rounds they come
+    at any time, ``count`` a year, with exponential lives of ``lasts`` days on average; those of before the first day
+    are there. A project begins to submit an exponential time of mean ``delay`` days after its allocation.
     """
 
     name: str
@@ -107,7 +112,8 @@ PROGRAMMES = (
     Programme("b", 0.25, 10, YEAR_DAYS / 2, 5.0, (0.0, YEAR_DAYS / 2)),
     Programme("c", 0.13, 60, 90.0, 5.0),
 )
-"""Our choice, after how such machines are allocated: yearly awards, awards of half a year, and small ones at any time."""
+"""Our choice, after how such machines are allocated: yearly awards, awards of half a year, and small ones at any time.
+"""
 
 WEIGHT_SIGMA = 0.8
 """Projects of a programme differ in how much they submit (lognormal)."""

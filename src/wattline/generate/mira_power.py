@@ -1,18 +1,21 @@
-"""Power of jobs on a machine like Mira: a level for every job, by project, user and key, and how it changes over the run.
+"""Power of jobs on a machine like Mira: a level for every job, by project, user and key, and how it changes over the
+run.
 
-Known (Wallace et al., *A data driven scheduling approach for power management on HPC systems*, SC 2016): the distribution of
-job power per rack (table I; ``TABLE_I``), that projects differ in median and spread (fig. 1), that users within a project
-differ slightly (fig. 2), that phases of little power last less than 80 minutes and that after 20 samples it takes a drastic change
-of an application to contradict its profile, so that runs of a key must be much alike. Its maximum of 160.6 kW a rack contradicts the
-machine's 4.8 MW and is cut to 100 kW.
+Known (Wallace et al., *A data driven scheduling approach for power management on HPC systems*, SC 2016): the
+distribution of job power per rack (table I; ``TABLE_I``), that projects differ in median and spread (fig. 1), that
+users within a project differ slightly (fig. 2), that phases of little power last less than 80 minutes and that after 20
+samples it takes a drastic change of an application to contradict its profile, so that runs of a key must be much alike.
+Its maximum of 160.6 kW a rack contradicts the machine's 4.8 MW and is cut to 100 kW.
 
 Chosen by us: everything else. The level of a job is Q(Φ(z)), where Q is table I's quantile function, Φ the normal
-distribution and z a sum of independent normal scores of its project, its user, its *key* (project, user, job name, nodes) and
-the job itself, whose variances (``PROJECT`` …) add up to 1. A project's keys spread by a factor of its own around that. Over the
-run a job ramps up, dips (input and output) with a period of its key, drifts, and fluctuates as an autoregressive process.
+distribution and z a sum of independent normal scores of its project, its user, its *key* (project, user, job name,
+nodes) and the job itself, whose variances (``PROJECT`` …) add up to 1. A project's keys spread by a factor of its own
+around that. Over the run a job ramps up, dips (input and output) with a period of its key, drifts, and fluctuates as an
+autoregressive process.
 
-Scores and shapes are functions of a seed and of names alone: the same key has the same profile in every log. A generated
-year takes the ranks of its jobs' scores instead of Φ(z): a few large projects would else decide what its table I looks like.
+Scores and shapes are functions of a seed and of names alone: the same key has the same profile in every log. A
+generated year takes the ranks of its jobs' scores instead of Φ(z): a few large projects would else decide what its
+table I looks like.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ _QUANTILES = (
     (0.0, 36.48), (0.001, 47.0), (0.01, 53.2), (0.05, 56.60), (0.25, 61.20), (0.5, 65.4), (0.75, 71.03), (0.95, 74.57),
     (0.99, 77.99), (0.999, 82.0), (0.9999, 85.0), (1.0, RACK_KW),
 )  # fmt: skip
-"""Table I's percentiles; the median and what lies beyond 1 and 99 % are chosen so that mean and deviation come out too."""
+"""Table I's percentiles; the median and what lies beyond 1 and 99 % are chosen so that mean and deviation come out too.
+"""
 
 PROJECT, USER, KEY, JOB = 0.70, 0.04, 0.2595, 0.0005
 """Variances of the scores; in kW a rack about 5.2, 1.2, 3.1 and 0.15 of standard deviation."""
@@ -124,7 +128,8 @@ class MiraPower:
     def levels(self, keys: Keys, random: np.random.Generator, *, ranked: bool = False) -> Floats:
         """Return the mean power per node of every job, in watts.
 
-        ``ranked``: the rank of a job's score among these jobs takes the place of Φ, so that table I comes out over just these.
+        ``ranked``: the rank of a job's score among these jobs takes the place of Φ, so that table I comes out over just
+        these.
         """
         from scipy.special import ndtr, ndtri
 

@@ -1,13 +1,15 @@
 """Days-long workloads that resemble the clusters meggie (728 nodes) and emmy (560 nodes) at Erlangen.
 
-What is known of them and was aimed at: idle nodes draw 31 W; jobs last up to 24 h, most of them hours, on up to 64 nodes; types
-(name and node count) recur, run times within many of them differ little; processors and memory draw about 120 W a node on meggie and
-150 W on emmy; arrivals are bursty. The published days cost $122 and $166, and $119, at 0.10 $/kWh and with a tenth saved by demand
-response, so about 57, 77 and 55 kW without it; the default loads make the mean of a weekday about 67 and 55 kW. The strata
-below are our choice, made so that the shares of node-hours by job size look like those of a month of each log.
+What is known of them and was aimed at: idle nodes draw 31 W; jobs last up to 24 h, most of them hours, on up to 64
+nodes; types (name and node count) recur, run times within many of them differ little; processors and memory draw about
+120 W a node on meggie and 150 W on emmy; arrivals are bursty. The published days cost $122 and $166, and $119, at 0.10
+$/kWh and with a tenth saved by demand response, so about 57, 77 and 55 kW without it; the default loads make the mean
+of a weekday about 67 and 55 kW. The strata below are our choice, made so that the shares of node-hours by job size look
+like those of a month of each log.
 
-A *population* is a set of kinds, drawn once from its number: sizes, run times, power, what caps do (around the medians of the
-``linear-cap`` model) and long-run rates. Kinds are the same for every seed, which draws arrivals, run times and, if wanted, every job's own power.
+A *population* is a set of kinds, drawn once from its number: sizes, run times, power, what caps do (around the medians
+of the ``linear-cap`` model) and long-run rates. Kinds are the same for every seed, which draws arrivals, run times and,
+if wanted, every job's own power.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ OWN_POWER_CV = 0.03
 """Spread of the measured power of jobs of a kind."""
 
 CAMPAIGN_NODES, MOST_CAMPAIGN, GAP = 0.12, 8.0, 0.2
-"""Jobs of a campaign hold this share of the machine on average (1 to 8 jobs), and follow each other by this part of a run time."""
+"""Jobs of a campaign hold this share of the machine on average (1 to 8 jobs), and follow each other by this part of a
+run time.
+"""
 
 _KINDS_KEY = 0x4B
 
@@ -60,8 +64,8 @@ class Stratum:
 class RrzeLike:
     """``days`` of arrivals; by default four to warm up and the fifth to measure, a Tuesday as in the published study.
 
-    ``load`` is the share of ``nodes`` that jobs keep busy in the long run. ``own_power``: every job has a power of its own, as
-    monitoring would have recorded it, and says nothing about caps (for ``wattline trace kinds`` to find out).
+    ``load`` is the share of ``nodes`` that jobs keep busy in the long run. ``own_power``: every job has a power of its
+    own, as monitoring would have recorded it, and says nothing about caps (for ``wattline trace kinds`` to find out).
     """
 
     name: ClassVar[str] = ""
@@ -206,7 +210,10 @@ def _users(law: RrzeLike) -> int:
 
 
 def _population(law: RrzeLike) -> list[_Member]:
-    """Draw the kinds: by stratum sizes, run times, power, and what caps do; rates follow from their shares of the load."""
+    """Draw the kinds: by stratum sizes, run times, power, and what caps do.
+
+    Rates follow from their shares of the load.
+    """
     random = np.random.Generator(np.random.Philox(key=[law.population, _KINDS_KEY]))
     busy = _load(law) * _nodes(law)
     members: list[_Member] = []

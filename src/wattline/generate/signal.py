@@ -1,17 +1,17 @@
 """Synthetic regulation signals: normal and mean-reverting as the papers assume, or fitted to a real one.
 
-Both are a latent normal process z pushed through a function Q that never falls: a clipped line for the normal signal, the
-fitted quantile function for the other. *Energy-neutral* means that every hour, counted from the start, averages to zero:
-z is shifted within the hour until it does (|mean| < 1e-9), so saturation stays saturation; from one hour to the next the
-signal may jump a little.
+Both are a latent normal process z pushed through a function Q that never falls: a clipped line for the normal signal,
+the fitted quantile function for the other. *Energy-neutral* means that every hour, counted from the start, averages to
+zero: z is shifted within the hour until it does (|mean| < 1e-9), so saturation stays saturation; from one hour to the
+next the signal may jump a little.
 
-*Spread of the normal signal.* Clipping takes variance away, and so does the shift (the variance of an hour's mean, known in
-closed form). The line's slope makes up for both, so that ``std`` is what comes out on average over many hours; single
-hours scatter about it, as real ones do.
+*Spread of the normal signal.* Clipping takes variance away, and so does the shift (the variance of an hour's mean,
+known in closed form). The line's slope makes up for both, so that ``std`` is what comes out on average over many hours;
+single hours scatter about it, as real ones do.
 
-*Time constant.* Autocorrelation falls to 1/e after 94 s (RegD, January 2016), 198 s and 220 s (RegD, July 2020), 468 s and
-868 s (RegA, August 2017). The default, 200 s, is that of the later RegD, the signal made for loads that can
-follow quickly.
+*Time constant.* Autocorrelation falls to 1/e after 94 s (RegD, January 2016), 198 s and 220 s (RegD, July 2020), 468 s
+and 868 s (RegA, August 2017). The default, 200 s, is that of the later RegD, the signal made for loads that can follow
+quickly.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class GaussianSignal:
 
 @dataclass(frozen=True)
 class FittedSignal:
-    """A signal drawn from a fit (see ``fit_signal``), at its step; energy-neutral only if asked, as real ones are not."""
+    """A signal drawn from a fit (see ``fit_signal``), at its step.
+
+    Energy-neutral only if asked, as real ones are not.
+    """
 
     fit: SignalFit
     duration_s: float = HOUR_S

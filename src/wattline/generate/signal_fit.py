@@ -2,10 +2,11 @@
 
 The model is a *translation process*: y(t) = Q(z(t)), with z a stationary normal process of variance 1 and Q the given
 signal's quantile function after the normal distribution function. Whatever z's correlation, y has the given marginal
-distribution, atoms at ±1 included: they are the flat ends of Q. Correlations ρ of z become G(ρ) = Σ c_k² ρ^k / Σ c_k² in y
-(Mehler), c_k the coefficients of Q in normalised Hermite polynomials, k ≥ 1. Q never falls, so G rises and is inverted lag
-by lag: no iteration, and no surrogate as long as the original, as shuffling phases would need. Lags beyond ``memory_s``
-fade out; frequencies that the inversion leaves with negative power get none (on PJM's signals that is < 0.1 % of it).
+distribution, atoms at ±1 included: they are the flat ends of Q. Correlations ρ of z become G(ρ) = Σ c_k² ρ^k / Σ c_k²
+in y (Mehler), c_k the coefficients of Q in normalised Hermite polynomials, k ≥ 1. Q never falls, so G rises and is
+inverted lag by lag: no iteration, and no surrogate as long as the original, as shuffling phases would need. Lags beyond
+``memory_s`` fade out; frequencies that the inversion leaves with negative power get none (on PJM's signals that is <
+0.1 % of it).
 
 What a normal process cannot have is not reproduced: the asymmetry of rise and fall, and bursts. A signal that stands
 still for long and then jumps gets the same variance of changes spread evenly, hence more mileage.

@@ -1,8 +1,8 @@
 """One writer a folder of results: a lock beside it that names its process, is taken in one step, and outlives nobody.
 
-The lock is a hidden sibling, ``.NAME.lock``, since the folder itself is swapped when a journal is written. It appears under its
-name with all that it says (a hard link, which network disks make in one step too). One whose process has died, or whose
-machine has been started anew since, is taken over; of another machine that cannot be known.
+The lock is a hidden sibling, ``.NAME.lock``, since the folder itself is swapped when a journal is written. It appears
+under its name with all that it says (a hard link, which network disks make in one step too). One whose process has
+died, or whose machine has been started anew since, is taken over; of another machine that cannot be known.
 """
 
 from __future__ import annotations

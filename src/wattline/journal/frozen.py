@@ -1,7 +1,7 @@
 """Facts to and from plain data: our own dataclasses, numbers, texts and arrays, and nothing that could run.
 
-What a run was started with is written beside its logs, so that its journal can be made where trace and scenario are not at
-hand. Functions and paths are left out: a mechanism is known by its name.
+What a run was started with is written beside its logs, so that its journal can be made where trace and scenario are not
+at hand. Functions and paths are left out: a mechanism is known by its name.
 """
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ VERSION = 7
 MANIFEST = journal_swap.MANIFEST
 REPORT = "report.html"
 BASELINE = "baseline"
-"""Names inside a journal of its report and of the journal that it is held against; both are dropped when it is written anew."""
+"""Names inside a journal of its report and of the journal that it is held against.
+
+Both are dropped when it is written anew.
+"""
 
 _OWN = frozenset({*(f"{name}.parquet" for name in SCHEMA), MANIFEST, REPORT, BASELINE})
 
@@ -130,8 +133,8 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     """Write a journal; ``frames`` maps each name of ``SCHEMA`` to a DataFrame or to columns (arrays or ``Coded``).
 
     Where a column may be null, NaN and (for integers) -1 mean null. ``{}`` writes an empty table. Versions and the time
-    of writing are added to the manifest. A journal already there is replaced; any other folder with content is refused. What
-    a run needs to be resumed is dropped, unless the manifest says that this one can be.
+    of writing are added to the manifest. A journal already there is replaced; any other folder with content is refused.
+    What a run needs to be resumed is dropped, unless the manifest says that this one can be.
     """
     import polars as pl
 

@@ -1,4 +1,6 @@
-"""Seals of a journal: rows and a checksum of every table in the manifest, and one of the manifest itself, so that what was cut, changed or mixed up is noticed."""
+"""Seals of a journal: rows and a checksum of every table in the manifest, and one of the manifest itself, so that what
+was cut, changed or mixed up is noticed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Put a journal that was written beside its place into it, so that a kill at any moment leaves the old one or the new one.
+"""Put a journal that was written beside its place into it, so that a kill at any moment leaves the old one or the new
+one.
 
-The new folder is a hidden sibling named by machine and process; the old one is moved aside under that name with ``.old``
-until what a user put beside the tables has moved along. What a killed process left half-way is finished by ``tidy``.
+The new folder is a hidden sibling named by machine and process; the old one is moved aside under that name with
+``.old`` until what a user put beside the tables has moved along. What a killed process left half-way is finished by
+``tidy``.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ def swap(temporary: Path, target: Path, own: Iterable[str]) -> None:
 
 
 def tidy(target: Path, own: Iterable[str]) -> None:
-    """Finish what processes left half-way that were killed while they wrote this journal; without permission, leave it."""
+    """Finish what processes left half-way that were killed while they wrote this journal.
+
+    Without permission, leave it.
+    """
     with suppress(OSError, ValueError, RuntimeError):  # no name that a folder can have; links in a circle
         target = Path(target).resolve()
         for left in sorted(target.parent.glob(f".{glob.escape(target.name)}{_MARK}*")):

@@ -7,9 +7,9 @@
 ``lock``                held by the process that runs
 =====================  =======================================================================================
 
-A flush counts when its JSON is there, which is renamed into place after everything it speaks of has reached the disk. The
-two newest are kept: when one is damaged, the other one serves. Binary files are arrays in numpy's format, one after another.
-Every JSON is sealed by a checksum of its own and holds those of the binary files (``unfinished_record``).
+A flush counts when its JSON is there, which is renamed into place after everything it speaks of has reached the disk.
+The two newest are kept: when one is damaged, the other one serves. Binary files are arrays in numpy's format, one after
+another. Every JSON is sealed by a checksum of its own and holds those of the binary files (``unfinished_record``).
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
 """Accounts of a run, hour by hour: energy, money and carbon, exact by time from the steps of power, bids and prices.
 
-A row is a clock hour, cut where the run or the billed time begins and ends; its length says whether it is a whole one. All
-that changes within a row – power, target, prices of any step, also the bid – is integrated over the pieces between two
-changes, so a row may hold several bids: ``mean_w`` and ``reserve_w`` are then averages over the time with a bid, and the
-money is each bid's own. With E for energy drawn, P̄, R, ε for the bid and its error, h for the hours of a piece:
+A row is a clock hour, cut where the run or the billed time begins and ends; its length says whether it is a whole one.
+All that changes within a row – power, target, prices of any step, also the bid – is integrated over the pieces between
+two changes, so a row may hold several bids: ``mean_w`` and ``reserve_w`` are then averages over the time with a bid,
+and the money is each bid's own. With E for energy drawn, P̄, R, ε for the bid and its error, h for the hours of a
+piece:
 
 *paper* (AQA eq. 4): energy Π^P·P̄·h while a bid holds and Π^P·E otherwise; capacity credit Π^R·R·h; penalty Π^ε·R·ε·h.
 
 *pjm* (Manual 28 §4): energy Π^P·E; capacity credit score·Π^C·R·h; performance credit score·mileage ratio·Π^M·R·h. The
-score (``market.score``) is that of the whole row, of (P − P̄)/R against y while there is a reserve. A row without a stretch
-of reserve as long as a window of the score cannot be scored and is paid nothing; ``Totals.unscored_s`` says how much.
+score (``market.score``) is that of the whole row, of (P − P̄)/R against y while there is a reserve. A row without a
+stretch of reserve as long as a window of the score cannot be scored and is paid nothing; ``Totals.unscored_s`` says how
+much.
 
-cost = energy − capacity credit − performance credit + penalty. Nothing is rounded: a total is the exact sum of its rows. A
-row that lies not wholly within a series of prices has no cost (NaN) and is left out of totals, ``Totals.unpriced_s`` of it.
+cost = energy − capacity credit − performance credit + penalty. Nothing is rounded: a total is the exact sum of its
+rows. A row that lies not wholly within a series of prices has no cost (NaN) and is left out of totals,
+``Totals.unpriced_s`` of it.
 """
 
 from __future__ import annotations
@@ -119,8 +122,8 @@ class Hour:
 class Totals:
     """Sums over rows; ``error`` and ``exceed_share`` over the time with a reserve, ``score`` by reserve and time.
 
-    ``unscored_s`` is time with a reserve that was not scored, ``unpriced_s`` the time of rows that were left out because
-    a price, or carbon where it is known elsewhere, is missing.
+    ``unscored_s`` is time with a reserve that was not scored, ``unpriced_s`` the time of rows that were left out
+    because a price, or carbon where it is known elsewhere, is missing.
     """
 
     hours: float
@@ -171,7 +174,8 @@ def accounts(
 ) -> list[Hour]:
     """Return one row between each two edges; power is given as steps, the last of which holds on.
 
-    Rows within one of the ``billed`` spans are marked so, all of them by default. Where a bid holds the signal must too.
+    Rows within one of the ``billed`` spans are marked so, all of them by default. Where a bid holds the signal must
+    too.
     """
     if not (time_s.size and time_s[0] <= edges[0]):
         raise InputError(f"accounts: power is not known at the beginning, {edges[0]:g} s")

@@ -1,4 +1,6 @@
-"""Where a plan turns: break-even points of its parameters, sweeps over them, and what ten per cent more or less of each would do."""
+"""Where a plan turns: break-even points of its parameters, sweeps over them, and what ten per cent more or less of each
+would do.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,10 @@ EVEN = 1e-9
 class BreakEven:
     """Where s_ovp crosses 1; None: nowhere in reach.
 
-    ``nodes`` is the least number of older nodes that breaks even, ``cost_ratio`` that number over n_wc, ``older_price`` the highest price
-    at which the money buys them; ``faster`` the greatest advantage of a high-end node that they make up for; ``powers_w`` the
-    budgets at which more nodes win, up to ``unknown_w`` from which on a law has no answer (None: up to twice the budget).
+    ``nodes`` is the least number of older nodes that breaks even, ``cost_ratio`` that number over n_wc, ``older_price``
+    the highest price at which the money buys them; ``faster`` the greatest advantage of a high-end node that they make
+    up for; ``powers_w`` the budgets at which more nodes win, up to ``unknown_w`` from which on a law has no answer
+    (None: up to twice the budget).
     """
 
     nodes: int | None
@@ -89,7 +92,9 @@ def break_even(question: Question, applications: Sequence[Application]) -> Break
 
 
 def _least_nodes(question: Question, applications: Sequence[Application]) -> int | None:
-    """Return the least number of older nodes that breaks even: all are tried, of very many first some and then those between two."""
+    """Return the least number of older nodes that breaks even: all are tried, of very many first some and then those
+    between two.
+    """
     limit = question.node_limit
     tried = [int(n) for n in np.unique(np.round(np.geomspace(1, max(limit, 1), MOST_TRIED)))]
     tried = list(range(1, limit + 1)) if limit <= MOST_TRIED else tried
@@ -104,7 +109,10 @@ def _least_nodes(question: Question, applications: Sequence[Application]) -> int
 
 
 def _price(question: Question, nodes: int) -> float | None:
-    """Return the price of an older node at which the money buys exactly so many; None without prices, or if racks and power cost it all."""
+    """Return the price of an older node at which the money buys exactly so many.
+
+    None without prices, or if racks and power cost it all.
+    """
     both = question.bills(nodes)
     if both is None or question.prices is None:
         return None
@@ -116,7 +124,9 @@ def _price(question: Question, nodes: int) -> float | None:
 
 
 def _advantage(question: Question, applications: Sequence[Application]) -> float | None:
-    """Return the advantage of a high-end node at which both machines are as fast: closed, as time is in proportion to it."""
+    """Return the advantage of a high-end node at which both machines are as fast: closed, as time is in proportion to
+    it.
+    """
     even = speedup(replace(question, faster=0.0), applications)
     if not even >= 1 - EVEN:
         return None
@@ -126,7 +136,8 @@ def _advantage(question: Question, applications: Sequence[Application]) -> float
 def _powers(
     question: Question, applications: Sequence[Application]
 ) -> tuple[tuple[tuple[float, float], ...], float | None]:
-    """Return the budgets up to twice the given one at which more nodes win, and the one above it from which nobody knows.
+    """Return the budgets up to twice the given one at which more nodes win, and the one above it from which nobody
+    knows.
 
     Between whole nodes nothing changes for lines; measured tables are looked at on a fine grid as well.
     """

@@ -17,7 +17,8 @@ from wattline.model.regulation import Signal
 class Held:
     """A step function: ``values[i]`` holds from ``time_s[i]`` to the next time, the last one to ``end_s``.
 
-    Outside there is no value (NaN), unless it is to ``repeat``: then it begins anew at its end, and before its beginning.
+    Outside there is no value (NaN), unless it is to ``repeat``: then it begins anew at its end, and before its
+    beginning.
     """
 
     time_s: Floats

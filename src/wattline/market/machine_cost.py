@@ -1,4 +1,7 @@
-"""What a machine costs: nodes, racks with their switches, maintenance, electricity and cooling over its life; and how many nodes money buys."""
+"""What a machine costs: nodes, racks with their switches, maintenance, electricity and cooling over its life.
+
+And how many nodes money buys.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ class Racks:
 
 @dataclass(frozen=True)
 class Life:
-    """Years in use, price of a kWh, PUE (power of the site with its cooling over that of the nodes), yearly maintenance over purchase."""
+    """Years in use, price of a kWh, PUE (power of the site with its cooling over that of the nodes), yearly maintenance
+    over purchase.
+    """
 
     years: float = 0.0
     price_per_kwh: float = 0.0

@@ -1,8 +1,9 @@
-"""The cost model of overprovisioning: few fast nodes that may all draw their most, or more, cheaper ones that share the same watts.
+"""The cost model of overprovisioning: few fast nodes that may all draw their most, or more, cheaper ones that share the
+same watts.
 
-Of a power budget P_sys it buys n_wc = ⌊P_sys/P_max⌋ high-end nodes. The same money buys n_c older ones, of which the budget keeps
-n_lim = ⌊P_sys/P_min⌋ alive; n_ovp is the lesser. Times come from a law of each application in the number of (older) nodes; the
-high-end node is faster by r_p. s_ovp = t_wc/t_ovp above 1 speaks for more nodes.
+Of a power budget P_sys it buys n_wc = ⌊P_sys/P_max⌋ high-end nodes. The same money buys n_c older ones, of which the
+budget keeps n_lim = ⌊P_sys/P_min⌋ alive; n_ovp is the lesser. Times come from a law of each application in the number
+of (older) nodes; the high-end node is faster by r_p. s_ovp = t_wc/t_ovp above 1 speaks for more nodes.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of a measured table: the best configuration on so many nodes or fewer under the power, ``base_w`` a node not measured.
+    """Times of a measured table: the best configuration on so many nodes or fewer under the power, ``base_w`` a node
+    not measured.
 
-    Between measured node counts the best times are joined by straight lines in log n and log t, as scaling laws are; beyond the
-    last one nothing is gained.
+    Between measured node counts the best times are joined by straight lines in log n and log t, as scaling laws are;
+    beyond the last one nothing is gained.
     """
 
     table: Configurations
@@ -95,7 +97,10 @@ class Application:
 
 @dataclass(frozen=True)
 class Prices:
-    """What both nodes cost, in one currency, with racks and life; ``use`` is the mean power over the most that may be drawn, of each machine."""
+    """What both nodes cost, in one currency, with racks and life.
+
+    ``use`` is the mean power over the most that may be drawn, of each machine.
+    """
 
     high_end: float
     older: float
@@ -191,7 +196,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer: nodes of both machines, what limits the larger one, times of each application, and all of them together."""
+    """The answer: nodes of both machines, what limits the larger one, times of each application, and all of them
+    together.
+    """
 
     question: Question
     worst_case_nodes: int
@@ -219,7 +226,10 @@ class Plan:
 
 
 def solve(question: Question, applications: Sequence[Application], nodes: int | None = None) -> Plan:
-    """Design both machines and time every application; ``nodes`` puts another number in the place of the affordable one."""
+    """Design both machines and time every application.
+
+    ``nodes`` puts another number in the place of the affordable one.
+    """
     if not applications:
         raise InputError("a plan needs an application: how its time changes with the number of nodes")
     if not sum(a.weight for a in applications) > 0 or min(a.weight for a in applications) < 0:

@@ -1,10 +1,11 @@
 """A performance score from correlation, delay and precision, in the manner of PJM (Manual 12 §4.5.6), and mileage.
 
-Signal y and response (P − P̄)/R are averaged over intervals of 10 s, exactly. For every window of 5 min of the signal and
-every delay δ of 0 to 5 min, as far as the response reaches:
+Signal y and response (P − P̄)/R are averaged over intervals of 10 s, exactly. For every window of 5 min of the signal
+and every delay δ of 0 to 5 min, as far as the response reaches:
 
-* correlation(δ) = Pearson's r of the window and the response δ later, at least 0. Where the signal stands still there is
-  no r: 1 − |a − b| stands in, a and b the slopes of signal and response (fitted changes over one window), at least 0.
+* correlation(δ) = Pearson's r of the window and the response δ later, at least 0. Where the signal stands still there
+  is no r: 1 − |a − b| stands in, a and b the slopes of signal and response (fitted changes over one window), at least
+  0.
 * delay(δ) = 1 − δ / 5 min.
 
 The δ with the largest sum of the two is the window's; both are averaged over all windows. The third part is
@@ -30,7 +31,8 @@ from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
 
 _STILL = 1e-9
-"""Standard deviation, in units of the reserve (and of the level, if that is larger), below which a window stands still."""
+"""Standard deviation, in units of the reserve (and of the level, if that is larger), below which a window stands still.
+"""
 
 
 @dataclass(frozen=True)

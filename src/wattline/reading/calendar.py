@@ -1,4 +1,7 @@
-"""Wall clocks and Unix time: local times of a zone → seconds since 1970 and back; zones are those of the IANA database."""
+"""Wall clocks and Unix time: local times of a zone → seconds since 1970 and back.
+
+Zones are those of the IANA database.
+"""
 
 from __future__ import annotations
 

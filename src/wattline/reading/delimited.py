@@ -35,7 +35,10 @@ Part = tuple["pl.DataFrame", Ints, tuple[Finding, ...]]
 
 
 class Pieces:
-    """Columns that grow by pieces, as a table is read; each stays one array, since freed pieces would leave holes in memory."""
+    """Columns that grow by pieces, as a table is read.
+
+    Each stays one array, since freed pieces would leave holes in memory.
+    """
 
     def __init__(self) -> None:
         self._columns: dict[str, npt.NDArray[Any]] = {}
@@ -71,11 +74,13 @@ class _QuoteError(Exception):
 
 
 class Delimited:
-    """A table on disk: lower-case ``names`` of its columns; ``lines[i]`` is the line of row i; ``wrong`` are rows of other widths.
+    """A table on disk: lower-case ``names`` of its columns; ``lines[i]`` is the line of row i.
 
-    ``quotes``: fields may be quoted, as in CSV; a table with a single quote is read so from its beginning. ``head`` is a header
-    line for a table without; ``skip_blank``: lines above the header may be blank. ``tidy`` is done to texts before anybody
-    sees them.
+    ``wrong`` are rows of other widths.
+
+    ``quotes``: fields may be quoted, as in CSV; a table with a single quote is read so from its beginning. ``head`` is
+    a header line for a table without; ``skip_blank``: lines above the header may be blank. ``tidy`` is done to texts
+    before anybody sees them.
     """
 
     def __init__(
@@ -96,7 +101,9 @@ class Delimited:
         self._quotes, self._skip_blank, self._tidy = quotes, skip_blank, tidy
         self._quoted = False
         self._read_as: list[tuple[int, int, int]] = []
-        """Of a table with quotes: the line with which each part begins, the first and the last part of the text that it is of."""
+        """Of a table with quotes: the line with which each part begins, the first and the last part of the text that it
+        is of.
+        """
 
     @property
     def records(self) -> int:
@@ -104,7 +111,10 @@ class Delimited:
         return int(self.lines.size) + sum(found.count for found in self.wrong)
 
     def read(self, begin: Callable[[], Take]) -> Take:
-        """Give every part, as columns of text, to what ``begin`` makes, and return that; it may be made a second time."""
+        """Give every part, as columns of text, to what ``begin`` makes, and return that.
+
+        It may be made a second time.
+        """
         try:
             return self._go_through(begin())
         except _QuoteError:

@@ -24,9 +24,9 @@ MOST = 10**9
 class Machine:
     """The machine of a log in the unit that is scheduled, and how jobs' processors become such units.
 
-    ``count`` units as the header says (None: it does not); ``per_node`` processors a node has (1 where that is not known);
-    a job's processors divided by ``divide``, rounded up, are its units. ``words`` tell both numbers of the header and
-    what was made of them.
+    ``count`` units as the header says (None: it does not); ``per_node`` processors a node has (1 where that is not
+    known); a job's processors divided by ``divide``, rounded up, are its units. ``words`` tell both numbers of the
+    header and what was made of them.
     """
 
     unit: Unit
@@ -39,7 +39,9 @@ class Machine:
 def size_machine(
     header: Mapping[str, str], processors: Floats, cores_per_node: int | None = None, nodes: int | None = None
 ) -> Machine:
-    """Return the machine of a log with jobs of so many ``processors``; both other arguments are what a user says instead.
+    """Return the machine of a log with jobs of so many ``processors``.
+
+    Both other arguments are what a user says instead.
 
     ``nodes`` that are one of the header's two numbers mean that number: MaxProcs processors, or MaxNodes nodes.
     """

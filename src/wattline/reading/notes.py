@@ -40,7 +40,8 @@ class Note:
 class Trace:
     """A job table with its origin: ``records`` were read, each is a job of ``jobs`` or counted in a *dropped* note.
 
-    ``header`` holds what the file said about itself; ``suggested_nodes`` the size of the machine it came from, if known.
+    ``header`` holds what the file said about itself; ``suggested_nodes`` the size of the machine it came from, if
+    known.
     """
 
     jobs: JobTable

@@ -19,7 +19,10 @@ _ONE = threading.Lock()
 
 @contextmanager
 def reading_parquet(path: Path | str, hint: str = "it may be cut off") -> Iterator[None]:
-    """Turn everything that reading a damaged file ends in into one error; the library's own cries are not shown then."""
+    """Turn everything that reading a damaged file ends in into one error.
+
+    The library's own cries are not shown then.
+    """
     import polars as pl
 
     try:

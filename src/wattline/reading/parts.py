@@ -1,4 +1,7 @@
-"""Text files in parts of whole lines, so that no reader holds a large file; a line that is to be quoted is read again."""
+"""Text files in parts of whole lines, so that no reader holds a large file.
+
+A line that is to be quoted is read again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class TextParts:
         self._last: tuple[int, bytes] = (-1, b"")
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Give each part and the line it begins with; what is wrong with the file itself is an error, at the latest at its end."""
+        """Give each part and the line it begins with.
+
+        What is wrong with the file itself is an error, at the latest at its end.
+        """
         line, size = 1, 0
         self._first, self._kept = [], []
         for part in self._read():

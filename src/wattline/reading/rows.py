@@ -60,7 +60,10 @@ class Rows:
         self.bad |= which
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
-        """Return a column as floats, NaN for null; None if absent. Rows whose text is no number are left out if it is needed."""
+        """Return a column as floats, NaN for null; None if absent.
+
+        Rows whose text is no number are left out if it is needed.
+        """
         if name not in self.columns:
             return None
         given, wrong = self._given(name)

@@ -27,7 +27,9 @@ _PART = 16 << 20
 MOST_BYTES, SIZE_ENV = 4e9, "WATTLINE_UNPACKED_GB"
 """What a gzip file may unpack to (at most half of the machine's memory), and who says otherwise."""
 MOST_RATIO, RATIO_ENV = 200.0, "WATTLINE_UNPACKED_RATIO"
-"""How many times its own size a gzip file may unpack to, and who says otherwise: job logs pack to a tenth, zeros to a thousandth."""
+"""How many times its own size a gzip file may unpack to, and who says otherwise: job logs pack to a tenth, zeros to a
+thousandth.
+"""
 FREE_BYTES = 50e6
 """A file that unpacks to no more than this may be packed as tightly as it likes."""
 _UTF8_BOM = b"\xef\xbb\xbf"

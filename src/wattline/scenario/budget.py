@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def build_budgets(document: Document, until_s: float, machine_w: float) -> BudgetTree:
-    """Return the tree of a scenario, repeated steps laid out up to a time; the machine asks for what all its nodes draw."""
+    """Return the tree of a scenario, repeated steps laid out up to a time.
+
+    The machine asks for what all its nodes draw.
+    """
     found = []
     for i, spec in enumerate(document.spec.budget):
         try:

@@ -42,7 +42,10 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 
 def cross_check(spec: Spec, overrides: Collection[Path] = ()) -> Iterator[Problem]:
-    """Yield every problem of a spec whose keys are right one by one; of two keys the one that was overridden is blamed."""
+    """Yield every problem of a spec whose keys are right one by one.
+
+    Of two keys the one that was overridden is blamed.
+    """
     yield from _trace(spec.trace)
     yield from _cluster(spec.cluster)
     yield from check_nodes(("cluster",), spec.cluster, overrides)

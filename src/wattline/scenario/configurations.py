@@ -106,7 +106,10 @@ def _check_policy(document: Document, policies: Policies) -> None:
 def _read(
     document: Document, spec: ConfigurationsSpec, present: Collection[str], notes: list[Note]
 ) -> list[Configurations]:
-    """Read a file; return its tables under the kinds of their jobs. What is said of tables that no job needs is left out."""
+    """Read a file; return its tables under the kinds of their jobs.
+
+    What is said of tables that no job needs is left out.
+    """
     from wattline.formats.tables.configuration_rows import Socketed
     from wattline.formats.tables.configurations import read_configurations
     from wattline.formats.tables.job_details import read_names

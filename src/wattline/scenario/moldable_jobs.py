@@ -1,4 +1,6 @@
-"""Jobs held against tables of configurations: weights of their shares, kinds without a table, node counts nobody measured."""
+"""Jobs held against tables of configurations: weights of their shares, kinds without a table, node counts nobody
+measured.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ def kinds_of(jobs: JobTable) -> set[str]:
 def hold_against(
     document: Document, jobs: JobTable, tables: dict[str, Moldable], given: Sequence[str], notes: list[Note]
 ) -> None:
-    """Note which jobs have no table, which tables no job, and which node counts were not measured; refuse if none match."""
+    """Note which jobs have no table, which tables no job, and which node counts were not measured.
+
+    Refuse if none match.
+    """
     names = [*jobs.kinds, ""]
     kind = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
     has = np.array([name in tables for name in names])[kind]
@@ -89,7 +94,9 @@ def hold_against(
 def as_measured(
     jobs: JobTable, tables: dict[str, Configurations], scaled: Collection[str], notes: list[Note]
 ) -> JobTable:
-    """Let jobs draw, as asked for, what their table has for that, and unless it is scaled to their own length take its time."""
+    """Let jobs draw, as asked for, what their table has for that, and unless it is scaled to their own length take its
+    time.
+    """
     work_s, draw_w = jobs.work_s.copy(), jobs.draw_w.copy()
     changed = np.zeros(len(jobs), dtype=bool)
     for code, name in enumerate(jobs.kinds):

@@ -1,4 +1,6 @@
-"""Quantities, counts and names as people write them in scenario files: checked, in SI units, and named for messages and docs."""
+"""Quantities, counts and names as people write them in scenario files: checked, in SI units, and named for messages and
+docs.
+"""
 
 from __future__ import annotations
 

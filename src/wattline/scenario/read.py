@@ -193,7 +193,10 @@ def _override(data: dict[str, Any], text: str) -> KeyPath:
 
 
 def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPath:
-    """Set one value by the names of its sections and its key; return its path. ``shown`` is what was typed, for messages."""
+    """Set one value by the names of its sections and its key; return its path.
+
+    ``shown`` is what was typed, for messages.
+    """
     *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
     path: KeyPath = ()
     table: Any = data

@@ -159,7 +159,10 @@ def build_market(document: Document, cluster: Cluster, start_s: float, span_s: f
 
 
 def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: float) -> Steps:
-    """Read the file of bids that the scenario names; those of other times do not count, and none may be one that the guard refuses."""
+    """Read the file of bids that the scenario names.
+
+    Those of other times do not count, and none may be one that the guard refuses.
+    """
     from wattline.formats.series.bids import held_within
     from wattline.formats.series.bids import read_bids as read
 

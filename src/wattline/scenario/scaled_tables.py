@@ -1,4 +1,6 @@
-"""Jobs of one application that are not all of one length: the table says how a job's own run time changes with its configuration."""
+"""Jobs of one application that are not all of one length: the table says how a job's own run time changes with its
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ DIGITS = 9
 
 
 def asked_row(table: Configurations, nodes: int) -> int:
-    """Return the configuration that a user asks for: all cores, no cap, the most nodes up to those asked for (or the fewest)."""
+    """Return the configuration that a user asks for: all cores, no cap, the most nodes up to those asked for (or the
+    fewest).
+    """
     counts = np.unique(table.nodes)
     below = counts[counts <= nodes]
     rows = np.flatnonzero(table.nodes == (below[-1] if below.size else counts[0]))

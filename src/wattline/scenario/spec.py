@@ -1,4 +1,7 @@
-"""What a scenario file may say: every section and key, its type, default and meaning; the reference is printed from here."""
+"""What a scenario file may say: every section and key, its type, default and meaning.
+
+The reference is printed from here.
+"""
 
 from __future__ import annotations
 

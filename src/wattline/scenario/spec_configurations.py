@@ -13,7 +13,10 @@ MODELS = ("mixed", "physical", "log-quadratic")
 
 
 class ConfigurationsSpec(Section):
-    """Configurations (nodes × cores, cap) among which jobs of an application may choose; jobs of other kinds run as they ask."""
+    """Configurations (nodes × cores, cap) among which jobs of an application may choose.
+
+    Jobs of other kinds run as they ask.
+    """
 
     file: str = Field(
         description="table of one or several applications, relative to the scenario (.csv, .csv.gz, .parquet, or a job_details_table)"

@@ -1,4 +1,6 @@
-"""What a scenario file may say about prices and carbon: numbers or series of files, rule books, and when the run takes place."""
+"""What a scenario file may say about prices and carbon: numbers or series of files, rule books, and when the run takes
+place.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
 
 
 class KindSpec(Section):
-    """A kind of job, and the service that was promised to it. The kinds of a scenario are these and those of `kinds`."""
+    """A kind of job, and the service that was promised to it.
+
+    The kinds of a scenario are these and those of `kinds`.
+    """
 
     name: Name = Field(description="name; jobs of a trace file are matched by it")
     nodes: Count = Field(description="nodes of every job")
@@ -45,7 +48,8 @@ class KindSpec(Section):
 class WorkloadSpec(Section):
     """Kinds of job as published or from a file, instead of `[[kind]]`.
 
-    `kinds = "W4"` is short for `kinds = {workload = "W4"}`, and `kinds = "log.kinds.csv"` for `kinds = {file = "log.kinds.csv"}`.
+    `kinds = "W4"` is short for `kinds = {workload = "W4"}`, and `kinds = "log.kinds.csv"` for `kinds = {file =
+    "log.kinds.csv"}`.
     """
 
     workload: str | None = Field(

@@ -1,7 +1,8 @@
-"""The one door for TOML: what is too deep, too long or too large is refused in a line before the standard reader sees it.
+"""The one door for TOML: what is too deep, too long or too large is refused in a line before the standard reader sees
+it.
 
-The standard reader takes time and memory by the square of a dotted key's depth, recurses into every bracket and trips over
-numbers of thousands of digits. One pass over the text, which skips strings and comments, counts all of that first.
+The standard reader takes time and memory by the square of a dotted key's depth, recurses into every bracket and trips
+over numbers of thousands of digits. One pass over the text, which skips strings and comments, counts all of that first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""On what the watts of a run rest: somebody gave them, a question needs them so they are assumed, or nobody asks for any."""
+"""On what the watts of a run rest: somebody gave them, a question needs them so they are assumed, or nobody asks for
+any.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +72,9 @@ class Watts:
 def build_watts(document: Document, trace: Trace) -> Watts:
     """Return the basis of a scenario's watts.
 
-    A log that is replayed without watts, and without a question that needs any, has none. Watts that are given are a node's where
-    the size of the machine comes from the log's header; where the user counts nodes, they are of what the user counts.
+    A log that is replayed without watts, and without a question that needs any, has none. Watts that are given are a
+    node's where the size of the machine comes from the log's header; where the user counts nodes, they are of what the
+    user counts.
     """
     cluster = document.spec.cluster
     given = {key for c in (cluster, *cluster.class_) for key in _OWN if key in c.model_fields_set}
@@ -87,7 +90,9 @@ def build_watts(document: Document, trace: Trace) -> Watts:
 
 
 def asks_for_watts(document: Document, trace: Trace) -> bool:
-    """Tell whether something in a scenario depends on watts: a limit, a bill, sleep, caps, jobs that say what they draw."""
+    """Tell whether something in a scenario depends on watts: a limit, a bill, sleep, caps, jobs that say what they
+    draw.
+    """
     spec, jobs = document.spec, trace.jobs
     nodes = (spec.cluster, *spec.cluster.class_)
     policies = {slot: [m.name for m in getattr(spec.policy, slot)] for slot in ("cap", "profile", "bid")}

@@ -1,4 +1,6 @@
-"""Put a chosen bid, its weights and the policy's parameters into a scenario, as text that reads back to the same numbers."""
+"""Put a chosen bid, its weights and the policy's parameters into a scenario, as text that reads back to the same
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, verdict: Sequence[str] = ()) -> None:
-    """Write the scenario with the bid in it, under its verdict; files that it names are found from its new place too."""
+    """Write the scenario with the bid in it, under its verdict.
+
+    Files that it names are found from its new place too.
+    """
     from wattline.report.show import printable
 
     data = with_bid(document, setting, choice)

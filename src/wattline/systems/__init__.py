@@ -1,8 +1,8 @@
 """Published systems, one a folder: the recipe of mechanisms, its citation, and the claims it must reproduce.
 
 A folder here is a system: its ``__init__`` says in a line what it is and whether it needs the compiled engine
-(``RUNS_ENGINE``), its ``page.py`` has the function ``reproduce``. ``wattline reproduce NAME`` runs it; nothing here imports
-a system before it is asked for.
+(``RUNS_ENGINE``), its ``page.py`` has the function ``reproduce``. ``wattline reproduce NAME`` runs it; nothing here
+imports a system before it is asked for.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ from wattline.model.kinds import Kind
 
 
 class Application(NamedTuple):
-    """An application on some nodes: run time and power per node uncapped, the same at the lowest cap, and its QoS limit."""
+    """An application on some nodes: run time and power per node uncapped, the same at the lowest cap, and its QoS
+    limit.
+    """
 
     nodes: int
     work_s: float

@@ -80,7 +80,8 @@ def begin_page(
     remarks: Sequence[str] = (),
     more: str = "",
 ) -> Page:
-    """Return a page that begins with what was reproduced, how much of it holds, what must be said first, and the claims.
+    """Return a page that begins with what was reproduced, how much of it holds, what must be said first, and the
+    claims.
 
     ``items`` are facts by name; ``more`` is HTML that stands above the claims.
     """

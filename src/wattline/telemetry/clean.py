@@ -1,8 +1,8 @@
 """Samples in the order they came → stretches of time with a known power, sensor by sensor, and every fault counted.
 
-A sample holds until the next one of its sensor, bad ones included, at most ``hold`` times the sensor's period: after that
-the power is missing. What is kept in memory is as long as the patience, the time after which a value counts as stuck and one
-hold together, whatever the length of the run.
+A sample holds until the next one of its sensor, bad ones included, at most ``hold`` times the sensor's period: after
+that the power is missing. What is kept in memory is as long as the patience, the time after which a value counts as
+stuck and one hold together, whatever the length of the run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _MOST_LOST = 1e12
 
 @dataclass(frozen=True)
 class Stretches:
-    """Power known from ``begin_s`` to ``end_s``, sorted by sensor and time; nothing more will come before ``until_s``."""
+    """Power known from ``begin_s`` to ``end_s``, sorted by sensor and time.
+
+    Nothing more will come before ``until_s``.
+    """
 
     code: Ints
     begin_s: Floats
@@ -40,7 +43,10 @@ class Cleaner:
     def __init__(self, rules: Rules, tally: Tally, *, lasting: bool = True, window: int = WINDOW) -> None:
         self.rules, self.tally, self.lasting, self.window = rules, tally, lasting, window
         self.moves: Callable[[Ints, Floats, Floats], Mask] | None = None
-        """Tells of stretches from one time to another whether the power should move there; without it, it should everywhere."""
+        """Tells of stretches from one time to another whether the power should move there.
+
+        Without it, it should everywhere.
+        """
         self.remarks: list[str] = []
         self.first_s, self.last_s = np.inf, -np.inf
         self.period_s: Floats = np.empty(0)

@@ -78,7 +78,8 @@ def parse(source: str) -> Where:
 
 
 def mask(text: str) -> str:
-    """Return a message with everything between a scheme and the last ``@`` of a word left out, and values named as passwords.
+    """Return a message with everything between a scheme and the last ``@`` of a word left out, and values named as
+    passwords.
 
     >>> mask("no such file: postgres:/me:p@ss@db/x"), mask("host=db PASSWORD=abc port=1")
     ('no such file: postgres:/…@db/x', 'host=db PASSWORD=… port=1')

@@ -1,7 +1,7 @@
 """Faults put into clean samples on purpose, so many of each class, to hold the search for them against what is there.
 
-Every fault has a stretch of its sensor's samples for itself, so that each can be told from the others. Samples that are moved
-in time leave a hole where they were, which counts as missing too.
+Every fault has a stretch of its sensor's samples for itself, so that each can be told from the others. Samples that are
+moved in time leave a hole where they were, which counts as missing too.
 """
 
 from __future__ import annotations

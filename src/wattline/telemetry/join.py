@@ -93,7 +93,10 @@ class Join:
         return found
 
     def _rows(self, from_s: float, to_s: float) -> Rows:
-        """Return who held what of the sensors in a window; windows may overlap, but never begin earlier than the one before by more than a hold."""
+        """Return who held what of the sensors in a window.
+
+        Windows may overlap, but never begin earlier than the one before by more than a hold.
+        """
         p = self.placed
         new = int(np.searchsorted(p.begin_s, to_s))
         self._open = np.concatenate([self._open, np.arange(self._next, max(new, self._next))])
@@ -180,7 +183,10 @@ class Join:
 
 
 def rows_of(placed: Placed, at: Ints, coverage: Coverage | None) -> Rows:
-    """Return which sensors the given ranges of nodes touch, and how many nodes of each; without coverage sensors are jobs."""
+    """Return which sensors the given ranges of nodes touch, and how many nodes of each.
+
+    Without coverage sensors are jobs.
+    """
     p, c = placed, coverage
     if c is None:
         return Rows(p.job[at], p.job[at], p.count[at], p.begin_s[at], p.end_s[at], p.offset_s[at])

@@ -1,7 +1,7 @@
 """A folder of files of samples as one source: files that follow each other in time, or lie side by side, or both.
 
-Each file keeps its own order, so that what is late or has a wrong time in it stays so. Between files the *pace* decides: how far
-in time a file has come, which single wrong times do not change.
+Each file keeps its own order, so that what is late or has a wrong time in it stays so. Between files the *pace*
+decides: how far in time a file has come, which single wrong times do not change.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ LAST = 8
 
 
 def ahead(time_s: Floats, ahead_s: float) -> Mask:
-    """Return which samples are far ahead of those that came with and after them; one such clock must not make all others late.
+    """Return which samples are far ahead of those that came with and after them.
+
+    One such clock must not make all others late.
 
     After a pause of the whole machine later samples agree with the first after it, so that nothing is ahead.
     """
@@ -33,7 +35,10 @@ def ahead(time_s: Floats, ahead_s: float) -> Mask:
 
 
 def late(code: Ints, came: Ints) -> Mask:
-    """Return which samples came after a later one of their sensor; rows are sorted by sensor and time, ``came`` is their order."""
+    """Return which samples came after a later one of their sensor.
+
+    Rows are sorted by sensor and time, ``came`` is their order.
+    """
     if not code.size:
         return np.zeros(0, dtype=bool)
     # from the end, groups come with ever smaller keys, so one running minimum serves them all
@@ -44,7 +49,10 @@ def late(code: Ints, came: Ints) -> Mask:
 
 
 class Clocks:
-    """Samples beyond the patience: two and more of a sensor in a row, their times rising, are a clock set back; one is too late."""
+    """Samples beyond the patience: two and more of a sensor in a row, their times rising, are a clock set back.
+
+    One is too late.
+    """
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally

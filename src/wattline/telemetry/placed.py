@@ -25,7 +25,9 @@ _STARTS, _ENDS = ("start_s", "start", "begin"), ("end_s", "end")
 
 @dataclass(frozen=True)
 class Placed:
-    """Ranges of nodes by the time they were taken; ``job`` is a row of the job table, ``offset_s`` what it had run before.
+    """Ranges of nodes by the time they were taken.
+
+    ``job`` is a row of the job table, ``offset_s`` what it had run before.
 
     By job: ``run_s`` it held nodes in all (0: nothing known), until ``job_end_s``.
     """

@@ -1,8 +1,8 @@
 """Power telemetry: look at samples, join them to jobs, and say every fault that was found.
 
-Sources are Parquet, CSV, folders of them, SQLite and PostgreSQL; sensors are nodes, racks (or any sets of nodes) or jobs.
-Samples stream through in bounded memory: ``clean`` finds faults, ``join`` cuts what is good by who held
-which nodes, ``result`` makes power series of it.
+Sources are Parquet, CSV, folders of them, SQLite and PostgreSQL; sensors are nodes, racks (or any sets of nodes) or
+jobs. Samples stream through in bounded memory: ``clean`` finds faults, ``join`` cuts what is good by who held which
+nodes, ``result`` makes power series of it.
 """
 
 from __future__ import annotations

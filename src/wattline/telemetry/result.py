@@ -57,7 +57,10 @@ class Profiles:
         self._watts.append(watts.astype(np.float32))
 
     def table(self) -> JobTable:
-        """Return the jobs with what is known of their power; those that were measured too little keep what their log says."""
+        """Return the jobs with what is known of their power.
+
+        Those that were measured too little keep what their log says.
+        """
         rows = np.concatenate([*self._rows, np.empty(0, dtype=np.int64)]).astype(np.int64)
         many = np.concatenate([*self._many, np.empty(0, dtype=np.int64)]).astype(np.int64)
         watts = np.concatenate([*self._watts, np.empty(0, dtype=np.float32)])

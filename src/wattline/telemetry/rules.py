@@ -22,8 +22,8 @@ ENOUGH = 20
 class Rules:
     """What is allowed: ``None`` is found in the first window (``period_s``) or follows from the period.
 
-    ``hold``: periods that a sample holds at most. ``most_w``: maximum of a sensor. ``ahead_s``: what a clock may be ahead of
-    the others.
+    ``hold``: periods that a sample holds at most. ``most_w``: maximum of a sensor. ``ahead_s``: what a clock may be
+    ahead of the others.
     """
 
     period_s: float | None = None

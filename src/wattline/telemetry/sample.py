@@ -53,7 +53,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Plan:
-    """How sensors send: every ``every_s``, up to ``jitter_s`` off, with relative noise; ``edges``: also when nodes change hands."""
+    """How sensors send: every ``every_s``, up to ``jitter_s`` off, with relative noise.
+
+    ``edges``: also when nodes change hands.
+    """
 
     by: By = "node"
     every_s: float = 300.0

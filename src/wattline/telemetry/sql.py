@@ -105,7 +105,9 @@ class SqlSource:
         return None if found is None or found < 0 else int(found)
 
     def _table(self, connection: Any, asked: str | None) -> str:
-        """Return the table as SQL names it: the only one, one of exactly that name, or one of a schema (``schema.table``)."""
+        """Return the table as SQL names it: the only one, one of exactly that name, or one of a schema
+        (``schema.table``).
+        """
         text = (
             "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = current_schema()"
             if self.postgres
@@ -177,7 +179,10 @@ class LeftBehind(KeyboardInterrupt):
 
 
 def heard(call: Callable[[], T], statement: Any) -> T:
-    """Make a call of a database in a thread of its own, so that Ctrl-C is heard meanwhile; the call is then told to end, or left behind."""
+    """Make a call of a database in a thread of its own, so that Ctrl-C is heard meanwhile.
+
+    The call is then told to end, or left behind.
+    """
     got: list[T] = []
     wrong: list[BaseException] = []
     done = threading.Event()

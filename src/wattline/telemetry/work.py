@@ -21,7 +21,9 @@ from wattline.telemetry.source import open_files
 
 @dataclass(frozen=True)
 class Machine:
-    """What a user said about the sensors: nodes of the machine, nodes of a rack, number of the first, a table of sensors."""
+    """What a user said about the sensors: nodes of the machine, nodes of a rack, number of the first, a table of
+    sensors.
+    """
 
     nodes: int | None = None
     per_rack: int | None = None
@@ -162,7 +164,9 @@ def read_sets(path: Path, names: tuple[str, ...], first: int) -> tuple[list[str]
 
 
 def _nodes(text: str, number: dict[str, int], first: int) -> list[int]:
-    """Return the numbers of hosts: by name where nodes have names (those no job ever held get new ones), else their last number."""
+    """Return the numbers of hosts: by name where nodes have names (those no job ever held get new ones), else their
+    last number.
+    """
     hosts = expand_hosts(text)
     if number:
         return [number.setdefault(host, len(number)) for host in hosts]

@@ -1,7 +1,7 @@
 """The plain-Python twin of a function: kernels it calls, however deep, are replaced by the source they came from.
 
-A compiled policy calls compiled helpers, which plain Python cannot call. The twin runs the same source without numba, so
-that numpy checks every index and two independent executions can be compared.
+A compiled policy calls compiled helpers, which plain Python cannot call. The twin runs the same source without numba,
+so that numpy checks every index and two independent executions can be compared.
 """
 
 from __future__ import annotations

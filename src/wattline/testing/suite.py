@@ -26,7 +26,8 @@ CALL_LIMIT_S = 30.0
 def check_policy(mechanism: Mechanism, params: Params = None, *, call_limit_s: float = CALL_LIMIT_S) -> Report:
     """Run every check that applies; ``params`` gives parameters that have no default.
 
-    A policy that passes them all is remembered: compiled, this very source runs without checks of its indices from then on.
+    A policy that passes them all is remembered: compiled, this very source runs without checks of its indices from then
+    on.
     """
     report = Report(f"{mechanism.slot} policy {mechanism.name!r}")
     with time_limit(call_limit_s):
@@ -41,7 +42,10 @@ def check_policy(mechanism: Mechanism, params: Params = None, *, call_limit_s: f
 
 
 def check_policy_file(path: Path | str, *, call_limit_s: float = CALL_LIMIT_S) -> Report:
-    """Run the suite on every policy in a file, or on the one of ``file.py:name``; a file that cannot be read as policies is one failed row."""
+    """Run the suite on every policy in a file, or on the one of ``file.py:name``.
+
+    A file that cannot be read as policies is one failed row.
+    """
     report = Report(str(path))
     file, wanted = named(str(path))
     try:

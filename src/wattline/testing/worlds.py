@@ -153,7 +153,9 @@ def of_kinds(table: JobTable) -> JobTable:
 
 
 def networked(world: World, share: float = 0.0) -> World:
-    """Return a world whose nodes hang on a small dragonfly, on which some kinds of job send (in a share of their time, which slows them)."""
+    """Return a world whose nodes hang on a small dragonfly, on which some kinds of job send (in a share of their time,
+    which slows them).
+    """
     sends = (Communication("narrow", 1e6, sensitive=True, share=share), Communication("wide", 2e8, share=share))
     network = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)
     options = replace(world.options, communication=sends, traffic_s=7.0, router_stalls=[3.0, 1.0, 2.0, 0.0, 5.0, 4.0])
@@ -161,7 +163,9 @@ def networked(world: World, share: float = 0.0) -> World:
 
 
 def molded(world: World) -> World:
-    """Return a world of plain nodes whose jobs choose among configurations: half of them, the others run as they ask for."""
+    """Return a world of plain nodes whose jobs choose among configurations: half of them, the others run as they ask
+    for.
+    """
     grid = [(n, c, p) for n in range(1, world.cluster.nodes + 1) for c in (1, 2) for p in (MIN_CAP_W, MAX_W)]
     n, c, p = (np.array(column) for column in zip(*grid, strict=True))
     power_w = n * np.minimum(p, 120.0 + 70.0 * c)
@@ -177,7 +181,9 @@ def molded(world: World) -> World:
 
 
 def suited(world: World, mechanism: Mechanism) -> World:
-    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network, configurations."""
+    """Return a world in which a mechanism finds what it asks for: kinds of job, a bid and a signal, a network,
+    configurations.
+    """
     if mechanism.network:
         world = networked(world, 0.25 if mechanism.links else 0.0)
     if mechanism.shapes or mechanism.recaps:

@@ -44,8 +44,8 @@ def needed_rate(theory: Theory, log_alpha: Floats) -> Floats:
 def weight_bound(theory: Theory, flow: Flow, log_alpha: Floats) -> Floats:
     """Return w*, the least weight of each type that keeps its promise (thesis eqs. 2.42–2.43, for m nodes a job).
 
-    With Λ_A(κ) = δ_D and u the smaller solution of g(u) = δ_D it is u/κ; load/n_μ where α ≤ δ, and inf where g stays below
-    δ_D (eq. 2.42 fails: the servers vary too much for any weight) or n_μ is not positive.
+    With Λ_A(κ) = δ_D and u the smaller solution of g(u) = δ_D it is u/κ; load/n_μ where α ≤ δ, and inf where g stays
+    below δ_D (eq. 2.42 fails: the servers vary too much for any weight) or n_μ is not positive.
     """
     rate, load = needed_rate(theory, log_alpha), theory.load
     start = float(net_slope(theory.signal, flow.mean, flow.spread, np.array(0.0)))
@@ -59,7 +59,9 @@ def weight_bound(theory: Theory, flow: Flow, log_alpha: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Shares:
-    """Weights in proportion to the least ones, and ``total``, the least ones' sum: some weights keep all promises iff ≤ 1."""
+    """Weights in proportion to the least ones, and ``total``, the least ones' sum: some weights keep all promises iff ≤
+    1.
+    """
 
     weights: Floats
     total: float

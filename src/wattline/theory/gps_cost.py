@@ -21,8 +21,8 @@ _SATURATED = 1e-9
 class Terms:
     """Prices, and how hard broken promises press: ``beta`` in $, ``rho`` per unit of probability.
 
-    ``shortage`` κ: where a type's share leaves the part r of its load unserved (Case III), Prob counts 1 + κ·r² times. So
-    a type that the simulation shows late is pushed up, and one that is on time because others lend it nodes hardly.
+    ``shortage`` κ: where a type's share leaves the part r of its load unserved (Case III), Prob counts 1 + κ·r² times.
+    So a type that the simulation shows late is pushed up, and one that is on time because others lend it nodes hardly.
     """
 
     beta: float
@@ -60,7 +60,8 @@ class Tracking:
 class Cost:
     """The cost in $ with its parts, and its derivatives by P̄ and R ($/W) and by every weight ($).
 
-    ``money`` is (Π^P·P̄ − Π^R·R)·H, ``error`` C_error, ``promises`` and ``tracking`` the soft-plus terms (one a type; one).
+    ``money`` is (Π^P·P̄ − Π^R·R)·H, ``error`` C_error, ``promises`` and ``tracking`` the soft-plus terms (one a type;
+    one).
     """
 
     money: float

@@ -49,7 +49,9 @@ class PoissonBatch:
 
 @dataclass(frozen=True)
 class GammaBatch:
-    """Poisson arrivals of jobs whose work is gamma-distributed with a mean and a coefficient of variation (1: exponential)."""
+    """Poisson arrivals of jobs whose work is gamma-distributed with a mean and a coefficient of variation (1:
+    exponential).
+    """
 
     rate_per_s: Floats
     work: Floats
@@ -126,9 +128,9 @@ class PerType:
 class Gaussian:
     """A Gaussian signal: Λ_y(θ) = mean·θ + ½·memory_s·std²·θ²; the servers it moves have AQA's Λ_B, eq. 23.
 
-    ``memory_s`` is the variance of the signal's sum over a long time, per second of it and per std²: 1 says that seconds
-    are independent (the paper's theory), 2τ that correlation falls as e^{−t/τ} (the corrected one). ``std`` = 0 is a
-    signal that does not move.
+    ``memory_s`` is the variance of the signal's sum over a long time, per second of it and per std²: 1 says that
+    seconds are independent (the paper's theory), 2τ that correlation falls as e^{−t/τ} (the corrected one). ``std`` = 0
+    is a signal that does not move.
     """
 
     std: float

@@ -44,7 +44,8 @@ class Tail:
         return float(np.mean(self.delay_s >= self.limit_s)) if self.delay_s.size else 0.0
 
     def survival(self, points: int) -> tuple[Floats, Floats]:
-        """Return at most ``points`` true points (delay, share of jobs with this delay or a longer one), dense in the tail.
+        """Return at most ``points`` true points (delay, share of jobs with this delay or a longer one), dense in the
+        tail.
 
         >>> Tail("a", np.array([0.0, 2.0, 2.0, 5.0]), 4.0, 0.1, {}).survival(9)
         (array([0., 2., 5.]), array([1.  , 0.75, 0.25]))

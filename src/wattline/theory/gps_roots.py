@@ -60,7 +60,8 @@ def _growth_root(c: Floats, k: Floats) -> Floats:
     """Return the positive root of e^x − 1 = c·x − k·x² left of the parabola's peak, for c > 1 and k ≥ 0.
 
     Newton on the convex h(x) = x − ln(1 + c·x − k·x²), which unlike e^x is nearly straight on the right; started where
-    h ≥ 0 it falls to the root without overshooting. e^x − 1 ≥ x + x²/2 and c − 1/c ≥ 2·ln c give starts; the peak is one.
+    h ≥ 0 it falls to the root without overshooting. e^x − 1 ≥ x + x²/2 and c − 1/c ≥ 2·ln c give starts; the peak is
+    one.
     """
     x = np.minimum(2.0 * np.log(c), (c - 1.0) / (0.5 + k))
     x = np.minimum(x, np.divide(0.5 * c, k, out=np.full_like(c, np.inf), where=k > 1e-300))

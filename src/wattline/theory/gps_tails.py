@@ -114,8 +114,8 @@ class Flow:
 class Decay:
     """θ* of every type and how it changes with n_μ (``by_mean``), s = R/D (``by_spread``) and the type's own weight.
 
-    Prob[delay ≥ d] falls as e^{−θ*·d}. ``case``: 1 the signal alone decides, 2 arrivals and signal, 3 the share does not
-    carry the load (θ* = 0). ``at`` is the θ of the supremum, per node-second.
+    Prob[delay ≥ d] falls as e^{−θ*·d}. ``case``: 1 the signal alone decides, 2 arrivals and signal, 3 the share does
+    not carry the load (θ* = 0). ``at`` is the θ of the supremum, per node-second.
     """
 
     rate_per_s: Floats

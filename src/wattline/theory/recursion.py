@@ -15,7 +15,8 @@ from wattline.model.jobs import Floats, Ints
 
 
 def fcfs_starts(arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, width: npt.ArrayLike, servers: int) -> Floats:
-    """Return when each customer starts, in order of arrival, on ``servers`` servers of which it holds ``width`` at once.
+    """Return when each customer starts, in order of arrival, on ``servers`` servers of which it holds ``width`` at
+    once.
 
     Absolute times, not the workload vector of eq. 13: an end is then exactly ``start + service``, as in the engine,
     and long traces lose no digits to repeated subtraction.
@@ -38,7 +39,8 @@ def fcfs_delays(arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, width: npt.A
 
 
 def arrivals_from_gaps(gap_s: npt.ArrayLike) -> Floats:
-    """Return arrival times when ``gap_s[i]`` is the time from customer i to customer i + 1, the first one arriving at 0.
+    """Return arrival times when ``gap_s[i]`` is the time from customer i to customer i + 1, the first one arriving at
+    0.
 
     This is how hpcwld reads its ``interarrival`` column; the last gap is not used.
     """

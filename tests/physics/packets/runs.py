@@ -1,4 +1,6 @@
-"""A run with everything on, as a digest: the same again, in threads and without compilation; and the graph of dependencies."""
+"""A run with everything on, as a digest: the same again, in threads and without compilation; and the graph of
+dependencies.
+"""
 
 from __future__ import annotations
 

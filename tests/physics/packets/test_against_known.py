@@ -140,7 +140,9 @@ def test_sst_minimal() -> None:
 
 @pytest.mark.parametrize(("senders", "messages"), [(1, 40), (7, 20), (40, 5)])
 def test_incast(senders: int, messages: int) -> None:
-    """Senders, k of them, with m packets of size S each to one receiver take k·m·S/B, the bandwidth of one host link, and a latency."""
+    """Senders, k of them, with m packets of size S each to one receiver take k·m·S/B, the bandwidth of one host link,
+    and a latency.
+    """
     rounds = [[(i + 1, 0, 1024 - 45) for i in range(senders)]] * messages
     result = simulator(crossbar=4.0).run([listed(list(range(senders + 1)), *rounds)])
     last_head_s = (senders * messages - 1) * 1024 / 1e9  # a packet counts when its head is there

@@ -68,7 +68,9 @@ def test_books_balance_at_any_stop(
     stop_us: float,
     seed: int,
 ) -> None:
-    """Whenever a run is stopped, packets made are delivered or on their way, and credits and space add up to the buffers."""
+    """Whenever a run is stopped, packets made are delivered or on their way, and credits and space add up to the
+    buffers.
+    """
     network = Dragonfly(*machine)
     simulated = simulator(network, routing=routing, crossbar=crossbar, buffers=Buffers(buffer_bytes, buffer_bytes))
     given_jobs = [

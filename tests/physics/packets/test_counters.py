@@ -53,8 +53,10 @@ def test_stall_times_by_hand() -> None:
     simulated = simulator(network, buffers=Buffers(1024, 1024), latencies=Latencies(0, 0, 0, 0))
     result = simulated.run([listed([0, 1, 2], [(0, 2, 979), (1, 2, 979)], [(0, 2, 979), (1, 2, 979)])])
     counters, first_node = result.counters, result.ports.router_ports
-    # All packets are 128 flits of 8 ns, crossbar and link alike; latency is a crossbar cycle of 8 ns. At 0 both nodes send,
-    # at 8 ns node 0's packet moves on; the output takes node 1's at 1032, node 0's second at 2056, node 1's second at 3080.
+    # All packets are 128 flits of 8 ns, crossbar and link alike; latency is a crossbar cycle of 8 ns. At 0 both nodes
+    # send,
+    # at 8 ns node 0's packet moves on; the output takes node 1's at 1032, node 0's second at 2056, node 1's second at
+    # 3080.
     assert counters.crossbar_stall_s[0] == pytest.approx((2056 - 1032) * 1e-9, abs=1e-12)
     assert counters.crossbar_stall_s[1] == pytest.approx((1032 - 8 + 3080 - 2056) * 1e-9, abs=1e-12)
     # node 0 had its credit back at 8 ns; node 1's link is free at 1024 ns, its credit is back at 1032 ns
@@ -64,7 +66,9 @@ def test_stall_times_by_hand() -> None:
 
 
 def test_congestion_shows_where_it_is() -> None:
-    """Four jobs in node order stall on the few local and global links that their groups share, not on idle groups' links."""
+    """Four jobs in node order stall on the few local and global links that their groups share, not on idle groups'
+    links.
+    """
     network = Dragonfly(4, 4, 17)
     result = simulator(network, crossbar=4.0).run(four_jobs())
     ports = result.ports

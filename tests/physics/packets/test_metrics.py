@@ -52,7 +52,9 @@ def test_ratios_leave_out_what_is_below_the_threshold() -> None:
 
 
 def test_rates_of_a_run_are_its_counters_over_its_time() -> None:
-    """Flits of tiles are what came in over links, in all what went out; traffic of routers is what their nodes sent and got."""
+    """Flits of tiles are what came in over links, in all what went out; traffic of routers is what their nodes sent and
+    got.
+    """
     machine = Dragonfly(2, 4, 9)
     run = simulator(machine).run([PacketJob(np.arange(24), "all-to-all", message_bytes=3000)], interval=10e-6)
     samples = tile_samples(run)

@@ -68,7 +68,9 @@ def test_every_pattern_runs_on_any_number_of_tasks(pattern: str, nodes: int, tas
 @settings(max_examples=50, deadline=None)
 @given(pattern=st.sampled_from(sorted(ROUNDS)), n=st.integers(1, 200))
 def test_lists_pair_every_send_with_a_receive(pattern: str, n: int) -> None:
-    """In the compiled lists, what a rank is sent and what it asks for are the same messages, each with a cell of its own."""
+    """In the compiled lists, what a rank is sent and what it asks for are the same messages, each with a cell of its
+    own.
+    """
     program = program_of(PacketJob(np.arange(n), pattern, tasks_per_node=1))
     rows = 0
     for _, _, _, _, _, _ in program.phases:
@@ -126,7 +128,9 @@ def test_messages_for_later_rounds_are_not_taken_for_this_one() -> None:
 
 
 def test_iterations_and_computation() -> None:
-    """A program of computation and a pattern, repeated: elapsed time is computation plus communication, iteration by iteration."""
+    """A program of computation and a pattern, repeated: elapsed time is computation plus communication, iteration by
+    iteration.
+    """
     steps = [Compute(5e-6), Communicate("halo2d", 1024), Compute(1e-6)]
     job = PacketJob(np.arange(16), steps, repeat=4, mapping="order", start_s=3e-6)
     times = simulator().run([job]).jobs[0]

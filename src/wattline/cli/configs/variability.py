@@ -1,4 +1,6 @@
-"""``wattline configs variability``: what nodes that are not alike do to a job under a bound, and caps that make up for it."""
+"""``wattline configs variability``: what nodes that are not alike do to a job under a bound, and caps that make up for
+it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def variability(
     factors: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Measured nodes instead (.csv: node, and factor or power_w).")
     ] = None,
-    frugal: Annotated[
+    frugal: Annotated[  # noqa: FBT002  (a flag)
         bool, typer.Option("--frugal", help="With --factors: take the nodes that draw least, not the first.")
     ] = False,
     least: Annotated[str | None, typer.Option(metavar="POWER", help="The least cap that a node takes.")] = None,
@@ -146,7 +148,9 @@ def _given(
 
 
 def _speeds(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float | None, float]:
-    """Return the job's speed under equal caps (None: below what some node needs to run at all) and under caps of equal speed."""
+    """Return the job's speed under equal caps (None: below what some node needs to run at all) and under caps of equal
+    speed.
+    """
     from wattline.physics.variability import equal_caps, equal_speed_caps
 
     better = equal_speed_caps(response, nodes, bound_w, hardware).speed

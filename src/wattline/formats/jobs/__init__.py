@@ -11,7 +11,8 @@ pm100     PM100, jobs of Marconi100 with power (Parquet)              ``formats.
 rrze      jobs of emmy and meggie with power (text)                   ``formats.jobs.rrze.read_rrze``
 ========  ==========================================================  ==================================
 
-Signals: ``formats.series.signals.read_signal``, ``generate.signal.generate_signal``; prices: ``formats.series.prices.read_held``.
+Signals: ``formats.series.signals.read_signal``, ``generate.signal.generate_signal``; prices:
+``formats.series.prices.read_held``.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def read_trace(
 ) -> Trace:
     """Read a job log of any known format; without ``format`` it is told by the file's content.
 
-    ``cores_per_node`` matters where a log counts processors: always in SWF (default: as its header says), in Slurm dumps without
-    a column of nodes (default: 1). ``nodes`` are those of the machine that the jobs are for, where they are known already.
+    ``cores_per_node`` matters where a log counts processors: always in SWF (default: as its header says), in Slurm
+    dumps without a column of nodes (default: 1). ``nodes`` are those of the machine that the jobs are for, where they
+    are known already.
     """
     if format is not None:
         return _with_twins(_read(path, format, strict=strict, cores_per_node=cores_per_node, nodes=nodes))
@@ -143,7 +145,10 @@ def _guess(path: Path | str) -> tuple[str, bytes | None]:
 
 
 def _guess_by_columns(path: Path | str) -> tuple[str, bytes | None]:
-    """Guess by the columns of a Parquet file, whose names stand at its end; whoever reads it says what is wrong with it."""
+    """Guess by the columns of a Parquet file, whose names stand at its end.
+
+    Whoever reads it says what is wrong with it.
+    """
     import polars as pl
 
     from wattline.formats.jobs.pm100 import is_pm100

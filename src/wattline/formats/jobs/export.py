@@ -1,4 +1,7 @@
-"""Write a trace to disk: Standard Workload Format, Parquet or CSV; what a format cannot hold is said, never dropped in silence."""
+"""Write a trace to disk: Standard Workload Format, Parquet or CSV.
+
+What a format cannot hold is said, never dropped in silence.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _PERCENTILES = (5, 25, 50, 75, 95)
 def trace_info(trace: Trace, nodes: int | None = None) -> dict[str, Any]:
     """Return facts about a trace, ready for JSON; ``nodes`` (default: the trace's own machine) sets the offered load.
 
-    ``offered_load`` is the work submitted (node-seconds) divided by what ``nodes`` could do from the first submission to
-    the last; 1 keeps the machine just busy. NaN becomes None.
+    ``offered_load`` is the work submitted (node-seconds) divided by what ``nodes`` could do from the first submission
+    to the last; 1 keeps the machine just busy. NaN becomes None.
     """
     jobs = trace.jobs
     machine = trace.suggested_nodes if nodes is None else nodes

@@ -1,7 +1,8 @@
-"""PM100: jobs of CINECA's Marconi100 with their power (Antici et al., SC-W 2023), from ``job_table.parquet`` as published.
+"""PM100: jobs of CINECA's Marconi100 with their power (Antici et al., SC-W 2023), from ``job_table.parquet`` as
+published.
 
-The columns are those of ``documentation/job_features.md`` in the authors' repository (francescoantici/PM100-data), and of the
-published file as other people's programs read it: ``node_power_consumption``, ``cpu_power_consumption`` and
+The columns are those of ``documentation/job_features.md`` in the authors' repository (francescoantici/PM100-data), and
+of the published file as other people's programs read it: ``node_power_consumption``, ``cpu_power_consumption`` and
 ``mem_power_consumption`` (in the first version only ``power_consumption``) are lists of samples, one every 20 s. The
 authors' ``extract_data.py`` sums every sample over the nodes of the job, so power per node is that divided by
 ``num_nodes_alloc``. ``time_limit`` is in minutes. There are no job names: kinds of job go by user and nodes.

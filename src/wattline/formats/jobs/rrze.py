@@ -1,16 +1,18 @@
-"""Jobs of the clusters emmy and meggie (Erlangen) with their power (Patel et al., IPDPS 2020), in the published text layouts.
+"""Jobs of the clusters emmy and meggie (Erlangen) with their power (Patel et al., IPDPS 2020), in the published text
+layouts.
 
-The set (Zenodo record 3666632) unpacks to ``ipdps20-paper-hpc-power-traces/data/cluster_characteristics/CLUSTER/``, where
-``job_traces/rrze-traces-CLUSTER-jobs-MM.txt`` are the jobs of a month and ``pwr_traces/rrze-traces-CLUSTER-avg-pwr-MM.txt`` the
-mean power of their nodes. Names and lines are known from programs of others that read them (MaximeGonthier/batch-simulator):
+The set (Zenodo record 3666632) unpacks to ``ipdps20-paper-hpc-power-traces/data/cluster_characteristics/CLUSTER/``,
+where ``job_traces/rrze-traces-CLUSTER-jobs-MM.txt`` are the jobs of a month and
+``pwr_traces/rrze-traces-CLUSTER-avg-pwr-MM.txt`` the mean power of their nodes. Names and lines are known from programs
+of others that read them (MaximeGonthier/batch-simulator):
 
 * emmy ran Torque, and its jobs are accounting events (``rrze_torque``); its power lines read
   ``1033693  average power consumption (CPU+DRAM)      :      163.7 W``.
 * meggie ran Slurm, and its jobs are an ``sacct`` dump to the minute (``rrze_slurm``); it has two power lines a job,
   ``349988  average chip RAPL-power  :  110.5 W`` and ``average dram RAPL-power``, which are added.
 
-Give one file of jobs (its power is found beside it), or the folder of a cluster for all months. A requeued job counts from when it
-was first queued; a job that was deleted before it started is none.
+Give one file of jobs (its power is found beside it), or the folder of a cluster for all months. A requeued job counts
+from when it was first queued; a job that was deleted before it started is none.
 """
 
 from __future__ import annotations

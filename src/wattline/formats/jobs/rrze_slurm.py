@@ -1,8 +1,8 @@
 """A Slurm dump to the minute, as published of meggie.
 
 The header is ``JobID|Submit|Start|End|ReqNodes|Timelimit|Elapsed|User|JobName|`` and a row
-``349988|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|5c8e3240|b7ef4ccd``: times without seconds, durations as
-``[D-]HH:MM`` (not MM:SS as in other dumps), and a bar too many at the end of the header.
+``349988|2018-12-31T08:27|2018-12-31T08:27|2019-01-01T08:27|7|1-00:00|1-00:00|5c8e3240|b7ef4ccd``: times without
+seconds, durations as ``[D-]HH:MM`` (not MM:SS as in other dumps), and a bar too many at the end of the header.
 """
 
 from __future__ import annotations

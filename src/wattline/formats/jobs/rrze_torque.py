@@ -1,8 +1,9 @@
 """Torque's accounting events, as published of emmy: one line an event, several events a job.
 
-``01/01/2019 00:01:33;Q;1033693.eadm;queue=devel`` queued, ``S`` started, ``E`` ended, ``D`` deleted, ``A`` aborted, ``R`` run again;
-``S`` and ``E`` go on after a blank (or a semicolon) with ``Resource_List.nodes=4:ppn=40 Resource_List.walltime=00:59:00`` and, at the
-end, ``resources_used.walltime=00:26:03 account=… jobstr=…``. A job is queued several times on its way through queues.
+``01/01/2019 00:01:33;Q;1033693.eadm;queue=devel`` queued, ``S`` started, ``E`` ended, ``D`` deleted, ``A`` aborted,
+``R`` run again; ``S`` and ``E`` go on after a blank (or a semicolon) with ``Resource_List.nodes=4:ppn=40
+Resource_List.walltime=00:59:00`` and, at the end, ``resources_used.walltime=00:26:03 account=… jobstr=…``. A job is
+queued several times on its way through queues.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def clock_s(text: str) -> float:
 
 
 def count_nodes(text: str) -> int:
-    """Return the nodes that a request means: parts joined by ``+``, each a number of nodes or the name of one; 0 if unknown.
+    """Return the nodes that a request means: parts joined by ``+``, each a number of nodes or the name of one.
+
+    0 if unknown.
 
     >>> count_nodes("4:ppn=40"), count_nodes("e0101:ppn=40+e0102:ppn=40"), count_nodes("2:ppn=40+1:ppn=20"), count_nodes("")
     (4, 2, 3, 0)

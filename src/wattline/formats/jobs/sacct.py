@@ -1,13 +1,13 @@
 """Slurm accounting dumps (``sacct --parsable2 --allusers -o …``), any choice and order of columns, as a trace.
 
 Needed are a job number, ``Submit``, a run time (``ElapsedRaw``, ``Elapsed`` or ``Start`` and ``End``) and a size
-(``AllocNodes``, ``NNodes``, ``AllocTRES``, ``ReqNodes``, or CPUs divided by ``cores_per_node``). Used if there: time limit, user,
-account, partition, job name (as the job's kind), priority, consumed energy (as its power per node).
+(``AllocNodes``, ``NNodes``, ``AllocTRES``, ``ReqNodes``, or CPUs divided by ``cores_per_node``). Used if there: time
+limit, user, account, partition, job name (as the job's kind), priority, consumed energy (as its power per node).
 
 A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
-running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job counts
-from its first submission: Slurm gives it a new submit time with every requeue. Times are local to the machine that printed them:
-``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
+running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job
+counts from its first submission: Slurm gives it a new submit time with every requeue. Times are local to the machine
+that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
 """
 
 from __future__ import annotations
@@ -123,7 +123,10 @@ def _elapsed(dump: _Dump) -> Floats:
 def _drop_what_did_not_run(
     dump: _Dump, whole: Mask, submit: Floats, elapsed: Floats, nodes: Floats
 ) -> tuple[Mask, Mask, Ints]:
-    """Return which records are jobs, which are earlier runs of one, and the key of each; those that are no jobs are counted once."""
+    """Return which records are jobs, which are earlier runs of one, and the key of each.
+
+    Those that are no jobs are counted once.
+    """
     keep = whole.copy()
     requeued, lost = np.zeros_like(keep), np.zeros_like(keep)
 
@@ -160,7 +163,9 @@ def _is_one_of(coded: Ints, names: tuple[str, ...], words: tuple[str, ...]) -> M
 
 
 def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
-    """Return which kept records are followed by another of the same job: of one submission, or after the loss of its nodes."""
+    """Return which kept records are followed by another of the same job: of one submission, or after the loss of its
+    nodes.
+    """
     import polars as pl
 
     if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice

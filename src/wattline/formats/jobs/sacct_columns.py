@@ -1,4 +1,6 @@
-"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct`` works with."""
+"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct`` works
+with.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ Which records are jobs
     is kept: it waits its turn like any other and ends the instant it starts, which is what the textbook simulators do.
 
 Sizes
-    Allocated processors (field 5), else requested ones (field 8). Whether they become whole nodes or stay processors is told by
-    the header's MaxNodes and MaxProcs together with the jobs (``reading.machine``); ``cores_per_node`` says it instead.
+    Allocated processors (field 5), else requested ones (field 8). Whether they become whole nodes or stay processors is
+    told by the header's MaxNodes and MaxProcs together with the jobs (``reading.machine``); ``cores_per_node`` says it
+    instead.
 
 Times
     Submit times stay as they are in the file, so that schedules can be compared with other people's; the simulation
@@ -55,8 +56,8 @@ def read_swf(
     """Read a Standard Workload Format log, plain or gzip.
 
     ``partition_from`` says which field names a job's partition; by default field 16, or the queue (field 15) if the
-    log leaves 16 empty. ``nodes`` is the size of the machine that the jobs are for, where a user says it: one of the header's
-    two numbers tells in which unit they are counted.
+    log leaves 16 empty. ``nodes`` is the size of the machine that the jobs are for, where a user says it: one of the
+    header's two numbers tells in which unit they are counted.
     """
     if cores_per_node is not None and cores_per_node < 1:
         raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")

@@ -1,7 +1,7 @@
 """Job tables in Parquet or CSV, with columns named as in ``JobTable``; also the ``jobs.parquet`` of a journal.
 
-Needed: ``submit_s``, ``nodes`` and ``work_s`` (or a journal's ``runtime_s``). Names (user, group, kind, partition) may be
-texts or whole numbers; null, empty and negative mean unknown. ``after`` is the row, from 0, of the job to wait for.
+Needed: ``submit_s``, ``nodes`` and ``work_s`` (or a journal's ``runtime_s``). Names (user, group, kind, partition) may
+be texts or whole numbers; null, empty and negative mean unknown. ``after`` is the row, from 0, of the job to wait for.
 Parquet may hold power over the run of jobs too (``series_column``); ``draw_w`` is then its mean.
 """
 

@@ -1,7 +1,8 @@
-"""Tables of bids: what is promised from when on, made before a run by whoever made it, or taken from the journal of one.
+"""Tables of bids: what is promised from when on, made before a run by whoever made it, or taken from the journal of
+one.
 
-A row with ``time_s`` alone says that nothing is promised from then on. ``clock`` is for people: it is written where a run
-has a calendar, and not read.
+A row with ``time_s`` alone says that nothing is promised from then on. ``clock`` is for people: it is written where a
+run has a calendar, and not read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ Steps = list[tuple[float, Bid | None]]
 
 
 def read_bids(path: Path) -> Steps:
-    """Read a CSV file with the columns ``time_s`` (since the start of the run), ``mean_w`` and ``reserve_w``, in order of time."""
+    """Read a CSV file with the columns ``time_s`` (since the start of the run), ``mean_w`` and ``reserve_w``, in order
+    of time.
+    """
     found: Steps = []
     for line, time_s, cells in read_steps(path, COLUMNS, ignored=(CLOCK,)):
         found.append((time_s, _bid(path, line, cells)))
@@ -48,7 +51,10 @@ def _bid(path: Path, line: int, cells: Sequence[str]) -> Bid | None:
 
 
 def write_bids(path: Path, bids: Sequence[tuple[float, Bid | None]], clock: Sequence[str] = ()) -> None:
-    """Write such a file, with the times on a wall clock if they are given; numbers are written so that reading gives the same."""
+    """Write such a file, with the times on a wall clock if they are given.
+
+    Numbers are written so that reading gives the same.
+    """
     lines = [",".join((*COLUMNS, CLOCK) if clock else COLUMNS)]
     for i, (time_s, bid) in enumerate(bids):
         cells = [repr(time_s), *(("", "") if bid is None else (repr(bid.mean_w), repr(bid.reserve_w)))]

@@ -1,8 +1,9 @@
 """Tables of time series: which columns hold time and values, and times in common notations → seconds.
 
-A time may be a number of seconds (milliseconds if the column's name ends in ``_ms``), Unix time, a time of day, a date with
-a time in ISO's or America's notation, or one of Parquet's own types. Layouts: *long*, a column of times beside one or more
-of values; *wide*, as PJM publishes its signals, a column of times of day and one column for each date; or values alone.
+A time may be a number of seconds (milliseconds if the column's name ends in ``_ms``), Unix time, a time of day, a date
+with a time in ISO's or America's notation, or one of Parquet's own types. Layouts: *long*, a column of times beside one
+or more of values; *wide*, as PJM publishes its signals, a column of times of day and one column for each date; or
+values alone.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ _DATE_TIMES = (
 class Series:
     """A table as read: columns by lower-case name, the line or row of each record, and what was wrong.
 
-    Of CSV, columns are texts unless all of them are numbers, or dates with times in ISO's notation; ``table`` is then what
-    quotes them as they are written, but those in ``texts``.
+    Of CSV, columns are texts unless all of them are numbers, or dates with times in ISO's notation; ``table`` is then
+    what quotes them as they are written, but those in ``texts``.
     """
 
     path: Path | str
@@ -139,7 +140,10 @@ class Rows:
 
 
 def read_series(path: Path | str, texts: Collection[str] = ()) -> Series:
-    """Read a table of any kind; a first line of numbers is taken for values, not for names. Columns in ``texts`` stay texts."""
+    """Read a table of any kind; a first line of numbers is taken for values, not for names.
+
+    Columns in ``texts`` stay texts.
+    """
     if is_parquet(path):
         frame, _ = read_parquet(path, read_bytes(path))
         frame = frame.rename({name: name.strip().lower() for name in frame.columns})

@@ -8,9 +8,9 @@ a step or a number is missing  ``gaps="hold"`` (the value before)         refuse
 two rows for one time          ``twice="first"``, ``"last"``, ``"mean"``  refused
 =============================  =========================================  ==========
 
-Negative prices are prices. Times with a zone, Unix times and columns called *utc* are what they say; dates without one are
-local times of ``zone`` (UTC, and a note, without). Where clocks are set back, the first of two equal local times is summer
-time; the hour that is skipped does not exist. Other times are seconds since the run began, or times of day.
+Negative prices are prices. Times with a zone, Unix times and columns called *utc* are what they say; dates without one
+are local times of ``zone`` (UTC, and a note, without). Where clocks are set back, the first of two equal local times is
+summer time; the hour that is skipped does not exist. Other times are seconds since the run began, or times of day.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class HeldTrace:
 def read_held(
     path: Path | str, how: Reading | None = None, *, known: tuple[str, ...] = (), least: float = -math.inf
 ) -> HeldTrace:
-    """Read one series; without a ``column`` the first one ``known`` is taken, or the only one. ``least`` is allowed yet."""
+    """Read one series; without a ``column`` the first one ``known`` is taken, or the only one.
+
+    ``least`` is allowed yet.
+    """
     told = how or Reading()
     if told.step_s is not None and not (told.step_s > 0 and math.isfinite(told.step_s)):
         raise InputError(f"series: the step must be positive (got {told.step_s})")

@@ -1,4 +1,6 @@
-"""Regulation signals from files: CSV or Parquet, plain or gzip, any step, long or wide; every repair counted or refused.
+"""Regulation signals from files: CSV or Parquet, plain or gzip, any step, long or wide.
+
+Every repair counted or refused.
 
 ========================  ==================================  ==========================================================
 what may be wrong         told to                             otherwise
@@ -79,8 +81,8 @@ def read_signal(
 ) -> SignalTrace:
     """Read one signal. ``column`` picks one of several; ``step_s`` is needed where the file has no times.
 
-    Without ``start_s`` the signal begins when the file says: at its first time, at the time of day, or (dates) at the time
-    of the first day. ``scale`` multiplies the values (0.01 for a signal in per cent).
+    Without ``start_s`` the signal begins when the file says: at its first time, at the time of day, or (dates) at the
+    time of the first day. ``scale`` multiplies the values (0.01 for a signal in per cent).
     """
     series = read_series(path)
     time, columns = find_columns(series, time_column, column)
@@ -267,7 +269,10 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
 
 
 def _is_regular(at: Floats, step_s: float) -> bool:
-    """Tell whether every time has the next place on the grid; looked at in parts, since most signals are so and long."""
+    """Tell whether every time has the next place on the grid.
+
+    Looked at in parts, since most signals are so and long.
+    """
     for begin in range(0, at.size, AT_ONCE):
         exact = (at[begin : begin + AT_ONCE] - at[0]) / step_s
         place = np.arange(begin, begin + exact.size)

@@ -45,7 +45,9 @@ LAYOUT = "nodes, cores, cap_w, time_s and power_w (or node_power_w)"
 LEAST_NODE_W = 1.0
 """No node that computes draws less: such numbers are kilowatts."""
 APART = 100.0
-"""Core-seconds of one application do not differ by more between configurations, but milliseconds are a thousand times as many."""
+"""Core-seconds of one application do not differ by more between configurations, but milliseconds are a thousand times
+as many.
+"""
 SLACK = 0.02
 """By how much power may be above what caps and memory allow: sensors err."""
 AGREE = 0.01

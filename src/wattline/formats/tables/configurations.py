@@ -1,10 +1,11 @@
 """Measured configurations from disk: (nodes × cores, cap) → time and power of applications, and back to a file.
 
-The layout: a row a configuration, or a trial of one, with the columns ``application``, ``nodes``, ``cores`` (used on each node), ``cap_w`` (of a
-socket), ``time_s``, ``power_w`` (of all nodes; or ``node_power_w``), and where wanted ``trial`` and ``turbo`` (yes: the cap means *uncapped,
-with turbo*). The layout of the measured data that Wattline is tested with is read too: ``bench``, ``cores_per_node``,
-``pkg_cap_w_per_socket``, ``n`` trials with their median (``time_s``), ``time_min`` and ``time_max``, and ``job_power_w``; there 115 W is turbo.
-So is a ``job_details_table`` (see ``formats.tables.job_details``).
+The layout: a row a configuration, or a trial of one, with the columns ``application``, ``nodes``, ``cores`` (used on
+each node), ``cap_w`` (of a socket), ``time_s``, ``power_w`` (of all nodes; or ``node_power_w``), and where wanted
+``trial`` and ``turbo`` (yes: the cap means *uncapped, with turbo*). The layout of the measured data that Wattline is
+tested with is read too: ``bench``, ``cores_per_node``, ``pkg_cap_w_per_socket``, ``n`` trials with their median
+(``time_s``), ``time_min`` and ``time_max``, and ``job_power_w``; there 115 W is turbo. So is a ``job_details_table``
+(see ``formats.tables.job_details``).
 """
 
 from __future__ import annotations
@@ -158,7 +159,10 @@ def _words(rows: Sequence[Row], reduce: Reduce) -> str:
 
 
 def _turbo(path: Path | str, rows: Sequence[Row], header: Header, turbo_w: float | None) -> float:
-    """Return the cap that means turbo: as told, as the table says, or as the measured layout has it; NaN if no row has it."""
+    """Return the cap that means turbo: as told, as the table says, or as the measured layout has it.
+
+    NaN if no row has it.
+    """
     caps = {row.cap_w for row in rows}
     if turbo_w is None:
         marked = {row.cap_w: row for row in rows if row.turbo}

@@ -1,8 +1,9 @@
 """The job_details_table of P-SLURM (thesis-OVP, table 5.3): rows of configurations as a database holds them, both ways.
 
-Its columns are ``id`` (of the row), ``job_id`` (of the *application*), ``nodes``, ``cores`` (on each node), ``pkg_cap`` (of a socket, W),
-``exec_time`` (s) and ``tot_pkg`` (of all nodes, W). Files: CSV, what ``mysql --batch`` prints (tabs), or a dump with INSERT statements.
-Applications are numbers there; a second file, ``job_id,application``, has their names. Nothing in it says which cap means turbo.
+Its columns are ``id`` (of the row), ``job_id`` (of the *application*), ``nodes``, ``cores`` (on each node), ``pkg_cap``
+(of a socket, W), ``exec_time`` (s) and ``tot_pkg`` (of all nodes, W). Files: CSV, what ``mysql --batch`` prints (tabs),
+or a dump with INSERT statements. Applications are numbers there; a second file, ``job_id,application``, has their
+names. Nothing in it says which cap means turbo.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def is_sql(text: str) -> bool:
 
 
 def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int, Sequence[str]]]]:
-    """Return the columns of a dump and its rows with their lines; other tables than the one of configurations are passed over."""
+    """Return the columns of a dump and its rows with their lines.
+
+    Other tables than the one of configurations are passed over.
+    """
     found = list(_INSERT.finditer(text))
     mine = [match for match in found if match[1] == TABLE] or found
     tables = {match[1] for match in mine}

@@ -1,8 +1,9 @@
 """Kinds of job as a file: a CSV with one row a kind, which ``kinds = "file.csv"`` in a scenario reads.
 
-Needed are ``name``, ``nodes``, ``work_s`` and ``draw_w``; the other columns are those of ``model.kinds.Kind``. Empty means:
-``floor_w`` as ``draw_w`` (it cannot be capped), ``stretch`` in proportion to power, no ``limit``, the usual ``share``. ``jobs``
-(how many of the log are of this kind) and ``power_from`` (where its power comes from) are for readers of the file.
+Needed are ``name``, ``nodes``, ``work_s`` and ``draw_w``; the other columns are those of ``model.kinds.Kind``. Empty
+means: ``floor_w`` as ``draw_w`` (it cannot be capped), ``stretch`` in proportion to power, no ``limit``, the usual
+``share``. ``jobs`` (how many of the log are of this kind) and ``power_from`` (where its power comes from) are for
+readers of the file.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ KEY = "wattline-predicted"
 
 
 def write_predicted(path: Path, fitted: Fitted, found: Predicted) -> None:
-    """Write a predicted table; it can be read wherever measured ones can, and says in its metadata that it is predicted."""
+    """Write a predicted table; it can be read wherever measured ones can, and says in its metadata that it is
+    predicted.
+    """
     import polars as pl
 
     if not path.name.endswith(".parquet"):

@@ -1,7 +1,7 @@
 """Power profiles on disk: what a learner has seen of every job and group, to begin the next run with.
 
-A Parquet file with a row a profile: its level, the values of that level's columns as JSON, and the learner's floats. The
-metadata name the learner and the levels.
+A Parquet file with a row a profile: its level, the values of that level's columns as JSON, and the learner's floats.
+The metadata name the learner and the levels.
 """
 
 from __future__ import annotations

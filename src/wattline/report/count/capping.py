@@ -28,7 +28,9 @@ ON_GRID = 1e-6
 
 @dataclass(frozen=True)
 class Rate:
-    """How many intervals, seconds or instants a limit was in force, in how many power was above it, and the share within it."""
+    """How many intervals, seconds or instants a limit was in force, in how many power was above it, and the share
+    within it.
+    """
 
     total: float
     above: float
@@ -44,8 +46,8 @@ class Rate:
 class Kept:
     """How power kept to the limit while one was in force.
 
-    An interval fails if power is above the limit at any time in it, and counts if a limit is in force at any time in it.
-    ``worst_share`` is relative to the limit then; ``longest_s`` is the longest time without a break above it.
+    An interval fails if power is above the limit at any time in it, and counts if a limit is in force at any time in
+    it. ``worst_share`` is relative to the limit then; ``longest_s`` is the longest time without a break above it.
     """
 
     intervals: Rate
@@ -136,7 +138,9 @@ def measure(
     quantum_s: float = QUANTUM_S,
     sample_s: float = SAMPLE_S,
 ) -> Capping:
-    """Return how a run kept to its limit, with and without its deadlock starts (``actions``: None if they are not known)."""
+    """Return how a run kept to its limit, with and without its deadlock starts (``actions``: None if they are not
+    known).
+    """
     start_s = (float(time_s[0]) if time_s.size else 0.0) if origin_s is None else origin_s
     grid = Grid(start_s, quantum_s, sample_s)
     whole = kept(time_s, duration_s, power_w, limit_w, grid)

@@ -103,7 +103,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of several labelled sets of runs; ``runs`` is how many each label has, ``paired_by`` how they pair."""
+    """All metrics of several labelled sets of runs.
+
+    ``runs`` is how many each label has, ``paired_by`` how they pair.
+    """
 
     labels: tuple[str, ...]
     runs: tuple[int, ...]

@@ -1,4 +1,6 @@
-"""What a configuration space says of its application: how it scales, whether caps hurt, and why the best configuration is the best."""
+"""What a configuration space says of its application: how it scales, whether caps hurt, and why the best configuration
+is the best.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ MEMORY_BOUND, CPU_BOUND = 0.35, 0.7
 class Character:
     """Measures of an application, from its table alone; NaN where the table cannot tell.
 
-    Efficiencies are speed-up over the growth of nodes or cores, medians over all else. ``slowdown`` is time under the lowest cap over
-    time under the highest one without turbo, all cores in use; ``saving`` is the power without over that with the low cap; ``sensitivity`` is
-    ln(slowdown)/ln(saving): 0, power can be had for nothing (time is the memory's or the network's); 1, time grows as power falls.
+    Efficiencies are speed-up over the growth of nodes or cores, medians over all else. ``slowdown`` is time under the
+    lowest cap over time under the highest one without turbo, all cores in use; ``saving`` is the power without over
+    that with the low cap; ``sensitivity`` is ln(slowdown)/ln(saving): 0, power can be had for nothing (time is the
+    memory's or the network's); 1, time grows as power falls.
     """
 
     node_efficiency: float
@@ -62,7 +65,9 @@ def _caps(table: Configurations) -> tuple[float, float]:
 
 
 def _ratio(table: Configurations, cores: int, low_w: float, high_w: float) -> tuple[float, float]:
-    """Return time under one cap over that under another, and power of the other over that of the one: medians over nodes."""
+    """Return time under one cap over that under another, and power of the other over that of the one: medians over
+    nodes.
+    """
     pairs = [
         (table.time_s[a] / table.time_s[b], table.power_w[b] / table.power_w[a])
         for nodes in np.unique(table.nodes)
@@ -110,7 +115,9 @@ def describe(character: Character, table: Configurations) -> list[str]:
 
 
 def _odd_step(table: Configurations) -> Iterator[str]:
-    """Doubt a table whose fewest nodes are as fast as the next ones though more nodes help beyond: another problem size."""
+    """Doubt a table whose fewest nodes are as fast as the next ones though more nodes help beyond: another problem
+    size.
+    """
     few, next_, *rest = [*np.unique(table.nodes), 0, 0][: max(3, np.unique(table.nodes).size)]
     if not next_ or not rest or not rest[-1]:
         return
@@ -162,7 +169,9 @@ def _capping(c: Character) -> Iterator[str]:
 
 
 def explain(table: Configurations, found: Bounded) -> list[str]:
-    """Say in sentences why the best configuration under a bound beats packed-max: nodes, cap, cores, each by its neighbours."""
+    """Say in sentences why the best configuration under a bound beats packed-max: nodes, cap, cores, each by its
+    neighbours.
+    """
     best, packed = found.best, found.canonical["packed-max"]
     if best == NONE:
         return [f"No configuration of the table draws as little as {found.bound_w:,.0f} W."]

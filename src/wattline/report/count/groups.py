@@ -53,10 +53,11 @@ class SizeRow:
 
 
 def with_slowdowns(run: Run) -> pl.DataFrame:
-    """Return the jobs with ``response_s``, ``slowdown``, ``bounded_slowdown`` and ``node_s``, null where a job has none.
+    """Return the jobs with ``response_s``, ``slowdown``, ``bounded_slowdown`` and ``node_s``, null where a job has
+    none.
 
-    A slowdown is response over the time that the job would have taken alone, at full speed on nodes that are awake: what
-    slows a job down, be it a queue, a cap, a waking node or a restart, must never make the ratio better.
+    A slowdown is response over the time that the job would have taken alone, at full speed on nodes that are awake:
+    what slows a job down, be it a queue, a cap, a waking node or a restart, must never make the ratio better.
     """
     import polars as pl
 
@@ -76,7 +77,10 @@ def with_slowdowns(run: Run) -> pl.DataFrame:
 
 
 def _alone_s(full_rate: float) -> pl.Expr:
-    """Return the run time alone at full speed; that of a killed job ends at its request, that of a failed one at its failure."""
+    """Return the run time alone at full speed.
+
+    That of a killed job ends at its request, that of a failed one at its failure.
+    """
     import polars as pl
 
     whole, status = pl.col("work_s") / full_rate, pl.col("status")

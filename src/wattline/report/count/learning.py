@@ -37,8 +37,8 @@ OWN, MAXIMUM, DOUBTED = "own", "maximum", "doubted"
 class LearningRate:
     """Share of jobs whose profile was known when they entered the queue, day by day since the start of the run.
 
-    ``cumulative`` is over all jobs up to the end of a day, ``trailing`` over those of the last days. A day without jobs has
-    no rate of its own (NaN).
+    ``cumulative`` is over all jobs up to the end of a day, ``trailing`` over those of the last days. A day without jobs
+    has no rate of its own (NaN).
     """
 
     jobs: Ints
@@ -50,11 +50,13 @@ class LearningRate:
 
 @dataclass(frozen=True)
 class Errors:
-    """Profiles at the start of jobs against what they drew; errors are (profile - power) / power, so below 0 is too low.
+    """Profiles at the start of jobs against what they drew.
 
-    ``mean`` is against the mean power of a job, ``peak`` against its greatest sample, ``under_mean`` and ``under_peak`` are
-    the shares of jobs that drew more than their profile. ``overcount`` is what profiles counted with beyond what was drawn, over
-    all node-seconds.
+    Errors are (profile - power) / power, so below 0 is too low.
+
+    ``mean`` is against the mean power of a job, ``peak`` against its greatest sample, ``under_mean`` and ``under_peak``
+    are the shares of jobs that drew more than their profile. ``overcount`` is what profiles counted with beyond what
+    was drawn, over all node-seconds.
     """
 
     jobs: int
@@ -67,7 +69,9 @@ class Errors:
 
 @dataclass(frozen=True)
 class LevelRow:
-    """A level of profiles: jobs that entered the queue with it, their share, and the errors of those that started with it."""
+    """A level of profiles: jobs that entered the queue with it, their share, and the errors of those that started with
+    it.
+    """
 
     name: str
     submitted: int
@@ -77,10 +81,11 @@ class LevelRow:
 
 @dataclass(frozen=True)
 class Learning:
-    """Learning over a run: jobs that started, the share whose profile was known on entering the queue, and errors by level.
+    """Learning over a run: jobs that started, the share whose profile was known on entering the queue, and errors by
+    level.
 
-    ``settled_day`` and ``settled_trailing_day`` say after how many days the cumulative and the trailing learning rate stay
-    at ``threshold`` or above (NaN: never).
+    ``settled_day`` and ``settled_trailing_day`` say after how many days the cumulative and the trailing learning rate
+    stay at ``threshold`` or above (NaN: never).
     """
 
     learner: str
@@ -126,7 +131,9 @@ def learning_rate(
 
 
 def settled_day(rate: Floats, threshold: float = SETTLED) -> float:
-    """Return after how many days a daily rate stays at a threshold or above (NaN: never); days without a rate do not count.
+    """Return after how many days a daily rate stays at a threshold or above (NaN: never).
+
+    Days without a rate do not count.
 
     >>> settled_day(np.array([0.5, 0.95, 0.9, 0.94, np.nan, 0.99])), settled_day(np.array([0.95, 0.9]))
     (4.0, nan)
@@ -218,7 +225,8 @@ def count_learning(run: Run) -> Learning | None:
 
 
 def level_names(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return what the levels are called: a job's own, the columns of the groups that stand in for it, the maximum, and doubted ones.
+    """Return what the levels are called: a job's own, the columns of the groups that stand in for it, the maximum, and
+    doubted ones.
 
     >>> level_names([["group", "user", "kind"], ["group", "user"], ["group"]])
     ('own', 'group+user', 'group', 'maximum', 'doubted')

@@ -26,7 +26,10 @@ GROUPINGS = ("user", "group", "kind", "partition")
 
 @dataclass(frozen=True)
 class JobCounts:
-    """Jobs by what became of them; ``started`` ever held nodes, ``ended`` left them; interruptions are sums over jobs."""
+    """Jobs by what became of them; ``started`` ever held nodes, ``ended`` left them.
+
+    Interruptions are sums over jobs.
+    """
 
     total: int
     finished: int
@@ -56,11 +59,12 @@ class Span:
 class Summary:
     """All numbers of one run; ``to_dict`` is JSON-able, ``value("wait_s.mean")`` finds one by its path.
 
-    Waits are over jobs that started; response and slowdowns over jobs that ended; ``waking_s`` is the part of the run time
-    in which nodes woke, over jobs that were given sleeping ones; ``recorded_wait_s`` is what the log says its own machine
-    made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
-    node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission. ``unit`` is
-    what is counted as nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to believe.
+    Waits are over jobs that started; response and slowdowns over jobs that ended; ``waking_s`` is the part of the run
+    time in which nodes woke, over jobs that were given sleeping ones; ``recorded_wait_s`` is what the log says its own
+    machine made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
+    node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
+    ``unit`` is what is counted as nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to
+    believe.
     """
 
     name: str

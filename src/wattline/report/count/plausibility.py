@@ -34,7 +34,10 @@ FEWEST = 50
 
 
 def find_doubts(run: Run, wait_s: Distribution, recorded_s: Distribution) -> tuple[str, ...]:
-    """Return one line for everything about a run of a log that is hard to believe; none for drawn jobs and short logs."""
+    """Return one line for everything about a run of a log that is hard to believe.
+
+    None for drawn jobs and short logs.
+    """
     told = run.manifest.get("trace") or {}
     if not told.get("sha256") or run.jobs.height < FEWEST:
         return ()

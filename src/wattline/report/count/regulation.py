@@ -1,4 +1,6 @@
-"""What demand response came to in a run: the bill of every hour, how the target was followed, and the service of each kind."""
+"""What demand response came to in a run: the bill of every hour, how the target was followed, and the service of each
+kind.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ class QosRow:
 
 @dataclass(frozen=True)
 class Regulation:
-    """The bid (means, where it is ``changing``), its billed hours and their sums; ``exceed_share`` is the share of time with an error above 30 %.
+    """The bid (means, where it is ``changing``), its billed hours and their sums.
+
+    ``exceed_share`` is the share of time with an error above 30 %.
 
     ``standby_j`` is what standby jobs drew in the whole run: it fills the target and is no service to anybody.
     """

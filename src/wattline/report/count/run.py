@@ -58,7 +58,9 @@ class Steps:
         return inside
 
     def part(self, start_s: float, end_s: float) -> tuple[slice, Floats]:
-        """Return the rows that may hold between two instants, and how many seconds of each lie there: an hour is few of many."""
+        """Return the rows that may hold between two instants, and how many seconds of each lie there: an hour is few of
+        many.
+        """
         first = max(0, int(np.searchsorted(self.time_s, start_s, side="right")) - 1)
         rows = slice(first, max(first, int(np.searchsorted(self.time_s, end_s, side="left"))))
         began = np.maximum(self.time_s[rows], start_s)
@@ -90,7 +92,10 @@ class Run:
     shapes: pl.DataFrame | None = None
     """Configurations that jobs chose; None where there was nothing to choose."""
     chosen_node_s: pl.DataFrame | None = None
-    """Node-seconds that jobs held which chose their nodes (``job_id``, ``chosen_node_s``); None where there was nothing to choose."""
+    """Node-seconds that jobs held which chose their nodes (``job_id``, ``chosen_node_s``).
+
+    None where there was nothing to choose.
+    """
 
     @property
     def nodes(self) -> int:
@@ -190,7 +195,10 @@ def _reserves(journal: Journal) -> tuple[Floats, Floats]:
 
 
 def read_shapes(journal: Journal) -> pl.DataFrame | None:
-    """Return the configurations of a journal with the nodes that were asked for; None where there was nothing to choose."""
+    """Return the configurations of a journal with the nodes that were asked for.
+
+    None where there was nothing to choose.
+    """
     import polars as pl
 
     found = journal.read("shapes")
@@ -203,7 +211,9 @@ def read_shapes(journal: Journal) -> pl.DataFrame | None:
 
 
 def _chosen_node_s(journal: Journal, jobs: pl.DataFrame, shapes: pl.DataFrame, end_s: float) -> pl.DataFrame:
-    """Return the node-seconds of jobs that chose their nodes: as placed, or where that was not kept in the last configuration."""
+    """Return the node-seconds of jobs that chose their nodes: as placed, or where that was not kept in the last
+    configuration.
+    """
     import polars as pl
 
     until = pl.col("end_s").fill_null(end_s)
@@ -217,7 +227,10 @@ def _chosen_node_s(journal: Journal, jobs: pl.DataFrame, shapes: pl.DataFrame, e
 
 
 def _waking_s(journal: Journal, end_s: float) -> Floats:
-    """Return for how long the nodes of each job woke that was given sleeping ones; a stop or the run's end may cut it short."""
+    """Return for how long the nodes of each job woke that was given sleeping ones.
+
+    A stop or the run's end may cut it short.
+    """
     import polars as pl
 
     ends = ("preempt", "requeue", "fail", "kill", "end")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AppShapes:
-    """What jobs of one application chose, on average: nodes asked for and taken, cores, part that was capped, time over that as asked."""
+    """What jobs of one application chose, on average: nodes asked for and taken, cores, part that was capped, time over
+    that as asked.
+    """
 
     application: str
     jobs: int
@@ -34,8 +36,8 @@ class AppShapes:
 class Shapes:
     """Moldable jobs that started: counts by what made their configuration the best, and how far what was told is off.
 
-    ``power_too_low`` is the share of jobs that draw more than policies were told, ``power_lowest`` by how much at worst (a share of what
-    they draw); ``time_error`` the mean size of the error of times told.
+    ``power_too_low`` is the share of jobs that draw more than policies were told, ``power_lowest`` by how much at worst
+    (a share of what they draw); ``time_error`` the mean size of the error of times told.
     """
 
     jobs: int

@@ -85,8 +85,8 @@ def describe_steps(values: Floats, durations_s: Floats) -> TimeDistribution:
 def integral(values: Floats, seconds: Floats) -> float:
     """Return the integral of a step function over time.
 
-    Not ``values @ seconds``: BLAS would share so few numbers among threads, which takes long on a busy machine and makes
-    the last bit depend on how many there are.
+    Not ``values @ seconds``: BLAS would share so few numbers among threads, which takes long on a busy machine and
+    makes the last bit depend on how many there are.
 
     >>> integral(np.array([2.0, 0.5]), np.array([10.0, 4.0]))
     22.0

@@ -20,7 +20,8 @@ INTEGERS, FLOATS = ("i1", "u1", "i2", "u2", "i4", "u4"), ("f4", "f8")
 class Figure:
     """Traces (``data``) and ``layout`` of a figure, under the names that plotly.js gives to attributes.
 
-    Nothing is checked here: plotly's Python objects would, but take half a second to load, so the tests ask them instead.
+    Nothing is checked here: plotly's Python objects would, but take half a second to load, so the tests ask them
+    instead.
     """
 
     def __init__(self, layout: Mapping[str, Any] | None = None) -> None:
@@ -149,7 +150,9 @@ def _merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def _encoded(value: Any) -> Any:
-    """Return numpy's values as JSON can hold them: arrays in base64 where plotly.js reads their type, in lists otherwise."""
+    """Return numpy's values as JSON can hold them: arrays in base64 where plotly.js reads their type, in lists
+    otherwise.
+    """
     if isinstance(value, np.ndarray) and value.size:
         kind = value.dtype.str[1:]
         if value.dtype.kind in "iu":  # plotly.js has no integers of 64 bits, and counts fit into fewer

@@ -123,7 +123,10 @@ def _add_arrivals(figure: Figure, jobs: pl.DataFrame, begin_s: float, end_s: flo
 def _add_stripes(
     figure: Figure, run: Run, journal: Journal, placements: pl.DataFrame, begin_s: float, end_s: float
 ) -> int:
-    """Draw a bar a placement, coloured by kind, and grey over the times in which its job paused; return their number."""
+    """Draw a bar a placement, coloured by kind, and grey over the times in which its job paused.
+
+    Return their number.
+    """
     held = placements.join(run.jobs.select("job_id", "kind", "nodes", "wait_s"), on="job_id", how="left")
     declared = {kind["name"]: kind["standby"] for kind in run.manifest.get("kinds") or ()}
     names = list(dict.fromkeys([*declared, *held["kind"].to_list()]))
@@ -172,7 +175,10 @@ def _short(values: Floats) -> npt.NDArray[np.float32]:
 
 
 def _pauses(journal: Journal, begin_s: float, end_s: float) -> pl.DataFrame:
-    """Return when jobs were paused and went on, from the events; one that never did is paused to the end of the hour."""
+    """Return when jobs were paused and went on, from the events.
+
+    One that never did is paused to the end of the hour.
+    """
     import polars as pl
 
     switches = journal.events.filter(

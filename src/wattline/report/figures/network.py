@@ -1,4 +1,6 @@
-"""Draw a machine with its jobs: groups round a circle, leaves below their spines, or blocks where it is too large for that."""
+"""Draw a machine with its jobs: groups round a circle, leaves below their spines, or blocks where it is too large for
+that.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ class _Layout:
 
 
 def draw_network(network: Network, jobs: Sequence[Placed], nodes: int, out: Ints | None = None) -> Drawn:
-    """Draw the nodes, coloured by their jobs; ``nodes`` of the network's ports hold one, those of ``out`` are out of service."""
+    """Draw the nodes, coloured by their jobs.
+
+    ``nodes`` of the network's ports hold one, those of ``out`` are out of service.
+    """
     layout = _lay_out(network)
     owner = np.full(network.nodes, EMPTY)
     if out is not None:

@@ -285,7 +285,10 @@ def _intervals(run: Run, placements: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _lowest(time_s: Floats, values: Floats, kept: Ints) -> Ints:
-    """Return of rows in order of time the one of the lowest value in every bin of the page; without a value comes last."""
+    """Return of rows in order of time the one of the lowest value in every bin of the page.
+
+    Without a value comes last.
+    """
     first, last = float(time_s[kept[0]]), float(time_s[kept[-1]])
     in_bin = np.minimum(BINS - 1, ((time_s[kept] - first) / (last - first) * BINS).astype(np.int64))
     order = np.lexsort((kept, np.where(np.isnan(values[kept]), np.inf, values[kept]), in_bin))

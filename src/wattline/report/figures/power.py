@@ -80,7 +80,10 @@ def draw_learning(run: Run, found: Learning) -> Drawn | None:
 
 
 def draw_profile_errors(run: Run, found: Learning) -> Drawn | None:
-    """Draw how far profiles at the start of jobs were from their greatest samples, by level; None where nothing was sampled."""
+    """Draw how far profiles at the start of jobs were from their greatest samples, by level.
+
+    None where nothing was sampled.
+    """
     if run.profiles is None:
         return None
     columns = profile_columns(run.profiles, run.jobs)

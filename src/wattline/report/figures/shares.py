@@ -1,4 +1,6 @@
-"""Distributions and the lines that they must not cross: tracking error by time, QoS degradation of kinds under policies."""
+"""Distributions and the lines that they must not cross: tracking error by time, QoS degradation of kinds under
+policies.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Curve(NamedTuple):
 
 
 class Service(NamedTuple):
-    """A kind of job: its limit of Q, the share of jobs that may reach it, and Q of the jobs (inf: never ended) by policy."""
+    """A kind of job: its limit of Q, the share of jobs that may reach it, and Q of the jobs (inf: never ended) by
+    policy.
+    """
 
     kind: str
     limit: float

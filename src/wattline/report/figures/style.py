@@ -1,4 +1,7 @@
-"""How figures look: one palette that reads on light and dark paper, one bare layout; the page adds ink and grid colours."""
+"""How figures look: one palette that reads on light and dark paper, one bare layout.
+
+The page adds ink and grid colours.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ class Instant:
 def judge(
     journal: Journal, network: Dragonfly, instants: int, *, routing: str, crossbar: float, seed: int
 ) -> list[Instant]:
-    """Let the jobs of evenly spread instants run beside each other, packet by packet; instants without any are left out."""
+    """Let the jobs of evenly spread instants run beside each other, packet by packet.
+
+    Instants without any are left out.
+    """
     from wattline.physics.packets.beside import Stage
 
     known = {row["job_id"]: row for row in journal.read("slowdowns").iter_rows(named=True)}

@@ -79,7 +79,10 @@ def stopped_words(summary: Summary) -> str:
 
 
 def limit_words(summary: Summary) -> str:
-    """Return the limit of a run and how power kept to it; what an earlier start draws under a later limit is no breach."""
+    """Return the limit of a run and how power kept to it.
+
+    What an earlier start draws under a later limit is no breach.
+    """
     power = summary.power
     scale = scale_of([power.highest_limit_w], "W")
     low, high = (number(watts / scale.factor) for watts in (power.lowest_limit_w, power.highest_limit_w))

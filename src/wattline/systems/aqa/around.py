@@ -1,4 +1,6 @@
-"""Around AQA's fourteen workloads: standby jobs, preemption, other limits, 10,000 nodes, errors in what is known, real signals."""
+"""Around AQA's fourteen workloads: standby jobs, preemption, other limits, 10,000 nodes, errors in what is known, real
+signals.
+"""
 
 from __future__ import annotations
 

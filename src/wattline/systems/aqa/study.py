@@ -63,7 +63,9 @@ class Scale:
     around: bool = True
     thresholds: int = 10
     balance: int = 1
-    """How often weights are balanced and the bid searched again (twice as often on the one hour of the paper's protocol)."""
+    """How often weights are balanced and the bid searched again (twice as often on the one hour of the paper's
+    protocol).
+    """
 
     @classmethod
     def quick(cls) -> Scale:
@@ -125,7 +127,9 @@ def certificates(workload: str, reach: str, scale: Scale, **more: Any) -> dict[s
 
 
 def best_aqa(setting: Setting, reach: str, scale: Scale) -> Choice:
-    """Return AQA's best bid, made safe on the hours on which Slackline's is, if it can be: both are held to one standard."""
+    """Return AQA's best bid, made safe on the hours on which Slackline's is, if it can be: both are held to one
+    standard.
+    """
     trial = Trial(setting, range(10_000, 10_000 + scale.aqa_hours))
     choice = better_weights(trial, reach, scale, rounds=scale.balance)
     if choice.outcome.excess() > 0.0:
@@ -135,7 +139,9 @@ def best_aqa(setting: Setting, reach: str, scale: Scale) -> Choice:
 
 
 def better_weights(trial: Trial, reach: str, scale: Scale, *, rounds: int) -> Choice:
-    """Return the better of AQA's own search and of ours for its weights: the baseline shall not fail for want of a search."""
+    """Return the better of AQA's own search and of ours for its weights: the baseline shall not fail for want of a
+    search.
+    """
     own = aqa_bid(trial, mode=reach, iterations=scale.iterations)
     searched = search_weights(trial, mode=reach, rounds=rounds)
     if (own.outcome.excess(), own.outcome.cost) <= (searched.outcome.excess(), searched.outcome.cost):

@@ -1,4 +1,6 @@
-"""The machines of the power-capping study: a generated Mira year, and recorded logs of Mira and Theta with modelled power."""
+"""The machines of the power-capping study: a generated Mira year, and recorded logs of Mira and Theta with modelled
+power.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ RACK_KW = 100.0
 """Greatest power of a rack: 4.8 MW on 48 racks."""
 
 LOAD = 0.65
-"""Offered load of the study. At 86 %, as leadership machines are used, a cap of 3,000 kW leaves the published learner too
-little power for the work that arrives, and waits grow through the year; the paper shows waits near those without a cap."""
+"""Offered load of the study. At 86 %, as leadership machines are used, a cap of 3,000 kW leaves the published learner
+too little power for the work that arrives, and waits grow through the year; the paper shows waits near those without a
+cap.
+"""
 
 PUBLISHED_JOBS = 24_565
 
@@ -51,7 +55,10 @@ MACHINES = {
 
 @functools.lru_cache(maxsize=2)
 def load_jobs(name: str, days: float, load: float, noise: float = 0.0) -> JobTable:
-    """Return the jobs of a machine with power over time; ``noise`` sets runs apart by a relative deviation of their level."""
+    """Return the jobs of a machine with power over time.
+
+    ``noise`` sets runs apart by a relative deviation of their level.
+    """
     jobs = _jobs(name, days, load)
     if noise == 0.0 or jobs.series is None:
         return jobs

@@ -1,4 +1,6 @@
-"""The study of data-driven power capping: a Mira-like year under caps, with learners, windows and orders; recorded logs.
+"""The study of data-driven power capping: a Mira-like year under caps, with learners, windows and orders.
+
+Recorded logs.
 
 Every piece is one simulated year. What it leaves is small: waits and utilization by month, how the limit was kept, how
 profiles were learned, and a thinned-out curve of the power.

@@ -65,8 +65,9 @@ class Job:
 class Setting:
     """What is kept the same while policies and seeds vary.
 
-    ``workload`` is *random*, or jobs by their nodes: *16*, *64*, *quarter* (four of a quarter of the machine) or *16+64*, as many as fit
-    into ``used``; or exact numbers, as *17x16* or *3x16+3x64*. Without a ``pattern`` one is drawn for small and one for large jobs.
+    ``workload`` is *random*, or jobs by their nodes: *16*, *64*, *quarter* (four of a quarter of the machine) or
+    *16+64*, as many as fit into ``used``; or exact numbers, as *17x16* or *3x16+3x64*. Without a ``pattern`` one is
+    drawn for small and one for large jobs.
     """
 
     workload: str = "random"

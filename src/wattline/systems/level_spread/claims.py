@@ -34,7 +34,9 @@ SQUEEZED = "large jobs placed first take nodes of every group and leave small on
 
 
 def claims(study: Study) -> Iterator[Claim]:
-    """Yield all statements with verdicts. Sizes hold if ours is at least half as large, shares of worse cases if at most twice."""
+    """Yield all statements with verdicts. Sizes hold if ours is at least half as large, shares of worse cases if at
+    most twice.
+    """
     for crossbar in study.scale.crossbars:
         where = f"crossbar {crossbar:g}"
         yield from fixed_claims(study, crossbar)

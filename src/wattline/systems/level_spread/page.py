@@ -1,4 +1,6 @@
-"""Level-Spread: place each job in the smallest level of a dragonfly that holds it and spread it there; reproduce its study.
+"""Level-Spread: place each job in the smallest level of a dragonfly that holds it and spread it there.
+
+Reproduce its study.
 
 Y. Zhang et al., Level-Spread (IPDPS 2018), and Y. Zhang's thesis, §§3.2 to 3.4.
 """
@@ -57,7 +59,9 @@ def present(study: Study, out_dir: Path, remarks: list[str]) -> Reproduction:
 
 
 def numbers(study: Study) -> dict[str, Any]:
-    """Return what was found by setting, for ``--json``: mean times by policy, and how Level-Spread stands on random workloads."""
+    """Return what was found by setting, for ``--json``: mean times by policy, and how Level-Spread stands on random
+    workloads.
+    """
     found: dict[str, Any] = {}
     for setting, what in study.found.items():
         entry: dict[str, Any] = {

@@ -1,4 +1,6 @@
-"""Numbers of the Level-Spread study that claims, tables and figures share: shares of workloads, reductions, their intervals."""
+"""Numbers of the Level-Spread study that claims, tables and figures share: shares of workloads, reductions, their
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,19 @@ class Estimate:
 
 
 def points(found: Found, policies: tuple[str, ...] = BASELINES, of: str = LEVEL_SPREAD) -> tuple[Floats, Floats]:
-    """Return times of small and of large jobs over those with a policy (Level-Spread), a row a policy, a column a workload."""
+    """Return times of small and of large jobs over those with a policy (Level-Spread), a row a policy, a column a
+    workload.
+    """
     small, large = (np.array([found.over(policy, size, of) for policy in policies]) for size in (SMALL, LARGE))
     return small, large
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a policy stands against others on random workloads; a workload's policies count together, workloads are independent."""
+    """How a policy stands against others on random workloads.
+
+    A workload's policies count together, workloads are independent.
+    """
 
     better: Estimate
     """Share of (policy, workload) in which it is better for small and for large jobs."""

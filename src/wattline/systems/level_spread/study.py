@@ -59,8 +59,8 @@ class Found:
     """What came of a setting.
 
     ``time_s[policy, seed, size]`` is the mean communication time of the small and the large jobs (NaN: there are none).
-    The others, ``[policy, seed, host, local or global]``, hold mean and quantiles over ports of routers: packets sent over the link, time
-    that it lacked credits, time that packets which had come over it waited for the crossbar.
+    The others, ``[policy, seed, host, local or global]``, hold mean and quantiles over ports of routers: packets sent
+    over the link, time that it lacked credits, time that packets which had come over it waited for the crossbar.
     """
 
     time_s: Floats
@@ -111,7 +111,9 @@ def simulator_of(network: Dragonfly, crossbar: float) -> Simulator:
 
 @functools.lru_cache(maxsize=4096)
 def bytes_per_s(network: Dragonfly, nodes: int, pattern: str) -> float:
-    """Return what a node of a job sends a second with nobody and no link in the way, as somebody who measured it would know."""
+    """Return what a node of a job sends a second with nobody and no link in the way, as somebody who measured it would
+    know.
+    """
     from wattline.physics.packets.jobs import PacketJob
 
     ideal = replace(network, local_bps=1000 * network.local_bps, global_bps=1000 * network.local_bps)

@@ -1,9 +1,11 @@
-"""Stand-ins for the eight applications of the congestion study: phase programs whose parts of the time match published profiles.
+"""Stand-ins for the eight applications of the congestion study: phase programs whose parts of the time match published
+profiles.
 
-A program is made of exchanges with neighbours, allreduces and computation. An exchange and an allreduce are timed on the
-empty network; their numbers are in the ratio of the published times and computation fills the rest. From the published number
-of calls follows how much of a collective's time is the network's: a small allreduce takes 30 µs in LAMMPS, the application that calls it
-most; what the others take longer is waiting for the slowest task, which a network does not change: computation to us.
+A program is made of exchanges with neighbours, allreduces and computation. An exchange and an allreduce are timed on
+the empty network; their numbers are in the ratio of the published times and computation fills the rest. From the
+published number of calls follows how much of a collective's time is the network's: a small allreduce takes 30 µs in
+LAMMPS, the application that calls it most; what the others take longer is waiting for the slowest task, which a network
+does not change: computation to us.
 """
 
 from __future__ import annotations
@@ -24,11 +26,16 @@ if TYPE_CHECKING:
 CALL_S = 0.254 * 15 / 125_170
 """An allreduce of LAMMPS on 64 nodes: 30 µs."""
 RANK_BYTES_PER_S, ROUNDS = 10e9 / 32, 11
-"""A task's share of a node's link (10 GB/s, 32 tasks), rounds of an allreduce of 2048 tasks: what larger ones take more."""
+"""A task's share of a node's link (10 GB/s, 32 tasks), rounds of an allreduce of 2048 tasks: what larger ones take
+more.
+"""
 MOST_RATIO = 40
 """Exchanges an allreduce, or the other way round, at most: beyond it the rarer one is left out."""
 SHOWN_S = 100e-6
-"""Computation at one go that is simulated; all tasks compute alike, so that the rest only shifts what follows: it is added to the time."""
+"""Computation at one go that is simulated.
+
+All tasks compute alike, so that the rest only shifts what follows: it is added to the time.
+"""
 SMALL = 0.002
 """Exchanges or collectives that take less than this part of the other's time are left out."""
 MAPPING: Literal["random", "order"] = "order"
@@ -71,7 +78,10 @@ APPLICATIONS = {
     "miniMD": Application(_percent(83.4, 0.5, 82.5, 0, 0, 0, 0.2), 65, 4_810, "halo3d", 3_072),
     "QMCPACK": Application(_percent(6.0, 5.4, 0.05, 0.05, 0.05, 0.05, 0.5), 67, 2_004, "halo3d", 13_312, 13_312),
 }  # fmt: skip
-"""Tables 3.4 and 3.5. Message sizes: published; where missing, data rate × time / sends (LAMMPS, miniAMR); HACC's 4.6 MB cut to 64 KB; MILC's not published."""
+"""Tables 3.4 and 3.5. Message sizes: published; where missing, data rate × time / sends (LAMMPS, miniAMR).
+
+HACC's 4.6 MB cut to 64 KB; MILC's not published.
+"""
 
 SENSITIVE = frozenset(APPLICATIONS) - {"Graph500", "HPCG"}
 """Those that the text found sensitive."""
@@ -82,7 +92,9 @@ NEDD_APPLICATIONS = ("miniMD", "LAMMPS", "MILC", "miniAMR", "QMCPACK", "HPCG")
 
 @dataclass(frozen=True)
 class StandIn:
-    """A program, how long an iteration takes on the empty network by design, and the parts that were aimed at and reached."""
+    """A program, how long an iteration takes on the empty network by design, and the parts that were aimed at and
+    reached.
+    """
 
     name: str
     steps: tuple[Step, ...]

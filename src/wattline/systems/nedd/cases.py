@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from wattline.physics.packets.simulator import Simulator
 
 MACHINES = {"272 nodes": (4, 4, 17), "one group of 384": (4, 96, 1)}
-"""The dragonfly of small groups that Level-Spread was studied on, and one group of the size of Cori's: 96 routers, all linked."""
+"""The dragonfly of small groups that Level-Spread was studied on, and one group of the size of Cori's: 96 routers, all
+linked.
+"""
 ROUTING = "adaptive-local"
 SETTINGS = ("I continuous", "II spaced", "III continuous + congestor", "IV spaced + congestor")
 POLICIES = {
@@ -94,7 +96,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of work: a kind of experiment on a machine at a crossbar speed, for an application (or a congestor) and a seed."""
+    """One piece of work: a kind of experiment on a machine at a crossbar speed, for an application (or a congestor) and
+    a seed.
+    """
 
     kind: str
     machine: str

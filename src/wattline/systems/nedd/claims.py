@@ -1,4 +1,6 @@
-"""What the text says of congestion and of network-data-driven placement, what our packets say, and verdicts by crossbar speed."""
+"""What the text says of congestion and of network-data-driven placement, what our packets say, and verdicts by crossbar
+speed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The experiments of the congestion study: four settings, canaries beside congestors, placements, two jobs in two orders."""
+"""The experiments of the congestion study: four settings, canaries beside congestors, placements, two jobs in two
+orders.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ def strength(task: Task) -> Row:
 
 
 def alone(task: Task) -> Row:
-    """Run congestor and canary without an application on so many of the nodes of a list, spaced where they fit (Fig. 3.20)."""
+    """Run congestor and canary without an application on so many of the nodes of a list, spaced where they fit (Fig.
+    3.20).
+    """
     size = int(task.what)
     begin = 4 * (5 * task.seed % 16)
     return _impact(
@@ -157,7 +161,10 @@ def placed(task: Task) -> Row:
 
 
 def order(task: Task) -> Row:
-    """Place a sensitive and an insensitive application one after the other beside a congestor, both ways round; run all."""
+    """Place a sensitive and an insensitive application one after the other beside a congestor, both ways round.
+
+    Run all.
+    """
     network = simulator(task.machine, task.crossbar)
     apps = {name: program(task.machine, task.crossbar, name, SMALL) for name in task.what.split(" and ")}
     sensitive, other = apps

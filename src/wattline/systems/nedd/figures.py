@@ -1,4 +1,6 @@
-"""Figures of the congestion study: the settings, times, correlations, impact factors and placements (Figs. 3.15 to 3.24)."""
+"""Figures of the congestion study: the settings, times, correlations, impact factors and placements (Figs. 3.15 to
+3.24).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""NeDD: network-data-driven job allocation, and what network congestion does to applications; reproduced packet by packet.
+"""NeDD: network-data-driven job allocation, and what network congestion does to applications.
+
+Reproduced packet by packet.
 
 Y. Zhang's thesis, ch. 3, §3.5 to §3.8.
 """
@@ -59,7 +61,9 @@ def reproduce(
 
 
 def numbers(study: Study) -> dict[str, Any]:
-    """Return experiment → machine → crossbar → application or congestor → layout → number → mean and interval, for ``--json``."""
+    """Return experiment → machine → crossbar → application or congestor → layout → number → mean and interval, for
+    ``--json``.
+    """
     found: dict[str, Any] = {}
     for (kind, machine, speed, what, layout), rows in study.found.items():
         by = found.setdefault(kind, {}).setdefault(machine, {}).setdefault(f"crossbar {speed:g}", {})

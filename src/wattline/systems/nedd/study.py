@@ -1,4 +1,6 @@
-"""The study of congestion and of network-data-driven placement: what runs where, and what is measured, packet by packet."""
+"""The study of congestion and of network-data-driven placement: what runs where, and what is measured, packet by
+packet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the overprovisioning study stated of configurations (chapter 3 and §4.2), and what measured data and its own points say."""
+"""What the overprovisioning study stated of configurations (chapter 3 and §4.2), and what measured data and its own
+points say.
+"""
 
 from __future__ import annotations
 

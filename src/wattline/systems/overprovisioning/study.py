@@ -1,4 +1,6 @@
-"""The numbers of the overprovisioning study: what measured tables say under bounds, and what the cost model says of lines."""
+"""The numbers of the overprovisioning study: what measured tables say under bounds, and what the cost model says of
+lines.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,9 @@ def _fit(table: Configurations, bound_w: float, least_nodes: int) -> Fit:
 
 
 def _turbo(table: Configurations) -> dict[int, float]:
-    """Return the frequency under turbo by cores: nominal, times how much faster a loop runs than at a cap that does not bite."""
+    """Return the frequency under turbo by cores: nominal, times how much faster a loop runs than at a cap that does not
+    bite.
+    """
     found = {}
     for cores in np.unique(table.cores):
         free, turbo = (row_of(table, 1, cores, cap_w) for cap_w in (FREE_CAP_W, table.turbo_w))

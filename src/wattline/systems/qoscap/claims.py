@@ -1,4 +1,6 @@
-"""What the thesis states of QoSCap and Adaptive bidding, and Wattline of its own pair, each beside what the study found."""
+"""What the thesis states of QoSCap and Adaptive bidding, and Wattline of its own pair, each beside what the study
+found.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ RESULTS = "regulation/pjm_regulation_market_results_2022-07_hourly.csv"
 REGULATION = {"service": "REG"}
 
 MARKET_OURS = replace(OURS, params={"bid": {"energy": 0.09, "reserve": 0.02, "error": 0.02}})
-"""Our pair with the mean prices of that month: there reserve is worth a quarter of energy, and error what it costs in score."""
+"""Our pair with the mean prices of that month: there reserve is worth a quarter of energy, and error what it costs in
+score.
+"""
 
 MARKET_PAIRS = (*(pair for pair in PAIRS if pair.bid in ("adaptive", "fixed-heuristic")), MARKET_OURS, OUT)
 

@@ -1,7 +1,8 @@
-"""Days of Theta (4,392 nodes, Argonne) from its public job log: real arrivals, kinds by user and size, power by a stated model.
+"""Days of Theta (4,392 nodes, Argonne) from its public job log: real arrivals, kinds by user and size, power by a
+stated model.
 
-The log has neither job names nor power: nodes are taken to idle at 90 W and to draw 240 W ± 15 % by kind, and what caps do
-follows the ``linear-cap`` model. Arrival rates are those of the log up to the measured day.
+The log has neither job names nor power: nodes are taken to idle at 90 W and to draw 240 W ± 15 % by kind, and what caps
+do follows the ``linear-cap`` model. Arrival rates are those of the log up to the measured day.
 """
 
 from __future__ import annotations

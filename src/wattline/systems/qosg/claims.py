@@ -37,7 +37,7 @@ def _claim(
     short: str,
     statement: str,
     ours: str,
-    holds: bool,
+    holds: bool,  # noqa: FBT001  (as in a claim)
     because: str = "",
     proviso: str = "",
 ) -> Claim:

@@ -52,8 +52,8 @@ LEVELS: dict[str, dict[str, float]] = {
 """QoS limits. Table 2.3 of the thesis cannot be read; these are ours.
 
 Medium: about what the published bid and weights just keep in our simulator (its 90 % quantiles are 0.6, 0.2, 0.9, 0.35,
-0.65, 0.65), rounded up; sc and lu then have the two smallest (1 + Q)·T, as the text says. Tight is about three quarters of
-it (lu cannot go lower: caps alone stretch it by 0.36), loose is twice.
+0.65, 0.65), rounded up; sc and lu then have the two smallest (1 + Q)·T, as the text says. Tight is about three quarters
+of it (lu cannot go lower: caps alone stretch it by 0.36), loose is twice.
 """
 
 MIXES = {

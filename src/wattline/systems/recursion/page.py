@@ -1,8 +1,8 @@
 """The service-rate system: reproduce §IV of its paper, and go on where it stops.
 
 A. Rumyantsev, T. Morozova, R. Basmadjian: "Discrete-Event Modeling of a High-Performance Computing Cluster with Service
-Rate Control". c servers, customers that hold several at once, two rates for all servers, energies of busy and idle ones;
-randomized, count-hysteretic and workload-hysteretic switching; FCFS, LCFS, LPF, SPF and backfilling.
+Rate Control". c servers, customers that hold several at once, two rates for all servers, energies of busy and idle
+ones; randomized, count-hysteretic and workload-hysteretic switching; FCFS, LCFS, LPF, SPF and backfilling.
 """
 
 from __future__ import annotations

@@ -38,7 +38,10 @@ def claims(study: Study) -> Iterator[Claim]:
 
 
 def _against(study: Study, machine: str, names: list[str], against: str, mean: float, best: float) -> Claim:
-    """Adaptive by the model, the others by the truth, as in the thesis; beside it the truth for all, and requests of twice the time."""
+    """Adaptive by the model, the others by the truth, as in the thesis.
+
+    Beside it the truth for all, and requests of twice the time.
+    """
     told_of = {
         "exact": ("exact", "exact tables"),
         "model": ("exact", "Adaptive by the model"),

@@ -1,4 +1,6 @@
-"""Figures of single traces in the RMAP study: what each job waited and drew, how power was used, how far models are off."""
+"""Figures of single traces in the RMAP study: what each job waited and drew, how power was used, how far models are
+off.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ DRAWS = 40
 
 
 def typical_seed(study: Study, machine: str, trace: str, bound: int) -> int:
-    """Return the seed whose change from Traditional to Adaptive is the median one: neither the best nor the worst case is shown."""
+    """Return the seed whose change from Traditional to Adaptive is the median one: neither the best nor the worst case
+    is shown.
+    """
     found = next(
         f for p, f in study.found.items() if (p.machine, p.trace, p.bound, p.source) == (machine, trace, bound, "exact")
     )
@@ -109,7 +113,9 @@ def draw_timeline(study: Study, machine: str, trace: str, bound: int, figures: s
 
 
 def draw_errors(machine: str) -> list[Drawn]:
-    """Draw quartiles of the errors of the log-quadratic model by application, and histograms of both errors (Figs. 5.4, 5.5)."""
+    """Draw quartiles of the errors of the log-quadratic model by application, and histograms of both errors (Figs. 5.4,
+    5.5).
+    """
     from wattline.learn.configs import fit
     from wattline.learn.configs.errors import draw, histogram, quartiles, sample_size, signed_errors, unseen
 

@@ -18,7 +18,9 @@ from wattline.sim.simulate import Policies
 from wattline.systems.rmap.tables import TURBO_W, machines, moldable
 
 JOBS, SLACK, GENEROUS, USE = 30, 1.2, 2.0, 0.6
-"""Jobs of a trace; requested over measured time, as decided and where users ask for more; utilization of Traditional at the highest
+"""Jobs of a trace; requested over measured time, as decided and where users ask for more.
+
+Utilization of Traditional at the highest
 bound."""
 
 TRACES = {"large": (0.625, 1.0), "small": (0.0, 0.375), "random 1": (0.0, 1.0), "random 2": (0.0, 1.0)}
@@ -55,7 +57,9 @@ POLICIES = {
     "Surplus, caps raised": Way("surplus", (), "leftover"),
 }
 SOURCES = ("exact", "model", "upper", "generous")
-"""What policies are told: the truth; the means of the thesis's model; times and upper bounds of power by ours; the truth where users
+"""What policies are told: the truth; the means of the thesis's model; times and upper bounds of power by ours.
+
+The truth where users
 ask for twice the time they need."""
 
 AT_ONCE, FEW = 20, 8
@@ -105,7 +109,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Found:
-    """By policy, a row a seed and a column a job: turnaround time and power; a number a seed: highest power over the bound, power used."""
+    """By policy, a row a seed and a column a job: turnaround time and power.
+
+    A number a seed: highest power over the bound, power used.
+    """
 
     job_s: dict[str, Floats]
     job_w: dict[str, Floats]
@@ -186,7 +193,9 @@ def draw_trace(name: str, trace: str, seed: int, slack: float = SLACK) -> JobTab
 
 
 def worlds(task: Task, seed: int) -> Iterator[tuple[list[str], World]]:
-    """Yield a prepared world for each select and cap of the study, with the names of the policies that differ in parameters alone."""
+    """Yield a prepared world for each select and cap of the study, with the names of the policies that differ in
+    parameters alone.
+    """
     machine = machines()[task.machine]
     cluster = Cluster((NodeClass("node", machine.nodes, 0.0, 2 * TURBO_W),))
     options = Options(

@@ -1,9 +1,10 @@
 """Configurations of the applications of the RMAP study: measured ones where they are at hand, and a stated stand-in.
 
-The thesis measured eight applications on 64 nodes and published none of the tables. The data that are public hold twelve codes on up
-to 32 nodes: there the study runs on 32 nodes with halved bounds. The stand-in has the thesis's grid (8 to 64 nodes, 8 to 16 cores,
-51 to 115 W) and follows a formula: Amdahl's law in nodes and cores, memory bandwidth shared by cores, frequency by the cube root of
-the power above idle, turbo 15 % faster, communication that grows with nodes. It is a model, and labelled so.
+The thesis measured eight applications on 64 nodes and published none of the tables. The data that are public hold
+twelve codes on up to 32 nodes: there the study runs on 32 nodes with halved bounds. The stand-in has the thesis's grid
+(8 to 64 nodes, 8 to 16 cores, 51 to 115 W) and follows a formula: Amdahl's law in nodes and cores, memory bandwidth
+shared by cores, frequency by the cube root of the power above idle, turbo 15 % faster, communication that grows with
+nodes. It is a model, and labelled so.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Machine:
 
 @dataclass(frozen=True)
 class Shape:
-    """A stand-in application: seconds of work on one core, parts that do not scale, share of memory, cost of communication."""
+    """A stand-in application: seconds of work on one core, parts that do not scale, share of memory, cost of
+    communication.
+    """
 
     name: str
     core_s: float
@@ -91,10 +94,11 @@ def machines() -> dict[str, Machine]:
 
 @functools.lru_cache(maxsize=8)
 def moldable(name: str, source: str) -> tuple[Moldable, ...]:
-    """Return the applications of a machine as policies are told of them: the truth, or what a model fitted to a tenth predicts.
+    """Return the applications of a machine as policies are told of them: the truth, or what a model fitted to a tenth
+    predicts.
 
-    ``exact``, ``model`` (the thesis's: means) or ``upper`` (ours: mean times, and the highest power that a prediction interval
-    from so few measurements can tell of).
+    ``exact``, ``model`` (the thesis's: means) or ``upper`` (ours: mean times, and the highest power that a prediction
+    interval from so few measurements can tell of).
     """
     tables = machines()[name].tables
     if source == "exact":
