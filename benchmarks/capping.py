@@ -34,7 +34,9 @@ print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 10
 
 
 def mira_year(quick: bool) -> Rows:
-    """A year at 86 % load under 3,000 kW, WFP: decisions every 10 s, samples every 5 minutes, with all that is counted."""
+    """A year at 86 % load under 3,000 kW, WFP: decisions every 10 s, samples every 5 minutes, with all that is
+    counted.
+    """
     done = subprocess.run([sys.executable, "-c", YEAR], capture_output=True, text=True, check=True)
     found, peak = json.loads(done.stdout)
     rows = [row(f"Mira-like year, {name}", f"{s:.1f} s", "≤ 10 s", met=s <= 10.0, s=s) for name, s in found.items()]

@@ -148,7 +148,9 @@ def _command(*words: str) -> tuple[float, float]:
 
 
 def growth(quick: bool) -> Rows:
-    """Cost per job from 10⁴ to 10⁶ jobs, 10² to 10⁵ nodes, and in overload: it may grow as a logarithm, not as a power."""
+    """Cost per job from 10⁴ to 10⁶ jobs, 10² to 10⁵ nodes, and in overload: it may grow as a logarithm, not as a
+    power.
+    """
     rows = []
     sizes = (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000)
     for load in (0.9, 1.2):

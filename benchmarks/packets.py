@@ -64,7 +64,9 @@ def _placed(network: Dragonfly, workload: list[tuple[int, str]], policy: str, se
 
 
 def random_workloads(quick: bool) -> Rows:
-    """A sample of the random workloads of the placement study, placed and simulated, and what all of them would take."""
+    """A sample of the random workloads of the placement study, placed and simulated, and what all of them would
+    take.
+    """
     network = Dragonfly(4, 4, 17)
     simulator = Simulator(network, routing="adaptive-local", crossbar=4.0)
     rng = np.random.default_rng(1)

@@ -20,7 +20,9 @@ SIZES = (10, 1_000, 10_000, 50_000, 100_000)
 
 
 def _placing_s(name: str, repeats: int) -> float:
-    """Return the median CPU time of a policy's function for the slowest job, on an empty and on a half-empty machine."""
+    """Return the median CPU time of a policy's function for the slowest job, on an empty and on a half-empty
+    machine.
+    """
     policy = place_policies()[name]
     room = room_for(policy, MACHINE)
     param = np.array([*policy.values({}), 1.0])

@@ -50,7 +50,9 @@ class WattlineError(Exception):
 
 
 class WattlineWarning(UserWarning):
-    """What nobody should overlook although the run goes on: watts that were assumed, results that are hard to believe."""
+    """What nobody should overlook although the run goes on: watts that were assumed, results that are hard to
+    believe.
+    """
 
 
 class InputError(WattlineError):

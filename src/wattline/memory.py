@@ -37,7 +37,8 @@ def require_room() -> None:
     needed = LEAST_ROOM + ROOM_A_CORE * (os.cpu_count() or 1)
     if address_bytes() < needed:
         raise InputError(
-            f"this process may have {show_bytes(address_bytes())} of address space only, Wattline needs {show_bytes(needed)}; "
+            f"this process may have {show_bytes(address_bytes())} of address space only, Wattline needs "
+            f"{show_bytes(needed)}; "
             "raise the limit (ulimit -v)"
         )
 

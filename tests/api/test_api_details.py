@@ -52,7 +52,9 @@ def test_a_drawn_trace_stays_the_same_whatever_the_seed_of_the_run() -> None:
 
 
 def test_processors_or_nodes_are_chosen_as_the_command_does(tmp_path: Path) -> None:
-    """A log whose header has both numbers is read for the machine that is given, not for the one it was first read for."""
+    """A log whose header has both numbers is read for the machine that is given, not for the one it was first read
+    for.
+    """
     rows = [f"{i} {i} 0 10 {p} -1 -1 {p} 20 -1 1 1 1 1 1 1 -1 -1" for i, p in enumerate((3, 5, 1, 7), 1)]
     path = tmp_path / "shared.swf"
     path.write_text("; MaxNodes: 10\n; MaxProcs: 40\n" + "\n".join(rows) + "\n")
@@ -87,7 +89,8 @@ def test_a_compiled_policy_of_a_cell_is_checked_and_runs(tmp_path: Path) -> None
 
     source = (
         "import wattline as wl\n@wl.policy('order', compiled=True)\ndef in_a_cell(s, happened, param, memory):\n"
-        f"    for j in wl.waiting(s, new=True):\n        s.key[j] = s.nodes[j]  # {tmp_path} tells it from earlier ones\n    return 0\n"
+        f"    for j in wl.waiting(s, new=True):\n        s.key[j] = s.nodes[j]  # {tmp_path} tells it from earlier "
+        "ones\n    return 0\n"
     )
     space: dict[str, object] = {}
     import linecache
@@ -236,10 +239,13 @@ def test_a_sweep_over_policies_as_objects() -> None:
 def test_waiting_is_the_queue_without_its_holes() -> None:
     """Compiled and plain, ``waiting`` yields what a loop over the queue's slots finds."""
     source = (
-        "import wattline as wl\n@wl.policy('select', compiled={compiled}, memory=1)\ndef mine(s, happened, param, memory):\n"
+        "import wattline as wl\n@wl.policy('select', compiled={compiled}, memory=1)\ndef mine(s, happened, param, "
+        "memory):\n"
         "    n = 0\n    free = s.free[0]\n    total = 0\n"
-        "    for j in wl.waiting(s):\n        total += j\n        if s.nodes[j] <= free:\n            n = wl.propose(s, n, j)\n            free -= s.nodes[j]\n"
-        "    by_hand = 0\n    for i in range(s.q_head[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            by_hand += s.queue[i]\n"
+        "    for j in wl.waiting(s):\n        total += j\n        if s.nodes[j] <= free:\n            n = "
+        "wl.propose(s, n, j)\n            free -= s.nodes[j]\n"
+        "    by_hand = 0\n    for i in range(s.q_head[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            "
+        "by_hand += s.queue[i]\n"
         "    if total != by_hand:\n        return -1\n    return n\n"
     )
     trace = wl.draw_trace("lublin", nodes=16, jobs=80, load=1.5, seed=4)

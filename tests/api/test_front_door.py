@@ -164,7 +164,8 @@ def test_importing_is_fast_and_loads_nothing() -> None:
     """``import wattline`` loads neither numba nor polars nor pydantic; every name that it offers is there."""
     code = (
         "import sys, time; start = time.perf_counter(); import wattline; took = time.perf_counter() - start\n"
-        "heavy = [m for m in ('numba', 'numpy', 'polars', 'pydantic', 'plotly', 'rich', 'typer', 'scipy') if m in sys.modules]\n"
+        "heavy = [m for m in ('numba', 'numpy', 'polars', 'pydantic', 'plotly', 'rich', 'typer', 'scipy') if m in "
+        "sys.modules]\n"
         "assert not heavy, heavy\n"
         "missing = [name for name in wattline.__all__ if getattr(wattline, name, None) is None]\n"
         "assert not missing, missing\n"
@@ -178,7 +179,9 @@ def test_importing_is_fast_and_loads_nothing() -> None:
 
 
 def test_names_of_functions_are_no_rooms() -> None:
-    """A module that is imported does not take the place of a function: ``wl.bid`` and ``wl.policy`` stay what they are."""
+    """A module that is imported does not take the place of a function: ``wl.bid`` and ``wl.policy`` stay what they
+    are.
+    """
     import wattline.bidding.choose
     import wattline.policies.helpers  # noqa: F401
 

@@ -42,7 +42,9 @@ def days(seed: int = 1, hours: int = 12, **more: object) -> Days:
 
 
 def test_a_day_by_its_parts() -> None:
-    """Every counted hour has the bid in force and its bill; costs add up; jobs that arrive in the counted time count."""
+    """Every counted hour has the bid in force and its bill; costs add up; jobs that arrive in the counted time
+    count.
+    """
     trial = DayTrial(days(), QOSCAP)
     found = trial.run()
     assert [hour.begin_s for hour in found.hours] == [2 * HOUR_S + k * HOUR_S for k in range(4)]

@@ -51,7 +51,9 @@ def test_without_a_reserve_there_is_no_error() -> None:
 
 
 def test_tails_are_those_of_the_promised_kinds() -> None:
-    """Delays are Q·T of every kind that is not standby; predictions meet them at the limit; weights are the kinds' own."""
+    """Delays are Q·T of every kind that is not standby; predictions meet them at the limit; weights are the kinds'
+    own.
+    """
     made = setting(kinds=(standby(), *kinds_of("W14")))
     seen = observe(made, range(3), BID)
     tails = delay_tails(made, seen, BID)
@@ -87,7 +89,9 @@ def test_the_law_of_a_generated_signal_is_known_and_of_a_recorded_one_measured()
 
 
 def test_the_journal_of_an_hour_tells_of_that_hour(tmp_path: Path) -> None:
-    """Bill, error, service, weights and parameters in the journal are those of the hour; nodes held are the busy ones."""
+    """Bill, error, service, weights and parameters in the journal are those of the hour; nodes held are the busy
+    ones.
+    """
     made = setting(SLACKLINE)
     force = {"select": (0.7, 0.6, 0.5, 0.0, 0.25)}
     choice = replace(untried(made, "given", BID), params=force, weights=np.array([0.2, 0.3, 0.5]))

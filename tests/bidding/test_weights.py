@@ -40,7 +40,9 @@ def test_balancing_helps_who_suffers_most() -> None:
 
 
 def test_search_finds_bid_and_weights() -> None:
-    """On W2 bid and weights are found that keep all promises on the hours of the search, with a reserve worth having."""
+    """On W2 bid and weights are found that keep all promises on the hours of the search, with a reserve worth
+    having.
+    """
     found = search_weights(Trial(setting("W2"), range(10_000, 10_003)))
     assert found.feasible
     assert found.weights is not None

@@ -92,7 +92,9 @@ def test_a_written_bid_has_the_same_certificate(wattline: Call, folder: Path, te
 
 
 def test_figures_are_kept_beside_the_certificate(wattline: Call, folder: Path) -> None:
-    """``--out`` writes a page with errors and service; under weights also their history and delays beside the theory."""
+    """``--out`` writes a page with errors and service; under weights also their history and delays beside the
+    theory.
+    """
     from wattline.bidding import aqa, choose
 
     (folder / "sold.toml").write_text(MARKET.replace("slackline", "gps"))

@@ -10,8 +10,11 @@ from calling import Call
 
 TABLE = "application,nodes,cores,cap_w,time_s,power_w,turbo\n" + "".join(
     f"{name},{n},{c},{p},{work / (n * c) * slow},{n * (40 + 4 * c * p / 50)},{'yes' if p == 115 else 'no'}\n"
-    for name, work in (("one", 640), ("two", 6400)) for n in (2, 4, 8) for c in (4, 16) for p, slow in ((51, 1.3), (95, 1.0), (115, 0.9))
-)  # fmt: skip
+    for name, work in (("one", 640), ("two", 6400))
+    for n in (2, 4, 8)
+    for c in (4, 16)
+    for p, slow in ((51, 1.3), (95, 1.0), (115, 0.9))
+)
 
 
 @pytest.fixture
@@ -32,7 +35,9 @@ def test_an_overview_of_all_applications(wattline: Call, table: str) -> None:
 
 
 def test_the_best_under_a_bound_with_reasons_and_a_page(wattline: Call, table: str, folder: Path) -> None:
-    """The named points with units in the header, sentences that say why, JSON with the same, and a page with figures."""
+    """The named points with units in the header, sentences that say why, JSON with the same, and a page with
+    figures.
+    """
     shown = wattline("configs", "show", table, "--app", "two", "--bound", "900 W", "--out", "page.html")
     assert "time [s]" in shown.out
     assert "less time under the same bound" in " ".join(shown.out.split())

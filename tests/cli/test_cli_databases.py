@@ -15,7 +15,9 @@ pytest.importorskip("adbc_driver_sqlite", reason="needs the extra sql")
 
 
 def test_the_second_ctrl_c_ends_a_query_that_does_not_end(tmp_path: Path) -> None:
-    """A view without an end keeps SQLite busy for ever; who presses Ctrl-C twice is out within seconds, with one line."""
+    """A view without an end keeps SQLite busy for ever; who presses Ctrl-C twice is out within seconds, with one
+    line.
+    """
     path = tmp_path / "endless.db"
     with sqlite3.connect(path) as database:
         database.execute(

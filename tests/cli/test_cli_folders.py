@@ -44,7 +44,9 @@ def test_two_runs_into_one_folder(folder: Path, wattline: Call) -> None:
 
 
 def test_short_runs_started_together_lose_no_result(folder: Path, wattline: Call) -> None:
-    """Of runs started at the same time into one folder those that say 0 wrote the journal, and all others say why not."""
+    """Of runs started at the same time into one folder those that say 0 wrote the journal, and all others say why
+    not.
+    """
     assert wattline("run", "small.toml", "--out", "warm", *NO_REPORT).code == 0
     started = [
         program("run", "small.toml", "--out", "here", "--set", f"seed={n}", *NO_REPORT, cwd=folder) for n in range(4)
@@ -61,7 +63,10 @@ def test_short_runs_started_together_lose_no_result(folder: Path, wattline: Call
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     """A kill leaves the lock behind; whoever comes next sees that its process has died."""
-    code = "import sys, time; from pathlib import Path; from wattline.journal.folder_lock import held\nwith held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    code = (
+        "import sys, time; from pathlib import Path; from wattline.journal.folder_lock import held\nwith "
+        "held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
     place = tmp_path / "new" / "here"
     process = subprocess.Popen([sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -29,7 +29,9 @@ def slow(s, arg, param, memory):
 
 
 def test_ctrl_c_keeps_the_partial_journal(folder: Path) -> None:
-    """An interrupted run, also of a slow policy, exits with 130 and one line, and leaves the journal up to a full hour."""
+    """An interrupted run, also of a slow policy, exits with 130 and one line, and leaves the journal up to a full
+    hour.
+    """
     (folder / "slow.py").write_text(SLOW_POLICY)
     running = program(
         "run", "small.toml", "--set", "policy.order=slow.py", "--set", "trace.jobs=3000", "--no-report", cwd=folder

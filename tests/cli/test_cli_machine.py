@@ -29,7 +29,9 @@ def replayed(wattline: Call, folder: Path, text: str, *flags: str) -> tuple[str,
 
 
 def test_whole_nodes_where_jobs_ask_for_them(wattline: Call, folder: Path) -> None:
-    """With at most a fifth of odd jobs, nodes are MaxNodes, and processors become nodes; both header numbers are told."""
+    """With at most a fifth of odd jobs, nodes are MaxNodes, and processors become nodes; both header numbers are
+    told.
+    """
     said, found, page = replayed(wattline, folder, swf(BOTH, (4, 8, 16, 4, 6)))
     assert (found["nodes"], found["unit"]) == (8, "node")
     for told in (
@@ -51,7 +53,8 @@ def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None
     assert (found["nodes"], found["unit"]) == (32, "processor")
     for told in (
         "32 processors; the header says MaxNodes 8, MaxProcs 32",
-        "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the processor is what is scheduled",
+        "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the processor "
+        "is what is scheduled",
     ):
         assert told in said
         assert told.replace("'", "&#x27;") in page

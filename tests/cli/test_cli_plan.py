@@ -85,7 +85,9 @@ def test_the_reading_of_faster_can_turn_the_verdict(wattline: Call) -> None:
 
 
 def test_a_file_with_racks_life_and_two_applications(wattline: Call, file: str, folder: Path) -> None:
-    """Money counts racks, maintenance and electricity; the page has its figures; bills add up; never above the money."""
+    """Money counts racks, maintenance and electricity; the page has its figures; bills add up; never above the
+    money.
+    """
     found = json.loads(wattline("plan", file, "--out", "page.html", "--json").out)
     high, older = found["bills"]["high_end"], found["bills"]["older"]
     assert (

@@ -1,4 +1,6 @@
-"""A run that is stopped or killed in the middle leaves a readable journal and goes on, with --resume, to the same end."""
+"""A run that is stopped or killed in the middle leaves a readable journal and goes on, with --resume, to the same
+end.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,9 @@ def test_replay_takes_the_size_from_the_header_and_says_so(wattline: Call, folde
 
 
 def test_a_quiet_replay_imports_neither_plotly_nor_rich(folder: Path) -> None:
-    """Figures are drawn without plotly's Python modules, a quarter of a cached replay, and no table is made for nobody."""
+    """Figures are drawn without plotly's Python modules, a quarter of a cached replay, and no table is made for
+    nobody.
+    """
     code = (
         "import sys; from wattline.cli import call; code = call(['replay', 'small.swf', '--quiet'])\n"
         "found = [name for name in sys.modules if name.partition('.')[0] in ('plotly', '_plotly_utils', 'rich')]\n"
@@ -120,7 +122,8 @@ def test_compare_says_which_run_rejected_jobs(wattline: Call, folder: Path) -> N
 def test_compare_says_the_largest_count_of_all_seeds(wattline: Call, folder: Path) -> None:
     """Where seeds differ in how many jobs were rejected, the largest count is given as such."""
     (folder / "drawn.toml").write_text(
-        'seed = 1\n[trace]\ngenerator = "lublin"\njobs = 200\nload = 0.5\n[cluster]\nnodes = 64\n[limit]\npower = "15 kW"\n'
+        'seed = 1\n[trace]\ngenerator = "lublin"\njobs = 200\nload = 0.5\n[cluster]\nnodes = 64\n[limit]\npower = '
+        '"15 kW"\n'
     )
     answer = wattline("compare", "drawn.toml", "--seeds", "3", "--set", 'policy.select=["in-order", "easy"]')
     assert "all: rejected up to " in answer.err
@@ -253,7 +256,9 @@ def test_report_on_a_comparison_makes_its_page_again(wattline: Call, folder: Pat
 
 
 def test_compare_says_when_nothing_is_random(wattline: Call, folder: Path) -> None:
-    """Seeds that change nothing are pointed out, and one run of each policy is shown, without intervals or certainty."""
+    """Seeds that change nothing are pointed out, and one run of each policy is shown, without intervals or
+    certainty.
+    """
     choice = 'policy.select=["in-order", "easy"]'
     answer = wattline("compare", "small.toml", "--set", "trace.seed=1", "--set", choice, "--seeds", "3")
     assert "every seed gave the same run" in answer.err

@@ -56,7 +56,9 @@ def test_other_numbers_out_of_bounds_are_refused(folder: Path, wattline: Call, f
 
 
 def test_more_samples_than_memory_are_refused_first(folder: Path, wattline: Call) -> None:
-    """Samples of a run every microsecond would fill the memory many times: refused by their number before any is made."""
+    """Samples of a run every microsecond would fill the memory many times: refused by their number before any is
+    made.
+    """
     from calling import SCENARIO
 
     (folder / "s.toml").write_text(SCENARIO)
@@ -68,7 +70,9 @@ def test_more_samples_than_memory_are_refused_first(folder: Path, wattline: Call
 
 
 def test_times_that_no_sensor_has_are_refused(folder: Path, wattline: Call) -> None:
-    """Samples that lie closer together than any sensor's are refused; a gap of centuries is counted without overflow."""
+    """Samples that lie closer together than any sensor's are refused; a gap of centuries is counted without
+    overflow.
+    """
     (folder / "close.csv").write_text("node,time_s,power_w\n" + "".join(f"0,{i}e-300,1\n" for i in range(9)))
     answer = wattline("telemetry", "check", "close.csv")
     assert answer.code == 2

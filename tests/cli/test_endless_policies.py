@@ -15,7 +15,10 @@ from wattline.model.compiled import JIT
 
 HEAD = "from wattline import policy\n\n\n@policy('select', compiled={compiled})\ndef stays(s, arg, param, memory):\n"
 BODY = "    n = 0\n    while s.now[0] >= 0.0:\n        n += 1\n        memory[0] = n\n    return n\n"
-SCENARIO = 'name = "endless"\n[trace]\ngenerator = "lublin"\njobs = 20\nload = 0.9\n[cluster]\nnodes = 16\n[policy]\nselect = {select}\n'
+SCENARIO = (
+    'name = "endless"\n[trace]\ngenerator = "lublin"\njobs = 20\nload = 0.9\n[cluster]\nnodes = '
+    "16\n[policy]\nselect = {select}\n"
+)
 TIERS = pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=pytest.mark.skipif(not JIT, reason="about compiled policies"))]
 )

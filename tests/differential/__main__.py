@@ -1,4 +1,6 @@
-"""``scripts/soak``: random worlds of all families in worker processes, until a time is over or a difference is found."""
+"""``scripts/soak``: random worlds of all families in worker processes, until a time is over or a difference is
+found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The classic select policies × orders × places × learners, on machines with classes, limits, outages, kills and links."""
+"""The classic select policies × orders × places × learners, on machines with classes, limits, outages, kills and
+links.
+"""
 
 from __future__ import annotations
 

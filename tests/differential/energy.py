@@ -211,7 +211,9 @@ def _without_logs(world: World, logged: Simulation) -> str | None:
 
 
 def _cut_and_carried_on(world: World, folder: Path, whole: str) -> str | None:
-    """Cut a run off, keep it, look at what was kept, carry it on: the same books at the cut, the same bits at the end."""
+    """Cut a run off, keep it, look at what was kept, carry it on: the same books at the cut, the same bits at the
+    end.
+    """
     first = simulation(world)
     cut_s = float(first.state.start_s[0]) + world.cut * world.unit
     books = Accountant()

@@ -335,7 +335,9 @@ def engine_of(w: World) -> Any:
 
 
 def check(world: World) -> str | None:
-    """Run engine and twin; return the first difference in a line, or None (also where rounding decides: see ``SEEN``)."""
+    """Run engine and twin; return the first difference in a line, or None (also where rounding decides: see
+    ``SEEN``).
+    """
     SEEN["worlds"] += 1
     twin = twin_of(world)
     try:
@@ -355,7 +357,10 @@ def difference(result: Any, twin: target.Machine) -> str | None:
     rows = [i for i in range(len(logs["a_kind"])) if int(logs["a_kind"][i]) in named]
     for i in rows:
         if logs["a_verdict"][i] != codes.OK:
-            return f"{named[int(logs['a_kind'][i])]} of job {logs['a_job'][i]} at {logs['a_time_s'][i]} s refused: {codes.VERDICT_NAMES[logs['a_verdict'][i]]}"
+            return (
+                f"{named[int(logs['a_kind'][i])]} of job {logs['a_job'][i]} at {logs['a_time_s'][i]} s refused: "
+                f"{codes.VERDICT_NAMES[logs['a_verdict'][i]]}"
+            )
     did = [(float(logs["a_time_s"][i]), named[int(logs["a_kind"][i])], int(logs["a_job"][i])) for i in rows]
     for i in range(max(len(did), len(twin.actions))):
         mine, theirs = (line[i] if i < len(line) else None for line in (did, twin.actions))

@@ -53,7 +53,9 @@ def test_engine_and_twin_agree(name: str, size: str, block: int) -> None:
 
 
 def test_the_suite_draws_every_policy() -> None:
-    """Two thousand small worlds have every select, order, place, learner and rule, and every pair of select and order."""
+    """Two thousand small worlds have every select, order, place, learner and rule, and every pair of select and
+    order.
+    """
     drawn = [world(classic, SUITE + i) for i in range(2000)]
     pairs = {(w.select, w.order) for w in drawn}
     assert pairs == {
@@ -201,7 +203,9 @@ def test_one_world_again(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(not JIT, reason="the suite compiles nothing then")
 def test_a_short_soak_from_the_command_line() -> None:
-    """``scripts/soak`` runs for the minutes it is given, says how many worlds it ran, in 80 columns, and ends with 0."""
+    """``scripts/soak`` runs for the minutes it is given, says how many worlds it ran, in 80 columns, and ends with
+    0.
+    """
     tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-m", "differential", "--minutes", "0.1", "--workers", "1"],

@@ -22,7 +22,9 @@ def test_a_limit_that_is_over_when_the_run_begins_lets_nobody_in() -> None:
 
 
 def test_the_first_in_line_has_a_reservation_also_where_no_node_is_free() -> None:
-    """Where classes share a limit, a pass in which no node is free makes promises too, and they hold at the next pass."""
+    """Where classes share a limit, a pass in which no node is free makes promises too, and they hold at the next
+    pass.
+    """
     world = World(
         jobs=[
             job(35.0, 2.0, 1, draw=200.0), job(35.0, 2.0, 4, draw=200.0, request=0.0), job(35.0, 3.0, 3),
@@ -46,7 +48,9 @@ def test_a_job_that_may_exceed_the_limit_is_not_stopped_for_others_that_exceed_i
 
 
 def test_a_job_that_was_stopped_stands_where_its_remaining_work_belongs() -> None:
-    """Shortest first: after a stop the pass that follows gives a job its new key, also if only the limit changed in it."""
+    """Shortest first: after a stop the pass that follows gives a job its new key, also if only the limit changed in
+    it.
+    """
     world = World(
         jobs=[job(0.0, 10.0, 2), job(4.0, 3.0, 2), job(6.0, 8.0, 2)], classes=[(2, 100.0)], select="reselect",
         params={"drift": -1.0}, order="shortest", learn="exact", limit=[(0.0, 1000.0), (5.0, 900.0)],
@@ -65,7 +69,9 @@ def test_watts_of_jobs_that_are_stopped_serve_all_classes() -> None:
 
 
 def test_a_pass_made_for_another_reason_is_the_pass_to_be_made_again() -> None:
-    """Event by event, a second look of reselection is taken with the next end, and an arrival after it changes nothing."""
+    """Event by event, a second look of reselection is taken with the next end, and an arrival after it changes
+    nothing.
+    """
     world = World(
         jobs=[job(94.0, 3.0, 1, pool=1), job(94.0, 4.0, 2), job(94.0, 0.0, 1), job(97.0, 0.0, 1)],
         classes=[(2, 100.0), (1, 0.0)], select="reselect", params={"preempt": 1.0, "at_arrivals": 0.0, "drift": 0.0},

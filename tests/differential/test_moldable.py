@@ -1,4 +1,6 @@
-"""Moldable jobs: the engine and its plain twins agree on random worlds, and on the worlds in which they once did not."""
+"""Moldable jobs: the engine and its plain twins agree on random worlds, and on the worlds in which they once did
+not.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,9 @@ def agreed(made: World) -> Any:
 
 @pytest.mark.parametrize("select", ["rmap-adaptive", "surplus"])
 def test_idle_power_keeps_nobody_waiting(select: str) -> None:
-    """A job whose share is free starts though its configuration draws more than what is left: its nodes idle already."""
+    """A job whose share is free starts though its configuration draws more than what is left: its nodes idle
+    already.
+    """
     s = agreed(world(8, 100.0, 1000.0, [row(2, 4, 51, 10, 300)], [job(nodes=2)], select))
     assert s.started_s.tolist() == [0.0]
 

@@ -151,7 +151,10 @@ def sacct_dump(path: Path) -> None:
     from wattline.generate.jobs import MeggieLike, generate
 
     jobs = generate(MeggieLike(days=8, seed=2, own_power=True)).jobs
-    columns = "JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State,ConsumedEnergyRaw"
+    columns = (
+        "JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State,"
+        "ConsumedEnergyRaw"
+    )
 
     def clock(time_s: float) -> str:
         return datetime.fromtimestamp(1709247600 + time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -274,7 +277,9 @@ def test_the_journal_page_names_every_field(tmp_path: Path) -> None:
 
 
 def test_the_page_on_logs_says_what_the_readers_read(tmp_path: Path) -> None:
-    """docs/traces.md has all columns of a table and a table that is read whole; Slurm's command is the one of the code."""
+    """docs/traces.md has all columns of a table and a table that is read whole; Slurm's command is the one of the
+    code.
+    """
     from wattline.formats.jobs import FORMATS, read_trace
     from wattline.formats.jobs.sacct import EXAMPLE
     from wattline.model.jobs import ARRAY_COLUMNS

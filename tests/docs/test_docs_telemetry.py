@@ -15,7 +15,9 @@ PAGE = ROOT / "docs/telemetry.md"
 
 
 def test_the_page_on_telemetry_works(tmp_path: Path) -> None:
-    """Every file and command of the page; the jobs that come out have the energy of the run, but for noise and faults."""
+    """Every file and command of the page; the jobs that come out have the energy of the run, but for noise and
+    faults.
+    """
     assert len(follow("telemetry.md", tmp_path)) == 8
     run = pl.read_parquet(tmp_path / "out/run/jobs.parquet")
     jobs = pl.read_parquet(tmp_path / "jobs.parquet").join(run.select("job_id", "energy_j", "runtime_s"), on="job_id")

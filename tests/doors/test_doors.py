@@ -148,7 +148,8 @@ def compiled(folder: Path, body: str) -> None:
     [
         (
             "tidy(s.free)[0] = 9",
-            "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: np.ascontiguousarray(s.free.copy())",
+            "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: "
+            "np.ascontiguousarray(s.free.copy())",
         ),
         ("tidy(s.free[:2])[0] = 9", "np.ascontiguousarray"),
         ("np.nan_to_num(s.idle_w, copy=False)", "np.nan_to_num"),
@@ -200,7 +201,8 @@ free.sort()
 own = np.zeros(s.idle_w.shape[0])
 own[:] = s.idle_w
 np.add(s.idle_w, s.max_w, own)
-memory[0] = least(s.free) + more(s.free)[0] + s.node_j.T[0, 0] + s.free.reshape(-1)[0] + s.node_j.ravel()[0] + TABLE.sum() + headroom_w(s)
+memory[0] = least(s.free) + more(s.free)[0] + s.node_j.T[0, 0] + s.free.reshape(-1)[0]
+memory[0] += s.node_j.ravel()[0] + TABLE.sum() + headroom_w(s)
 memory[1] = sum(s.free) + max(s.free) + len(s.free) + np.array([x for x in s.nodes])[0]
 for x in each(s.free):
     memory[2] += x

@@ -107,7 +107,9 @@ OUTAGES = st.lists(
 @EXAMPLES
 @given(work=workloads(counts=(5,)), outages=OUTAGES, requeue=st.booleans(), keep=st.booleans(), kill=st.booleans())
 def test_outages(select: str, work: Work, outages: list[Any], requeue: bool, keep: bool, kill: bool) -> None:
-    """Nodes that fail take their jobs with them, draining ones do not; jobs are queued again with or without progress."""
+    """Nodes that fail take their jobs with them, draining ones do not; jobs are queued again with or without
+    progress.
+    """
     spans = [(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages]
     machine = cluster(5, outages=[Outage(*span) for span in spans])
     options = Options(requeue=requeue, keep_progress=keep, kill=kill)
@@ -122,7 +124,9 @@ def test_outages(select: str, work: Work, outages: list[Any], requeue: bool, kee
 @EXAMPLES
 @given(work=workloads(counts=(4, 3), linked=True), low=st.integers(0, 6), when=st.integers(1, 30))
 def test_classes_under_a_power_limit(select: str, work: Work, low: int, when: int) -> None:
-    """Several node classes share one power limit that changes in steps; no start exceeds it, reservations count watts."""
+    """Several node classes share one power limit that changes in steps; no start exceeds it, reservations count
+    watts.
+    """
     machine = Cluster((NodeClass("a", 4, 100.0, 300.0), NodeClass("b", 3, 50.0, 300.0)))
     limit = [(0.0, 1000.0 + 100.0 * low), (float(when), 750.0 + 100.0 * low), (when + 30.0, 3000.0)]
     result = run(work.table(["a", "b"]), machine, select=select, options=Options(limit_w=limit))

@@ -73,7 +73,9 @@ def test_damaged_code_is_said_and_made_again(place: Path, ending: str, damage: C
 
 @needs_jit
 def test_no_changed_byte_of_machine_code_is_ever_run(place: Path) -> None:
-    """Whichever byte of the data is changed, nothing is loaded: wrong machine code would give wrong schedules silently."""
+    """Whichever byte of the data is changed, nothing is loaded: wrong machine code would give wrong schedules
+    silently.
+    """
     entry(SIGNATURE)(_twice)
     (data,) = place.rglob("*.nbc")
     files = SealedFiles(data.parent, "f", "stamp")
@@ -91,7 +93,9 @@ def test_no_changed_byte_of_machine_code_is_ever_run(place: Path) -> None:
 
 @needs_jit
 def test_an_index_that_names_other_code(place: Path) -> None:
-    """Data compiled for another key, or from an earlier text of the source, are not taken for what the index promises."""
+    """Data compiled for another key, or from an earlier text of the source, are not taken for what the index
+    promises.
+    """
     first, other = SealedFiles(place, "f", "old source"), SealedFiles(place, "f", "new source")
     first.save("a", "code of a")
     stale = (place / "f.1.nbc").read_bytes()
@@ -109,7 +113,9 @@ def test_an_index_that_names_other_code(place: Path) -> None:
 
 @needs_jit
 def test_options_are_told_apart(place: Path) -> None:
-    """The same function compiled in another way is other code: numba's own cache would hand out whichever came first."""
+    """The same function compiled in another way is other code: numba's own cache would hand out whichever came
+    first.
+    """
     entry(SIGNATURE, level=2)(_twice)
     assert hits(entry(SIGNATURE, level=1)(_twice)) == 0
     assert hits(entry(SIGNATURE, level=1)(_twice)) == 1

@@ -262,7 +262,9 @@ def test_jobs_that_exceed_every_limit_are_rejected() -> None:
 
 
 def test_limits_reached_exactly() -> None:
-    """A limit reached to the last bit, in decimal watts, admits the job: sums in another order do not count against it."""
+    """A limit reached to the last bit, in decimal watts, admits the job: sums in another order do not count against
+    it.
+    """
     rng = np.random.default_rng(0)
     for _ in range(60):
         draws, idle = np.round(rng.uniform(100, 300, 6), 1), round(rng.uniform(10, 99), 1)

@@ -1,4 +1,6 @@
-"""What holds of every run, whatever the policies: nothing is lost, nothing is held twice, every joule is accounted for."""
+"""What holds of every run, whatever the policies: nothing is lost, nothing is held twice, every joule is accounted
+for.
+"""
 
 from __future__ import annotations
 

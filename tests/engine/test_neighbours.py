@@ -118,7 +118,9 @@ def test_a_job_can_be_in_its_own_way() -> None:
 @examples(40)
 @given(data=st.data(), place=st.sampled_from(["lowest", "rdn", "rrn", "level-spread", "rdr"]), tree=st.booleans())
 def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, tree: bool) -> None:
-    """After every instant each running job goes at the rate that all placements of the moment give it, computed anew."""
+    """After every instant each running job goes at the rate that all placements of the moment give it, computed
+    anew.
+    """
     network: Network = FatTree(4, 5, 2) if tree else FLY
     rows = data.draw(
         st.lists(

@@ -71,7 +71,9 @@ def test_an_unknown_numba_compiles_in_its_own_way_to_the_same_bits(tmp_path: Pat
 
 
 def test_loading_needs_no_compiler(tmp_path: Path) -> None:
-    """A second process finds the code in the cache, with the same results, and never loads what only a compiler needs."""
+    """A second process finds the code in the cache, with the same results, and never loads what only a compiler
+    needs.
+    """
     first, second = run_probe(tmp_path, None), run_probe(tmp_path, None)
     assert first[2:] == ["0", "True"]
     assert second == [first[0], "True", "1", "False"]
@@ -143,7 +145,9 @@ def test_a_kernel_is_compiled_once_for_all_constants() -> None:
 
 
 def test_what_is_kept_apart_is_not_forced_into_its_callers() -> None:
-    """A helper that may stay a call of its own does so under kernels as well, which numba would have it inherit from."""
+    """A helper that may stay a call of its own does so under kernels as well, which numba would have it inherit
+    from.
+    """
     _compile_outer()
     forced = {}
     for helper in (_apart, _inner):

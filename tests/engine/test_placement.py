@@ -1,4 +1,6 @@
-"""Place policies inside runs: the nodes that jobs get on a network, what routers are seen to send, and what is refused."""
+"""Place policies inside runs: the nodes that jobs get on a network, what routers are seen to send, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_the_scheduler_places_as_the_library_does(place: str) -> None:
 
 
 def test_traffic_is_the_mean_of_the_last_whole_window() -> None:
-    """A router shows what its nodes sent in the last whole window: nothing in the first one, and a share of it after."""
+    """A router shows what its nodes sent in the last whole window: nothing in the first one, and a share of it
+    after.
+    """
     seen: list[tuple[float, float, float]] = []
 
     @policy("place")

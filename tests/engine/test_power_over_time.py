@@ -136,7 +136,9 @@ def test_caps_come_before_stops() -> None:
 
 
 def test_who_was_stopped_comes_back_when_what_it_drew_fits() -> None:
-    """A job that draws more than is known of it is stopped once, not anew at every event: it counts with what it drew."""
+    """A job that draws more than is known of it is stopped once, not anew at every event: it counts with what it
+    drew.
+    """
     small = 20
     watts = [100.0, 100.0, *[5.0] * small]
     jobs = replace(

@@ -54,8 +54,12 @@ def test_what_a_running_job_draws_now_comes_free_when_it_ends(select: str) -> No
     everybody pass.
     """
     jobs = of_series(
-        50.0, (0.0, 100.0, 1, [250.0, 50.0]), (10.0, 100.0, 1, [280.0]), (20.0, 500.0, 1, [40.0]), (30.0, 500.0, 1, [10.0])
-    )  # fmt: skip
+        50.0,
+        (0.0, 100.0, 1, [250.0, 50.0]),
+        (10.0, 100.0, 1, [280.0]),
+        (20.0, 500.0, 1, [40.0]),
+        (30.0, 500.0, 1, [10.0]),
+    )
     result = run(jobs, cluster(4, idle_w=0.0), select=select, options=Options(limit_w=[(0.0, 300.0)], sample_s=1000.0))
     assert result.state.now_w[0] == 250.0  # never sampled again
     assert result.state.started_s.tolist()[:2] == [0.0, 100.0]
@@ -68,15 +72,21 @@ def test_no_more_comes_free_than_is_drawn(select: str) -> None:
     there.
     """
     jobs = of_series(
-        50.0, (0.0, 100.0, 1, [50.0, 250.0]), (5.0, 300.0, 1, [200.0]), (10.0, 100.0, 1, [100.0]), (20.0, 100.0, 1, [270.0])
-    )  # fmt: skip
+        50.0,
+        (0.0, 100.0, 1, [50.0, 250.0]),
+        (5.0, 300.0, 1, [200.0]),
+        (10.0, 100.0, 1, [100.0]),
+        (20.0, 100.0, 1, [270.0]),
+    )
     result = run(jobs, cluster(4, idle_w=0.0), select=select, options=Options(limit_w=[(0.0, 280.0)], sample_s=1000.0))
     assert result.state.reserved_s[2] == 305.0
     assert result.state.started_s.tolist() == [0.0, 5.0, 305.0, 405.0]
 
 
 def test_a_start_counts_what_the_job_draws_at_once() -> None:
-    """A job of 250 W at first and 150 W on average does not start where 200 W are left: the limit holds at every start."""
+    """A job of 250 W at first and 150 W on average does not start where 200 W are left: the limit holds at every
+    start.
+    """
     jobs = of_series(50.0, (0.0, 100.0, 1, [100.0]), (0.0, 100.0, 1, [250.0, 50.0]))
     result = run(jobs, cluster(4, idle_w=0.0), options=Options(limit_w=[(0.0, 300.0)]))
     assert result.state.started_s.tolist() == [0.0, 100.0]

@@ -54,7 +54,9 @@ def targets(result: Result) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize(("step_s", "start_s", "tick_s"), [(4.0, 0.0, 1.0), (0.7, -2.9, 1.0), (5.0, -12.0, 3.0)])
 def test_the_target_is_the_bid_and_the_signal_at_every_instant(step_s: float, start_s: float, tick_s: float) -> None:
-    """At every instant the target is P̄ + y R, with the value of the signal that holds then, whatever step and period."""
+    """At every instant the target is P̄ + y R, with the value of the signal that holds then, whatever step and
+    period.
+    """
     values = np.round(np.sin(np.arange(60.0)), 3)
     y = Signal(start_s, step_s, values)
     jobs = table_of(KINDS, (0.0, "wide"), (2.5, "small"), (9.25, "small"))
@@ -126,8 +128,11 @@ OUTAGES = st.lists(
     st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 5), st.integers(1, 2), st.booleans()), max_size=3
 )
 PARAMS: dict[str, Any] = {
-    "gps": {"carry": (0, 1), "preempt": (0, 1, 2), "standby": (0, 1)}, "tracking-only": {}, "energyqare": {"largest": (0, 1)}, "slackline": {"preempt": (0, 1, 2)},
-}  # fmt: skip
+    "gps": {"carry": (0, 1), "preempt": (0, 1, 2), "standby": (0, 1)},
+    "tracking-only": {},
+    "energyqare": {"largest": (0, 1)},
+    "slackline": {"preempt": (0, 1, 2)},
+}
 EVER_AFTER = (60.0, Bid(8000.0, 0.0))
 """A bid under which all that waits can start."""
 
@@ -331,7 +336,9 @@ def test_nodes_that_differ_are_refused(select: str) -> None:
 
 
 def test_the_journal_tells_targets_bids_and_energy_by_kind(tmp_path: Any) -> None:
-    """Targets, bids and stops are in the journal, and the energy of standby jobs can be told from the others' by kind."""
+    """Targets, bids and stops are in the journal, and the energy of standby jobs can be told from the others' by
+    kind.
+    """
     from wattline.journal.journal import open_journal, write_journal
     from wattline.sim.result import frames, manifest
 

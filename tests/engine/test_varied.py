@@ -1,4 +1,6 @@
-"""Nodes that differ in power: what a configuration takes and draws on the nodes it got, and that no limit is exceeded."""
+"""Nodes that differ in power: what a configuration takes and draws on the nodes it got, and that no limit is
+exceeded.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def _only(truth: Configurations, row: int) -> Configurations:
 @pytest.mark.parametrize("caps", ["equal", "equal-speed"])
 @pytest.mark.parametrize("cap_w", [65.0, 80.0])
 def test_the_engine_agrees_with_the_closed_form(caps: str, cap_w: float) -> None:
-    """Time and power of a capped job on its nodes are those of physics.variability, for both ways to share its power."""
+    """Time and power of a capped job on its nodes are those of physics.variability, for both ways to share its
+    power.
+    """
     truth, factors = application(), NodeFactors.drawn(8, 0.23, seed=3)
     row = int(np.flatnonzero((truth.nodes == 4) & (truth.cores == 16) & (truth.cap_w == cap_w))[0])
     s = one_job(Variability(factors, caps, FIXED_W), row).state  # type: ignore[arg-type]

@@ -8,7 +8,9 @@ from wattline.sim.options import Options
 
 
 def test_a_job_that_ran_before_is_expected_to_do_what_it_has_left() -> None:
-    """EASY: nodes wake for a job with 10 s left of 100, so the head's turn is in 20 s, and nobody passes who takes 50."""
+    """EASY: nodes wake for a job with 10 s left of 100, so the head's turn is in 20 s, and nobody passes who takes
+    50.
+    """
     jobs = table(
         {"submit": 0, "work": 100, "nodes": 2, "request": 100},
         {"submit": 91, "work": 30, "nodes": 3, "request": 30},

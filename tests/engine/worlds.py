@@ -129,7 +129,9 @@ def digest(result: Result) -> str:
 
 
 def check_structure(s: State) -> None:
-    """Assert what must hold of a state at any time: nodes add up, extents are sorted and disjoint, the queue is sound."""
+    """Assert what must hold of a state at any time: nodes add up, extents are sorted and disjoint, the queue is
+    sound.
+    """
     for p in range(s.free.size):
         first, count = int(s.pool_first[p]), int(s.pool_count[p])
         assert s.free[p] + s.busy[p] + s.down[p] == count

@@ -163,8 +163,8 @@ def test_unknown_format(tmp_path: Path) -> None:
     path = tmp_path / "poem.txt"
     path.write_text("the sea has many voices\n")
     assert (
-        "cannot tell its format from 'the sea has many voices'; name it with --format (in a scenario: format), one of swf"
-        in one_line(path, read_trace)
+        "cannot tell its format from 'the sea has many voices'; name it with --format (in a scenario: format), "
+        "one of swf" in one_line(path, read_trace)
     )
 
 

@@ -65,7 +65,10 @@ def test_trials_are_reduced_to_their_median_or_to_the_fastest(tmp_path: Path) ->
 
 def test_units_are_those_of_the_columns(tmp_path: Path) -> None:
     """Milliseconds, kilowatts and power of a node give the same table as seconds and watts of a job."""
-    text = "nodes,cores,cap_w,time_ms,power_kw,node_power_w\n2,16,51,10000,0.22,110\n2,16,115,8000,0.4,200\n4,16,51,5500,0.44,110\n"
+    text = (
+        "nodes,cores,cap_w,time_ms,power_kw,node_power_w\n"
+        "2,16,51,10000,0.22,110\n2,16,115,8000,0.4,200\n4,16,51,5500,0.44,110\n"
+    )
     table, same = (read_configurations(saved(tmp_path, t, "a.csv")).table() for t in (text, GOOD))
     assert table.application == "a"
     np.testing.assert_allclose(table.time_s, same.time_s)

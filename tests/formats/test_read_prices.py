@@ -28,7 +28,9 @@ def read(tmp_path: Path, text: str, **told: Any) -> HeldTrace:
 
 
 def test_a_table_of_pjm(tmp_path: Path) -> None:
-    """Known columns are found, Universal Time before Eastern; a negative price is a price; the last holds for a step."""
+    """Known columns are found, Universal Time before Eastern; a negative price is a price; the last holds for a
+    step.
+    """
     text = PJM + "7/1/2022 4:00:00 AM,7/1/2022 12:00:00 AM,X,50.5,40\n7/1/2022 5:00:00 AM,7/1/2022 1:00:00 AM,X,-3,41\n"
     trace = read(tmp_path, text)
     assert (trace.column, trace.placed, trace.notes) == ("total_lmp_rt", "date", ())
@@ -97,7 +99,10 @@ def test_the_hour_that_clocks_skip(tmp_path: Path) -> None:
     assert [(n.action, n.count) for n in held.notes] == [("dropped", 1), ("repaired", 1)]
 
 
-HOLES = "time,price\n2022-07-01T04:00Z,1\n2022-07-01T05:00Z,much\n2022-07-01T06:00Z,\n2022-07-01T07:00Z,4\n2022-07-01T10:00Z,5\n"
+HOLES = (
+    "time,price\n2022-07-01T04:00Z,1\n2022-07-01T05:00Z,much\n2022-07-01T06:00Z,\n"
+    "2022-07-01T07:00Z,4\n2022-07-01T10:00Z,5\n"
+)
 
 
 def test_what_is_missing_is_refused_or_held(tmp_path: Path) -> None:

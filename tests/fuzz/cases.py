@@ -1,4 +1,6 @@
-"""One case after another, told by a seed: draw a file, change or damage it, judge, and shrink what is wrong to a test."""
+"""One case after another, told by a seed: draw a file, change or damage it, judge, and shrink what is wrong to a
+test.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Unfinished runs that are damaged: resumed to the same bytes as a run that was never cut off, or refused in one line."""
+"""Unfinished runs that are damaged: resumed to the same bytes as a run that was never cut off, or refused in one
+line.
+"""
 
 from __future__ import annotations
 

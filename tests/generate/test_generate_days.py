@@ -1,4 +1,6 @@
-"""Days of clusters like meggie and emmy: kinds that stay, arrivals in campaigns, and the statistics that were aimed at."""
+"""Days of clusters like meggie and emmy: kinds that stay, arrivals in campaigns, and the statistics that were aimed
+at.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ WEEK_S = 7 * DAY_S
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_seeds_draw_jobs_and_populations_draw_kinds(law: RrzeLike) -> None:
-    """The same seed gives the same jobs, another one other jobs of the same kinds, and another population other kinds."""
+    """The same seed gives the same jobs, another one other jobs of the same kinds, and another population other
+    kinds.
+    """
     first, again, other = generate(law).jobs, generate(law).jobs, generate(replace(law, seed=2)).jobs
     for name in ARRAY_COLUMNS:
         assert np.array_equal(getattr(first, name), getattr(again, name), equal_nan=True)
@@ -35,7 +39,9 @@ def test_seeds_draw_jobs_and_populations_draw_kinds(law: RrzeLike) -> None:
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 @pytest.mark.parametrize("population", range(4))
 def test_kinds_are_as_stated(law: RrzeLike, population: int) -> None:
-    """Up to 64 nodes and 24 hours, power between idle and the greatest, caps around the model, load and shares exact."""
+    """Up to 64 nodes and 24 hours, power between idle and the greatest, caps around the model, load and shares
+    exact.
+    """
     kinds = [row.kind for row in kinds_like(replace(law, population=population))]
     assert max(k.nodes for k in kinds) <= 64
     assert all(k.name.endswith(f"@{k.nodes}") for k in kinds)

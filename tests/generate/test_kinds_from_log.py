@@ -1,4 +1,6 @@
-"""Kinds found in a log: who belongs together, what is pooled, where power and time come from, and what every job keeps."""
+"""Kinds found in a log: who belongs together, what is pooled, where power and time come from, and what every job
+keeps.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,9 @@ def test_trimming_leaves_out_a_run_that_crashed() -> None:
 
 
 def test_power_by_the_model() -> None:
-    """Without power in the log a kind's power depends on its name alone, and caps act as the model says; notes name it."""
+    """Without power in the log a kind's power depends on its name alone, and caps act as the model says; notes name
+    it.
+    """
     rows = same("a", None, 1, 5) + same("b", None, 1, 5)
     found = find_kinds(log(rows), KindRules(model=MODEL))
     again = find_kinds(log(rows[::-1]), KindRules(model=MODEL))
@@ -228,7 +232,9 @@ def test_the_model_is_the_median_of_the_measured_benchmarks() -> None:
 
 
 def test_kinds_that_nobody_measured_spread_as_stated() -> None:
-    """Over many names, power has the stated mean and (but for the cut tails) spread, and stays within two deviations."""
+    """Over many names, power has the stated mean and (but for the cut tails) spread, and stays within two
+    deviations.
+    """
     watts = np.array([CapModel(draw_w=200.0, spread=0.1).draw(f"kind {i}") for i in range(4000)])
     assert watts.mean() == pytest.approx(200.0, abs=4 * 20 / math.sqrt(4000))
     assert watts.std() == pytest.approx(0.959 * 20, rel=0.05)  # a normal law clipped at two deviations

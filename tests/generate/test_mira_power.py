@@ -57,7 +57,9 @@ def test_whole_machine_runs_fit_under_four_megawatts(year: JobTable) -> None:
 
 
 def medians(jobs: JobTable, codes: Any, least: int) -> tuple[Floats, Any, Floats]:
-    """Return median and spread (standard deviation) of power a rack of everybody with enough jobs, and which they are."""
+    """Return median and spread (standard deviation) of power a rack of everybody with enough jobs, and which they
+    are.
+    """
     kw = rack_kw(jobs.draw_w)
     enough = np.flatnonzero(np.bincount(codes) >= least)
     rows = [kw[codes == c] for c in enough]
@@ -107,7 +109,9 @@ def test_draw_is_the_mean_of_the_run(year: JobTable) -> None:
 
 
 def test_power_changes_over_a_run(year: JobTable) -> None:
-    """Runs begin below their level, dip, drift and fluctuate: a few percent over the run, never a phase of 80 minutes."""
+    """Runs begin below their level, dip, drift and fluctuate: a few percent over the run, never a phase of 80
+    minutes.
+    """
     series = series_of(year)
     long = np.flatnonzero(np.diff(series.first) >= 60)[:2000]
     first = series.watts[series.first[long]] / year.draw_w[long]

@@ -1,4 +1,6 @@
-"""A process killed while it put a journal in place leaves the old one or the new one, and nothing lies about for long."""
+"""A process killed while it put a journal in place leaves the old one or the new one, and nothing lies about for
+long.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_killed_between_the_two_renames(tmp_path: Path, gone: int) -> None:
-    """The old folder is aside, the new one is whole: it takes its place, and what lay beside the old one moves along."""
+    """The old folder is aside, the new one is whole: it takes its place, and what lay beside the old one moves
+    along.
+    """
     extras(journal(half_way(tmp_path, gone, ".old"), "old"))
     journal(half_way(tmp_path, gone), "new")
     tidy(tmp_path / "j")

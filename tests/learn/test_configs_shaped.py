@@ -76,7 +76,9 @@ def test_power_is_the_lesser_of_what_is_wanted_and_what_the_cap_leaves() -> None
 
 
 def test_disturbed_measurements_hardly_move_the_fit() -> None:
-    """Two of twenty values three times too high: the line is found within 5 %, where least squares is off by a quarter."""
+    """Two of twenty values three times too high: the line is found within 5 %, where least squares is off by a
+    quarter.
+    """
     x = np.linspace(-1.0, 1.0, 20)
     truth = 1.0 + 2.0 * x
     logs = truth + 0.01 * np.random.default_rng(2).standard_normal(20)

@@ -84,7 +84,9 @@ def test_weights_of_the_score_are_the_books() -> None:
 
 
 def test_prices_may_change_at_any_time() -> None:
-    """A price of five minutes within the hour is charged for what was drawn in those minutes; the row shows its mean."""
+    """A price of five minutes within the hour is charged for what was drawn in those minutes; the row shows its
+    mean.
+    """
     price = Held(np.array([0.0, 600.0, 900.0]), np.array([0.1, 1.0, 0.1]), 3600.0)
     power = np.array([0.0, 700.0]), np.array([36e3, 72e3])
     (row,) = accounts(*power, hour_edges(0.0, 3600.0, 0.0), Book(energy=price))
@@ -93,7 +95,9 @@ def test_prices_may_change_at_any_time() -> None:
 
 
 def test_a_bid_that_changes_within_an_hour() -> None:
-    """The row shows averages; each bid's own money is in it; nothing is promised before the first and after the last."""
+    """The row shows averages; each bid's own money is in it; nothing is promised before the first and after the
+    last.
+    """
     steps = bids((600.0, 10e3, 2e3), (1800.0, 20e3, 4e3), (3000.0, math.nan, 0.0))
     (row,) = accounts(np.zeros(1), np.array([15e3]), hour_edges(0.0, 3600.0, 0.0), Book(), signal=FLAT, bids=steps)
     assert (row.bid_s, row.offered_s) == (2400.0, 2400.0)

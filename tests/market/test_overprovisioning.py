@@ -41,7 +41,9 @@ def one(name: str) -> list[Application]:
     ],
 )
 def test_the_published_example_as_it_computes(name: str, t_ovp: float, t_wc: float, s: float) -> None:
-    """n_wc = 18, n_lim = 38 (printed 50), c_wc = 30.6, n_ovp = 30; times and ratios as equations 4.5 to 4.7 give them."""
+    """n_wc = 18, n_lim = 38 (printed 50), c_wc = 30.6, n_ovp = 30; times and ratios as equations 4.5 to 4.7 give
+    them.
+    """
     plan = solve(EXAMPLE, one(name))
     assert (plan.worst_case_nodes, plan.node_limit, plan.nodes) == (18, 38, 30)
     assert plan.cost_units == pytest.approx(30.6)
@@ -98,7 +100,9 @@ def test_life_costs_by_hand() -> None:
 
 
 def test_a_machine_that_uses_its_power_pays_for_it() -> None:
-    """If high-end nodes draw two thirds on average and the older ones all the budget, electricity buys fewer of them."""
+    """If high-end nodes draw two thirds on average and the older ones all the budget, electricity buys fewer of
+    them.
+    """
     dear = Life(4.0, 0.30, 1.5)
     even, thirsty = (
         solve(

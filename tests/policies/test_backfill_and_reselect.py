@@ -1,4 +1,6 @@
-"""Backfilling by end and the serving-set rule, beyond what the recursion covers: depth, deep queues, classes, limits."""
+"""Backfilling by end and the serving-set rule, beyond what the recursion covers: depth, deep queues, classes,
+limits.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_a_power_limit_is_never_exceeded_and_blocks_nobody_for_ever(select: str)
 
 
 def test_the_serving_set_is_the_longest_prefix_at_every_instant() -> None:
-    """LCFS preemptive-resume: after each pass exactly the newest that fit, up to the first that does not, are served."""
+    """LCFS preemptive-resume: after each pass exactly the newest that fit, up to the first that does not, are
+    served.
+    """
     from wattline.sim.simulate import Simulation
 
     jobs = crowd(5, 300)

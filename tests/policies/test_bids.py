@@ -49,7 +49,9 @@ def bids_of(result: Result) -> list[tuple[float, float, float]]:
 
 @pytest.mark.parametrize("weighted", [0.0, 1.0])
 def test_fixed_heuristic_by_hand(weighted: float) -> None:
-    """Middle and half the width of what N_active nodes reach, by mean powers of the kinds that arrive, the others idle."""
+    """Middle and half the width of what N_active nodes reach, by mean powers of the kinds that arrive, the others
+    idle.
+    """
     jobs = table_of(KINDS, (0.0, "small"))
     run = bid(jobs, options(KINDS, CALM, bidding=Bidding(0.0, 100.0)), "fixed-heuristic", {"weighted": weighted}).run()
     active = 0.1 * 1 * 20 + 0.02 * 3 * 30  # 2 + 1.8 nodes; `firm` never arrives

@@ -97,7 +97,9 @@ def trees(draw: st.DrawFn) -> BudgetTree:
 @given(trees())
 @settings(max_examples=300, deadline=None)
 def test_at_every_instant_parts_sum_to_at_most_their_whole(found: BudgetTree) -> None:
-    """Σ parts ≤ whole, nobody above its own limit or demand, and by weight nothing is left while somebody could use it."""
+    """Σ parts ≤ whole, nobody above its own limit or demand, and by weight nothing is left while somebody could use
+    it.
+    """
     changes = grants(found)
     for time_s in [*found.times_s(), 0.5, 7.5, 100.0]:
         granted = grants_at(found, time_s)

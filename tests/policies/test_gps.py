@@ -125,7 +125,9 @@ def test_nodes_that_the_target_allows(target_w: float, down: int, expected: floa
 
 
 def wanted(s: State) -> tuple[list[int], list[float]]:
-    """Return the jobs that sharing without pauses and debts starts now, and the shares, from the published description."""
+    """Return the jobs that sharing without pauses and debts starts now, and the shares, from the published
+    description.
+    """
     kinds = range(s.k_nodes.size)
     queued = [sum(s.kind[j] == k for j in waiting(s)) for k in kinds]
     on = [sum(s.kind[j] == k for j in s.running[: s.n_running[0]]) for k in kinds]
@@ -189,7 +191,9 @@ def test_every_pass_starts_whom_the_description_says(cap: str, mix: list[Any], y
 
 
 def test_shares_round_to_the_nearest_job() -> None:
-    """With 4.4 nodes for jobs of 3 nodes one starts, with 4.6 two: never the half of one that rounding down would lose."""
+    """With 4.4 nodes for jobs of 3 nodes one starts, with 4.6 two: never the half of one that rounding down would
+    lose.
+    """
     for n, jobs in ((1.4, 0), (1.6, 1), (4.4, 1), (4.6, 2)):
         how = options(KINDS, signal(0.0), (0.0, Bid(1000.0 + 160.0 * n, 0.0)), until_s=5.0)
         result = follow(table_of(KINDS, *[(0.0, "wide")] * 4), machine(10), how)

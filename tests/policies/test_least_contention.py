@@ -177,7 +177,9 @@ def test_no_choice_of_groups_is_cheaper() -> None:
 
 
 def test_a_single_group_has_links_too() -> None:
-    """On one group of many routers, as large as a cabinet, jobs are shared out among them and nothing else is touched."""
+    """On one group of many routers, as large as a cabinet, jobs are shared out among them and nothing else is
+    touched.
+    """
     network = Dragonfly(4, 96, 1)
     placed = allocate_all("least-contention", network, [30, 64, 5, 200])
     assert sorted(np.concatenate(placed).tolist()) == sorted(set(np.concatenate(placed).tolist()))
@@ -232,7 +234,9 @@ def test_the_scheduler_places_as_the_library_does() -> None:
 
 
 def test_what_it_cannot_know_is_refused() -> None:
-    """Without loads, with loads of another machine, on a flat network, or where nobody says what jobs send: one line."""
+    """Without loads, with loads of another machine, on a flat network, or where nobody says what jobs send: one
+    line.
+    """
     with pytest.raises(InputError, match="goes by the loads of links: give them"):
         allocate("least-contention", THREE, range(12), 3)
     with pytest.raises(InputError, match="a finite number for each of"):

@@ -90,7 +90,9 @@ def found_row(s: object, a: int, bound_w: float, most: int) -> int:
 @given(st.integers(0, 100_000), st.floats(0, 2000), st.integers(0, 9))
 @examples(100)
 def test_the_best_configuration_is_found(seed: int, bound_w: float, most: int) -> None:
-    """The lookup finds what trying all configurations finds: the shortest time under a bound, the least power at ties."""
+    """The lookup finds what trying all configurations finds: the shortest time under a bound, the least power at
+    ties.
+    """
     rng = np.random.default_rng(seed)
     moldable = tables(rng, 8)
     options = Options(limit_w=[(0, 900.0)], configurations=moldable)

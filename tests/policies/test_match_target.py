@@ -71,7 +71,9 @@ def test_who_draws_less_than_the_lowest_cap_is_left_alone() -> None:
 
 
 def test_caps_come_and_go_with_the_target() -> None:
-    """Caps appear when the power would exceed the target, and are lifted when it no longer would, also for later jobs."""
+    """Caps appear when the power would exceed the target, and are lifted when it no longer would, also for later
+    jobs.
+    """
     jobs = table_of(KINDS, (0.0, "small"), (31.0, "small"))
     how = options(KINDS, signal(1.0, -1.0, 1.0, step_s=5.0), (0.0, Bid(380.0, 100.0)))
     result = follow(jobs, machine(2), how, "easy")

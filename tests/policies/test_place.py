@@ -160,7 +160,9 @@ def test_seeds_and_jobs_change_what_is_drawn() -> None:
 
 
 def test_a_fat_tree_spreads_over_its_leaves() -> None:
-    """On a fat tree a leaf is a router and a group: large jobs go round the leaves, or to the far end of the machine."""
+    """On a fat tree a leaf is a router and a group: large jobs go round the leaves, or to the far end of the
+    machine.
+    """
     tree = FatTree(4, 3, 2)
     assert place("level-spread", tree, range(12), 6) == [0, 1, 4, 5, 8, 9]
     assert place("rrn", tree, range(12), 4) == [0, 1, 4, 8]

@@ -104,7 +104,9 @@ def test_t_and_verdict_as_scipy(a: list[float], b: list[float], shift: float) ->
 
 @pytest.mark.parametrize("freedom", [38, 40, 100, 1000, 100_000])
 def test_the_shortcuts_are_safe(freedom: int) -> None:
-    """Below the normal law's critical value no test is significant, above that of 38 degrees of freedom every one is."""
+    """Below the normal law's critical value no test is significant, above that of 38 degrees of freedom every one
+    is.
+    """
     critical = stats.t.ppf(0.995, freedom)
     assert student.NORMAL_995 < critical <= student.LARGEST_995
     assert two_sided_p(critical, float(freedom)) == pytest.approx(0.01, rel=1e-9)
@@ -138,7 +140,9 @@ def test_rings_merge_as_if_one_had_seen_all(a: list[float], b: list[float]) -> N
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=300), st.sampled_from([0.01, 0.05, 0.2]))
 @examples(100)
 def test_conformal_rank(shares: list[float], miss: float) -> None:
-    """The quantile lies at or above the ⌈(n + 1)(1 - miss)⌉-th sample, by less than a bin; with too few there is none."""
+    """The quantile lies at or above the ⌈(n + 1)(1 - miss)⌉-th sample, by less than a bin; with too few there is
+    none.
+    """
     told = quantile_of(np.array(shares), miss)
     rank = int(np.ceil((len(shares) + 1) * (1 - miss)))
     if rank > len(shares):
@@ -212,7 +216,9 @@ def test_the_stated_miss_probability_holds(miss: float) -> None:
 
 
 def test_the_margin_of_the_sum_is_held() -> None:
-    """The pooled learner's bound on the power of all running jobs is exceeded as often as stated, though jobs differ."""
+    """The pooled learner's bound on the power of all running jobs is exceeded as often as stated, though jobs
+    differ.
+    """
     simulation = learned(campaign(jobs=600, sd=6.0), "pooled", miss=0.05)
     memory = simulation.memory[5]
     assert memory[pooled.LATE] / memory[pooled.SAMPLES] == pytest.approx(0.05, abs=0.015)

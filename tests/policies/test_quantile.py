@@ -1,4 +1,6 @@
-"""Quantile bids: reach by hand, the cheapest bid of a grid by brute force, and a distribution made of the past alone."""
+"""Quantile bids: reach by hand, the cheapest bid of a grid by brute force, and a distribution made of the past
+alone.
+"""
 
 from __future__ import annotations
 

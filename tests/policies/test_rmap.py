@@ -35,7 +35,9 @@ BUSY = configurations("busy", (10, 16, 115, 1000.0, 850.0))
 
 
 def example(select: str) -> Result:
-    """Run the example of the thesis: 750 W and 10 nodes are left, a job asks for 6 nodes and 450 s; its share is 800 W."""
+    """Run the example of the thesis: 750 W and 10 nodes are left, a job asks for 6 nodes and 450 s; its share is
+    800 W.
+    """
     # 20 nodes and 1,600 W, so that 6 nodes... a share of 800 W is that of 10 nodes: the example's numbers are stated,
     # not derived
     jobs = table(
@@ -116,7 +118,9 @@ def test_no_schedule_exceeds_the_limit(seed: int, select: str, slower: float) ->
 @given(st.integers(0, 100_000))
 @examples(60)
 def test_adaptive_keeps_what_was_asked_for(seed: int) -> None:
-    """With no tolerance, a job that starts with less than its share of power takes no longer than its user asked for."""
+    """With no tolerance, a job that starts with less than its share of power takes no longer than its user asked
+    for.
+    """
     rng = np.random.default_rng(seed)
     options = Options(limit_w=[(0, 1000.0)], configurations=tables(rng, 8))
     jobs = workload(rng, 8)

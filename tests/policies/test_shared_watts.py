@@ -16,7 +16,9 @@ BACKFILLING = ["easy", "backfill-by-end", "conservative"]
 
 
 def stream(count: int = 200) -> JobTable:
-    """One job of 4 nodes of class a among narrow ones of class b that never leave a gap; all run 100 s at 100 W a node."""
+    """One job of 4 nodes of class a among narrow ones of class b that never leave a gap; all run 100 s at 100 W a
+    node.
+    """
     return JobTable.build(
         submit_s=[5.0, *(20.0 * k for k in range(count))],
         work_s=[100.0] * (count + 1),
@@ -47,7 +49,9 @@ def test_a_stream_of_narrow_jobs_cannot_take_the_watts_of_a_wide_one(select: str
 @pytest.mark.parametrize("select", BACKFILLING)
 @pytest.mark.parametrize("seed", range(6))
 def test_promises_of_nodes_and_watts_are_kept(select: str, seed: int) -> None:
-    """With estimates never too short nobody, on three node classes under one limit, starts later than it was promised."""
+    """With estimates never too short nobody, on three node classes under one limit, starts later than it was
+    promised.
+    """
     rng = np.random.default_rng(seed)
     n = 250
     pool = rng.integers(0, 3, n)

@@ -1,4 +1,6 @@
-"""The engine set up as the service-rate model: disciplines and switching rules by the names of the literal recursion."""
+"""The engine set up as the service-rate model: disciplines and switching rules by the names of the literal
+recursion.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def in_the_middle(expected: ref.Run, shortest: float) -> dict[str, npt.NDArray[n
 
 
 def assert_same(result: Result, expected: ref.Run, *, rtol: float = 1e-9, atol: float = 1e-7) -> None:
-    """Every start, departure, energy budget and epoch (rate, busy servers, workload, power) agrees with the recursion."""
+    """Every start, departure, energy budget and epoch (rate, busy servers, workload, power) agrees with the
+    recursion.
+    """
     from wattline.model import codes
 
     s = result.state

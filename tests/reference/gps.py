@@ -22,7 +22,9 @@ def shared(n: Fraction, weights: list[Fraction], uses: list[Fraction]) -> list[F
 
 
 def allowed(m: Machine, weights: list[Fraction]) -> Fraction:
-    """Return how many nodes may be busy, at the mean power of these weights, so that power without caps is the target."""
+    """Return how many nodes may be busy, at the mean power of these weights, so that power without caps is the
+    target.
+    """
     nodes, idle = Fraction(m.in_service()), Fraction(m.setup.idle)
     if m.target is None or sum(weights) == 0:
         return nodes

@@ -53,7 +53,9 @@ def mg1_vacation_wait_mean_s(
 def mg1_setup_wait_mean_s(
     arrival_rate_per_s: float, service_moments: tuple[float, float], setup_moments: tuple[float, float]
 ) -> float:
-    """Return the mean wait in M/G/1 whose server sleeps when empty and needs a setup D to wake for the first arrival."""
+    """Return the mean wait in M/G/1 whose server sleeps when empty and needs a setup D to wake for the first
+    arrival.
+    """
     mean, square = setup_moments
     extra = (2.0 * mean + arrival_rate_per_s * square) / (2.0 * (1.0 + arrival_rate_per_s * mean))
     return mg1_wait_mean_s(arrival_rate_per_s, service_moments) + extra

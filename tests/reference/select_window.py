@@ -73,7 +73,9 @@ def _serve(m: Scheduler, line: list[Job], within: float, params: dict[str, float
 
 
 def _best(m: Scheduler, jobs: list[Job]) -> list[Job]:
-    """Return the jobs of the choice that fills the most nodes within what is free; the first such, earlier jobs first."""
+    """Return the jobs of the choice that fills the most nodes within what is free; the first such, earlier jobs
+    first.
+    """
     if not jobs:
         return []
     free, watts = len(m.free[jobs[0].pool]), m.headroom()

@@ -365,7 +365,9 @@ class Machine:
         return (job.kind, job.draw, job.floor, job.stretch)
 
     def instant(self) -> None:
-        """Let everything of this instant happen: ends, node changes, limit, bid and signal, the tick, arrivals, a pass."""
+        """Let everything of this instant happen: ends, node changes, limit, bid and signal, the tick, arrivals, a
+        pass.
+        """
         happened = False
         for job in self.working():
             if self.end_of(job) <= self.now or self.kill_at(job) <= self.now:

@@ -24,7 +24,9 @@ from wattline.report.pages.run import write_comparison, write_report
 
 
 def validate(path: Path) -> list[str]:
-    """Show every figure of a page to plotly, which refuses names and values it does not know; return kinds of traces."""
+    """Show every figure of a page to plotly, which refuses names and values it does not know; return kinds of
+    traces.
+    """
     kinds = []
     for figure in figures_of(path):
         checked = go.Figure({"data": figure["data"], "layout": figure["layout"]})

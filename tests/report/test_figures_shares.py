@@ -70,7 +70,9 @@ def test_service_has_a_panel_a_kind_with_its_promise() -> None:
 
 
 def test_tails_cross_at_the_promise() -> None:
-    """Each panel has the jobs, both laws, and the promise; laws bend where they leave 1 and pass the limit as fitted."""
+    """Each panel has the jobs, both laws, and the promise; laws bend where they leave 1 and pass the limit as
+    fitted.
+    """
     delay_s = np.sort(RANDOM.exponential(50.0, 2000))
     late = float(np.mean(delay_s >= 100.0))
     laws = {

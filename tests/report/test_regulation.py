@@ -177,7 +177,9 @@ def test_standby_energy_is_told_apart(sold: Journal) -> None:
 
 
 def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> None:
-    """Target and power with queue, arrivals and node stripes, both distributions, and the bill; plotly takes all of it."""
+    """Target and power with queue, arrivals and node stripes, both distributions, and the bill; plotly takes all of
+    it.
+    """
     write_report(sold, out)
     assert {"scatter", "bar"} <= set(validate(out))
     page = out.read_text()
@@ -223,7 +225,9 @@ def test_waiting_jobs_and_arrivals_are_those_with_a_promise(sold: Journal) -> No
 
 
 def test_the_terminal_shows_bill_and_service(sold: Journal) -> None:
-    """The summary of a run has the bid, the bill hour by hour, the tracking error and Q of every kind, in 80 columns."""
+    """The summary of a run has the bid, the bill hour by hour, the tracking error and Q of every kind, in 80
+    columns.
+    """
     from rich.console import Console
 
     console = Console(width=80, record=True, file=io.StringIO())

@@ -151,8 +151,8 @@ def test_what_was_kept_is_a_journal_up_to_the_hour(name: str, tmp_path: Path) ->
     hours = (manifest_of(tmp_path / "cut")["end_s"] - manifest_of(tmp_path / "cut")["start_s"]) / 3600  # type: ignore[operator]
     assert hours == round(hours) >= 4
     assert (
-        said
-        == f"{tmp_path / 'cut'}: cut off after {hours:.0f} h of simulated time; the command that began it goes on with --resume"
+        said == f"{tmp_path / 'cut'}: cut off after {hours:.0f} h of simulated time; the command that began it goes on "
+        "with --resume"
     )
     assert manifest_of(tmp_path / "cut")["stopped"] == "interrupted"
     until = study_of(*RUNS[name], f"run.until={hours * 3600}")

@@ -149,7 +149,9 @@ def test_bid_policies_know_the_flat_prices(tmp_path: Path) -> None:
 
 
 def test_many_kinds_are_shown_by_need(tmp_path: Path) -> None:
-    """A terminal lists the kinds nearest to their limits; the others are counted, and so are those beyond among them."""
+    """A terminal lists the kinds nearest to their limits; the others are counted, and so are those beyond among
+    them.
+    """
     from rich.console import Console
 
     study = wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0])

@@ -398,7 +398,10 @@ def test_a_real_day_of_pjm(tmp_path: Path, data_dir: Path) -> None:
     }
     lines = "".join(f'{key} = "{data_dir / path}"\n' for key, path in names.items())
     carbon = data_dir / "carbon/PJM_hourly_generation_mix_avgCI.csv.gz"
-    text = f'[prices]\nrules = "pjm"\nstart = 2022-07-01T00:00:00-04:00\n{lines}carbon = {{file = "{carbon}", gaps = "hold"}}\n'
+    text = (
+        f'[prices]\nrules = "pjm"\nstart = 2022-07-01T00:00:00-04:00\n{lines}carbon = {{file = "{carbon}", gaps = '
+        f'"hold"}}\n'
+    )
     hours = run(tmp_path, MARKET + text).read("hours")
     published = pl.read_csv(data_dir / names["energy"])["total_lmp_rt"][:3] / 1e3
     assert hours["energy_price_per_kwh"].to_list() == pytest.approx(published.to_list())

@@ -186,7 +186,8 @@ MISTAKES = {
     ),
     "an unknown way to choose": (
         GOOD + '[bid]\nmethod = "serach"\n',
-        "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'heuristic' or 'given', got 'serach'; did you mean 'search'?",
+        "s.toml:18: [bid] method: expected 'search', 'aqa', 'qosg', 'grid', 'heuristic' or 'given', got 'serach'; did "
+        "you mean 'search'?",
     ),
     "an unknown reach": (
         GOOD.replace("hours = 1", 'reach = "strickt"'),
@@ -212,7 +213,9 @@ def test_a_mistake_about_demand_response_is_one_line(
 
 
 def test_a_run_is_the_hour_of_a_certificate(tmp_path: Path) -> None:
-    """The sold hour of a run with seed s is the hour s on which a bid is tested: same jobs, power, bill and violations."""
+    """The sold hour of a run with seed s is the hour s on which a bid is tested: same jobs, power, bill and
+    violations.
+    """
     wired = study(GOOD, tmp_path)
     wired.write(wired.simulate(), tmp_path / "j")
     summary = summarize(open_journal(tmp_path / "j"))

@@ -94,7 +94,8 @@ def test_the_same_content_has_the_same_hash(study: Any) -> None:
     """Units, order of keys, comments and where results go do not change the hash; what is run does."""
     first = study(BASE + 'idle = "0.1 kW"\n')
     same = study(
-        "[cluster]\nidle = 100   # watts\nnodes = 64\n[trace]\nload=0.8\njobs=200\ngenerator='lublin'\n[output]\nfolder='x'\n"
+        "[cluster]\nidle = 100   # watts\nnodes = "
+        "64\n[trace]\nload=0.8\njobs=200\ngenerator='lublin'\n[output]\nfolder='x'\n"
     )
     other = study(BASE + 'idle = "0.2 kW"\n')
     assert first.scenario_sha256 == same.scenario_sha256

@@ -34,7 +34,9 @@ def study(folder: Path, text: str, *overrides: str) -> Study:
 
 
 def test_a_scenario_draws_what_the_generator_draws(tmp_path: Path) -> None:
-    """Duration, load, share of whole-machine jobs and seed reach the generator, and power over time reaches the jobs."""
+    """Duration, load, share of whole-machine jobs and seed reach the generator, and power over time reaches the
+    jobs.
+    """
     wired = study(tmp_path, TEXT)
     drawn = generate(MiraLike(days=20.0, load=0.7, full_machine=0.01, seed=5)).jobs
     assert np.array_equal(wired.trace.jobs.submit_s, drawn.submit_s)

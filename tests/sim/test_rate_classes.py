@@ -11,7 +11,9 @@ from wattline.sim.setup import _rate_classes
 @pytest.mark.parametrize("count", [0, 1, 2, 40, 3000])
 @pytest.mark.parametrize("variety", [1, 4, 1000])
 def test_classes_are_the_distinct_rows_in_order(count: int, variety: int) -> None:
-    """Every distinct row is a class, sorted by pool, kind, draw, floor and stretch; every job has the class of its row."""
+    """Every distinct row is a class, sorted by pool, kind, draw, floor and stretch; every job has the class of its
+    row.
+    """
     rng = np.random.default_rng(count + variety)
     pool, kind = rng.integers(0, 3, count), rng.integers(-1, min(variety, 4), count)
     draw_w = rng.choice(rng.uniform(100.0, 300.0, variety), count)

@@ -89,7 +89,9 @@ def bars(drawn: Drawn) -> list[dict[str, Any]]:
 
 
 def test_stripes_cover_the_busy_nodes(study: Study, tmp_path: Path) -> None:
-    """At any time the stripes are as many nodes as are busy; target, power and waiting jobs are those of the journal."""
+    """At any time the stripes are as many nodes as are busy; target, power and waiting jobs are those of the
+    journal.
+    """
     drawn = draw.draw_tuned(study, "W4", AQA, "Fig. 6", tmp_path)
     run: Run = load(open_journal(tmp_path / "fig-6"))
     traces = {trace["name"]: trace for trace in drawn.figure.data}

@@ -86,7 +86,9 @@ rules = st.one_of(
 def test_ties_fall_as_in_exact_arithmetic(
     drawn: list[tuple[int, int, int]], discipline: str, chosen: tuple[str, dict[str, Any]], seed: int
 ) -> None:
-    """With whole numbers, at most two in service and rates 1 and 2 nothing is rounded: ties are ties in both, exactly."""
+    """With whole numbers, at most two in service and rates 1 and 2 nothing is rounded: ties are ties in both,
+    exactly.
+    """
     arrival = [Fraction(int(t)) for t in np.cumsum([gap for gap, _, _ in drawn])]
     columns = (arrival, [Fraction(amount) for _, amount, _ in drawn], [width for _, _, width in drawn])
     compare(columns, discipline, *chosen, EXACT, 4, seed=seed, rtol=0, atol=0)

@@ -60,7 +60,9 @@ def test_slackline_keeps_what_it_promises(found: Reproduction) -> None:
 
 
 def test_strict_reach_stays_within_the_machine(found: Reproduction) -> None:
-    """Under strict reach nothing of the signal is out of reach; the idle machine's bill is a lower bound of the cost."""
+    """Under strict reach nothing of the signal is out of reach; the idle machine's bill is a lower bound of the
+    cost.
+    """
     for policy in ("AQA", "Slackline"):
         certificate = found.numbers["W4"][policy]["certificates"]["strict"]
         assert certificate["unreachable_share"] == pytest.approx(0.0, abs=1e-9)

@@ -29,7 +29,9 @@ def test_published_pair_and_ours(reproduced: Reproduction) -> None:
 
 
 def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> None:
-    """``--json`` has machine → pair → published and ours; what does not hold says why; the page has figures and tables."""
+    """``--json`` has machine → pair → published and ours; what does not hold says why; the page has figures and
+    tables.
+    """
     numbers = json.loads(json.dumps(reproduced.to_dict()))["numbers"]["emmy, Nov 15"]
     for pair in PAIRS:
         assert numbers[pair.name]["published"]["worst"] == PUBLISHED["emmy, Nov 15"][pair.name][1]
@@ -43,7 +45,9 @@ def test_every_pair_is_there_and_reasons_are_given(reproduced: Reproduction) -> 
 
 @pytest.mark.parametrize("case", LAWS)
 def test_days_and_what_a_search_sees(case: str) -> None:
-    """A day has four before it and three after; exhaustive search sees other jobs of the same kinds at the known rates."""
+    """A day has four before it and three after; exhaustive search sees other jobs of the same kinds at the known
+    rates.
+    """
     days = days_of(case, 2)
     assert (days.begin_s, days.end_s, days.last_s) == (4 * 86400.0, 5 * 86400.0, 8 * 86400.0)
     assert days.jobs.submit_s.max() > days.end_s

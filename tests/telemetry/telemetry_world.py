@@ -36,7 +36,9 @@ def world(
     whole: bool = False,
     machine: Machine | None = None,
 ) -> tuple[Work, PowerSeries]:
-    """Return jobs one after the other on blocks of nodes, and their power; ``aligned``: begin and end at whole steps."""
+    """Return jobs one after the other on blocks of nodes, and their power; ``aligned``: begin and end at whole
+    steps.
+    """
     random = np.random.default_rng(seed)
     rows: list[tuple[int, int, float, float]] = []
     for first in range(0, nodes, BLOCK):

@@ -58,7 +58,9 @@ def test_ranges_lists_and_a_journal_place_jobs_alike(tmp_path: Path) -> None:
 
 
 def test_racks_with_names_of_their_own(tmp_path: Path) -> None:
-    """A table says which nodes each sensor measures, as ranges or lists of hosts; racks need not be equal nor numbered."""
+    """A table says which nodes each sensor measures, as ranges or lists of hosts; racks need not be equal nor
+    numbered.
+    """
     work, series = world(whole=True)
     jobs = work.trace.jobs
     sets = pl.DataFrame({"rack": ["R0F", "R1A", "R0F", "R2"], "first_node": [0, 8, 16, 24], "count": [8, 8, 8, 8]})

@@ -103,7 +103,9 @@ NOTATIONS = {
 @pytest.mark.parametrize("ending", ["parquet", "csv", "db"])
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_times_in_any_notation(notation: str, ending: str, clean: tuple[Work, pl.DataFrame], tmp_path: Path) -> None:
-    """Seconds, Unix time, milliseconds, ISO's dates and Parquet's own: told by themselves; kW and names of hosts too."""
+    """Seconds, Unix time, milliseconds, ISO's dates and Parquet's own: told by themselves; kW and names of hosts
+    too.
+    """
     if (notation, ending) == ("dates", "db"):
         pytest.skip("SQLite has no dates")
     work, frame = clean

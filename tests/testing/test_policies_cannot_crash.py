@@ -20,7 +20,8 @@ from wattline.sim.watched import time_limit
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 TIERS = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NEEDS_JIT)], ids=["python", "compiled"])
 HEAD = (
-    "import numpy as np\nfrom wattline import policy\nfrom wattline.policies.helpers import estimated_wall_s, headroom_w, propose, "
+    "import numpy as np\nfrom wattline import policy\nfrom wattline.policies.helpers import estimated_wall_s, "
+    "headroom_w, propose, "
     "router_traffic, start_increase_w\n\n"
 )
 ROWS = [{"submit": i, "work": 3, "nodes": 1} for i in range(6)]
@@ -135,7 +136,10 @@ def test_functions_of_the_user_are_checked_too(tmp_path: Path) -> None:
     """A compiled function that a policy calls checks its indices with it; one that calls itself is refused."""
     file = tmp_path / "mine.py"
     helper = "import numba\nfrom wattline import policy\n\n\n@numba.njit\ndef look(a, i):\n    return {0}\n\n\n"
-    body = "@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    more = s.nodes.copy()\n    return look(more, 1 << 40)\n"
+    body = (
+        "@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    more = s.nodes.copy()\n    return "
+        "look(more, 1 << 40)\n"
+    )
     file.write_text(helper.format("a[i]") + body)
     assert "out of bounds" in refusal(find("select", str(file)))
     file.write_text(helper.format("a[0] if i == 0 else look(a, i + 1)") + body)
@@ -172,7 +176,10 @@ def test_numbers_that_nobody_can_use(tmp_path: Path, slot: str, body: str, said:
 )
 def test_wishes_that_make_no_sense_are_refused_by_the_guard(tmp_path: Path, body: str, compiled: bool) -> None:
     """Jobs and configurations that are not there are counted as refused; the run goes on and its nodes add up."""
-    first_fit = "\nn = 1\nfor i in range(s.q_head[0], s.q_tail[0]):\n    j = s.queue[i]\n    if j >= 0 and n <= s.free[0]:\n        n = propose(s, n, j)\nreturn n"
+    first_fit = (
+        "\nn = 1\nfor i in range(s.q_head[0], s.q_tail[0]):\n    j = s.queue[i]\n    if j >= 0 and n <= "
+        "s.free[0]:\n        n = propose(s, n, j)\nreturn n"
+    )
     result = run(table(*ROWS), cluster(4), select=written(tmp_path, body + first_fit, compiled=compiled))
     assert result.stopped == "done"
     assert result.state.counter[2] > 0
@@ -183,9 +190,11 @@ def test_wishes_that_make_no_sense_are_refused_by_the_guard(tmp_path: Path, body
 def test_full_lists_do_not_overflow_the_log(tmp_path: Path, compiled: bool) -> None:
     """A policy may fill all its lists in every pass: the log of what became of them is emptied in time."""
     body = (
-        "for i in range(s.p_job.shape[0]):\n    s.stop_job[i] = -1\n    s.resume_job[i] = -1\n    s.p_job[i] = -1\n    s.p_why[i] = 4\n"
+        "for i in range(s.p_job.shape[0]):\n    s.stop_job[i] = -1\n    s.resume_job[i] = -1\n    s.p_job[i] = -1\n   "
+        " s.p_why[i] = 4\n"
         "s.n_stop[0] = s.stop_job.shape[0]\ns.n_resume[0] = s.stop_job.shape[0]\n"
-        "if s.n_running[0] == 0 and s.q_len[0] > 0:\n    n = propose(s, 0, s.queue[s.q_head[0]])\nreturn s.p_job.shape[0]"
+        "if s.n_running[0] == 0 and s.q_len[0] > 0:\n    n = propose(s, 0, s.queue[s.q_head[0]])\nreturn "
+        "s.p_job.shape[0]"
     )
     jobs = table(*[{"submit": i, "work": 1, "nodes": 1} for i in range(60)])
     select = written(tmp_path, body, compiled=compiled, more=", wake='end arrival tick'")
@@ -199,7 +208,9 @@ def test_full_lists_do_not_overflow_the_log(tmp_path: Path, compiled: bool) -> N
 @pytest.mark.parametrize("line", ["raise KeyboardInterrupt", "raise SystemExit(0)", "raise GeneratorExit"])
 @pytest.mark.parametrize("slot", ["select", "order"])
 def test_exits_are_the_policys_own(tmp_path: Path, line: str, slot: str) -> None:
-    """A policy that raises KeyboardInterrupt or exits is told as a mistake of its own, not as somebody at the keyboard."""
+    """A policy that raises KeyboardInterrupt or exits is told as a mistake of its own, not as somebody at the
+    keyboard.
+    """
     assert line.split()[1].split("(")[0] in refusal(written(tmp_path, line, slot))
 
 

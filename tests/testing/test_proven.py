@@ -20,8 +20,10 @@ from wattline.testing import check_policy_file
 
 pytestmark = pytest.mark.skipif(not JIT, reason="about compiled policies")
 ORDER = (
-    "from wattline import policy\n\nFACTOR = {factor}\n\n\n@policy('order', compiled=True, memory=1)\ndef {name}(s, arg, param, memory):\n"
-    "    for i in range(s.q_new[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            s.key[s.queue[i]] = FACTOR * s.nodes[s.queue[i]]\n"
+    "from wattline import policy\n\nFACTOR = {factor}\n\n\n@policy('order', compiled=True, memory=1)\ndef {name}(s, "
+    "arg, param, memory):\n"
+    "    for i in range(s.q_new[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n            s.key[s.queue[i]] = "
+    "FACTOR * s.nodes[s.queue[i]]\n"
     "    return 0\n\n"
 )
 
@@ -101,7 +103,8 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
     """Passing the checks lifts those of indices, not the read-only marks."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "from wattline import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    s.free[0] = 9\n    return 0\n"
+        "from wattline import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    "
+        "s.free[0] = 9\n    return 0\n"
     )
     monkeypatch.setattr("wattline.control.compile.is_proven", lambda _: True)
     with pytest.raises(PolicyError, match="only the engine writes"):
@@ -109,7 +112,8 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
 
 
 HELPED = (
-    "import {module}\nfrom wattline import policy\n\n\n@policy('order', compiled=True, memory=1)\ndef helped(s, arg, param, memory):\n"
+    "import {module}\nfrom wattline import policy\n\n\n@policy('order', compiled=True, memory=1)\ndef helped(s, arg, "
+    "param, memory):\n"
     "    {line}\n    return 0\n"
 )
 
@@ -128,7 +132,9 @@ def helped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: s
 def test_constants_of_a_users_module_are_part_of_the_policy(
     tmp_path: Path, marks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A constant that is reached through a module is frozen into the code: changed, it is another policy, checked anew."""
+    """A constant that is reached through a module is frozen into the code: changed, it is another policy, checked
+    anew.
+    """
     before = helped(tmp_path, monkeypatch, "numbers_of_mine", "AT = 0\n", "memory[numbers_of_mine.AT] = 1.0")
     proven.remember(before)
     assert proven.is_proven(before)

@@ -80,7 +80,9 @@ def cost_at(theory: Theory, point: Floats, log_alpha: Floats) -> Cost:
 
 
 def check_gradient(theory: Theory, point: Floats, log_alpha: Floats) -> bool:
-    """Compare the gradient with five-point central differences; False if a border of cases or of min(1, ·) lies within."""
+    """Compare the gradient with five-point central differences; False if a border of cases or of min(1, ·) lies
+    within.
+    """
     here = cost_at(theory, point, log_alpha)
     gradient = np.array([here.by_mean_per_w, here.by_reserve_per_w, *here.by_weight])
     for k in range(point.size):
@@ -107,7 +109,9 @@ def check_gradient(theory: Theory, point: Floats, log_alpha: Floats) -> bool:
 def test_the_gradient_by_central_differences(
     memory_s: float, mean_w: float, reserve_w: float, weights: Floats, log_alpha: Floats
 ) -> None:
-    """∂C/∂P̄, ∂C/∂R and every ∂C/∂w_k agree with differences to 1e-6, all cases mixed, in the paper's theory and ours."""
+    """∂C/∂P̄, ∂C/∂R and every ∂C/∂w_k agree with differences to 1e-6, all cases mixed, in the paper's theory and
+    ours.
+    """
     theory = Theory(TYPES, 36, 169.0, Gaussian(0.4, memory_s=memory_s))
     assume(check_gradient(theory, np.concatenate([[mean_w, reserve_w], weights / weights.sum()]), log_alpha))
 

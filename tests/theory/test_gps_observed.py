@@ -16,7 +16,9 @@ WEIGHTS = np.array([0.3, 0.7])
 
 
 def tails(bid: Bid, late: int = 30) -> tuple[Tail, ...]:
-    """Two types: of the first ``late`` of 1000 jobs reach their limit, of the second none, one of them never held up."""
+    """Two types: of the first ``late`` of 1000 jobs reach their limit, of the second none, one of them never held
+    up.
+    """
     wide = np.append(np.linspace(0.0, 3.0, 1000 - late), np.full(late, np.inf))
     narrow = np.append(np.linspace(0.0, 2.0, 499), -1e-15)
     return observed_tails(THEORY, LAWS, bid, WEIGHTS, np.concatenate([narrow, wide]), np.repeat([1, 0], [500, 1000]))
@@ -52,7 +54,9 @@ def test_without_enough_servers_the_prediction_is_flat() -> None:
 
 
 def test_survival_has_true_points() -> None:
-    """Each point is the share of jobs with at least its delay; thinning keeps the first and the last; it never rises."""
+    """Each point is the share of jobs with at least its delay; thinning keeps the first and the last; it never
+    rises.
+    """
     wide, narrow = tails(Bid(11_000.0, 1_500.0))
     for tail in (wide, narrow):
         delay_s, share = tail.survival(60)

@@ -19,9 +19,15 @@ from wattline.theory.gps_tails import Decay, Flow, Theory, Types, active_servers
 
 # W4 of the published study: nodes, uncapped time and power, promised limit
 W4 = {
-    "mg.D.16": (1, 84, 380, 2.8), "sp.C.16": (1, 54, 375, 7.1), "is.D.32": (3, 42, 249, 5.6), "ep.D.64": (3, 54, 353, 3.9),
-    "cg.C.4": (1, 28, 238, 4.0), "lu.C.28": (1, 29, 413, 6.9), "is.D.64": (4, 27, 287, 3.1), "mg.D.32": (2, 49, 378, 5.0),
-}  # fmt: skip
+    "mg.D.16": (1, 84, 380, 2.8),
+    "sp.C.16": (1, 54, 375, 7.1),
+    "is.D.32": (3, 42, 249, 5.6),
+    "ep.D.64": (3, 54, 353, 3.9),
+    "cg.C.4": (1, 28, 238, 4.0),
+    "lu.C.28": (1, 29, 413, 6.9),
+    "is.D.64": (4, 27, 287, 3.1),
+    "mg.D.32": (2, 49, 378, 5.0),
+}
 
 
 def w4(signal: LogMgf | None = None) -> Theory:
@@ -205,7 +211,9 @@ def jacobian(theory: Theory, bid: Bid, weights: Floats) -> tuple[Decay, Floats, 
 def test_derivatives_by_the_decisions_are_the_written_formulas(
     signal: Gaussian, mean_w: float, reserve_w: float
 ) -> None:
-    """By P̄, R and every w_k, cross terms through D = Σwp − p_idle included, θ* changes as the corrected eq. 47 says."""
+    """By P̄, R and every w_k, cross terms through D = Σwp − p_idle included, θ* changes as the corrected eq. 47
+    says.
+    """
     theory, bid = w4(signal), Bid(mean_w, reserve_w)
     weights = np.array([0.05, 0.11, 0.13, 0.14, 0.12, 0.13, 0.2, 0.12])
     found, by_mean_w, by_reserve_w, by_weights = jacobian(theory, bid, weights)
@@ -316,7 +324,9 @@ def test_where_nothing_is_random_nothing_is_late() -> None:
 
 
 def delays_of_a_queue(one: One, tau_s: float, seconds: int, seed: int) -> Floats:
-    """Simulate eq. 9's own world, a fluid queue that gets w·n(t) whatever others do; return the delay at each second."""
+    """Simulate eq. 9's own world, a fluid queue that gets w·n(t) whatever others do; return the delay at each
+    second.
+    """
     rng = np.random.default_rng(seed)
     keep = np.exp(-1.0 / tau_s) if tau_s > 0 else 0.0
     y = lfilter([1.0], [1.0, -keep], rng.normal(0.0, one.signal.std * np.sqrt(1.0 - keep**2), seconds))
@@ -339,7 +349,9 @@ def test_a_simulated_queue_decays_at_the_predicted_rate() -> None:
 
 
 def test_when_seconds_are_correlated_only_the_corrected_theory_holds() -> None:
-    """With a time constant of 100 s the tail falls as the corrected θ* says, and several times slower than the paper's."""
+    """With a time constant of 100 s the tail falls as the corrected θ* says, and several times slower than the
+    paper's.
+    """
     one = One(0.03, 20.0, 0.09, 10.0, 8.0, Gaussian.correlated(0.4, 100.0))
     measured = slope_of_tail(delays_of_a_queue(one, 100.0, 4_000_000, 6))
     paper = One(**{**one.__dict__, "signal": Gaussian(0.4)}).decay().rate_per_s[0]
@@ -348,7 +360,9 @@ def test_when_seconds_are_correlated_only_the_corrected_theory_holds() -> None:
 
 
 def test_the_published_optimum_of_w4_leaves_seven_of_eight_types_without_a_theory() -> None:
-    """At P̄ = 8434 W, R = 3435 W, is.D.64 at 31.3 % and the rest alike, only is.D.64 gets more servers than its load."""
+    """At P̄ = 8434 W, R = 3435 W, is.D.64 at 31.3 % and the rest alike, only is.D.64 gets more servers than its
+    load.
+    """
     theory = w4()
     weights = np.where(np.array(list(W4)) == "is.D.64", 0.313, 0.687 / 7)
     flow = active_servers(theory, Bid(8434.0, 3435.0), weights)

@@ -118,7 +118,9 @@ def test_lcfs_sojourn() -> None:
 
 @pytest.mark.parametrize("servers", [1, 3])
 def test_constant_rates_are_limits(servers: int) -> None:
-    """Infinite thresholds and p_H = 0 are M/M/c at r_L; zero thresholds and p_L = 0 are M/M/c at r_H, idle power apart."""
+    """Infinite thresholds and p_H = 0 are M/M/c at r_L; zero thresholds and p_L = 0 are M/M/c at r_H, idle power
+    apart.
+    """
     rate = 0.8 * servers
     slow = 1.0 + queueing.mmc_wait_mean_s(rate, 1.0, servers)
     fast = 0.5 + queueing.mmc_wait_mean_s(rate, 0.5, servers)

@@ -55,7 +55,9 @@ def test_a_saturated_machine_serves_one_customer_every_c_mean_services(law: list
 
 @pytest.mark.parametrize("law", LAWS)
 def test_just_below_it_settles_and_just_above_it_grows(law: list[float]) -> None:
-    """At load 0.95 the last delay has forgotten how long the trace is; at 1.05 it grows by (1 − 1/1.05)·C a customer."""
+    """At load 0.95 the last delay has forgotten how long the trace is; at 1.05 it grows by (1 − 1/1.05)·C a
+    customer.
+    """
     n, servers, coefficient = 200_000, len(law), stability_coefficient(law)
     growth = {}
     for load in (0.95, 1.05):

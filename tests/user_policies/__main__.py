@@ -137,7 +137,9 @@ def _say(text: str) -> None:
 
 
 def soak(count: int, first: int, every: int, *, minutes: float = 0.0) -> tuple[Counter[str], list[str]]:
-    """Try so many policies (one in ``every`` is compiled); return what became of their runs, and the failures as tests."""
+    """Try so many policies (one in ``every`` is compiled); return what became of their runs, and the failures as
+    tests.
+    """
     found: Counter[str] = Counter()
     failures: list[str] = []
     began = time.monotonic()

@@ -87,7 +87,9 @@ def call(arguments: list[str]) -> int:
 
 
 def _refuse_bytes(arguments: list[str]) -> None:
-    """Refuse names that are no text, which no journal or page could hold once all is computed, and numbers without end."""
+    """Refuse names that are no text, which no journal or page could hold once all is computed, and numbers without
+    end.
+    """
     for before, argument in zip(["", *arguments], arguments, strict=False):
         value = argument.partition("=")[2] if argument.startswith("--") else argument if before.startswith("-") else ""
         if re.fullmatch(r"[+-]?\d{16,}", value) and (len(value) > 20 or abs(int(value)) > MOST):

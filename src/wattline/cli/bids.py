@@ -1,4 +1,6 @@
-"""``wattline bid``: choose what to promise the grid, test the promise on other hours, and say whether it is certified."""
+"""``wattline bid``: choose what to promise the grid, test the promise on other hours, and say whether it is
+certified.
+"""
 
 from __future__ import annotations
 

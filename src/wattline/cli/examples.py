@@ -16,7 +16,9 @@ FIRST = "power-limit.toml"
 
 
 def shipped() -> Path:
-    """Return the folder of examples: inside the package where it was installed from a wheel, else beside its sources."""
+    """Return the folder of examples: inside the package where it was installed from a wheel, else beside its
+    sources.
+    """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "examples", package.parents[1] / "examples"):
         if (folder / FIRST).is_file():

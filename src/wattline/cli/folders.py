@@ -132,7 +132,8 @@ def _refuse_other(folder: Path, what: str, there: list[str], names: list[str], c
     if set(there) != set(names):
         theirs, ours = (", ".join(shorten(name) for name in sorted(set(some))) for some in (there, names))
         raise ScenarioError(
-            f"{folder}: holds {what} of {theirs}{_written(created)}, not of {ours}; --force overwrites it, or give another --out"
+            f"{folder}: holds {what} of {theirs}{_written(created)}, not of {ours}; --force overwrites it, or give "
+            "another --out"
         )
 
 

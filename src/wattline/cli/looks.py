@@ -1,4 +1,6 @@
-"""``wattline policies``, ``report``, ``reproduce`` and ``check-policy``: look at what is there, again or more closely."""
+"""``wattline policies``, ``report``, ``reproduce`` and ``check-policy``: look at what is there, again or more
+closely.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ Topology = Annotated[
     str,
     typer.Argument(
         metavar="TOPOLOGY",
-        help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320.",
+        help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), "
+        "fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320.",
     ),
 ]
 Links = Annotated[
@@ -34,7 +35,8 @@ Links = Annotated[
     typer.Option(
         "--links",
         metavar="KIND=BANDWIDTH",
-        help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be repeated.',
+        help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be '
+        "repeated.",
     ),
 ]
 

@@ -68,6 +68,7 @@ class CapModel:
         """Return the model in words, for notes; ``drawn``: also where the uncapped power comes from."""
         source = f"{self.draw_w:g} W ± {100 * self.spread:g} % by kind, " if drawn else ""
         return (
-            f"{self.name} model: {source}lowest cap at idle {self.idle_w:g} W + {self.floor_share:g} of what is above it, "
+            f"{self.name} model: {source}lowest cap at idle {self.idle_w:g} W + {self.floor_share:g} of what is "
+            "above it, "
             f"run time there 1 + {self.sensitivity:g} (draw/floor - 1)"
         )

@@ -82,7 +82,9 @@ class Found:
 
 
 def find_kinds(trace: Trace, rules: KindRules | None = None) -> Found:
-    """Sort the jobs of a log into kinds; give every kind its power, its run time and its rate, and every job its own."""
+    """Sort the jobs of a log into kinds; give every kind its power, its run time and its rate, and every job its
+    own.
+    """
     rules = rules or KindRules()
     notes: list[Note] = []
     jobs = _with_length(trace.jobs, notes, trace.source)

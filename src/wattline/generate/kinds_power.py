@@ -1,4 +1,6 @@
-"""Power and time of a kind of job at the highest and the lowest cap: observed among its jobs, or by the stated model."""
+"""Power and time of a kind of job at the highest and the lowest cap: observed among its jobs, or by the stated
+model.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ Law = Literal["deterministic", "exponential", "lognormal", "uniform"]
 LAWS: tuple[Law, ...] = ("deterministic", "exponential", "lognormal", "uniform")
 
 POPULAR_REQUESTS_S = np.array(
-    [m * 60.0 for m in (5, 10, 15, 20, 30, 45)] + [h * 3600.0 for h in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 20, 24, 36)]
-)  # fmt: skip
+    [m * 60.0 for m in (5, 10, 15, 20, 30, 45)]
+    + [h * 3600.0 for h in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 20, 24, 36)]
+)
 """Round values that users choose; longer requests are whole days."""
 
 

@@ -70,7 +70,9 @@ def run_times(size: Ints, score: Floats, stretch: float) -> Floats:
 
 
 def limited(size: Ints, typical: Floats, score: Floats, margin: Floats, stretch: float) -> tuple[Floats, Floats]:
-    """Return run times and requests: ``typical`` is the score of a job's key, ``score`` its own, ``margin`` its key's."""
+    """Return run times and requests: ``typical`` is the score of a job's key, ``score`` its own, ``margin`` its
+    key's.
+    """
     wanted = run_times(size, typical, stretch) * margin
     request = np.minimum(round_request(wanted), LIMIT_S[size])
     return np.clip(np.round(run_times(size, score, stretch)), LEAST_S, request), request

@@ -43,8 +43,16 @@ STEP_S = 300.0
 """A value of power every five minutes, as the machine's own monitoring has it (4 to 6 minutes)."""
 
 TABLE_I = {
-    "min": 36.48, "mean": 65.76, "max": 160.60, "p5": 56.60, "p25": 61.20, "p75": 71.03, "p95": 74.57, "p99": 77.99, "std": 6.18,
-}  # fmt: skip
+    "min": 36.48,
+    "mean": 65.76,
+    "max": 160.60,
+    "p5": 56.60,
+    "p25": 61.20,
+    "p75": 71.03,
+    "p95": 74.57,
+    "p99": 77.99,
+    "std": 6.18,
+}
 """Published statistics of job power in kW a rack."""
 
 _QUANTILES = (

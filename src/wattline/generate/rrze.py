@@ -51,7 +51,9 @@ _KINDS_KEY = 0x4B
 
 @dataclass(frozen=True)
 class Stratum:
-    """Kinds of similar size: node counts to choose from, how many kinds, their share of node-hours, run times, power."""
+    """Kinds of similar size: node counts to choose from, how many kinds, their share of node-hours, run times,
+    power.
+    """
 
     nodes: tuple[int, ...]
     kinds: int

@@ -67,7 +67,9 @@ def fit_signal(signal: Signal, memory_s: float = MEMORY_S) -> SignalFit:
 
 
 def autocorrelation(values: Floats, lags: int) -> Floats:
-    """Return the sample autocorrelation at lags of 0 … ``lags`` steps (normed by the whole length: no lag outgrows it)."""
+    """Return the sample autocorrelation at lags of 0 … ``lags`` steps (normed by the whole length: no lag outgrows
+    it).
+    """
     size = 1 << (2 * values.size - 1).bit_length()
     power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
     covariance = np.fft.irfft(power, size)[: lags + 1]

@@ -33,7 +33,8 @@ def occupancy(journal: Journal, after_s: float) -> Occupancy:
     start_s, end_s = float(journal.manifest["start_s"]), float(journal.manifest["end_s"])
     if not 0 <= after_s <= end_s - start_s:
         raise InputError(
-            f"{journal.folder}: the run lasts {show_duration(end_s - start_s)}; there is nothing at {show_duration(after_s)}"
+            f"{journal.folder}: the run lasts {show_duration(end_s - start_s)}; there is nothing at "
+            f"{show_duration(after_s)}"
         )
     time_s = start_s + after_s
     held = journal.read("placements", "job_id", "first_node", "count", "start_s", "end_s")

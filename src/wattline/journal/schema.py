@@ -69,7 +69,8 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "energy_j",
             "f64",
             "J",
-            "energy of its nodes while they woke for it and while it worked; while it is paused they idle, at nobody's expense; null, as all power and energy, where no watts were given",
+            "energy of its nodes while they woke for it and while it worked; while it is paused they idle, at "
+            "nobody's expense; null, as all power and energy, where no watts were given",
             null=True,
         ),
         Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
@@ -144,7 +145,8 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "submit_level",
             "i64",
             "",
-            "level of the profile that told its power when it entered the queue (behind the last: nothing was known, the maximum; then: known but doubted, the maximum)",
+            "level of the profile that told its power when it entered the queue (behind the last: nothing was known, "
+            "the maximum; then: known but doubted, the maximum)",
         ),
         Column("start_level", "i64", "", "that level when it started"),
         Column("start_w", "f64", "W", "power per node that admission counted with when it started"),
@@ -180,7 +182,8 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "rule",
             "str",
             "",
-            "what makes it the best: share (fastest under the fair share), room (fastest with what was left), asked (as asked for, uncapped), least (of least power), other",
+            "what makes it the best: share (fastest under the fair share), room (fastest with what was left), asked "
+            "(as asked for, uncapped), least (of least power), other",
         ),
         Column("share_shape", "str", "", "the fastest configuration under its share, in words"),
         Column("share_told_s", "f64", "s", "run time that was told of it"),
@@ -188,7 +191,8 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "asked_shape",
             "str",
             "",
-            "the configuration with the nodes asked for, all cores and no cap (fewer nodes where the limit allows no more), in words",
+            "the configuration with the nodes asked for, all cores and no cap (fewer nodes where the limit allows no "
+            "more), in words",
         ),
         Column("asked_told_s", "f64", "s", "run time that was told of it"),
     ),

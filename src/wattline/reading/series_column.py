@@ -1,4 +1,6 @@
-"""Power over the run of jobs in a Parquet table: column ``series_w`` (a list a job), its step in the table's metadata."""
+"""Power over the run of jobs in a Parquet table: column ``series_w`` (a list a job), its step in the table's
+metadata.
+"""
 
 from __future__ import annotations
 

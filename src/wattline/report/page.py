@@ -64,7 +64,8 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>\n"
             + "\n".join(self._parts)
-            + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the tables.</p></noscript>\n</main>\n'
+            + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the '
+            "tables.</p></noscript>\n</main>\n"
         )
         return b"".join((page.encode(), *self._scripts(), b"</body>\n</html>\n"))
 
@@ -84,7 +85,8 @@ def _regular(path: Path) -> Path:
         there = found.exists()
         if there and not found.is_file():
             raise InputError(
-                f"{path}: is {'a folder' if found.is_dir() else 'no regular file'}, so no page is written there; give another file"
+                f"{path}: is {'a folder' if found.is_dir() else 'no regular file'}, so no page is written there; give "
+                "another file"
             )
     except (OSError, ValueError, RuntimeError) as problem:  # a NUL, a name too long, a loop of links
         raise InputError(f"{str(path)[:100]!r}: cannot be a file ({problem}); give another name") from None

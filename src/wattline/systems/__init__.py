@@ -30,7 +30,9 @@ def runs_engine(name: str) -> bool:
 
 
 def reproduce(name: str, out_dir: Path, say: Callable[[str], None], *, quick: bool) -> Reproduction:
-    """Run the study of one system, report progress to ``say``, write its page into ``out_dir`` and return the outcome."""
+    """Run the study of one system, report progress to ``say``, write its page into ``out_dir`` and return the
+    outcome.
+    """
     outcome: Reproduction = importlib.import_module(f"{_folder(name)}.page").reproduce(out_dir, quick, say)
     return outcome
 

@@ -22,7 +22,8 @@ def draw_hour(folder: Path, setting: Setting, seed: int, choice: Choice, title: 
     assert drawn is not None  # noqa: S101 - the hour was simulated to its end under a bid
     assert found is not None  # noqa: S101
     told = (
-        f"P̄ = {show(choice.bid.mean_w, 'W')}, R = {show(choice.bid.reserve_w, 'W')}; mean error {show(found.error, 'share')}, "
+        f"P̄ = {show(choice.bid.mean_w, 'W')}, R = {show(choice.bid.reserve_w, 'W')}; mean error "
+        f"{show(found.error, 'share')}, "
         f"above 30 % for {show(found.exceed_share, 'share')} of the time; ${found.cost:.3g}."
     )
     return Drawn(drawn.figure, title, f"{told} {drawn.caption}")

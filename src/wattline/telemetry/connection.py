@@ -60,7 +60,8 @@ def parse(source: str) -> Where:
     found = _FORM.fullmatch(source)
     if found is None:
         raise InputError(
-            "the connection string (not shown: it may hold a password) cannot be read: expected postgresql://USER@HOST:PORT/DATABASE; "
+            "the connection string (not shown: it may hold a password) cannot be read: expected "
+            "postgresql://USER@HOST:PORT/DATABASE; "
             "in a password write @ as %40, / as %2F, : as %3A; better, leave it to PGPASSWORD or ~/.pgpass"
         )
     user, password, base, parameters = (found[part] for part in ("user", "password", "base", "parameters"))

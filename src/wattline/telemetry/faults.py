@@ -17,7 +17,9 @@ WORST = 5
 
 
 class Fault(IntEnum):
-    """Classes of fault, in the order in which they are looked for: a sample has at most one of time and one of value."""
+    """Classes of fault, in the order in which they are looked for: a sample has at most one of time and one of
+    value.
+    """
 
     NO_TIME = 0
     UNKNOWN = 1

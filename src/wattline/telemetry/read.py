@@ -54,7 +54,8 @@ def open_source(
         return SqlSource(spec, table, query, order)
     if may_be_secret(spec) and not Path(spec).exists():
         raise InputError(
-            f"the source (not shown: it may hold a password) is no file, and no connection string: those begin with {SCHEMES[0]}"
+            "the source (not shown: it may hold a password) is no file, and no connection string: those begin with "
+            f"{SCHEMES[0]}"
         )
     for flag, value in (("--table", table), ("--query", query), ("--arrival", order)):
         if value is not None:
@@ -246,7 +247,9 @@ def join(
     window: int | None = None,
     progress: Progress | None = None,
 ) -> Joined:
-    """Join samples to jobs: every job gets its power per node in steps, where at least a share of its run was measured."""
+    """Join samples to jobs: every job gets its power per node in steps, where at least a share of its run was
+    measured.
+    """
     reading = read(source, wanted or Wanted(), rules or Rules(), work, strict=strict, window=window)
     placed = work.placed_for(reading.layout.by)
     joining = Join(placed, work.coverage(reading.layout.by), split, reading.tally)

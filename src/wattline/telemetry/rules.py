@@ -1,4 +1,6 @@
-"""What samples are allowed: rules that a user gives, and those that follow from the period found in the first window."""
+"""What samples are allowed: rules that a user gives, and those that follow from the period found in the first
+window.
+"""
 
 from __future__ import annotations
 

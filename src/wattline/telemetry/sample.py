@@ -1,4 +1,6 @@
-"""Samples made from a journal, for demonstrations and tests: what sensors of its nodes, racks or jobs would have said."""
+"""Samples made from a journal, for demonstrations and tests: what sensors of its nodes, racks or jobs would have
+said.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SUFFIXES = (".parquet", ".csv", ".csv.gz", ".db")
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples in the order they come; ``code`` counts sensors (jobs by their row), numbers beyond them are strangers."""
+    """Samples in the order they come; ``code`` counts sensors (jobs by their row), numbers beyond them are
+    strangers.
+    """
 
     by: By
     code: Ints

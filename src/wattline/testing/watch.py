@@ -91,7 +91,9 @@ def legal(slot: str) -> Callable[[Call], Call]:
 
 
 def timers_ahead(slot: str) -> Callable[[Call], Call]:
-    """Refuse a call that sets the slot's timer to a time that has passed (now repeats the instant, which is allowed)."""
+    """Refuse a call that sets the slot's timer to a time that has passed (now repeats the instant, which is
+    allowed).
+    """
     at = SLOT_NAMES.index(slot)
     if at >= LOOP_SLOTS:
         return lambda inner: inner  # who is called outside the loop has no timer

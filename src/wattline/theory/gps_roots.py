@@ -23,7 +23,9 @@ _MARGIN = 1e-12
 
 
 def supremum(arrivals: LogMgf, signal: LogMgf, mean: float, spread: float, weights: Floats) -> tuple[Floats, Ints]:
-    """Return, for each type, the θ at which the supremum is taken (0 in Case III, inf if it is infinite) and the case."""
+    """Return, for each type, the θ at which the supremum is taken (0 in Case III, inf if it is infinite) and the
+    case.
+    """
     if isinstance(arrivals, PoissonBatch) and isinstance(signal, Gaussian):
         return poisson_gaussian(arrivals, signal, mean, spread, weights)
     return any_laws(arrivals, signal, mean, spread, weights)

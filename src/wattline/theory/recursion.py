@@ -63,7 +63,8 @@ def _check(arrival: Floats, service: Floats, width: Ints, servers: int) -> None:
     bad = np.flatnonzero((width < 1) | (width > servers))
     if bad.size:
         raise InputError(
-            f"delay recursion: customer {bad[0]} asks for {width[bad[0]]} servers, must be 1 to {servers}; drop it first"
+            f"delay recursion: customer {bad[0]} asks for {width[bad[0]]} servers, must be 1 to {servers}; drop "
+            "it first"
         )
 
 

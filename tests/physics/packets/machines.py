@@ -40,5 +40,7 @@ def links_between(network: Dragonfly, one: int, two: int) -> int:
 
 
 def four_jobs() -> list[PacketJob]:
-    """Return the case that was run with SST: 4 jobs of 64 nodes and 128 tasks, all-to-all of 1 KB, ranks in node order."""
+    """Return the case that was run with SST: 4 jobs of 64 nodes and 128 tasks, all-to-all of 1 KB, ranks in node
+    order.
+    """
     return [PacketJob(np.arange(64 * i, 64 * i + 64), "all-to-all", mapping="order") for i in range(4)]

@@ -39,7 +39,9 @@ def _latencies(network: Dragonfly, pairs: list[tuple[int, int]]) -> tuple[list[f
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_zero_load_latency_of_every_pair(arrangement: str) -> None:
-    """In an empty network every pair's latency is the sum over its links of link, input, output and a crossbar cycle."""
+    """In an empty network every pair's latency is the sum over its links of link, input, output and a crossbar
+    cycle.
+    """
     network = Dragonfly(2, 4, 9, arrangement)
     pairs = list(itertools.permutations(range(network.nodes), 2))
     latency_s, links = _latencies(network, pairs)
@@ -124,7 +126,9 @@ def test_other_traffic_reaches_most_of_its_bound(size: tuple[int, int, int], cas
 
 
 def test_adaptive_routings_beat_minimal_under_adversarial_traffic() -> None:
-    """Adaptive-local and UGAL find the detours that minimal routing does not take: at least three times its throughput."""
+    """Adaptive-local and UGAL find the detours that minimal routing does not take: at least three times its
+    throughput.
+    """
     for routing in ROUTINGS[2:]:
         got = offered(simulator(routing=routing, crossbar=4.0), "adversarial", 1.0, warmup_s=60e-6, measure_s=60e-6)
         assert got.accepted > 3 / 8

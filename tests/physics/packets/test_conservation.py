@@ -89,7 +89,9 @@ def test_books_balance_at_any_stop(
 
 
 def test_pools_grow_when_they_must_and_no_further() -> None:
-    """Packets are recycled: ten times as many messages need no more memory; unlimited buffers under overload need more."""
+    """Packets are recycled: ten times as many messages need no more memory; unlimited buffers under overload need
+    more.
+    """
     simulated = simulator(SMALL, crossbar=2.0)
     short = simulated.run([PacketJob(np.arange(72), "all-to-all")])
     size = simulated.state.pk_next.size

@@ -76,7 +76,9 @@ def test_rates_of_a_run_are_its_counters_over_its_time() -> None:
 
 
 def test_samples_begin_where_asked() -> None:
-    """What was counted before a time is left out; a time after the end is refused, and so is a run without intervals."""
+    """What was counted before a time is left out; a time after the end is refused, and so is a run without
+    intervals.
+    """
     jobs = [PacketJob(np.arange(24), "halo3d", repeat=5)]
     run = simulator().run(jobs, interval=2e-6)
     assert run.intervals is not None

@@ -163,7 +163,9 @@ def test_background_jobs_repeat_until_the_others_are_done() -> None:
 
 @pytest.mark.parametrize("roots", [1, 4])
 def test_one_sided_reads_load_their_owners(roots: int) -> None:
-    """In an RMA broadcast every rank reads from a root: the roots' nodes send all, and their host links set the pace."""
+    """In an RMA broadcast every rank reads from a root: the roots' nodes send all, and their host links set the
+    pace.
+    """
     step = Communicate("rma-broadcast", 10_000, roots=roots)
     result = simulator(crossbar=4.0).run([PacketJob(np.arange(20), [step], tasks_per_node=1, mapping="order")])
     readers = 20 // roots - 1 if roots > 1 else 19

@@ -47,7 +47,8 @@ def fit(
     share: Annotated[
         float | None,
         typer.Option(
-            help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: fit to all, judge by cross-validation)."
+            help="Fit to this share of the rows, drawn at random, and judge by the rest (at least 35 rows; without: "
+            "fit to all, judge by cross-validation)."
         ),
     ] = None,
     draws: Annotated[
@@ -116,7 +117,8 @@ def fit(
         beyond = int(found.beyond.sum())
         if beyond:
             terminal.say(
-                f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column 'beyond')"
+                f"{beyond:,} configurations lie beyond what was measured: bounds promise nothing there (column "
+                "'beyond')"
             )
         terminal.line(f"\n{len(found.table):,} configurations in {out}, {found.measured.size:,} of them measured")
     terminal.data(
@@ -167,7 +169,9 @@ def _show_all(
 def _judge(
     measured: Configurations, model: str, share: float | None, draws: int, seed: int
 ) -> tuple[Fitted, Errors, float | None, str]:
-    """Return the model, its errors, the share of draws with a largest time error below 33 %, and how they were found."""
+    """Return the model, its errors, the share of draws with a largest time error below 33 %, and how they were
+    found.
+    """
     import numpy as np
 
     from wattline.learn.configs import errors as judge
@@ -234,7 +238,10 @@ def _table(errors: Errors, title: str) -> Any:
     for name in ("power", "time"):
         values = (getattr(errors, f"{name}_{what}") for what in ("mean", "median", "third_quartile", "max"))
         table.add_row(f"{name} error", *(percent(value) for value in values))
-    low = f"power predicted more than 10 % too low: {percent(errors.power_too_low)} of points; at most {percent(errors.power_lowest)} too low"
+    low = (
+        f"power predicted more than 10 % too low: {percent(errors.power_too_low)} of points; at most "
+        f"{percent(errors.power_lowest)} too low"
+    )
     return Group(Text(title, style="bold"), Text(low), table)
 
 

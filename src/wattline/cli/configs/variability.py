@@ -103,7 +103,8 @@ def _drawn(
     speeds = np.array([pair for pair in machines if pair[0] is not None], dtype=np.float64)
     if not speeds.size:
         raise ScenarioError(
-            f"--bound: equal shares of {bound_w:,.0f} W leave some node below the {response.floor_w:.4g} W at which it was "
+            f"--bound: equal shares of {bound_w:,.0f} W leave some node below the {response.floor_w:.4g} W at "
+            "which it was "
             "measured slowest, on every machine drawn; give more"
         )
     gains = 1.0 - speeds[:, 0] / speeds[:, 1]

@@ -139,7 +139,8 @@ def generate_days(name: str, law: dict[str, Any], target: Path, terminal: Termin
     terminal.notes((n.action, n.reason, n.count, n.example) for n in lost)
     terminal.line(f"{len(trace.jobs):,} jobs in {target}, {len(rows):,} kinds in {table}")
     terminal.line(
-        f"{trace.suggested_nodes:,} nodes, {mean_power_w(wanted) / 1e3:.1f} kW in the long run if every job ran at once, uncapped"
+        f"{trace.suggested_nodes:,} nodes, {mean_power_w(wanted) / 1e3:.1f} kW in the long run if every job ran at "
+        "once, uncapped"
     )
     terminal.line(f'In a scenario: kinds = "{table.name}" and, under [trace], file = "{target.name}"')
     terminal.data(

@@ -114,5 +114,6 @@ def _tell(found: Trace, out: Path, max_w: float, terminal: Terminal) -> None:
         f"{len(found.jobs):,} jobs in {out}, {_values(found):,} values of power, one every 5 minutes of a run"
     )
     terminal.line(
-        f"{draw_w.mean():.1f} W a node on average over jobs ({draw_w.min():.1f} to {draw_w.max():.1f}), at most {max_w:.9g} W"
+        f"{draw_w.mean():.1f} W a node on average over jobs ({draw_w.min():.1f} to {draw_w.max():.1f}), at most "
+        f"{max_w:.9g} W"
     )

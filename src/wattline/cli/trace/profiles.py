@@ -58,7 +58,8 @@ def show(
         typer.Option(
             "--max",
             metavar="POWER",
-            help="What a node draws at most: shares of it become watts (quantile; default: that of the run, if its nodes were alike).",
+            help="What a node draws at most: shares of it become watts (quantile; default: that of the run, if its "
+            "nodes were alike).",
         ),
     ] = None,
     *,

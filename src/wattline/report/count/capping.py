@@ -204,7 +204,9 @@ def inside(at_s: Floats, spans: Floats) -> Mask:
 
 
 def cut(time_s: Floats, duration_s: Floats, at_s: Floats) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Cut the rows of a step function at some instants: return the row that each piece is of, its start and its length."""
+    """Cut the rows of a step function at some instants: return the row that each piece is of, its start and its
+    length.
+    """
     row = np.arange(time_s.size)
     row = row[duration_s > 0]
     if not row.size:

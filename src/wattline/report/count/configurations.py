@@ -124,7 +124,8 @@ def _odd_step(table: Configurations) -> Iterator[str]:
     first, later = (_speed_up(table, a, b) for a, b in ((few, next_), (next_, rest[-1])))
     if first < 0.25 * next_ / few and later > SCALES_NOT * rest[-1] / next_:
         yield (
-            f"From {few} to {next_} nodes time falls by a factor of {first:.2g} only, from {next_} to {rest[-1]} by {later:.2g}: "
+            f"From {few} to {next_} nodes time falls by a factor of {first:.2g} only, from {next_} to {rest[-1]} by "
+            f"{later:.2g}: "
             f"was the problem another one on {few}? Then leave it out (--least-nodes {next_})."
         )
 
@@ -150,7 +151,10 @@ def _capping(c: Character) -> Iterator[str]:
     if math.isnan(c.slowdown):
         return
     if math.isnan(c.sensitivity):
-        yield f"Caps do not bite: the lowest takes {1 - 1 / c.saving:.0%} off the power, time changes by {c.slowdown - 1:+.0%}."
+        yield (
+            f"Caps do not bite: the lowest takes {1 - 1 / c.saving:.0%} off the power, time changes by "
+            f"{c.slowdown - 1:+.0%}."
+        )
         return
     if c.sensitivity <= MEMORY_BOUND:
         kind = "little of the time is the processors': memory or network decide"
@@ -205,7 +209,8 @@ def _why_nodes(table: Configurations, best: int, packed: int) -> Iterator[str]:
         yield told + "."
     elif more < 1:
         yield (
-            f"Fewer nodes win: {table.nodes[best]} at {each[0]:.0f} W each instead of {table.nodes[packed]} at {each[1]:.0f} W; "
+            f"Fewer nodes win: {table.nodes[best]} at {each[0]:.0f} W each instead of {table.nodes[packed]} at "
+            f"{each[1]:.0f} W; "
             "the application gains more from faster nodes than from more of them."
         )
 
@@ -229,9 +234,15 @@ def _why_cores(table: Configurations, best: int, bound_w: float) -> Iterator[str
         return
     freely = table.time_s[free] / table.time_s[few] - 1
     if freely > LITTLE:
-        yield f"{told}, and at {cap_name(table, top)} {freely:+.1%} too: they get in each other's way, at the memory or in the work's division."
+        yield (
+            f"{told}, and at {cap_name(table, top)} {freely:+.1%} too: they get in each other's way, at the memory "
+            "or in the work's division."
+        )
     else:
-        yield f"{told}: they share the same watts, so each runs slower; at {cap_name(table, top)} {most} cores {_less(freely)}."
+        yield (
+            f"{told}: they share the same watts, so each runs slower; at {cap_name(table, top)} {most} cores "
+            f"{_less(freely)}."
+        )
 
 
 def _less(change: float) -> str:

@@ -147,7 +147,8 @@ def settled_day(rate: Floats, threshold: float = SETTLED) -> float:
 def profile_errors(profile_w: Floats, mean_w: Floats, seen_w: Floats, node_s: Floats) -> Errors:
     """Hold profiles per node against mean power and greatest sample of jobs (NaN: not known); ``node_s`` weighs jobs.
 
-    >>> found = profile_errors(np.array([60.0, 50.0]), np.array([50.0, 40.0]), np.array([60.0, 80.0]), np.array([1.0, 1.0]))
+    >>> told, mean, peak = np.array([60.0, 50.0]), np.array([50.0, 40.0]), np.array([60.0, 80.0])
+    >>> found = profile_errors(told, mean, peak, np.array([1.0, 1.0]))
     >>> found.under_peak, round(found.overcount, 3)
     (0.5, 0.222)
     """

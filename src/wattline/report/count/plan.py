@@ -52,7 +52,10 @@ def _advice(found: Answered) -> str:
     gain = plan.speedup - 1
     each_w = plan.question.power_w / plan.nodes
     share = each_w / plan.question.node_max_w
-    older = f"{plan.nodes:,} older nodes that share {watts(plan.question.power_w)} ({each_w:.0f} W each, {share:.0%} of what a high-end one may draw)"
+    older = (
+        f"{plan.nodes:,} older nodes that share {watts(plan.question.power_w)} ({each_w:.0f} W each, {share:.0%} "
+        "of what a high-end one may draw)"
+    )
     high = f"{plan.worst_case_nodes:,} high-end nodes of {plan.question.node_max_w:.0f} W"
     if abs(gain) < CLOSE:
         return f"A draw: {older} and {high} are equally fast for the same money ({gain:+.1%})."
@@ -89,12 +92,14 @@ def _reasons(found: Answered) -> list[str]:
     if plan.limited_by == "power":
         left = plan.affordable_nodes - plan.nodes
         told = (
-            f"Power is the limit: the money would buy {plan.affordable_nodes:,} older nodes, but only {plan.node_limit:,} can be kept "
+            f"Power is the limit: the money would buy {plan.affordable_nodes:,} older nodes, but only "
+            f"{plan.node_limit:,} can be kept "
             f"on at {plan.question.node_min_w:.0f} W; the price of {left:,} is left over."
         )
         return [told]
     return [
-        f"Money is the limit: power would keep {plan.node_limit:,} older nodes on, the money buys {plan.affordable_nodes:,}."
+        f"Money is the limit: power would keep {plan.node_limit:,} older nodes on, the money buys "
+        f"{plan.affordable_nodes:,}."
     ]
 
 
@@ -106,21 +111,24 @@ def _turns(found: Answered) -> list[str]:
     else:
         price = f", a node at ${even.older_price:,.0f} or less" if even.older_price is not None else ""
         said.append(
-            f"It breaks even from {plural(even.nodes, 'older node')} on: a cost ratio of {even.cost_ratio:.2f} or more{price} "
+            f"It breaks even from {plural(even.nodes, 'older node')} on: a cost ratio of {even.cost_ratio:.2f} or "
+            f"more{price} "
             f"(here {plan.question.cost_ratio or plan.effective_ratio:.2f})."
         )
     if even.faster is None or even.faster < 0.005:
         said.append("Even against high-end nodes that are no faster, more nodes do not win.")
     else:
         said.append(
-            f"More nodes win while a high-end node is less than {even.faster:.0%} faster (here {plan.question.faster:.0%})."
+            f"More nodes win while a high-end node is less than {even.faster:.0%} faster (here "
+            f"{plan.question.faster:.0%})."
         )
     said.append(_powers(found))
     said.append(_other(found))
     telling = next(iter(found.tenth))
     low, high = found.tenth[telling]
     said.append(
-        f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, a tenth more {number(high)} (now {number(plan.speedup)})."
+        f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, a tenth more "
+        f"{number(high)} (now {number(plan.speedup)})."
     )
     return [*said, *(told for a in found.applications for told in _law(a, max(plan.nodes, plan.worst_case_nodes)))]
 
@@ -161,7 +169,10 @@ def _other(found: Answered) -> str:
     turned = (mine >= 1 - EVEN) != (other >= 1 - EVEN)
     how = "more speed" if found.plan.question.reading == "time" else "less time"
     tail = "which turns the verdict" if turned else "the verdict stays"
-    return f'If "{found.plan.question.faster:.0%} faster" means {how}, the ratio is {number(other)} instead of {number(mine)}: {tail}.'
+    return (
+        f'If "{found.plan.question.faster:.0%} faster" means {how}, the ratio is {number(other)} instead of '
+        f"{number(mine)}: {tail}."
+    )
 
 
 def plan_facts(found: Answered) -> dict[str, Any]:

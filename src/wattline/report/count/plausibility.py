@@ -74,7 +74,8 @@ def _rounded(run: Run) -> Iterator[str]:
     count, of = counted(ROUNDED), run.jobs.height + counted(BEYOND)  # a reader counts in the whole log
     if count > MANY * of:
         yield (
-            f"MANY JOBS ROUNDED UP: {count:,} of {of:,} in the log ({show(count / of, 'share')}) are given whole nodes though "
+            f"MANY JOBS ROUNDED UP: {count:,} of {of:,} in the log ({show(count / of, 'share')}) are given whole "
+            "nodes though "
             "they asked for less; if jobs share nodes, schedule processors (cores_per_node = 1)"
         )
 

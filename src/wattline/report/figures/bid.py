@@ -40,7 +40,8 @@ def draw_tails(tails: Sequence[Tail], title: str, about: str) -> Drawn:
         f" Case III (the share does not carry the load: θ* = 0, a flat line): {', '.join(starved)}." if starved else ""
     )
     caption = (
-        f"{about} Share of jobs with a delay Q·T of so many seconds or more, and α·exp(−θ*·d). α is fitted so that the theory "
+        f"{about} Share of jobs with a delay Q·T of so many seconds or more, and α·exp(−θ*·d). α is fitted so that "
+        "the theory "
         f"meets the jobs at the limit (red; the mark is what was promised); its slope θ* is not fitted.{told}"
     )
     return Drawn(figure, title, caption)

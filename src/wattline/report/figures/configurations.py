@@ -1,4 +1,6 @@
-"""Figures of configuration spaces: all configurations in time and power with their front, and the best by node count."""
+"""Figures of configuration spaces: all configurations in time and power with their front, and the best by node
+count.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The hour of following a target that papers show: target and power, waiting jobs, arrivals, and who held which node."""
+"""The hour of following a target that papers show: target and power, waiting jobs, arrivals, and who held which
+node.
+"""
 
 from __future__ import annotations
 

@@ -239,7 +239,8 @@ def add_steps(
     )
     figure.add_scatter(x=x, y=found.mean, name=name, mode="lines", line=line, **place)
     return (
-        f"{len(steps):,} changes in {BINS} bins of {hours_of(run, BINS)}: the band reaches from the lowest to the highest "
+        f"{len(steps):,} changes in {BINS} bins of {hours_of(run, BINS)}: the band reaches from the lowest to the "
+        "highest "
         "value in a bin, so that no peak is lost; the line is the mean over time."
     )
 

@@ -38,7 +38,10 @@ def draw_limit(run: Run) -> Drawn:
             customdata=lasted,
             hovertemplate="let in above the limit, ran %{customdata}<extra></extra>",
         )
-        how += f" A triangle is a job that was let in above the limit because nothing ran and nothing fitted ({len(row):,})."
+        how += (
+            " A triangle is a job that was let in above the limit because nothing ran and nothing fitted "
+            f"({len(row):,})."
+        )
     finish_time_axes(figure, run, axis)
     figure.update_yaxes(title_text=titled("power", scale.unit))
     figure.update_layout(showlegend=True)

@@ -1,4 +1,6 @@
-"""Less to draw, nothing lost that the eye looks for: envelopes of step functions, points of an ECDF, raster of a Gantt."""
+"""Less to draw, nothing lost that the eye looks for: envelopes of step functions, points of an ECDF, raster of a
+Gantt.
+"""
 
 from __future__ import annotations
 

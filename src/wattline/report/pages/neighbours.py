@@ -101,7 +101,8 @@ def check_table(rows: Sequence[Instant]) -> Table:
     told = check_data(rows)
     table = Table(
         title="slowdown of jobs by their neighbours",
-        caption=f"The model's run times are {100 * told['mean_error']:.0f} % off in the mean ({100 * told['bias']:+.0f} %: its bias).",
+        caption=f"The model's run times are {100 * told['mean_error']:.0f} % off in the mean "
+        f"({100 * told['bias']:+.0f} %: its bias).",
     )
     for name in ("after", "jobs", "by the model", "by packets", "off"):
         table.add_column(name, justify="right")

@@ -52,7 +52,9 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
             ("links between two nodes' routers", f"{found.mean_links:.3f} in the mean, {found.most_links} at most"),
             (
                 "bisection",
-                f"{show_bandwidth(found.bisection_bps)}, {_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes can send",
+                f"{show_bandwidth(found.bisection_bps)}, "
+                f"{_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes "
+                "can send",
             ),
             ("uniform traffic, minimal routes", _bound(found.uniform, found.uniform_local, found.uniform_global)),
             ("a group to one other, minimal routes", _bound(found.adversarial)),
@@ -94,7 +96,9 @@ def fact_data(network: Network) -> dict[str, Any]:
 
 
 def job_rows(network: Network, jobs: Sequence[Placed]) -> list[dict[str, Any]]:
-    """Return where each job is: its nodes, routers, groups, and the mean links between the routers of two of its nodes."""
+    """Return where each job is: its nodes, routers, groups, and the mean links between the routers of two of its
+    nodes.
+    """
     return [
         {
             "job": job.name,

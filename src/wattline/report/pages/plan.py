@@ -193,7 +193,8 @@ def plan_page(found: Answered, name: str, notes: Sequence[str]) -> Page:
         ("cost ratio", f"{_ratio(q):.2f}" + ("" if q.prices is None else ", from prices")),
     ]
     page.add(
-        f'<header><p class="kicker">Wattline plan</p><h1>{escape(name)}</h1><p class="sub"><b>{escape(head)}</b></p>{facts(items)}</header>'
+        f'<header><p class="kicker">Wattline plan</p><h1>{escape(name)}</h1><p '
+        f'class="sub"><b>{escape(head)}</b></p>{facts(items)}</header>'
     )
     bills = q.bills(plan.nodes)
     cards = [

@@ -146,34 +146,45 @@ def service_table(summary: Summary) -> str:
 
 COUNTED = """
 All numbers are counted from every row of the journal; only what is drawn is reduced, as the captions say.
-Wait is from entering the queue to the first start, over jobs that started. Response is from entering the queue to the end, over the {ended:,} jobs that started and ended (finished, killed or failed).
+Wait is from entering the queue to the first start, over jobs that started. Response is from entering the queue to the
+end, over the {ended:,} jobs that started and ended (finished, killed or failed).
 Run time is how long a job held its nodes; where they slept, that begins with their waking, which is shown apart.
-Slowdown is response / time alone, over jobs whose time alone is more than 0 s. Time alone is the run time at full speed on nodes that are awake, up to the request for a killed job. Bounded slowdown is max(1, response / max(time alone, {bound:g} s)). Percentiles interpolate linearly.
-Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start} to {end} of the trace's clock, and between the first and the last submission.
+Slowdown is response / time alone, over jobs whose time alone is more than 0 s. Time alone is the run time at full
+speed on nodes that are awake, up to the request for a killed job. Bounded slowdown is max(1, response / max(time
+alone, {bound:g} s)). Percentiles interpolate linearly.
+Utilization is busy / available node-seconds (nodes out of service are not available), over the whole run from {start}
+to {end} of the trace's clock, and between the first and the last submission.
 Averages over time (queue, power, loads) weigh every value by how long it held.
-As a queue: potential load is rate × (all available servers if somebody waits, else busy servers), effective load is rate × busy servers, job wasting their difference; slowdown there is sojourn / (end − start).
+As a queue: potential load is rate × (all available servers if somebody waits, else busy servers), effective load is
+rate × busy servers, job wasting their difference; slowdown there is sojourn / (end − start).
 """
 """What every number on the page means, one line a note."""
 
 ENERGY = """
-Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less than a thousand-millionth is taken as rounding.
+Energy is the integral of power over the run; the accounts of the node classes {gap}. Power above the limit by less
+than a thousand-millionth is taken as rounding.
 """
 
 CENSORED = (
-    "{unfinished:,} jobs had not ended when the run stopped. Those still queued have no wait in the numbers above, which "
+    "{unfinished:,} jobs had not ended when the run stopped. Those still queued have no wait in the numbers "
+    "above, which "
     "makes these look better than they are."
 )
 
 
 LIMITED = """
-Capping success is the share of scheduling intervals (the run's tick, or 10 s) in which power never was above the limit, of those in which a limit was in force; also by time and at the instants of samples. Without deadlock starts, the time while a job ran that was let in above the limit does not count at all.
+Capping success is the share of scheduling intervals (the run's tick, or 10 s) in which power never was above the
+limit, of those in which a limit was in force; also by time and at the instants of samples. Without deadlock starts,
+the time while a job ran that was let in above the limit does not count at all.
 """
 LEARNED = """
-A profile is known on arrival if its own or a group's samples told it; its errors are those of the power per node that admission counted with when the job started, and of what the job drew then, capped or not.
+A profile is known on arrival if its own or a group's samples told it; its errors are those of the power per node that
+admission counted with when the job started, and of what the job drew then, capped or not.
 """
 
 CHOSEN = """
-The time alone of a job that chose its configuration is that of the nodes it asked for, uncapped, so its slowdown may be below 1. Sizes of jobs are what they asked for.
+The time alone of a job that chose its configuration is that of the nodes it asked for, uncapped, so its slowdown may
+be below 1. Sizes of jobs are what they asked for.
 """
 
 

@@ -69,7 +69,10 @@ def front_table(t: Configurations) -> Group:
             f"{t.power_w[row]:,.0f}",
         )
     rest = f" ({len(shown)} of them)" if len(shown) < rows.size else ""
-    title = f"{printable(t.application)}: {plural(len(t), 'configuration')}; nothing beats {rows.size} of them in both time and power{rest}"
+    title = (
+        f"{printable(t.application)}: {plural(len(t), 'configuration')}; nothing beats {rows.size} of them in "
+        f"both time and power{rest}"
+    )
     return Group(Text(title, "bold"), lines, *(Text(f"- {sentence}") for sentence in describe(characterize(t), t)))
 
 
@@ -123,7 +126,8 @@ def configurations_page(
     """Return a page: every application with its space, its character and what there is under each bound."""
     page = Page("Configurations – Wattline")
     page.add(
-        f'<header><p class="kicker">Wattline configurations</p><h1>{escape(source)}</h1><p class="sub">Times are: {escape(reduced)}.</p></header>'
+        f'<header><p class="kicker">Wattline configurations</p><h1>{escape(source)}</h1><p class="sub">Times are: '
+        f"{escape(reduced)}.</p></header>"
     )
     for t in tables:
         page.add(f"<h2>{escape(printable(t.application))}</h2>", _list(describe(characterize(t), t)))

@@ -43,7 +43,10 @@ def success_words(found: Capping) -> str:
 
 def worst_words(found: Kept) -> str:
     """Return how far and how long power was above the limit at worst."""
-    return f"at worst {show(found.worst_w, 'W')} ({share(found.worst_share)}) above it, {show(found.longest_s, 's')} at a time"
+    return (
+        f"at worst {show(found.worst_w, 'W')} ({share(found.worst_share)}) above it, {show(found.longest_s, 's')} "
+        "at a time"
+    )
 
 
 def action_words(found: Capping) -> str:
@@ -65,7 +68,10 @@ def error_words(errors: Errors) -> str:
     if math.isnan(over):
         return f"counted with for {plural(errors.jobs, 'job')}, none of which drew any power"
     side = "above" if over >= 0 else "below"
-    return f"{show(abs(over), 'share')} {side} what was drawn; {show(errors.under_peak, 'share')} of jobs peaked above theirs"
+    return (
+        f"{show(abs(over), 'share')} {side} what was drawn; {show(errors.under_peak, 'share')} of jobs peaked "
+        "above theirs"
+    )
 
 
 def precise(rate: float) -> str:

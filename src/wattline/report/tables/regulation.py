@@ -214,7 +214,8 @@ def reach_note(found: Regulation) -> str:
         ""
         if math.isnan(found.outside_share)
         else (
-            f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that alone puts "
+            f"{show(found.outside_share, 'share')} of the signal lies beyond what the cluster can draw; that "
+            "alone puts "
             f"{show(found.outside_exceed_share, 'share')} of the time above an error of 30 %."
         )
     )

@@ -48,8 +48,8 @@ def told_words(found: Shapes) -> str:
     if not found.power_too_low:
         return text + "power never too low"
     return (
-        text
-        + f"power too low for {show(found.power_too_low, 'share')} of jobs, at worst by {show(found.power_lowest, 'share')}"
+        text + f"power too low for {show(found.power_too_low, 'share')} of jobs, at worst by "
+        f"{show(found.power_lowest, 'share')}"
     )
 
 
@@ -100,6 +100,7 @@ def shapes_section(found: Shapes, rows: pl.DataFrame) -> str:
 def chosen_lines(rows: pl.DataFrame) -> list[str]:
     """Return a line for each job: its configuration and why."""
     return [
-        f"job {r['job_id']} ({printable(r['application'])}, asked for {plural(r['asked_nodes'], 'node')}): {shape_words(r)}: {why_words(r)}"
+        f"job {r['job_id']} ({printable(r['application'])}, asked for {plural(r['asked_nodes'], 'node')}): "
+        f"{shape_words(r)}: {why_words(r)}"
         for r in rows.iter_rows(named=True)
     ]

@@ -50,7 +50,8 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         ("makespan", f"{show(summary.span.makespan_s, 's')}, {show(summary.throughput_per_h, 'jobs/h')}"),
         (
             "utilization",
-            f"{show(summary.utilization, 'share')} of {plural(summary.nodes, summary.unit)} ({submitting} while submitting)",
+            f"{show(summary.utilization, 'share')} of {plural(summary.nodes, summary.unit)} ({submitting} while "
+            "submitting)",
         ),
         ("queue", f"{number(summary.queued_jobs.mean)} jobs on average, {number(summary.queued_jobs.max)} at most"),
     ]
@@ -103,7 +104,9 @@ def energy_parts(summary: Summary) -> str:
 
 
 def comparison_table(comparison: Comparison) -> Group:
-    """Return tables with one column a label: the first one beside one or two others, as fit into 80 columns unbroken."""
+    """Return tables with one column a label: the first one beside one or two others, as fit into 80 columns
+    unbroken.
+    """
     from rich.console import Group
     from rich.text import Text
 

@@ -9,7 +9,8 @@ from wattline.systems.aqa.study import PUBLISHED, PUBLISHED_MEETS, Study, ratio_
 from wattline.systems.reproduction import Claim
 
 ONE_HOUR = (
-    "the paper tunes and tests on one trace and one signal hour; on other hours of the same law the same bid breaks its "
+    "the paper tunes and tests on one trace and one signal hour; on other hours of the same law the same bid "
+    "breaks its "
     "promises"
 )
 
@@ -63,11 +64,13 @@ def _costs(study: Study) -> list[Claim]:
                 f"T4 {workload}",
                 f"AQA ${dollars:.2f}, −{percent} %",
                 f"{workload}: AQA costs ${dollars:.2f}, {percent} % less",
-                f"${paper.cost:.2f} on its one hour; ${aqa.outcome.cost:.2f} ({low:.2f}…{high:.2f}) on fresh hours; Slackline ${ours.outcome.cost:.2f}",
+                f"${paper.cost:.2f} on its one hour; ${aqa.outcome.cost:.2f} ({low:.2f}…{high:.2f}) on fresh hours; "
+                f"Slackline ${ours.outcome.cost:.2f}",
                 holds=abs(paper.cost - dollars) <= 0.1 * dollars,
                 because=""
                 if abs(paper.cost - dollars) <= 0.1 * dollars
-                else "costs of a simulator and of 35 real clients (tracking error 22–25 %) do not compare; neither do bids beyond the reach",
+                else "costs of a simulator and of 35 real clients (tracking error 22–25 %) do not compare; neither do "
+                "bids beyond the reach",
             )
         )
     return rows
@@ -89,7 +92,8 @@ def _weights(study: Study) -> list[Claim]:
             holds=largest == "is.D.64",
             because=""
             if largest == "is.D.64"
-            else "which step of the search is best depends on the one hour it is made on; without a feasible one it is the least bad",
+            else "which step of the search is best depends on the one hour it is made on; without a feasible one it "
+            "is the least bad",
         )
     ]
 
@@ -124,11 +128,13 @@ def _ours(study: Study) -> list[Claim]:
                 f"ours, {reach}",
                 "costs ≤ 0.90 × AQA",
                 f"Slackline costs at most 0.90 × what AQA costs ({reach} reach)",
-                f"in {len(cheap)} of {len(study.ours)}; ratio {min(ratios.values()):.2f}…{max(ratios.values()):.2f}{both}",
+                f"in {len(cheap)} of {len(study.ours)}; ratio "
+                f"{min(ratios.values()):.2f}…{max(ratios.values()):.2f}{both}",
                 holds=len(cheap) >= enough,
                 because=""
                 if len(cheap) >= enough
-                else "strict reach bounds every cost below by the idle power ($0.608), which leaves no tenth to gain where AQA is near it",
+                else "strict reach bounds every cost below by the idle power ($0.608), which leaves no tenth to gain "
+                "where AQA is near it",
             )
         )
         found.append(
@@ -162,14 +168,16 @@ def _around(study: Study) -> list[Claim]:
             "§5.3",
             "standby on W3: error 30.1 → 14.7 %",
             "standby jobs of one node halve the tracking error on W3",
-            f"{standby['without'].error:.1%} → {standby['with'].error:.1%}, {standby['with'].standby_share:.0%} of the jobs' energy is theirs",
+            f"{standby['without'].error:.1%} → {standby['with'].error:.1%}, {standby['with'].standby_share:.0%} of "
+            "the jobs' energy is theirs",
             holds=standby["with"].error < 0.6 * standby["without"].error,
         ),
         Claim(
             "§5.4",
             "preemption on W5: 9.5 → 6.2 %",
             "preemption lowers the tracking error on W5 and the cost a little",
-            f"{preempt['without'].error:.1%} → {preempt['with'].error:.1%}; ${preempt['without'].cost:.3f} → ${preempt['with'].cost:.3f}",
+            f"{preempt['without'].error:.1%} → {preempt['with'].error:.1%}; ${preempt['without'].cost:.3f} → "
+            f"${preempt['with'].cost:.3f}",
             holds=preempt["with"].error < preempt["without"].error,
         ),
         Claim(
@@ -188,7 +196,8 @@ def _around(study: Study) -> list[Claim]:
             "§5.2",
             "10 random sets of limits are all met",
             "ten random sets of limits: AQA finds a bid that meets all constraints",
-            f"AQA on the hours of its search in {kept} of {len(drawn)}; Slackline on fresh hours in {sum(c['Slackline'].kept for c in drawn)}",
+            f"AQA on the hours of its search in {kept} of {len(drawn)}; Slackline on fresh hours in "
+            f"{sum(c['Slackline'].kept for c in drawn)}",
             holds=kept == len(drawn),
             because="" if kept == len(drawn) else ONE_HOUR,
         ),

@@ -1,4 +1,6 @@
-"""The figures of the AQA paper, under its protocol and beside it under ours: hours, distributions, weights, the theory."""
+"""The figures of the AQA paper, under its protocol and beside it under ours: hours, distributions, weights, the
+theory.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ def draw_errors(study: Study, workload: str) -> Drawn:
     return draw_error_shares(
         curves,
         f"Fig. 7: tracking error on {workload}",
-        f"Solid: the hour everything was tuned on. Dotted: {HOURS} others with the same bids. Curves must pass above the corner.",
+        f"Solid: the hour everything was tuned on. Dotted: {HOURS} others with the same bids. Curves must pass above "
+        "the corner.",
     )
 
 
@@ -98,7 +101,8 @@ def draw_qos(study: Study, workload: str) -> Drawn:
     return draw_services(
         _services(kinds, seen),
         f"Figs. 7 and 15: QoS degradation on {workload}",
-        "Jobs that finish within the hour everything was tuned on. A curve must pass above the corner of its limit and 90 %.",
+        "Jobs that finish within the hour everything was tuned on. A curve must pass above the corner of its limit "
+        "and 90 %.",
     )
 
 

@@ -171,16 +171,20 @@ def _recorded(study: Study) -> str:
         header,
         rows,
         text=(1, 8),
-        caption="Bids made for and tested on hours of the same record, from random places in it: other days are unknown.",
+        caption="Bids made for and tested on hours of the same record, from random places in it: other days are "
+        "unknown.",
     )
 
 
 HOW = """<ul class="counted">
-<li>One hour: warm up at least an hour and twice the longest run time; measure the jobs that arrive in the bid hour; run on until
+<li>One hour: warm up at least an hour and twice the longest run time; measure the jobs that arrive in the bid hour; run
+on until
 they have finished. The paper's protocol: an empty machine, and only jobs that finish within the hour.</li>
 <li>Arrival rates are λ = ηN/(m T J): utilization counts busy nodes (the printed equation lacks m).</li>
-<li>Bids are searched on hours that the certificates never see (of recorded signals: on hours of the same record). Strict reach keeps the whole target between the machine's idle and
+<li>Bids are searched on hours that the certificates never see (of recorded signals: on hours of the same record).
+Strict reach keeps the whole target between the machine's idle and
 greatest power; the paper's does not, and what cannot be reached counts as tracking error.</li>
-<li>Published dollars come from 35 servers whose tracking error was 22–25 %; a simulated cost below them is no evidence of a better
+<li>Published dollars come from 35 servers whose tracking error was 22–25 %; a simulated cost below them is no evidence
+of a better
 policy. Policies are compared in one simulator only.</li>
 </ul>"""

@@ -1,4 +1,6 @@
-"""The experiments on AQA: fourteen workloads, four policies, the paper's protocol and ours, and what lies around them."""
+"""The experiments on AQA: fourteen workloads, four policies, the paper's protocol and ours, and what lies around
+them.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ USE = {"fcfs": (3, 21), "wfp": (8, 21)}
 FIGURE = {"fcfs": ("Fig. 9", "Fig. 11"), "wfp": ("Fig. 8", "Fig. 10")}
 
 LOADED = (
-    f"the load of the published year is not printed; at {LOAD:.0%} naive capping to 3,000 kW leaves 62.5 % of the nodes to use, "
+    f"the load of the published year is not printed; at {LOAD:.0%} naive capping to 3,000 kW leaves 62.5 % of the "
+    "nodes to use, "
     "fewer than the work needs, so its waits grow through the year"
 )
 
@@ -65,7 +66,8 @@ def _learning(study: Study) -> Iterator[Claim]:
         "Fig. 5",
         "94 % of profiles known after 26 days",
         "after 26 days the power profiles of 94 % of the jobs are known",
-        f"{at:.1%} of the jobs submitted up to day {LEARNED_DAY}; {LEARNED:.0%} or more from day {settled} on, {year.known[-1]:.1%} at the end",
+        f"{at:.1%} of the jobs submitted up to day {LEARNED_DAY}; {LEARNED:.0%} or more from day {settled} on, "
+        f"{year.known[-1]:.1%} at the end",
         holds=bool(at >= LEARNED),
         because="" if at >= LEARNED else "how often keys recur is the generator's law of projects, not the log",
     )
@@ -76,7 +78,8 @@ def _success(study: Study) -> Iterator[Claim]:
         years = [(order, study.get(order, PAPER, limit)) for order in study.scale.orders]
         kept = [(order, year.capping) for order, year in years if year is not None and year.capping is not None]
         said = "; ".join(
-            f"{order}: {c.whole.success:.2%} of intervals, {c.whole.seconds.success:.2%} of time, {c.whole.samples.success:.2%} "
+            f"{order}: {c.whole.success:.2%} of intervals, {c.whole.seconds.success:.2%} of time, "
+            f"{c.whole.samples.success:.2%} "
             f"of samples ({c.apart.success:.2%} of intervals apart from {c.deadlock_starts:.0f} deadlock starts)"
             for order, c in kept
         )
@@ -90,7 +93,8 @@ def _success(study: Study) -> Iterator[Claim]:
             holds=good,
             because=""
             if good
-            else "jobs wider than a cap of 2,000 kW allows run above it to break deadlocks; how many there are sets the rate",
+            else "jobs wider than a cap of 2,000 kW allows run above it to break deadlocks; how many there are sets "
+            "the rate",
         )
         alone = all(c.apart.success >= 0.999 for _, c in kept)
         yield Claim(
@@ -115,7 +119,8 @@ def _waits(study: Study, order: str) -> Iterator[Claim]:
         better &= months == len(paper.monthly_wait_s)
         points.append((change(naive, base) - change(paper, base)) * 100)
         said.append(
-            f"{limit:,.0f} kW: {months} of {len(paper.monthly_wait_s)} months, {paper.wait_s / 3600:.1f} h against {naive.wait_s / 3600:,.1f} h"
+            f"{limit:,.0f} kW: {months} of {len(paper.monthly_wait_s)} months, {paper.wait_s / 3600:.1f} h against "
+            f"{naive.wait_s / 3600:,.1f} h"
         )
     yield Claim(
         FIGURE[order][0],
@@ -215,7 +220,9 @@ def _orders(study: Study) -> Iterator[Claim]:
 
 
 def at_equal_success(study: Study) -> tuple[Year, Scheme, Year] | None:
-    """Return what the paper's scheme came to at 3,000 kW, and the scheme of ours with as much success that waits least."""
+    """Return what the paper's scheme came to at 3,000 kW, and the scheme of ours with as much success that waits
+    least.
+    """
     paper = study.get("wfp", PAPER, 3000.0)
     if paper is None or paper.capping is None:
         return None
@@ -242,8 +249,10 @@ def _ours(study: Study) -> Iterator[Claim]:
         yield Claim(
             "ours",
             "same success, ≥ 10 % shorter waits",
-            f"a window of 100 and a learner with a stated miss probability wait at least 10 % less than {PAPER.name} at the same capping success",
-            f"{scheme.name}: {best.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h ({best.wait_s / paper.wait_s - 1:+.0%}) at "
+            f"a window of 100 and a learner with a stated miss probability wait at least 10 % less than {PAPER.name} "
+            "at the same capping success",
+            f"{scheme.name}: {best.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h "
+            f"({best.wait_s / paper.wait_s - 1:+.0%}) at "
             f"{best.capping.whole.success:.3%} and {paper.capping.whole.success:.3%}, wfp, 3,000 kW",
             holds=good,
         )
@@ -271,7 +280,8 @@ def _heavy(study: Study) -> Iterator[Claim]:
         "ours",
         f"at {HEAVY:.0%} load too",
         f"at a load of {HEAVY:.0%} {OURS.name} keeps 3,000 kW in over 99 % of intervals and waits at least 10 % less",
-        f"{kept:.2%}, {ours.wait_s / 3600:.1f} h against {paper.wait_s / 3600:.1f} h (without a cap {base.wait_s / 3600:.1f} h)",
+        f"{kept:.2%}, {ours.wait_s / 3600:.1f} h against {paper.wait_s / 3600:.1f} h (without a cap "
+        f"{base.wait_s / 3600:.1f} h)",
         holds=bool(kept >= 0.99 and ours.wait_s <= 0.9 * paper.wait_s),
     )
 
@@ -285,7 +295,8 @@ def _noisy(study: Study) -> Iterator[Claim]:
     yield Claim(
         "ours",
         "where runs are less alike too",
-        f"with runs of a key {NOISE:.1%} apart {OURS.name} keeps 3,000 kW in over 99 % of intervals and waits at least 10 % less",
+        f"with runs of a key {NOISE:.1%} apart {OURS.name} keeps 3,000 kW in over 99 % of intervals and waits at "
+        "least 10 % less",
         f"{kept:.2%}, {ours.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h",
         holds=bool(kept >= 0.99 and ours.wait_s <= 0.9 * paper.wait_s),
     )
@@ -302,9 +313,12 @@ def _recorded(study: Study) -> Iterator[Claim]:
         yield Claim(
             "ours",
             f"{name}, real jobs",
-            f"{name}: jobs as recorded, power by the model, a cap of 62.5 %: over 99 % kept apart from deadlock starts, waits at least 10 % shorter",
-            f"{ours.capping.apart.success:.2%} apart from {ours.capping.deadlock_starts:.0f} deadlock starts, {ours.capping.whole.success:.2%} with them (paper's "
-            f"{paper.capping.apart.success:.2%} and {paper.capping.whole.success:.2%}); {ours.wait_s / 3600:.1f} h, paper's {paper.wait_s / 3600:.1f} h, "
+            f"{name}: jobs as recorded, power by the model, a cap of 62.5 %: over 99 % kept apart from deadlock "
+            "starts, waits at least 10 % shorter",
+            f"{ours.capping.apart.success:.2%} apart from {ours.capping.deadlock_starts:.0f} deadlock starts, "
+            f"{ours.capping.whole.success:.2%} with them (paper's "
+            f"{paper.capping.apart.success:.2%} and {paper.capping.whole.success:.2%}); {ours.wait_s / 3600:.1f} h, "
+            f"paper's {paper.wait_s / 3600:.1f} h, "
             f"naive {naive.wait_s / 3600:.1f} h, no cap {by[UNCAPPED].wait_s / 3600:.1f} h",
             holds=good,
             because="" if good else "the log decides: how full the machine is and how wide its jobs are",

@@ -63,7 +63,8 @@ def draw_power(study: Study, limit: float | str, title: str) -> Drawn:
     return Drawn(
         figure,
         title,
-        "Thinned out; points above the limit are jobs that were let in to break deadlocks, and samples above what was counted with.",
+        "Thinned out; points above the limit are jobs that were let in to break deadlocks, and samples above what was "
+        "counted with.",
     )
 
 

@@ -104,7 +104,8 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         ("machine", "48 racks, 49,152 nodes, 4.8 MW; idle nodes count for nothing"),
         (
             "jobs",
-            f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs in a year)",
+            f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs "
+            "in a year)",
         ),
         ("decisions", "every 10 s; power sampled every 5 minutes; deadlocks are broken by the first job"),
     ]
@@ -185,23 +186,30 @@ def _table(study: Study, pieces: list[Piece], title: str) -> str:
 
 
 COLUMNS = (
-    "In the tables: <i>widest third</i> is the mean wait of jobs on a third of the machine or more; <i>success</i> the share of "
-    "10-second intervals under the cap, and the same apart from deadlock starts; <i>too low</i> the share of jobs with a sample above the profile they started "
+    "In the tables: <i>widest third</i> is the mean wait of jobs on a third of the machine or more; <i>success</i> "
+    "the share of "
+    "10-second intervals under the cap, and the same apart from deadlock starts; <i>too low</i> the share of jobs "
+    "with a sample above the profile they started "
     "with; <i>beyond drawn</i> how much more than was drawn profiles at the start counted with."
 )
 
 HOW = """<ul class="counted">
-<li>The log and the telemetry of Mira in 2014 were never published. A year is drawn with the sizes, run times and requests of the
-public log of 2018 and with power whose statistics are those of the paper's table I (docs/traces.md, <i>mira-like</i>); recorded
+<li>The log and the telemetry of Mira in 2014 were never published. A year is drawn with the sizes, run times and
+requests of the
+public log of 2018 and with power whose statistics are those of the paper's table I (docs/traces.md, <i>mira-like</i>);
+recorded
 logs of Mira and Theta get power from the same model.</li>
 <li>The window is solved exactly (the printed recurrence is not exact); of equal choices the earliest jobs win.</li>
 <li>Naive capping starts jobs strictly in order and counts 100 kW a rack for each.</li>
 <li>A job that exceeds the cap alone starts when nothing runs and nothing in the window fits.</li>
 <li>An interval fails if the power is above the cap at any time in it.</li>
-<li>How alike runs of a job are was chosen so that the t-test, as the paper says, is rarely contradicted (3 % of samples in doubt);
-with runs set 1.5 % apart more is doubted: both are shown. The share of full-machine jobs (0.1 %) was chosen from the published
+<li>How alike runs of a job are was chosen so that the t-test, as the paper says, is rarely contradicted (3 % of samples
+in doubt);
+with runs set 1.5 % apart more is doubted: both are shown. The share of full-machine jobs (0.1 %) was chosen from the
+published
 success rate, so that rate is partly built in; what exceeds the cap besides them is not.</li>
 <li>The t-test learner tests after every sample. A project has so many samples that almost any job differs from it
-significantly, so the maximum is assumed more often than the paper's text suggests; this costs the published scheme most of
+significantly, so the maximum is assumed more often than the paper's text suggests; this costs the published scheme most
+of
 what it loses here.</li>
 </ul>"""

@@ -29,8 +29,14 @@ from wattline.systems.reproduction import Claim
 SINGLE = {"all-to-all": 0.01, "halo3d": 0.01, "halo3d26": 0.03, "halo2d": 0.04, "broadcast": 0.08}
 """Published shares of (baseline, workload) in which a baseline is strictly better, by the only pattern."""
 
-BEHIND = "large jobs get the lowest free nodes of every group, which hang on the same routers; random nodes share the routers' links evenly"
-SQUEEZED = "large jobs placed first take nodes of every group and leave small ones no whole group, as the text warns; Jokanovic packs them at one end"
+BEHIND = (
+    "large jobs get the lowest free nodes of every group, which hang on the same routers; random nodes share the "
+    "routers' links evenly"
+)
+SQUEEZED = (
+    "large jobs placed first take nodes of every group and leave small ones no whole group, as the text warns; "
+    "Jokanovic packs them at one end"
+)
 
 
 def claims(study: Study) -> Iterator[Claim]:
@@ -59,7 +65,8 @@ def _random(found: Found, where: str) -> Iterator[Claim]:
         where,
         "59 % strictly better",
         "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases",
-        f"{s.better.percent()} of cases; better for small jobs only {s.only_small.mean:.1%}, for large ones only {s.only_large.mean:.1%}",
+        f"{s.better.percent()} of cases; better for small jobs only {s.only_small.mean:.1%}, for large ones only "
+        f"{s.only_large.mean:.1%}",
         holds=s.better.mean >= 0.295,
     )
     by = {p: standing(found, (p,)).worse.mean for p in BASELINES}
@@ -101,7 +108,8 @@ def _strategies(found: Found, where: str) -> Claim:
         by = points(found, policies)
         mean = {size: Estimate.of(np.exp(np.log(by[size]).mean(axis=0))) for size in (SMALL, LARGE)}
         told.append(
-            f"{name}: small {mean[SMALL].mean:.2f}, large {mean[LARGE].mean:.2f} of Level-Spread's time (± {max(m.wide for m in mean.values()):.2f})"
+            f"{name}: small {mean[SMALL].mean:.2f}, large {mean[LARGE].mean:.2f} of Level-Spread's time (± "
+            f"{max(m.wide for m in mean.values()):.2f})"
         )
         holds = holds and mean[bad].mean > mean[good].mean and mean[bad].mean > 1.05
     return Claim(
@@ -143,7 +151,8 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
         where,
         "large jobs first: points move left",
         "Fig. 3.11: placing large jobs first moves the baselines' small-job times to the left, towards Level-Spread's",
-        f"small-job times over Level-Spread's, geometric mean: spreading {np.exp(small_first):.2f} → {np.exp(large_first):.2f}, all baselines {np.exp(all_first):.2f} → {np.exp(all_late):.2f}",
+        f"small-job times over Level-Spread's, geometric mean: spreading {np.exp(small_first):.2f} → "
+        f"{np.exp(large_first):.2f}, all baselines {np.exp(all_first):.2f} → {np.exp(all_late):.2f}",
         holds=bool(large_first < small_first and all_late < all_first),
     )
     s = standing(late)
@@ -156,9 +165,8 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
         where,
         "large jobs first: at least as good as the baselines",
         "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
-        f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}".replace(
-            "−-", "+"
-        ),
+        f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in "
+        f"{s.worse.percent()}".replace("−-", "+"),
         holds=bool(holds),
         because=f"more often strictly worse than better against {', '.join(behind)}: {BEHIND}"
         if behind
@@ -177,9 +185,10 @@ def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         by = {name: standing(found, (name,)) for name in JOKANOVIC}
         text = by["Jokanovic"]
         told = "; ".join(
-            f"{'as the text has it' if name == 'Jokanovic' else 'as released'}: strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}, large jobs −{s.of_large.mean:.1%}, small jobs −{s.of_small.mean:.1%}".replace(
-                "−-", "+"
-            )
+            f"{'as the text has it' if name == 'Jokanovic' else 'as released'}: strictly better in "
+            f"{s.better.percent()}, strictly worse in {s.worse.percent()}, large jobs −{s.of_large.mean:.1%}, "
+            "small jobs "
+            f"−{s.of_small.mean:.1%}".replace("−-", "+")
             for name, s in by.items()
         )
         published = (
@@ -213,8 +222,14 @@ def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         order = "large jobs first" if large_first else "small jobs first"
         by = {name: standing(found, (LEVEL_SPREAD,), name) for name in (BEYOND, BLIND, HASTY)}
         s = by[BEYOND]
-        told = f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in {s.better.percent()}, strictly worse in {s.worse.percent()}"
-        told += f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, without knowing who is placed next {_less(by[HASTY].reduction)}"
+        told = (
+            f"small jobs {_less(s.of_small)}, large ones {_less(s.of_large)}; strictly better in "
+            f"{s.better.percent()}, strictly worse in {s.worse.percent()}"
+        )
+        told += (
+            f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, "
+            f"without knowing who is placed next {_less(by[HASTY].reduction)}"
+        )
         yield Claim(
             where,
             f"Least-Contention, {order}",

@@ -192,7 +192,8 @@ def _links(found: Found, setting: Setting, name: str) -> Drawn:
     return Drawn(
         figure,
         f"Links under {setting.workload}-node all-to-all jobs, {_speed(setting)} (Fig. {name})",
-        "Median, quartiles (thick), least and most over all ports of routers, means over repetitions. Packets sent over the link; how long packets that came over it waited for the crossbar.",
+        "Median, quartiles (thick), least and most over all ports of routers, means over repetitions. Packets sent "
+        "over the link; how long packets that came over it waited for the crossbar.",
     )
 
 
@@ -231,7 +232,8 @@ def _scatters(study: Study, rows: list[tuple[str, Setting]], name: str) -> Itera
     yield Drawn(
         figure,
         f"16- and 64-node jobs at once, {_speed(rows[0][1])} (Fig. {name})",
-        "Across: small-job time over Simple's; upward: large-job time over Simple's. Star: Level-Spread; diamonds group, circles spread.",
+        "Across: small-job time over Simple's; upward: large-job time over Simple's. Star: Level-Spread; diamonds "
+        "group, circles spread.",
     )
 
 
@@ -262,9 +264,11 @@ def _cloud(found: Found, policies: tuple[str, ...], name: str, crossbar: float, 
     for line in (([0, FAR], [1, 1]), ([1, 1], [0, FAR])):
         figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": GREEN, "dash": "dash"}, showlegend=False)
     parts = {
-        "upper right": (small > 1) & (large > 1), "upper left": (small <= 1) & (large > 1), "lower right": (small > 1) & (large <= 1),
+        "upper right": (small > 1) & (large > 1),
+        "upper left": (small <= 1) & (large > 1),
+        "lower right": (small > 1) & (large <= 1),
         "lower left": (small < 1) & (large < 1),
-    }  # fmt: skip
+    }
     figure.update_xaxes(title_text="small jobs' time over Level-Spread's")
     figure.update_yaxes(title_text="large jobs' time over Level-Spread's")
     figure.update_layout(showlegend=True)

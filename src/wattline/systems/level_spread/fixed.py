@@ -68,8 +68,10 @@ def _motivation(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "4 × 68 nodes: RDN −30 %",
-        "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN; four 68-node jobs take 30 % less with RDN than with RDG",
-        f"16 nodes: RDG {_span(list(grouped.values()))}; 68 nodes: RDN {mean:+.0%} on average over patterns ({', '.join(f'{p} {v:+.0%}' for p, v in spread.items())})",
+        "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN; four 68-node jobs take 30 % less with "
+        "RDN than with RDG",
+        f"16 nodes: RDG {_span(list(grouped.values()))}; 68 nodes: RDN {mean:+.0%} on average over patterns "
+        f"({', '.join(f'{p} {v:+.0%}' for p, v in spread.items())})",
         holds=holds,
         because="" if holds else _off(grouped, spread),
     )
@@ -99,7 +101,8 @@ def _sixteen(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "16-node jobs: −15 to −89 %",
-        "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take 15 to 89 % less than RDR, RRR, RDN and RRN for 16-node jobs",
+        "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take 15 to 89 % less than RDR, RRR, RDN and RRN for "
+        "16-node jobs",
         f"{_span(list(less.values()))} over patterns, link ratios and pairs of policies; "
         + ", ".join(
             f"{_span([v for ((_, r), _, _), v in less.items() if r == ratio])} at ratio {ratio:g}"
@@ -148,7 +151,8 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "64-node jobs: spreaders beat groupers",
-        "Fig. 3.4(b): Level-Spread, RDR, RRR, RDN and RRN outperform Simple, Slurm and RDG for 64-node jobs, at every ratio and pattern",
+        "Fig. 3.4(b): Level-Spread, RDR, RRR, RDN and RRN outperform Simple, Slurm and RDG for 64-node jobs, at every "
+        "ratio and pattern",
         f"{1 - len(against) / len(less):.0%} of {len(less)} comparisons; {_span(list(less.values()))}",
         holds=len(against) <= 0.05 * len(less),
         because=_which([f"{p} at ratio {r:g} ({s} against {g})" for ((p, r), s, g) in against], len(less)),
@@ -238,7 +242,8 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "1056 nodes: 16-node jobs −32 to −64 %",
-        "Fig. 3.7(b): on 1056 nodes Level-Spread cuts the time of 16-node jobs by 32 % (broadcast) to 64 % (all-to-all)",
+        "Fig. 3.7(b): on 1056 nodes Level-Spread cuts the time of 16-node jobs by 32 % (broadcast) to 64 % "
+        "(all-to-all)",
         "against the mean of the spreaders: " + ", ".join(f"{p} {v:+.0%}" for p, v in less.items()),
         holds=max(less.values()) <= -0.16,
     )
@@ -290,8 +295,11 @@ def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "16-node jobs: groupers stress links less",
-        "Fig. 3.5: with 16-node jobs, Level-Spread and the grouping policies send fewer packets over links and stall less",
-        f"packets a local link {grouped[0]:.0f} against {spread[0]:.0f}, a global link {grouped[1]:.0f} against {spread[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} µs against {1e6 * held_s:.1f} µs; {_credits(small)}",
+        "Fig. 3.5: with 16-node jobs, Level-Spread and the grouping policies send fewer packets over links and "
+        "stall less",
+        f"packets a local link {grouped[0]:.0f} against {spread[0]:.0f}, a global link {grouped[1]:.0f} against "
+        f"{spread[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} µs against {1e6 * held_s:.1f} µs; "
+        f"{_credits(small)}",
         holds=grouped[0] < spread[0] and grouped[1] < spread[1] and held_g < held_s,
     )
     median_g, median_s = (mean(large.packets, p, 3)[1:] for p in (GROUPING, (LEVEL_SPREAD, *SPREADING)))
@@ -306,7 +314,9 @@ def _links(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         where,
         "64-node jobs: spreaders balance links",
         "Fig. 3.6: with 64-node jobs, spreading means more packets in the median, less variation, fewer stalls",
-        f"grouping → spreading: median packets, local {median_g[0]:.0f} → {median_s[0]:.0f}, global {median_g[1]:.0f} → {median_s[1]:.0f}; busiest link, local {most_g[0]:.0f} → {most_s[0]:.0f}, global {most_g[1]:.0f} → {most_s[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} → {1e6 * held_s:.1f} µs; {_credits(large)}",
+        f"grouping → spreading: median packets, local {median_g[0]:.0f} → {median_s[0]:.0f}, global {median_g[1]:.0f} "
+        f"→ {median_s[1]:.0f}; busiest link, local {most_g[0]:.0f} → {most_s[0]:.0f}, global {most_g[1]:.0f} → "
+        f"{most_s[1]:.0f}; waits at the crossbar a port {1e6 * held_g:.1f} → {1e6 * held_s:.1f} µs; {_credits(large)}",
         holds=more and even and fewer,
         because=", ".join(
             f"not {what}"
@@ -368,7 +378,8 @@ def _used(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         where,
         "70 % use as 90 %",
         "§§3.4.1, 3.4.2: a machine used to 70 % instead of 90 % changes relative performance negligibly",
-        f"times over Level-Spread's change by {np.mean(np.abs(values)):.1%} on average, {off[far]:+.0%} at most ({far[0]} {far[1]}, {far[2]})",
+        f"times over Level-Spread's change by {np.mean(np.abs(values)):.1%} on average, {off[far]:+.0%} at most "
+        f"({far[0]} {far[1]}, {far[2]})",
         holds=bool(np.mean(np.abs(values)) <= 0.1),
     )
 
@@ -406,12 +417,15 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "100 KB as 1 KB, 100 × as long",
-        "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long and leaves relative performance as it was",
-        f"{min(times):.0f} to {max(times):.0f} × as long; times over Level-Spread's change by {mean:.0%} on average ({_span(off)}); {better:.0%} of comparisons keep their sign",
+        "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long and leaves relative performance "
+        "as it was",
+        f"{min(times):.0f} to {max(times):.0f} × as long; times over Level-Spread's change by {mean:.0%} on average "
+        f"({_span(off)}); {better:.0%} of comparisons keep their sign",
         holds=mean <= 0.1,
         because=""
         if mean <= 0.1
-        else "queues that last make adaptive routing take detours, which evens policies out; with minimal routing 100 KB is as 1 KB",
+        else "queues that last make adaptive routing take detours, which evens policies out; with minimal routing 100 "
+        "KB is as 1 KB",
     )
     for size, mix, name in ((SMALL, (1, 100), "small"), (LARGE, (100, 1), "large")):
         spread, group = (
@@ -432,7 +446,9 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         yield Claim(
             where,
             f"Fig. 3.8: heavy {other} jobs hurt spread {name} jobs",
-            f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies, much less with the others",
-            f"{name} jobs take {spread:.2f} × as long with spreading policies, {group:.2f} × with Level-Spread and groupers",
+            f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies, much "
+            "less with the others",
+            f"{name} jobs take {spread:.2f} × as long with spreading policies, {group:.2f} × with Level-Spread and "
+            "groupers",
             holds=spread > group and spread > 1.1,
         )

@@ -37,7 +37,10 @@ from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, 
 
 NAME = "level-spread"
 TITLE = "Level-Spread: job allocation on dragonflies"
-CITATION = "Y. Zhang et al., Level-Spread: a new job allocation policy for dragonfly networks (IPDPS 2018); Y. Zhang's thesis, §§3.2–3.4"
+CITATION = (
+    "Y. Zhang et al., Level-Spread: a new job allocation policy for dragonfly networks (IPDPS 2018); Y. "
+    "Zhang's thesis, §§3.2–3.4"
+)
 EXAMPLE = (Dragonfly(4, 4, 9), (4, 8, 54))
 """Machine and jobs of Fig. 3.3."""
 
@@ -91,7 +94,8 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         ("machines", ", ".join(f"{m} nodes" for m in scale.machines)),
         (
             "runs",
-            f"{sum(f.runs for f in study.found.values()):,}, {sum(f.hops for f in study.found.values()) / 1e9:.1f} thousand million packet-hops, {sum(f.cpu_s for f in study.found.values()):,.0f} CPU seconds",
+            f"{sum(f.runs for f in study.found.values()):,}, {sum(f.hops for f in study.found.values()) / 1e9:.1f} "
+            f"thousand million packet-hops, {sum(f.cpu_s for f in study.found.values()):,.0f} CPU seconds",
         ),
     ]
     page = begin_page(TITLE, stated, items, remarks)
@@ -176,12 +180,16 @@ def _example() -> Drawn:
 
 
 HOW = """<ul class="counted">
-<li>Jobs are placed one after another on an empty machine, then all communicate at once, each its pattern once: two tasks a node, random task
+<li>Jobs are placed one after another on an empty machine, then all communicate at once, each its pattern once: two
+tasks a node, random task
 mapping, adaptive routing. Time is what a job needs from start to end, averaged over the jobs of a size.</li>
-<li>Policies are compared on the same workloads with the same task mappings. Intervals are 95 %; a workload's policies count together.</li>
-<li><i>Crossbar</i>: speed of the routers' crossbars over that of local links. At 1 no output queue grows unless buffers are full, and adaptive
+<li>Policies are compared on the same workloads with the same task mappings. Intervals are 95 %; a workload's policies
+count together.</li>
+<li><i>Crossbar</i>: speed of the routers' crossbars over that of local links. At 1 no output queue grows unless buffers
+are full, and adaptive
 routing with 1 KB messages is minimal routing.</li>
 <li>What policies place alike is simulated once.</li>
-<li><i>Least-Contention</i> is ours. It is told what a node of a job sends a second with nothing in the way, and the sizes of the jobs that are
+<li><i>Least-Contention</i> is ours. It is told what a node of a job sends a second with nothing in the way, and the
+sizes of the jobs that are
 placed after it; the tables say what it does without.</li>
 </ul>"""

@@ -162,7 +162,9 @@ def gpcnet(nodes: Ints, seed: int, strength: str = CHOSEN) -> tuple[PacketJob, P
 
 
 def layout_of(setting: int, rotation: int, rotations: int) -> tuple[Ints, Ints]:
-    """Return the application's and the congestor's nodes in setting 0 to 3 (I to IV), rotated along the list of nodes."""
+    """Return the application's and the congestor's nodes in setting 0 to 3 (I to IV), rotated along the list of
+    nodes.
+    """
     nodes = np.roll(np.arange(SPAN), -round(rotation * SPAN / rotations))
     if setting % 2 == 0:
         return nodes[:SIZE], nodes[SIZE : SIZE + 2 * CONGESTOR : 2]

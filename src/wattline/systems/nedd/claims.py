@@ -80,7 +80,8 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
         machine,
         "Fig. 3.17",
         "Graph500, HPCG < 10 %",
-        "with a congestor next to it (setting IV over II), the median time of Graph500 and HPCG grows by less than 10 %",
+        "with a congestor next to it (setting IV over II), the median time of Graph500 and HPCG grows by less "
+        "than 10 %",
         felt(INSENSITIVE, -1, FELT),
     )
     yield judged(
@@ -88,9 +89,11 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
         machine,
         "Fig. 3.17",
         "MPI-heavy codes 0.4 to 7 × longer",
-        "with a congestor next to it, HACC, LAMMPS, MILC, miniAMR and miniMD take 0.4 to 7 × longer (LAMMPS more than 7 ×)",
+        "with a congestor next to it, HACC, LAMMPS, MILC, miniAMR and miniMD take 0.4 to 7 × longer (LAMMPS more "
+        "than 7 ×)",
         felt(HEAVY, 0.4, 14),
-        "an exchange of large messages loses the bandwidth that others take, not more; small messages, which wait behind theirs, lose far more",
+        "an exchange of large messages loses the bandwidth that others take, not more; small messages, which wait "
+        "behind theirs, lose far more",
     )
     if "QMCPACK" in apps:
         yield judged(
@@ -100,7 +103,8 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
             "QMCPACK +11 %",
             "with a congestor next to it QMCPACK takes 11 % longer",
             felt(("QMCPACK",), 0.05, 0.20),
-            "by its number of calls an allreduce of QMCPACK takes 1.8 ms, mostly waiting for the slowest task, which the stand-in counts as computation",
+            "by its number of calls an allreduce of QMCPACK takes 1.8 ms, mostly waiting for the slowest task, which "
+            "the stand-in counts as computation",
         )
 
     def nearer(speed: float) -> tuple[str, bool]:
@@ -118,7 +122,8 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
         machine,
         "§3.6.2",
         "sharing routers is worse than sharing links",
-        "sensitive applications suffer more from a congestor on their own routers (IV over II) than from one elsewhere (III over I)",
+        "sensitive applications suffer more from a congestor on their own routers (IV over II) than from one "
+        "elsewhere (III over I)",
         nearer,
     )
     if "MILC" in apps:
@@ -137,7 +142,8 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
             "from afar only MILC and miniMD suffer",
             "of a congestor on other routers (III over I) only MILC and miniMD suffer significantly",
             far,
-            "a continuous application here keeps to routers and links of its own: what is between other routers hardly crosses them",
+            "a continuous application here keeps to routers and links of its own: what is between other routers "
+            "hardly crosses them",
         )
 
     def rule(speed: float) -> tuple[str, bool]:
@@ -156,7 +162,8 @@ def _impact(study: Study, machine: str) -> Iterator[Claim]:
         machine,
         "§3.6.2",
         "sensitive: collectives > 5 % or waiting",
-        "who spends more than 5 % of its time in collectives, or waits for messages, slows down by more than 10 % beside a congestor; others do not",
+        "who spends more than 5 % of its time in collectives, or waits for messages, slows down by more than 10 % "
+        "beside a congestor; others do not",
         rule,
         "time in MPI is not time in the network: a rare collective mostly waits for the slowest task",
     )
@@ -170,13 +177,17 @@ def _metrics(study: Study, machine: str) -> Iterator[Claim]:
 
         return check
 
-    mixed = "where the congestor hardly slows the application, what remains is that spaced nodes have more links of their own"
+    mixed = (
+        "where the congestor hardly slows the application, what remains is that spaced nodes have more links of "
+        "their own"
+    )
     yield judged(
         study,
         machine,
         "Fig. 3.18",
         "ntile stall/flit ratio follows run time",
-        "over the four settings the stall/flit ratio of network tiles is positively correlated with execution time, for every application",
+        "over the four settings the stall/flit ratio of network tiles is positively correlated with execution time, "
+        "for every application",
         correlated("ntile ratio", 1),
         mixed,
     )
@@ -196,7 +207,8 @@ def _metrics(study: Study, machine: str) -> Iterator[Claim]:
         "ptile stalls against it",
         "stalls per second of processor tiles are negatively correlated with execution time",
         correlated("ptile stalls", -1),
-        "nodes here take whatever their link brings, so that only the other direction can stall, which is where a congested router makes its own nodes wait",
+        "nodes here take whatever their link brings, so that only the other direction can stall, which is where a "
+        "congested router makes its own nodes wait",
     )
     yield judged(
         study,
@@ -240,9 +252,12 @@ def _placement(study: Study, machine: str) -> Iterator[Claim]:
         return check
 
     why = {
-        "Low-Stall": "stalls also show what passes through a router, the traffic of its nodes does not; and counters here have no noise of other users",
-        "Fewer-Router": "routers with the most idle nodes are those without a congestor: both policies take much the same ones",
-        "Random": "quiet routers are neighbours here, and an exchange gains more from the links of many routers (setting II is faster than I) than it loses to a congestor",
+        "Low-Stall": "stalls also show what passes through a router, the traffic of its nodes does not; and counters "
+        "here have no noise of other users",
+        "Fewer-Router": "routers with the most idle nodes are those without a congestor: both policies take much the "
+        "same ones",
+        "Random": "quiet routers are neighbours here, and an exchange gains more from the links of many routers "
+        "(setting II is faster than I) than it loses to a congestor",
     }
     for other, published in PUBLISHED.items():
         yield judged(
@@ -271,7 +286,8 @@ def _placement(study: Study, machine: str) -> Iterator[Claim]:
             machine,
             "ours",
             "congestor in pieces: NeDD beats Random",
-            "miniMD takes less time with Low-Traffic than with Random also where the congestor holds pieces of eight neighbouring nodes",
+            "miniMD takes less time with Low-Traffic than with Random also where the congestor holds pieces of eight "
+            "neighbouring nodes",
             versus("miniMD", "Random", "pieces"),
             why["Random"],
         )
@@ -288,7 +304,8 @@ def _placement(study: Study, machine: str) -> Iterator[Claim]:
         "miniMD: Random up to 5 × No-Congestor",
         "congestion makes miniMD up to 5 × as long (Random against No-Congestor)",
         longest,
-        "an exchange of 3 KB messages is bound by bandwidth here, and Random spreads it over more links than No-Congestor, which packs it",
+        "an exchange of 3 KB messages is bound by bandwidth here, and Random spreads it over more links than "
+        "No-Congestor, which packs it",
     )
 
     def indifferent(speed: float) -> tuple[str, bool]:
@@ -322,7 +339,9 @@ def _order(study: Study, machine: str) -> Claim:
         machine,
         "ours",
         "place the sensitive job first",
-        "of two jobs that arrive together the sensitive one (miniMD, 32 nodes) gains if it is placed before the insensitive one (HPCG, 64 nodes) where both are placed by Low-Traffic",
+        "of two jobs that arrive together the sensitive one (miniMD, 32 nodes) gains if it is placed before the "
+        "insensitive one (HPCG, 64 nodes) where both are placed by Low-Traffic",
         check,
-        "who comes later is spread over more routers, and here their links are worth more to an exchange than quiet ones",
+        "who comes later is spread over more routers, and here their links are worth more to an exchange than "
+        "quiet ones",
     )

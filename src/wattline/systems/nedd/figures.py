@@ -139,7 +139,8 @@ def draw_placed(study: Study, machine: str, speed: float) -> Drawn:
     return Drawn(
         figure,
         f"Placements beside a congestor, {machine} (Fig. 3.24)",
-        f"Medians, quartiles, extremes of {study.scale.seeds} seeds; crossbar {speed:g}. NeDD is Low-Traffic for all but HPCG, for which it is High-Traffic.",
+        f"Medians, quartiles, extremes of {study.scale.seeds} seeds; crossbar {speed:g}. NeDD is Low-Traffic for all "
+        "but HPCG, for which it is High-Traffic.",
     )
 
 

@@ -176,7 +176,8 @@ def _placements(study: Study, machine: str, speed: float, layout: str) -> str:
     return table(
         head,
         rows,
-        caption=f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar {speed:g}",
+        caption=f"Time over that of an empty machine (against Random), congestor {layout}, {machine}, crossbar "
+        f"{speed:g}",
     )
 
 
@@ -200,15 +201,25 @@ def _orders(study: Study, machine: str, speed: float) -> str:
 
 
 HOW = """<ul class="counted">
-<li>The text measured a production machine of 12,000 nodes. Here packets are simulated on two machines whose every link is known, without other users.</li>
-<li>GPCNeT's congestor reads from one task. Here that task's one link limits it and the canary notices nothing; on Cori requests
-may well queue at the root and back up, which they cannot here. With reads from 16 tasks LAMMPS is nearest to the published slowdown, with 32 the others are nearer to theirs; 32,
+<li>The text measured a production machine of 12,000 nodes. Here packets are simulated on two machines whose every link
+is known, without other users.</li>
+<li>GPCNeT's congestor reads from one task. Here that task's one link limits it and the canary notices nothing; on Cori
+requests
+may well queue at the root and back up, which they cannot here. With reads from 16 tasks LAMMPS is nearest to the
+published slowdown, with 32 the others are nearer to theirs; 32,
 the order of ranks and the second machine were chosen after looking at first results. An incast
-(many writers to few nodes) fills all buffers up to the senders and makes everything a hundred times slower and more, which the text did not see.</li>
-<li>Applications are stand-ins: exchanges, allreduces and computation in the published shares of time. Of an allreduce's time, 30 µs a call count as network; the rest is waiting for the slowest task.
-Two tasks a node, ranks in node order. Computation beyond 100 µs at one go is added to the time without being simulated: all tasks compute alike.</li>
-<li>A stall is a flit's time that the head of an input buffer waits for the crossbar. Samples of 100 µs with fewer stalls than the median of all ports of their class
-in the four settings are left out of the stall/flit ratio; it is averaged over the ports of the routers that hold the application.</li>
-<li>A statement holds if the direction is as published, beyond the 95 % interval where there is one, or within the bounds stated, at every crossbar speed; amounts stand beside it.</li>
-<li>Policies are told traffic and stalls of the 400 µs before the application starts, while the congestor runs alone.</li>
+(many writers to few nodes) fills all buffers up to the senders and makes everything a hundred times slower and more,
+which the text did not see.</li>
+<li>Applications are stand-ins: exchanges, allreduces and computation in the published shares of time. Of an allreduce's
+time, 30 µs a call count as network; the rest is waiting for the slowest task.
+Two tasks a node, ranks in node order. Computation beyond 100 µs at one go is added to the time without being simulated:
+all tasks compute alike.</li>
+<li>A stall is a flit's time that the head of an input buffer waits for the crossbar. Samples of 100 µs with fewer
+stalls than the median of all ports of their class
+in the four settings are left out of the stall/flit ratio; it is averaged over the ports of the routers that hold the
+application.</li>
+<li>A statement holds if the direction is as published, beyond the 95 % interval where there is one, or within the
+bounds stated, at every crossbar speed; amounts stand beside it.</li>
+<li>Policies are told traffic and stalls of the 400 µs before the application starts, while the congestor runs
+alone.</li>
 </ul>"""

@@ -35,7 +35,8 @@ def _racks() -> Iterator[Claim]:
         "§4.4.2",
         "$64,800 buys 8 more nodes",
         "a rack of 16 nodes at $3,300 costs $64,800, which buys 8 more of the older nodes at $1,700, in two racks",
-        f"arithmetic: ${money:,.0f}, {bought} nodes, {bought - 16} more, at ${by_rack[0]:,.0f} and ${by_rack[1]:,.0f} with their racks",
+        f"arithmetic: ${money:,.0f}, {bought} nodes, {bought - 16} more, at ${by_rack[0]:,.0f} and ${by_rack[1]:,.0f} "
+        "with their racks",
         holds=(money, bought) == (64_800.0, 24),
     )
     each = money / 16
@@ -43,7 +44,8 @@ def _racks() -> Iterator[Claim]:
         "§4.4.2",
         "effective cost ratio 1.45",
         "the average cost of a node is $2,800, the effective cost ratio 1.45, or 7 nodes more",
-        f"arithmetic: mean of the two racks ${np.mean(by_rack):,.0f}, ratio {each / np.mean(by_rack):.2f}; of the {bought} nodes ${money / bought:,.0f}, ratio {each / (money / bought):.2f}",
+        f"arithmetic: mean of the two racks ${np.mean(by_rack):,.0f}, ratio {each / np.mean(by_rack):.2f}; of the "
+        f"{bought} nodes ${money / bought:,.0f}, ratio {each / (money / bought):.2f}",
         holds=round(each / round(float(np.mean(by_rack)), -2), 2) == 1.45,
         because="racks are averaged, not nodes, and rounded; by nodes it is 1.50, which gives the 8 nodes again",
     )
@@ -70,8 +72,10 @@ def _example(study: Study) -> Iterator[Claim]:
         yield Claim(
             "Tab. 4.9",
             f"{name}: s_ovp {printed.speedup}",
-            f"{name}: n_ovp {printed.nodes}, t_ovp {printed.overprovisioned_s} s, t_wc {printed.worst_case_s} s, s_ovp {printed.speedup}",
-            f"equations: n_ovp {plan.nodes}, {o.overprovisioned_s:.2f} s, {o.worst_case_s:.2f} s, s_ovp {plan.speedup:.2f}",
+            f"{name}: n_ovp {printed.nodes}, t_ovp {printed.overprovisioned_s} s, t_wc {printed.worst_case_s} s, "
+            f"s_ovp {printed.speedup}",
+            f"equations: n_ovp {plan.nodes}, {o.overprovisioned_s:.2f} s, {o.worst_case_s:.2f} s, s_ovp "
+            f"{plan.speedup:.2f}",
             holds=same,
             because="" if same else "the printed line gives another time on 30 nodes",
         )
@@ -153,7 +157,8 @@ def _sweeps(study: Study) -> Iterator[Claim]:
         "Fig. 4.6",
         "BT-MZ: no r_c, no power breaks even",
         "for BT-MZ neither a higher cost ratio nor a higher power budget reaches break even",
-        f"model: s_ovp {speedup(changed(TABLE_4_7, 'cost_ratio', 9.0), _apps('BT-MZ')):.2f} at most by the ratio; {'no budget up to 14 kW' if not bt.powers_w else 'some budgets do'}",
+        f"model: s_ovp {speedup(changed(TABLE_4_7, 'cost_ratio', 9.0), _apps('BT-MZ')):.2f} at most by the ratio; "
+        f"{'no budget up to 14 kW' if not bt.powers_w else 'some budgets do'}",
         holds=bt.cost_ratio is None and not bt.powers_w,
     )
     yield Claim(
@@ -183,7 +188,8 @@ def _lines(study: Study) -> Iterator[Claim]:
         "§4.4.3",
         "lines err by less than 7 %",
         "the average prediction error of the lines is under 7 %",
-        f"measured, BT-MZ: {np.mean(near):.1%} on 16 to 32 nodes, {np.mean(errors):.1%} on 8 to 32; the published line {line_error(study, 3500.0, 16):.1%} at 3,500 W",
+        f"measured, BT-MZ: {np.mean(near):.1%} on 16 to 32 nodes, {np.mean(errors):.1%} on 8 to 32; the published "
+        f"line {line_error(study, 3500.0, 16):.1%} at 3,500 W",
         holds=float(np.mean(near)) < 0.07,
         because="over the whole range of nodes a line is too simple",
     )
@@ -193,7 +199,8 @@ def _lines(study: Study) -> Iterator[Claim]:
         "ours",
         "BT-MZ by its table, not a line",
         "the example with BT-MZ's measured configurations in the place of its line",
-        f"measured: s_ovp {plan.speedup:.2f} ({plan.outcomes[0].worst_case_s:.2f} s on {plan.worst_case_nodes} nodes, {plan.outcomes[0].overprovisioned_s:.2f} s on {plan.nodes} that share 7 kW, "
+        f"measured: s_ovp {plan.speedup:.2f} ({plan.outcomes[0].worst_case_s:.2f} s on {plan.worst_case_nodes} nodes, "
+        f"{plan.outcomes[0].overprovisioned_s:.2f} s on {plan.nodes} that share 7 kW, "
         f"{BASE_W:.0f} W a node for the rest); the line says {study.plans['BT-MZ']['time'].speedup:.2f}",
         holds=plan.speedup > study.plans["BT-MZ"]["time"].speedup,
         because="a line for all bounds hides what 7 kW allow",

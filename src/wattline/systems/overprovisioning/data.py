@@ -1,4 +1,6 @@
-"""What the overprovisioning study published as numbers, and where its measured configurations are, if they are at hand."""
+"""What the overprovisioning study published as numbers, and where its measured configurations are, if they are at
+hand.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,27 @@ class Point:
 
 
 TABLE_4_2: dict[str, dict[str, Point]] = {
-    "SPhot": {"worst case": Point(12, 16, 115, 74.3, 2183), "packed-max": Point(18, 16, 115, 49.5, 3264), "best": Point(32, 16, 51, 39.8, 3478)},
-    "SP-MZ": {"worst case": Point(12, 16, 115, 13.9, 1975), "packed-max": Point(20, 16, 115, 9.1, 3240), "best": Point(26, 12, 80, 3.6, 3497)},
-    "BT-MZ": {"worst case": Point(12, 16, 115, 9.9, 2398), "packed-max": Point(16, 16, 115, 7.3, 3232), "best": Point(30, 14, 51, 6.1, 3418)},
-    "LU-MZ": {"worst case": Point(12, 16, 115, 25.3, 2228), "packed-max": Point(18, 16, 115, 16.5, 3308), "best": Point(32, 8, 95, 9.4, 3497)},
-}  # fmt: skip
+    "SPhot": {
+        "worst case": Point(12, 16, 115, 74.3, 2183),
+        "packed-max": Point(18, 16, 115, 49.5, 3264),
+        "best": Point(32, 16, 51, 39.8, 3478),
+    },
+    "SP-MZ": {
+        "worst case": Point(12, 16, 115, 13.9, 1975),
+        "packed-max": Point(20, 16, 115, 9.1, 3240),
+        "best": Point(26, 12, 80, 3.6, 3497),
+    },
+    "BT-MZ": {
+        "worst case": Point(12, 16, 115, 9.9, 2398),
+        "packed-max": Point(16, 16, 115, 7.3, 3232),
+        "best": Point(30, 14, 51, 6.1, 3418),
+    },
+    "LU-MZ": {
+        "worst case": Point(12, 16, 115, 25.3, 2228),
+        "packed-max": Point(18, 16, 115, 16.5, 3308),
+        "best": Point(32, 8, 95, 9.4, 3497),
+    },
+}
 """Table 4.2: 3,500 W."""
 
 TABLE_4_7 = Question(power_w=7000.0, node_max_w=380.0, node_min_w=180.0, faster=0.27, cost_ratio=1.7)
@@ -66,9 +84,19 @@ TABLE_4_9 = {
 }  # fmt: skip
 
 HOPPER = {
-    "acquisition": 52e6, "years": 4.0, "maintenance": 5.2e6, "power": 2.6e6, "staff": 0.3e6, "total": 21.1e6,
-    "cores": 153_408.0, "utilization": 0.85, "core_hours": 1_142_275_968.0, "per_core_hour": 0.018, "drawn_w": 2.6e6, "budget_w": 3e6,
-}  # fmt: skip
+    "acquisition": 52e6,
+    "years": 4.0,
+    "maintenance": 5.2e6,
+    "power": 2.6e6,
+    "staff": 0.3e6,
+    "total": 21.1e6,
+    "cores": 153_408.0,
+    "utilization": 0.85,
+    "core_hours": 1_142_275_968.0,
+    "per_core_hour": 0.018,
+    "drawn_w": 2.6e6,
+    "budget_w": 3e6,
+}
 """Table 4.1."""
 
 KINDS = {
@@ -86,7 +114,8 @@ RESTS_ON = {
     "Fig. 3.1": "measured data (packages and memory together) and two published numbers",
     "Fig. 3.2": "measured data for SPhot; SP-MZ is not in the data",
     "Fig. 3.3": "measured data: frequency inferred from times of a kernel that only computes",
-    "Fig. 3.4": "measured data: BT-MZ on the full grid, SPhot and kernels on 8, 16 and 32 nodes; published points of table 4.2",
+    "Fig. 3.4": "measured data: BT-MZ on the full grid, SPhot and kernels on 8, 16 and 32 nodes; published points of "
+    "table 4.2",
     "Fig. 3.5": "measured data, as Fig. 3.4",
     "Fig. 3.6": "measured data: BT-MZ in the place of SP-MZ, which is not in the data",
     "Fig. 3.7": "measured data for SPhot; LU-MZ is not in the data",

@@ -110,7 +110,8 @@ def draw_improvements(study: Study) -> Drawn:
         figure,
         "What the best configuration gains (Fig. 3.4)",
         _rests("Fig. 3.4")
-        + " On three node counts packed-max may have to use far fewer nodes than the bound feeds: gains of SPhot and the kernels are upper bounds.",
+        + " On three node counts packed-max may have to use far fewer nodes than the bound feeds: gains of SPhot and "
+        "the kernels are upper bounds.",
     )
 
 
@@ -178,7 +179,10 @@ def draw_published(names: Sequence[str]) -> Drawn:
 def draw_costs(name: str, number: str) -> Drawn:
     """Draw s_ovp over cost ratio, power and advantage for one application (Figs. 4.3 to 4.6)."""
     spans = {"cost_ratio": (1.0, 3.0), "power_w": (3000.0, 14_000.0), "faster": (0.0, 0.5)}
-    caption = "The cost model with the published line; each parameter alone, the others as in table 4.7. The curve ends where the line has no time left."
+    caption = (
+        "The cost model with the published line; each parameter alone, the others as in table 4.7. The curve "
+        "ends where the line has no time left."
+    )
     return draw_sweep(
         TABLE_4_7,
         [(name, [Application(name, TABLE_4_8[name])])],

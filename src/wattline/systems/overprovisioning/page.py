@@ -25,8 +25,14 @@ from wattline.systems.reproduction import FOOTER, Claim, Reproduction, begin_pag
 
 NAME = "overprovisioning"
 TITLE = "Hardware overprovisioning: configurations and the cost model"
-CITATION = "T. Patki: The case for hardware overprovisioned supercomputers (PhD thesis, University of Arizona, 2015), chapters 3 and 4"
-NO_DATA = f"The measured configurations are not at hand (set WATTLINE_DATA to a folder with {FILE}): published points and the model alone."
+CITATION = (
+    "T. Patki: The case for hardware overprovisioned supercomputers (PhD thesis, University of Arizona, 2015), "
+    "chapters 3 and 4"
+)
+NO_DATA = (
+    f"The measured configurations are not at hand (set WATTLINE_DATA to a folder with {FILE}): published points "
+    "and the model alone."
+)
 
 
 def reproduce(
@@ -127,6 +133,9 @@ def _table_4_9(study: Study) -> str:
             )
         )
     q = TABLE_4_7
-    caption = f"Tables 4.7 to 4.9: {q.power_w:,.0f} W, {q.node_max_w:.0f} W and {q.node_min_w:.0f} W a node, r_c {q.cost_ratio}, r_p {q.faster:.0%}; as the equations give it (as printed)"
+    caption = (
+        f"Tables 4.7 to 4.9: {q.power_w:,.0f} W, {q.node_max_w:.0f} W and {q.node_min_w:.0f} W a node, r_c "
+        f"{q.cost_ratio}, r_p {q.faster:.0%}; as the equations give it (as printed)"
+    )
     header = ("", "m, c", "n_wc", "n_lim", "c_wc", "n_ovp", "t_ovp [s]", "t_wc [s]", "s_ovp", "s_ovp, faster = speed")
     return table(header, rows, caption)

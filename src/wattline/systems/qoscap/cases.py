@@ -33,18 +33,30 @@ PUBLISHED_PAIR = "QoSCap + Adaptive"
 
 PUBLISHED: dict[str, dict[str, tuple[float, float, float | None]]] = {
     "meggie, Feb 5": {
-        "EnergyQARE + FH": (0.077, 4.0, None), "EnergyQARE + FES": (0.181, 1.8, None), "EnergyQARE + Adaptive": (0.020, 5.8, None),
-        "QoSCap + FH": (0.093, 1.5, 124), "QoSCap + FES": (0.203, 1.4, None), "QoSCap + Adaptive": (0.010, 1.9, 122),
+        "EnergyQARE + FH": (0.077, 4.0, None),
+        "EnergyQARE + FES": (0.181, 1.8, None),
+        "EnergyQARE + Adaptive": (0.020, 5.8, None),
+        "QoSCap + FH": (0.093, 1.5, 124),
+        "QoSCap + FES": (0.203, 1.4, None),
+        "QoSCap + Adaptive": (0.010, 1.9, 122),
     },
     "meggie, Jan 16": {
-        "EnergyQARE + FH": (0.022, 3.0, None), "EnergyQARE + FES": (0.002, 4.8, None), "EnergyQARE + Adaptive": (0.019, 2.6, None),
-        "QoSCap + FH": (0.180, 2.0, None), "QoSCap + FES": (0.041, 1.9, 151), "QoSCap + Adaptive": (0.002, 2.0, 166),
+        "EnergyQARE + FH": (0.022, 3.0, None),
+        "EnergyQARE + FES": (0.002, 4.8, None),
+        "EnergyQARE + Adaptive": (0.019, 2.6, None),
+        "QoSCap + FH": (0.180, 2.0, None),
+        "QoSCap + FES": (0.041, 1.9, 151),
+        "QoSCap + Adaptive": (0.002, 2.0, 166),
     },
     "emmy, Nov 15": {
-        "EnergyQARE + FH": (0.739, 2.2, None), "EnergyQARE + FES": (0.008, 1.0, 115), "EnergyQARE + Adaptive": (0.001, 2.1, None),
-        "QoSCap + FH": (0.704, 1.9, None), "QoSCap + FES": (0.028, 2.1, None), "QoSCap + Adaptive": (0.007, 2.0, 119),
+        "EnergyQARE + FH": (0.739, 2.2, None),
+        "EnergyQARE + FES": (0.008, 1.0, 115),
+        "EnergyQARE + Adaptive": (0.001, 2.1, None),
+        "QoSCap + FH": (0.704, 1.9, None),
+        "QoSCap + FES": (0.028, 2.1, None),
+        "QoSCap + Adaptive": (0.007, 2.0, 119),
     },
-}  # fmt: skip
+}
 """Machine and day → pair → share of time with a large tracking error, worst average QoS degradation, cost in $."""
 
 LAWS: dict[str, tuple[type[RrzeLike], float]] = {

@@ -84,7 +84,8 @@ def _saving(study: Study, cases: list[str]) -> Claim:
         holds=bool(0.05 <= saved <= 0.15),
         because=""
         if 0.05 <= saved <= 0.15
-        else "what is saved is the width of the caps' range: cost per hour is the power at the lowest caps; the logs' observed "
+        else "what is saved is the width of the caps' range: cost per hour is the power at the lowest caps; the logs' "
+        "observed "
         "powers of a type lie a few per cent apart, the stated cap model reaches about half of what is above idle",
     )
 
@@ -102,7 +103,8 @@ def _table(study: Study, cases: list[str]) -> list[Claim]:
                 case.split(",")[0],
                 f"{exceed:.1%} large errors, worst Q {worst:g}, ${cost}",
                 f"{case}: {exceed:.1%} of the time with a large error, worst average degradation {worst:g}, ${cost}",
-                f"{max(d.exceed for d in days):.1%} at most, worst {max(d.worst for d in days):.2f}, ${min(costs):.0f}…{max(costs):.0f}",
+                f"{max(d.exceed for d in days):.1%} at most, worst {max(d.worst for d in days):.2f}, "
+                f"${min(costs):.0f}…{max(costs):.0f}",
                 holds=bool(holds),
                 because=""
                 if holds
@@ -121,7 +123,8 @@ def _ours(study: Study) -> list[Claim]:
         good = met(ours) == len(ours) and ratio <= 0.95
         if case == THETA:
             because = (
-                "the machine is full and half of its jobs last less than half an hour: without a market, with EASY and full "
+                "the machine is full and half of its jobs last less than half an hour: without a market, with EASY "
+                "and full "
                 f"power, the worst average is {max(o.worst for o in by[OUT.name]):.0f}"
             )
         else:

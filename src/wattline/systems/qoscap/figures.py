@@ -1,4 +1,6 @@
-"""The figures of the QoSCap study: what a day costs, a day of following changing bids, and the service of every kind."""
+"""The figures of the QoSCap study: what a day costs, a day of following changing bids, and the service of every
+kind.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def draw_day(study: Study, case: str, name: str, seed: int = 1) -> Drawn:
     return Drawn(
         figure,
         f"{name} on {case}",
-        f"One measured day; ${outcome.cost:.0f}, error above 30 % for {outcome.exceed:.1%} of the time, worst average Q {outcome.worst:.2f}.",
+        f"One measured day; ${outcome.cost:.0f}, error above 30 % for {outcome.exceed:.1%} of the time, worst average "
+        f"Q {outcome.worst:.2f}.",
     )
 
 

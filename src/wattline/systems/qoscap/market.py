@@ -31,7 +31,9 @@ MARKET_PAIRS = (*(pair for pair in PAIRS if pair.bid in ("adaptive", "fixed-heur
 
 
 def market_days(days: Days, seed: int) -> Days:
-    """Return days under the recorded signal, from a place that the seed picks, and the prices of a day that it picks."""
+    """Return days under the recorded signal, from a place that the seed picks, and the prices of a day that it
+    picks.
+    """
     path = data_file(SIGNAL)
     if path is None:
         raise InputError(f"no recorded signal at hand: set WATTLINE_DATA to a folder with {SIGNAL}")

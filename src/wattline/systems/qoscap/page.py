@@ -171,12 +171,17 @@ def _range(values: list[float], how: str) -> str:
 
 
 HOW = """<ul class="counted">
-<li>A day: four days before it warm the machine up; jobs that arrive in it count, and the run goes on until they have finished.</li>
-<li>The logs of meggie and emmy cannot be shipped: days are drawn with their sizes, run times, powers and bursts; what caps do is a
+<li>A day: four days before it warm the machine up; jobs that arrive in it count, and the run goes on until they have
+finished.</li>
+<li>The logs of meggie and emmy cannot be shipped: days are drawn with their sizes, run times, powers and bursts; what
+caps do is a
 stated model (docs/traces.md). Theta's jobs are real, their power is not.</li>
-<li>Fixed bids (FES) are searched on other jobs and another signal, drawn at the known arrival rates; the cheapest that meets all
+<li>Fixed bids (FES) are searched on other jobs and another signal, drawn at the known arrival rates; the cheapest that
+meets all
 constraints, or the one that violates least.</li>
-<li>EnergyQARE acts on the mean over all jobs; with nobody to start it stays with the target (the flow chart is not printed).</li>
-<li>Our pair uses what the rules allow: an error of up to 30 % at any time and a larger one for a tenth of it, at the price of the
+<li>EnergyQARE acts on the mean over all jobs; with nobody to start it stays with the target (the flow chart is not
+printed).</li>
+<li>Our pair uses what the rules allow: an error of up to 30 % at any time and a larger one for a tenth of it, at the
+price of the
 error. A market that pays by a score rewards that less.</li>
 </ul>"""

@@ -69,7 +69,9 @@ def days_of(case: str, seed: int) -> Days:
 
 
 def synthetic(days: Days, seed: int) -> Days:
-    """Return what exhaustive search simulates: a day to warm up and one to measure, drawn at the known arrival rates."""
+    """Return what exhaustive search simulates: a day to warm up and one to measure, drawn at the known arrival
+    rates.
+    """
     node = days.cluster.classes[0]
     arriving = tuple(kind for kind in days.kinds if kind.arrival_per_s > 0)
     setting = Setting(arriving, node.count, node.idle_w, node.max_w)

@@ -22,8 +22,14 @@ PUBLISHED_SAVINGS: dict[str, dict[str, float]] = {
 }
 """Savings against the cost of the energy really drawn, by case and policy."""
 
-ONE_HOUR = "tuned and tested on one hour that starts empty; other hours of the same law are harsher, and jobs of the last hour wait"
-BUILT_IN = "the medium QoS limits are ours, chosen so that the published bid just keeps them: part of the agreement is built in"
+ONE_HOUR = (
+    "tuned and tested on one hour that starts empty; other hours of the same law are harsher, and jobs of the "
+    "last hour wait"
+)
+BUILT_IN = (
+    "the medium QoS limits are ours, chosen so that the published bid just keeps them: part of the agreement "
+    "is built in"
+)
 LIMITS = "the thesis' QoS limits cannot be read; ours decide which mean power is needed"
 
 
@@ -167,7 +173,8 @@ def _standby(study: Study) -> list[Claim]:
             "§2.5.2",
             "without standby −14.4 %",
             "without standby jobs QoSG still saves 14.4 %, with good tracking",
-            f"{percent(without.choice.outcome)}, {_shares(without.choice.outcome)}; with P̄ the jobs' mean power and R a "
+            f"{percent(without.choice.outcome)}, {_shares(without.choice.outcome)}; with P̄ the jobs' mean power "
+            "and R a "
             f"fifth of it {percent(low)}, {_shares(low)}",
             without.meets and abs(saving(without.choice.outcome)[0] - 0.144) < 0.05,
             "without standby jobs power cannot exceed what jobs ask for. Tracking then needs a mean power "
@@ -293,7 +300,8 @@ def _settings(study: Study) -> list[Claim]:
                 "Fig. 2.16",
                 f"{name} and standby: −{published:.1%}",
                 f"a workload of {name} and standby jobs saves {published:.1%}",
-                f"{percent(here.choice.outcome)} at P̄ = {here.choice.bid.mean_w:,.0f} W, R = {here.choice.bid.reserve_w:,.0f} W",
+                f"{percent(here.choice.outcome)} at P̄ = {here.choice.bid.mean_w:,.0f} W, R = "
+                f"{here.choice.bid.reserve_w:,.0f} W",
                 abs(part(case) - published) < 0.05,
                 "P̄ − R is the idle power over a whole range of bids, so cost is flat there and "
                 "the saving depends on which of them is taken. " + LIMITS,
@@ -371,7 +379,8 @@ def _ours(study: Study) -> list[Claim]:
                 "where Slackline keeps all promises, it costs no more than QoSG",
                 "; ".join(f"{case}: × {value:.2f}" for case, value in ratios.items()),
                 max(ratios.values()) <= 1.0,
-                "QoSG's costs there are those of bids that may break promises on fresh hours, Slackline's of bids that keep them",
+                "QoSG's costs there are those of bids that may break promises on fresh hours, Slackline's of bids "
+                "that keep them",
             )
         )
     return found

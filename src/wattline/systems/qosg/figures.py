@@ -1,4 +1,6 @@
-"""The figures of the QoSG study: hours of following the target, distributions of error and QoS, savings over settings."""
+"""The figures of the QoSG study: hours of following the target, distributions of error and QoS, savings over
+settings.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ POLICIES = ("QoSG", "Tracking-only", "EnergyQARE", "EnergyQARE with standby")
 
 
 def draw_hours(study: Study, folder: Path) -> Iterator[Drawn]:
-    """Draw the hour of the study under QoSG with and without standby jobs, and under the baselines (Figs. 2.4 and 2.7)."""
+    """Draw the hour of the study under QoSG with and without standby jobs, and under the baselines (Figs. 2.4 and
+    2.7).
+    """
     default = study.found["default"]
     for name, title, tuned, standby in (
         ("fig-2.4a", "Fig. 2.4a: QoSG with standby jobs", default["QoSG"], True),

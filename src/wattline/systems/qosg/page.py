@@ -24,7 +24,8 @@ CITATION = (
     "Y. Zhang: intelligent middleware for high-performance computing (thesis), §2.4–2.5: the QoS-Guarantee policy"
 )
 GENERATED = (
-    "The recorded PJM days are not at hand (set WATTLINE_DATA to a folder with regulation/pjm_regd_2020-07-16_2s.csv.gz): "
+    "The recorded PJM days are not at hand (set WATTLINE_DATA to a folder with "
+    "regulation/pjm_regd_2020-07-16_2s.csv.gz): "
     "all signals are generated."
 )
 
@@ -188,15 +189,22 @@ def _limits() -> str:
 
 
 HOW = """<ul class="counted">
-<li>Bids are chosen and first tested on one hour that starts empty, counting jobs that finish within it, as in the thesis; then
+<li>Bids are chosen and first tested on one hour that starts empty, counting jobs that finish within it, as in the
+thesis; then
 on fresh hours: warmed up, all jobs that arrive in the bid hour counted, intervals clustered by hour.</li>
-<li>α is fitted on a simulation of a bid above the load, then again on each bid that comes out; of all bids tried, the cheapest that
-keeps every promise in its simulation is taken. <i>One fit</i> is the text to the letter, <i>corrected</i> the theory with the
+<li>α is fitted on a simulation of a bid above the load, then again on each bid that comes out; of all bids tried, the
+cheapest that
+keeps every promise in its simulation is taken. <i>One fit</i> is the text to the letter, <i>corrected</i> the theory
+with the
 asymptotic variance of a signal that remembers 200 s.</li>
-<li>Savings are against the cost of the energy really drawn (the thesis' baseline); against the bid beside it. The thesis' dollars
+<li>Savings are against the cost of the energy really drawn (the thesis' baseline); against the bid beside it. The
+thesis' dollars
 are printed × 3600.</li>
-<li>The medium QoS limits were chosen so that the published bid and weights just keep them in our simulator. That QoSG then chooses a
+<li>The medium QoS limits were chosen so that the published bid and weights just keep them in our simulator. That QoSG
+then chooses a
 bid close to the published one is therefore no independent evidence; what it costs and how well it tracks is.</li>
-<li>EnergyQARE: cheapest point of a grid that meets tracking and QoS, else the least violation; Tracking-only: its rule of thumb.</li>
-<li>Slackline searches on stationary hours; its <i>its hour</i> columns are those of the hours on which it was made safe.</li>
+<li>EnergyQARE: cheapest point of a grid that meets tracking and QoS, else the least violation; Tracking-only: its rule
+of thumb.</li>
+<li>Slackline searches on stationary hours; its <i>its hour</i> columns are those of the hours on which it was made
+safe.</li>
 </ul>"""

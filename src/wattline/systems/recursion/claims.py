@@ -65,7 +65,8 @@ def _data(found: Findings) -> Claim:
         "§IV",
         "9389 tasks from 02.04.2011 to 16.04.2012 (380 days)",
         "The dataset holds the tasks completed from 02.04.2011 to 16.04.2012, a total of 9389 tasks.",
-        f"{records:,} records whose interarrival times add up to {days:.0f} days; {len(found.customers.jobs):,} customers "
+        f"{records:,} records whose interarrival times add up to {days:.0f} days; {len(found.customers.jobs):,} "
+        "customers "
         "are left after cleaning",
         holds=records == 9389 and abs(days - STATED_DAYS) < 5,
         because=f"the number is right, the interarrival times span {days:.0f} days and not {STATED_DAYS:.0f}",
@@ -110,7 +111,8 @@ def _slopes(found: Findings) -> Claim:
         f"W falls at R·|M|: {number(float(served.mean()))} customers on average (at most {int(served.max())}) were in "
         "service at a switch down",
         holds=True,
-        because="and so the printed epoch of the switch, T + (W − k_L)/R, is wrong: the divisor is R·|M|, which differs "
+        because="and so the printed epoch of the switch, T + (W − k_L)/R, is wrong: the divisor is R·|M|, which "
+        "differs "
         f"in {show(several, 'share')} of the switches",
     )
 
@@ -120,7 +122,8 @@ def _waits(found: Findings) -> Claim:
     return Claim(
         "Fig. 2",
         "heavy waiting of 500 customers from #7000, due to huge tasks",
-        "Irregular load results in heavy waiting times corresponding to huge tasks occupying multiple servers (FCFS, 500 "
+        "Irregular load results in heavy waiting times corresponding to huge tasks occupying multiple servers "
+        "(FCFS, 500 "
         "customers from #7000).",
         f"with k_L, k_H as given {at.customers} of 500 wait, {compact(at.seconds, 's')} in all; at constant r_L "
         f"{low.customers} of 500 wait, {show(low.behind_wide, 'share')} of it behind a task of 16 servers or more",
@@ -163,9 +166,11 @@ def _energies(found: Findings) -> Claim:
         "§IV",
         "e(r_L) = 0.041, e(r_H) = 0.034",
         "Energy consumption at the working mode on low and high speeds accordingly e(r_L) = 0.041, e(r_H) = 0.034.",
-        f"as printed, energy from k = 0 to 3e6 would change by {_change(c.energy_printed)}; exchanged, {_change(c.energy)}",
+        f"as printed, energy from k = 0 to 3e6 would change by {_change(c.energy_printed)}; exchanged, "
+        f"{_change(c.energy)}",
         holds=False,
-        because="with the printed order a slower machine costs more energy and less speed, and there is no trade-off: the "
+        because="with the printed order a slower machine costs more energy and less speed, and there is no "
+        "trade-off: the "
         "two numbers are exchanged",
     )
 
@@ -179,11 +184,13 @@ def _smooth(found: Findings) -> Claim:
         "Fig. 3",
         "irregular from a single trace; smoother over randomized runs",
         "The irregularity of the shape is related to the single trace; it could be more smooth for independent runs.",
-        f"irregularity of E: {trace:.3f} on the trace, {averaged:.3f} over {many.seeds} resamples, but {wrong:.3f} on the "
+        f"irregularity of E: {trace:.3f} on the trace, {averaged:.3f} over {many.seeds} resamples, but "
+        f"{wrong:.3f} on the "
         f"trace with the switch as printed; k = 3e6 changes E by {100 * many.energy_change[0][-1]:+.1f} ± "
         f"{100 * many.energy_change[1][-1]:.1f} %",
         holds=bool(trace > 0.01 and averaged < 0.8 * trace),
-        because="with the switch at its right epoch the single trace gives a regular curve already; with the epoch that "
+        because="with the switch at its right epoch the single trace gives a regular curve already; with the "
+        "epoch that "
         "the text prints, T + (W − k)/R, it is irregular",
     )
 
@@ -206,11 +213,13 @@ def _backfill(found: Findings) -> Claim:
     return Claim(
         "§III-B",
         "backfilled customers do not violate the head's reservation",
-        "Backfilling lets small customers overtake the first in the queue provided they do not violate its reservation.",
+        "Backfilling lets small customers overtake the first in the queue provided they do not violate its "
+        "reservation.",
         f"at r_H {found.later} customers start later than under FCFS; mean delay {compact(first, 's')} → "
         f"{compact(passed, 's')}",
         holds=found.later == 0,
-        because="with the set read as the FCFS set plus those that fit and end in time (as printed it drops those in service)",
+        because="with the set read as the FCFS set plus those that fit and end in time (as printed it drops those in "
+        "service)",
     )
 
 
@@ -222,7 +231,8 @@ def _stability(found: Findings) -> Claim:
         "[11]",
         "the stability criterion that hpcwld validates",
         "The package implements stability criterion validation (the criterion itself is in reference [11]).",
-        f"load {found.stable_low.load:.2f} at r_L, {found.stable_high.load:.2f} at r_H: stable; delays of drawn customers "
+        f"load {found.stable_low.load:.2f} at r_L, {found.stable_high.load:.2f} at r_H: stable; delays of drawn "
+        "customers "
         f"at loads {loads} grow by {grew} a second",
         holds=right and found.stable_high.stable,
         because="exact for exponential services; for this log, whose services are longer-tailed, an estimate",

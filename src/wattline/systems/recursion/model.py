@@ -1,4 +1,6 @@
-"""The service-rate system as a recipe of mechanisms: servers with two speeds, disciplines, switching rules, measures."""
+"""The service-rate system as a recipe of mechanisms: servers with two speeds, disciplines, switching rules,
+measures.
+"""
 
 from __future__ import annotations
 

@@ -214,11 +214,16 @@ def _drift_table(found: Any) -> str:
 
 
 HOW = """<ul class="counted">
-<li>Every run is one of the general engine: order, select and cap policies, one control pass an event. Tests hold it against
-the paper's recursion written out literally: starts, departures, energy budgets, and rate, workload and power of each epoch.</li>
-<li>Job amount is recorded seconds × 2.66, because the log ran at that speed. #7000 counts the records of the raw file.</li>
-<li>Before the first arrival the system is empty at r_L. W sums the amounts of all customers present, not weighted by servers.</li>
+<li>Every run is one of the general engine: order, select and cap policies, one control pass an event. Tests hold it
+against
+the paper's recursion written out literally: starts, departures, energy budgets, and rate, workload and power of each
+epoch.</li>
+<li>Job amount is recorded seconds × 2.66, because the log ran at that speed. #7000 counts the records of the raw
+file.</li>
+<li>Before the first arrival the system is empty at r_L. W sums the amounts of all customers present, not weighted by
+servers.</li>
 <li>Energies are in the paper's unit, per server and unit of time.</li>
-<li>Resamples are circular block bootstraps of 150 consecutive records; common sequences at all thresholds make the changes
+<li>Resamples are circular block bootstraps of 150 consecutive records; common sequences at all thresholds make the
+changes
 paired.</li>
 </ul>"""

@@ -55,7 +55,9 @@ def switches(result: Result) -> Switches:
 
 @dataclass(frozen=True)
 class Waiting:
-    """How a window of customers waits: how many, how long in all, and the share behind one that asks for many servers."""
+    """How a window of customers waits: how many, how long in all, and the share behind one that asks for many
+    servers.
+    """
 
     customers: int
     seconds: float
@@ -125,7 +127,9 @@ def curve(jobs: JobTable, thresholds: Floats = THRESHOLDS, *, as_printed: bool =
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Curves of resampled customers: mean and half a 95 % interval over the seeds, for levels and for paired changes."""
+    """Curves of resampled customers: mean and half a 95 % interval over the seeds, for levels and for paired
+    changes.
+    """
 
     seeds: int
     k: Floats

@@ -12,9 +12,12 @@ from wattline.systems.rmap.study import GENEROUS, JOBS, POLICIES, Found, Study
 from wattline.systems.rmap.tables import machines
 
 PUBLISHED = {
-    ("large", "Traditional"): (-0.143, -0.246), ("large", "Naive"): (-0.217, -0.473),
-    ("random", "Traditional"): (-0.185, -0.312), ("random", "Naive"): (-0.361, -0.538), ("small", "Traditional"): (0.166, 0.211),
-}  # fmt: skip
+    ("large", "Traditional"): (-0.143, -0.246),
+    ("large", "Naive"): (-0.217, -0.473),
+    ("random", "Traditional"): (-0.185, -0.312),
+    ("random", "Naive"): (-0.361, -0.538),
+    ("small", "Traditional"): (0.166, 0.211),
+}
 """Adaptive (0 %) against a policy on a trace: mean and extreme change of the turnaround time over the bounds."""
 
 OURS = "Surplus, caps raised"
@@ -69,12 +72,14 @@ def _against(study: Study, machine: str, names: list[str], against: str, mean: f
     return Claim(
         machine.split(",")[0],
         f"{names[0].split()[0]}: {mean:+.1%} against {against}",
-        f"{names[0].split()[0]} traces: Adaptive (0 %) changes the turnaround time by {mean:+.1%} on average, {best:+.1%} at the extreme, against {against}",
+        f"{names[0].split()[0]} traces: Adaptive (0 %) changes the turnaround time by {mean:+.1%} on average, "
+        f"{best:+.1%} at the extreme, against {against}",
         told,
         holds=holds,
         because=""
         if holds
-        else "it does where users ask for twice the time: who asks for little leaves Adaptive no slower configuration to start in"
+        else "it does where users ask for twice the time: who asks for little leaves Adaptive no slower configuration "
+        "to start in"
         if then
         else OTHER,
     )
@@ -93,7 +98,8 @@ def _unbounded(study: Study, machine: str) -> Claim:
         holds=holds,
         because=""
         if holds
-        else "jobs that start slow and at once leave the queue short; how slow the slowest configuration is decides, and the thesis's tables are not published",
+        else "jobs that start slow and at once leave the queue short; how slow the slowest configuration is decides, "
+        "and the thesis's tables are not published",
     )
 
 
@@ -145,7 +151,8 @@ def _altruism(study: Study, machine: str) -> Iterator[Claim]:
     yield Claim(
         machine.split(",")[0],
         "17, 18 and 22 of 30 jobs are done sooner",
-        "large trace under the lowest bound: 17, 18 and 22 of 30 jobs are done sooner than under Traditional with a tolerance of 0, 10 and 20 %",
+        "large trace under the lowest bound: 17, 18 and 22 of 30 jobs are done sooner than under Traditional with a "
+        "tolerance of 0, 10 and 20 %",
         ", ".join(f"{name}: {value:.1f}" for name, value in sooner.items()) + " (means over seeds)",
         holds=bool(grows and most),
         because="" if grows and most else "fewer than half are done sooner without tolerance" if grows else OTHER,
@@ -163,7 +170,8 @@ def _power(study: Study, machine: str) -> Iterator[Claim]:
     yield Claim(
         machine.split(",")[0],
         "17 % more power for each job at 95 %",
-        "random trace at 95 % of the greatest power: Adaptive uses 17 % more power for each job than Traditional, turnaround falls by 13 %",
+        "random trace at 95 % of the greatest power: Adaptive uses 17 % more power for each job than Traditional, "
+        "turnaround falls by 13 %",
         f"{watts.mean():+.1%} power for each job, turnaround {faster:+.1%}",
         holds=holds and faster < -0.06,
         because=""
@@ -209,7 +217,8 @@ def _ours(study: Study, machine: str) -> Iterator[Claim]:
     yield Claim(
         "ours",
         f"{machine.split(',')[0]}: better than each everywhere",
-        f"{machine}: {OURS} is at least as good as the better of Traditional, Naive and Adaptive (0 %) for every trace and bound: there is nothing that a policy which switches between them could pick",
+        f"{machine}: {OURS} is at least as good as the better of Traditional, Naive and Adaptive (0 %) for every "
+        "trace and bound: there is nothing that a policy which switches between them could pick",
         f"turnaround over that of the better one: at most {least:.3f}",
         holds=bool(least <= 1.0),
     )
@@ -229,6 +238,7 @@ def _ours(study: Study, machine: str) -> Iterator[Claim]:
             "ours",
             f"{machine.split(',')[0]}, {trace}: ≥ 5 % below Adaptive",
             f"{machine}, {trace}: {OURS} has a mean turnaround time at least 5 % below Adaptive's (0 %)",
-            f"{against.mean():+.1%} against Adaptive ({against.min():+.1%} to {against.max():+.1%}), {plain.mean():+.1%} against Traditional{more}",
+            f"{against.mean():+.1%} against Adaptive ({against.min():+.1%} to {against.max():+.1%}), "
+            f"{plain.mean():+.1%} against Traditional{more}",
             holds=bool(against.mean() <= -0.05),
         )

@@ -165,6 +165,7 @@ def draw_errors(machine: str) -> list[Drawn]:
         Drawn(
             bins,
             f"Under- and over-prediction, {machine} (Fig. 5.5)",
-            f"Power is under-predicted by more than 10 % for {np.mean(below < -0.1):.1%} of the configurations (published: 4 %).",
+            f"Power is under-predicted by more than 10 % for {np.mean(below < -0.1):.1%} of the configurations "
+            "(published: 4 %).",
         ),
     ]

@@ -23,7 +23,10 @@ from wattline.systems.rmap.tables import MEASURED, machines
 NAME = "rmap"
 TITLE = "Power-aware resource management (RMAP)"
 CITATION = "T. Patki: The case for hardware overprovisioned supercomputers (thesis), ch. 5"
-NO_DATA = "The measured tables are not at hand (set WATTLINE_DATA to a folder with powercap/rzmerl_powercap_configs.csv.gz): the stand-in alone."
+NO_DATA = (
+    "The measured tables are not at hand (set WATTLINE_DATA to a folder with "
+    "powercap/rzmerl_powercap_configs.csv.gz): the stand-in alone."
+)
 SINGLE = (("large", 0, ("Figs. 5.10, 5.11", "as Fig. 5.12")), ("random 2", 4, ("Figs. 1.2, 5.13", "Fig. 5.12")))
 """Traces and bounds that are shown job by job, and the figures of the thesis that they stand for."""
 
@@ -158,10 +161,14 @@ def _draw(study: Study, machine: str, trace: str) -> Drawn:
 
 
 HOW = """<ul class="counted">
-<li>Idle nodes count for nothing; a job draws what its configuration draws. Bounds are those of the thesis, halved on 32 nodes.</li>
-<li>All policies backfill nodes as EASY does, by estimates and in watts. Where a configuration is slower than what was asked for, the
+<li>Idle nodes count for nothing; a job draws what its configuration draws. Bounds are those of the thesis, halved on 32
+nodes.</li>
+<li>All policies backfill nodes as EASY does, by estimates and in watts. Where a configuration is slower than what was
+asked for, the
 deadline moves, as in the thesis.</li>
-<li><i>Model</i>: the log-quadratic regression on a tenth of each table tells policies time and power; what happens is the truth.</li>
-<li>Surplus gives a starting job its fair share of power and nodes and what all who wait would leave over; and it starts a job slowly at once if
+<li><i>Model</i>: the log-quadratic regression on a tenth of each table tells policies time and power; what happens is
+the truth.</li>
+<li>Surplus gives a starting job its fair share of power and nodes and what all who wait would leave over; and it starts
+a job slowly at once if
 that ends sooner than waiting would.</li>
 </ul>"""
