@@ -129,8 +129,10 @@ def test_nobody_who_follows_is_said(wattline: Call, day: Path) -> None:
         (
             "run",
             (),
-            "2 combinations of policies are listed; compare them with wattline compare, or pick one with --set "
-            "policy.bid=…",
+            (
+                "2 combinations of policies are listed; compare them with wattline compare, or pick one with --set "
+                "policy.bid=…"
+            ),
         ),
         ("run", ("policy.bid=adaptve",), "unknown bid policy 'adaptve'; did you mean 'adaptive'?"),
         (

@@ -40,8 +40,10 @@ MISTAKES = {
     "a scenario to look at": (["trace", "info", "small.toml"], "wattline run small.toml"),
     "busy below idle": (
         ["run", "small.toml", "--set", "cluster.max=80W"],
-        "--set cluster.max=80W: [cluster] max: a busy node (max = 80 W) cannot draw less than an idle one (idle "
-        "= 100 W)",
+        (
+            "--set cluster.max=80W: [cluster] max: a busy node (max = 80 W) cannot draw less than an idle one (idle "
+            "= 100 W)"
+        ),
     ),
     "idle above busy": (
         ["run", "small.toml", "--set", "cluster.idle=1 kW"],
@@ -49,8 +51,10 @@ MISTAKES = {
     ),
     "busy below the usual idle": (
         ["replay", "small.swf", "--max-power", "20 W"],
-        "wattline: --max-power 20 W: a busy node (max = 20 W) cannot draw less than an idle one (idle = 100 W, the "
-        "default)",
+        (
+            "wattline: --max-power 20 W: a busy node (max = 20 W) cannot draw less than an idle one (idle = 100 W, the "
+            "default)"
+        ),
     ),
     "sacct without a header": (
         ["trace", "info", "nohead.txt"],

@@ -53,8 +53,10 @@ def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None
     assert (found["nodes"], found["unit"]) == (32, "processor")
     for told in (
         "32 processors; the header says MaxNodes 8, MaxProcs 32",
-        "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the processor "
-        "is what is scheduled",
+        (
+            "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the processor "
+            "is what is scheduled"
+        ),
     ):
         assert told in said
         assert told.replace("'", "&#x27;") in page

@@ -148,8 +148,10 @@ def compiled(folder: Path, body: str) -> None:
     [
         (
             "tidy(s.free)[0] = 9",
-            "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: "
-            "np.ascontiguousarray(s.free.copy())",
+            (
+                "np.ascontiguousarray may write s.free, which is read-only here; give it a copy: "
+                "np.ascontiguousarray(s.free.copy())"
+            ),
         ),
         ("tidy(s.free[:2])[0] = 9", "np.ascontiguousarray"),
         ("np.nan_to_num(s.idle_w, copy=False)", "np.nan_to_num"),

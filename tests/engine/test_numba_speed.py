@@ -13,6 +13,8 @@ import numba
 import pytest
 from numba import types
 from numba.core import base
+from numba.core.imputils import builtin_registry
+from numba.core.registry import cpu_target
 from numba.core.targetconfig import TargetConfig
 from numba.core.types.functions import BaseFunction
 
@@ -163,3 +165,19 @@ def test_numba_is_left_as_it_was() -> None:
     with pytest.raises(numba.TypingError):
         entry(types.float64(types.float64))(lambda x: x.nothing)
     assert (BaseFunction.get_call_type, TargetConfig.__eq__, base.BaseContext.refresh, base._has_loc) == before
+
+
+def test_what_is_registered_meanwhile_is_found() -> None:
+    """Numba registers how to lower an intrinsic when it first meets its types, in the middle of a compilation and without
+    a new module: it is found there.
+    """
+    from wattline.model.numba_speed import remembering
+
+    def own(_context: Any, _builder: Any, _signature: Any, args: Any) -> Any:
+        return args[0]
+
+    context = cpu_target.target_context
+    with remembering():
+        context.refresh()
+        builtin_registry.lower(own, types.int64)(own)
+        assert context.get_function(own, types.int64(types.int64)) is not None

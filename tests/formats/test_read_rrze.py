@@ -30,8 +30,10 @@ EMMY = [
     "01/01/2019 00:01:33;Q;1033693.eadm;queue=route",
     "01/01/2019 00:01:34;Q;1033693.eadm;queue=devel",
     "01/01/2019 00:01:44;S;1033693.eadm Resource_List.nodes=4:ppn=40 Resource_List.walltime=00:59:00",
-    "01/01/2019 00:28:07;E;1033693.eadm Resource_List.nodes=4:ppn=40 Resource_List.walltime=00:59:00 "
-    "resources_used.walltime=00:26:03 account=e9f5a27c jobstr=362c9816",
+    (
+        "01/01/2019 00:28:07;E;1033693.eadm Resource_List.nodes=4:ppn=40 Resource_List.walltime=00:59:00 "
+        "resources_used.walltime=00:26:03 account=e9f5a27c jobstr=362c9816"
+    ),
 ]
 EMMY_POWER = ["1033693  average power consumption (CPU+DRAM)      :      163.7 W"]
 

@@ -28,8 +28,10 @@ SIGNAL = (
 )
 PRICES = "from wattline.formats.series.prices import read_held; found = read_held(path)", "found.held.values.size"
 SAMPLES = (
-    "from wattline.telemetry.read import *; found = sum(f.height for f in open_source(path).batches(['node', "
-    "'time_s', 'power_w'], 'time_s'))",
+    (
+        "from wattline.telemetry.read import *; found = sum(f.height for f in open_source(path).batches(['node', "
+        "'time_s', 'power_w'], 'time_s'))"
+    ),
     "found",
 )
 

@@ -41,8 +41,10 @@ def row(**changes: Any) -> dict[str, Any]:
     [
         (
             {},
-            "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 W would "
-            "take (8 × 12 at 65 W)",
+            (
+                "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 W would "
+                "take (8 × 12 at 65 W)"
+            ),
         ),
         (
             {"rule": "share", "cores": 12, "cap_w": 65.0, "told_s": 415.3},

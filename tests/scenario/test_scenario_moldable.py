@@ -208,8 +208,10 @@ def test_a_job_details_table_is_a_table(scenario: Path) -> None:
 MISTAKES = {
     "no table": (
         ('[[configurations]]\nfile = "table.csv"\n', ""),
-        "s.toml:11: [policy] select: 'rmap-adaptive' chooses among configurations of moldable jobs: give "
-        "[[configurations]]",
+        (
+            "s.toml:11: [policy] select: 'rmap-adaptive' chooses among configurations of moldable jobs: give "
+            "[[configurations]]"
+        ),
     ),
     "no limit": (
         ('power = "4.5 kW"\n', ""),
@@ -234,13 +236,17 @@ MISTAKES = {
     ),
     "above the limit": (
         ("4.5 kW", "700 W"),
-        "stencil: no configuration ever fits under the limit: 4 × 8 at 51 W needs 752 W with the idle nodes beside "
-        "it, the limit is 700 W at most",
+        (
+            "stencil: no configuration ever fits under the limit: 4 × 8 at 51 W needs 752 W with the idle nodes beside "
+            "it, the limit is 700 W at most"
+        ),
     ),
     "below idle": (
         ('"10 W"', '"120 W"'),
-        "stencil: 4 × 8 at 51 W draws 118 W a node, less than an idle one, 120 W; if the table counts processors "
-        "only, set [cluster] idle",
+        (
+            "stencil: 4 × 8 at 51 W draws 118 W a node, less than an idle one, 120 W; if the table counts processors "
+            "only, set [cluster] idle"
+        ),
     ),
     "a narrow machine": (
         ("nodes = 32", "nodes = 3"),

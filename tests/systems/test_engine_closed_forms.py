@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference import queueing, queueing_rates
 from reference import recursion as ref
 from reference.batches import assert_agrees
 from reference.engine import policies, table, two_speeds
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
-from wattline.physics import queueing, queueing_rates
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
 

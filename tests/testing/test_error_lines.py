@@ -37,8 +37,10 @@ BODIES = {
         "only the engine writes",
     ),
     "exception": (
-        "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise ValueError('boom')\n    "
-        "return 0\n",
+        (
+            "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise ValueError('boom')\n    "
+            "return 0\n"
+        ),
         "{f}:6",
         "ValueError: boom",
     ),

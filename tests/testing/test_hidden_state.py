@@ -38,8 +38,10 @@ OPEN = {
     "modules and functions": ("def half(x):\n    return math.sqrt(x) / 2", "memory[0] = half(4.0) + np.sum(s.nodes)"),
     "fixed array": ("TABLE = np.arange(4.0)\nTABLE.flags.writeable = False", "memory[0] = TABLE[1]"),
     "own class": (
-        "class Pair:\n    def __init__(self, a):\n        self.a = a\n    @property\n    def two(self):\n        "
-        "return 2 * self.a",
+        (
+            "class Pair:\n    def __init__(self, a):\n        self.a = a\n    @property\n    def two(self):\n        "
+            "return 2 * self.a"
+        ),
         "memory[0] = Pair(3).two",
     ),
     "recursion": ("def down(n):\n    return 0 if n == 0 else down(n - 1)", "memory[0] = down(3)"),

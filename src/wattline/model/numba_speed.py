@@ -211,6 +211,8 @@ class EntryCompiler(_Lean):
 _typed: dict[Any, tuple[Any, Any]] = {}
 _sizes: dict[str, int] = {}
 _takes_line: dict[Any, bool] = {}
+_ITEMS = ("functions", "getattrs", "setattrs", "casts", "constants", "attributes", "globals")
+"""Lists that registries of implementations and of types have."""
 
 
 def _key_of_flags() -> tuple[Any, ...]:
@@ -275,15 +277,24 @@ def _with_line(plain: Any) -> Any:
     return _has_loc
 
 
+def _news(context: Any) -> tuple[int, int]:
+    """Return what grows when a registry of a context has something new: modules, and entries of all registries.
+
+    An entry may come without a module: numba registers how to lower an intrinsic when it first meets its argument types.
+    """
+    entries = sum(len(getattr(one, items)) for one in context._registries for items in _ITEMS if hasattr(one, items))
+    return len(sys.modules), entries
+
+
 def _fresh() -> Callable[[Any], Any]:
-    seen: dict[int, int] = {}
+    seen: dict[int, tuple[int, int]] = {}
 
     def once(plain: Any) -> Any:
         def refresh(self: Any) -> None:
-            """Look for news in the registries only where modules were imported since."""
-            if seen.get(id(self)) != len(sys.modules):
+            """Look for news in the registries only where there can be some."""
+            if seen.get(id(self)) != _news(self):
                 plain(self)
-                seen[id(self)] = len(sys.modules)
+                seen[id(self)] = _news(self)
 
         return refresh
 

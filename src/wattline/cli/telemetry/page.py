@@ -72,11 +72,15 @@ def _about(facts: dict[str, Any]) -> Any:
     period = "unknown" if facts["period_s"] is None else show(facts["period_s"], "s")
     patience = "unknown" if rules["patience_s"] is None else show(rules["patience_s"], "s")
     lines = (
-        f"{facts['samples']:,} samples of {facts['sensors']:,} {facts['by']}s{span}; {facts['good']:,} are "
-        f"good{missing}",
+        (
+            f"{facts['samples']:,} samples of {facts['sensors']:,} {facts['by']}s{span}; {facts['good']:,} are "
+            f"good{missing}"
+        ),
         f"columns: {facts['sensor']}, {facts['time']}, {' + '.join(facts['power'])} in {facts['unit']}",
-        f"rules: period {period}, held for {rules['hold']:g} of them, patience {patience}, stuck {stuck}, "
-        f"maximum {most}",
+        (
+            f"rules: period {period}, held for {rules['hold']:g} of them, patience {patience}, stuck {stuck}, "
+            f"maximum {most}"
+        ),
     )
     return Text("\n".join(lines))
 

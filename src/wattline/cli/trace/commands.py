@@ -249,8 +249,10 @@ def _info_table(facts: dict[str, Any]) -> Any:
     rows = [
         (
             "jobs",
-            f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} "
-            "repaired)",
+            (
+                f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} "
+                "repaired)"
+            ),
         ),
         ("span", show(facts["span_s"], "s")),
         ("machine", f"{machine:,} {unit}s{load}" if machine else "size unknown (give --nodes)"),

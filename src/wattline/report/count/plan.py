@@ -98,8 +98,10 @@ def _reasons(found: Answered) -> list[str]:
         )
         return [told]
     return [
-        f"Money is the limit: power would keep {plan.node_limit:,} older nodes on, the money buys "
-        f"{plan.affordable_nodes:,}."
+        (
+            f"Money is the limit: power would keep {plan.node_limit:,} older nodes on, the money buys "
+            f"{plan.affordable_nodes:,}."
+        )
     ]
 
 

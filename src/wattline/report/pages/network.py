@@ -52,9 +52,11 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
             ("links between two nodes' routers", f"{found.mean_links:.3f} in the mean, {found.most_links} at most"),
             (
                 "bisection",
-                f"{show_bandwidth(found.bisection_bps)}, "
-                f"{_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes "
-                "can send",
+                (
+                    f"{show_bandwidth(found.bisection_bps)}, "
+                    f"{_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes "
+                    "can send"
+                ),
             ),
             ("uniform traffic, minimal routes", _bound(found.uniform, found.uniform_local, found.uniform_global)),
             ("a group to one other, minimal routes", _bound(found.adversarial)),

@@ -50,8 +50,10 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         ("makespan", f"{show(summary.span.makespan_s, 's')}, {show(summary.throughput_per_h, 'jobs/h')}"),
         (
             "utilization",
-            f"{show(summary.utilization, 'share')} of {plural(summary.nodes, summary.unit)} ({submitting} while "
-            "submitting)",
+            (
+                f"{show(summary.utilization, 'share')} of {plural(summary.nodes, summary.unit)} ({submitting} while "
+                "submitting)"
+            ),
         ),
         ("queue", f"{number(summary.queued_jobs.mean)} jobs on average, {number(summary.queued_jobs.max)} at most"),
     ]

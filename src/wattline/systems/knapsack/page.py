@@ -104,8 +104,10 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         ("machine", "48 racks, 49,152 nodes, 4.8 MW; idle nodes count for nothing"),
         (
             "jobs",
-            f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs "
-            "in a year)",
+            (
+                f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs "
+                "in a year)"
+            ),
         ),
         ("decisions", "every 10 s; power sampled every 5 minutes; deadlocks are broken by the first job"),
     ]

@@ -94,8 +94,10 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         ("machines", ", ".join(f"{m} nodes" for m in scale.machines)),
         (
             "runs",
-            f"{sum(f.runs for f in study.found.values()):,}, {sum(f.hops for f in study.found.values()) / 1e9:.1f} "
-            f"thousand million packet-hops, {sum(f.cpu_s for f in study.found.values()):,.0f} CPU seconds",
+            (
+                f"{sum(f.runs for f in study.found.values()):,}, {sum(f.hops for f in study.found.values()) / 1e9:.1f} "
+                f"thousand million packet-hops, {sum(f.cpu_s for f in study.found.values()):,.0f} CPU seconds"
+            ),
         ),
     ]
     page = begin_page(TITLE, stated, items, remarks)
