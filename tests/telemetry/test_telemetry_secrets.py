@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from wattline.errors import InputError, TraceError
@@ -110,6 +112,22 @@ def test_masking_leaves_other_texts_alone() -> None:
     """Messages without a connection string stay as they are."""
     for text in ("a.toml: key 'nodes' = 3 @ 5 W", "x@y: no such file", "pass=3 jobs", "https://example.org/a b@c"):
         assert mask(text) == text
+
+
+def test_a_name_is_an_identifier_or_a_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PostgreSQL is asked about a table has its name in quotes where a table stands, and nowhere within a text."""
+    name, asked = """it's "x""", list[tuple[str, tuple[str, ...]]]()
+
+    def answer(_connection: object, _where: object, text: str, *values: str) -> pl.DataFrame:
+        asked.append((text, values))
+        return pl.DataFrame({"name": [name]} if "AS name" in text else {"n": [40.0]})
+
+    monkeypatch.setattr(telemetry_sql.SqlSource, "_connected", lambda _: nullcontext())
+    monkeypatch.setattr(telemetry_sql, "_query", answer)
+    opened = open_source("postgresql://me@db.site/power", table=name)
+    assert opened.rows == 40
+    assert [values for text, values in asked if "pg_class" in text] == [(quoted(name),)]
+    assert [text for text, _ in asked if "it's" in text] == [f"SELECT * FROM {quoted(name)} LIMIT 0"]  # noqa: S608
 
 
 def test_a_database_of_odd_names_on_a_server() -> None:
