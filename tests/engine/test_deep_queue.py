@@ -89,12 +89,13 @@ def bursts(seed: int, count: int = 3) -> Work:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_deep_queue_that_empties_leaves_nothing_behind(seed: int) -> None:
+@pytest.mark.parametrize("select", ["easy", "backfill-by-end"])
+def test_a_deep_queue_that_empties_leaves_nothing_behind(select: str, seed: int) -> None:
     """After a burst has been served, the index of its queue hides no job of the next burst."""
     if seed > 1 and not JIT:
         pytest.skip("two seeds are enough where nothing is compiled")
     work = bursts(seed)
-    result = run(work.table(["node"]), cluster(16))
-    slow = Scheduler(reference_jobs(work), Setup(classes=[(16, 100.0)]))
+    result = run(work.table(["node"]), cluster(16), select=select)
+    slow = Scheduler(reference_jobs(work), Setup(classes=[(16, 100.0)], select=select))
     slow.run()
     np.testing.assert_array_equal(result.state.started_s, [j.started for j in slow.jobs])
