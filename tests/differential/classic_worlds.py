@@ -72,24 +72,25 @@ def draw(rng: np.random.Generator, size: str) -> World:
     deep = size == "deep"
     pick = rng.random(24).tolist()  # one number a decision: cheap, and a decision more changes no other
     select = _one(INDEXED if deep else SELECTS, pick[0])
+    flood = deep and select in ("easy", "backfill-by-end") and pick[23] < 0.5  # nothing keeps the index from being used
     classes = [(int(rng.integers(3, 33)), 100.0)] if deep else list(_one(MACHINES, pick[1]))
-    if deep and pick[1] < 0.25:
+    if deep and pick[1] < 0.25 and not flood:
         classes.append((int(rng.integers(2, 17)), 50.0))
-    count = _deep_count(rng, select) if deep else _one((1, 3, 6, 10, 16, 24), pick[2])
-    order = _one(ORDERS, pick[3])
+    count = _deep_count(rng, select, flood=flood) if deep else _one((1, 3, 6, 10, 16, 24), pick[2])
+    order = "fcfs" if flood else _one(ORDERS, pick[3])
     learn = _one(("request", "request", "exact", "recent"), pick[4])
     kind = _one(("whole", "whole", "quarters", "tenths"), pick[5])
     links = pick[6] < 0.2
     watts = WATTS
     if pick[18] < 0.15:  # sums of these depend on their order
         watts, classes = ODD_WATTS, [(n, 33.3) for n, _ in classes]
-    jobs = _jobs(rng, count, classes, kind, watts, links=links, deep=deep)
+    jobs = _jobs(rng, count, classes, kind, watts, links=links, deep=deep, flood=flood)
     total = sum(n for n, _ in classes)
     network = place = None
     if pick[7] < 0.25:
         network = _one([n for n in NETWORKS if math.prod(n) >= total] or [(total, 1, 1)], pick[8])
         place = _one((*NAIVE, *AT_RANDOM), pick[9])
-    limit = _limit(rng, classes, jobs) if pick[11] < (0.15 if deep else 0.35) else []
+    limit = _limit(rng, classes, jobs) if pick[11] < (0.15 if deep else 0.35) and not flood else []
     sleep = _sleep(rng, classes) if pick[19] < 0.2 else []
     ties = _one(("instant", "event"), pick[13])
     tick = float(_one((1, 2, 5, 10), pick[20] * 5)) if pick[20] < 0.2 and ties == "instant" and kind == "whole" else 0.0
@@ -97,7 +98,7 @@ def draw(rng: np.random.Generator, size: str) -> World:
         jobs=jobs,
         classes=classes,
         select=select,
-        params=_params(rng, select, order),
+        params={} if flood else _params(rng, select, order),
         order=order,
         truth=int(order in ("shortest", "longest") and pick[10] < 0.3),
         place=place or _one(("lowest", "lowest", "lowest", "frugal", "rdn"), pick[9]),
@@ -137,11 +138,11 @@ def _one(choices: Any, u: float) -> Any:
     return choices[int(u * len(choices))]
 
 
-def _deep_count(rng: np.random.Generator, select: str) -> int:
+def _deep_count(rng: np.random.Generator, select: str, *, flood: bool) -> int:
     """Return how many jobs a deep world has: fewer where the twin plans for all of them at every pass."""
     if select == "conservative":
         return int(rng.integers(130, 161))
-    return int(rng.integers(280, 601) if rng.random() < 0.4 else rng.integers(130, 281))
+    return int(rng.integers(280, 601) if flood or rng.random() < 0.4 else rng.integers(130, 281))
 
 
 def _jobs(
@@ -153,17 +154,22 @@ def _jobs(
     *,
     links: bool,
     deep: bool,
+    flood: bool,
 ) -> list[tuple[Any, ...]]:
     """Return jobs in bursts with gaps: ties, no length, requests missing or too short, jobs as wide as their class."""
     bursts = int(rng.integers(1, 5))
-    if deep and rng.random() < 0.7:
+    if deep and not flood and rng.random() < 0.7:
         bursts = max(1, count // 150)  # each deep by itself
     begin = np.cumsum(rng.integers(0, 4000 if deep else 60, bursts))
     span = int(rng.integers(1, 40))
-    submit = np.sort(begin[rng.integers(0, bursts, count)] + rng.integers(0, span, count)).astype(float)
+    burst = rng.integers(0, bursts, count)
+    if flood:  # the first burst is deep; who comes when its queue has emptied meets what it left behind
+        begin, span = np.arange(bursts) * int(rng.integers(1000, 6000)), 1 + span // 8
+        burst = np.where(rng.random(count) < 0.5, 0, burst)
+    submit = np.sort(begin[burst] + rng.integers(0, span, count)).astype(float)
     longest = int(rng.integers(1, 40 if deep else 15))
     work = rng.integers(0, longest + 1, count).astype(float)
-    slack = rng.choice((0, 0, 1, 5, 40, -3, -8), count)
+    slack = rng.choice((0, 5, 40) if flood else (0, 0, 1, 5, 40, -3, -8), count)
     if kind != "whole":
         grain = 4 if kind == "quarters" else 10
         submit = np.sort(submit + rng.integers(0, grain, count) / grain)
