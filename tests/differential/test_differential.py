@@ -29,7 +29,7 @@ from wattline.model.compiled import JIT
 SUITE = SEED_STRIDE
 """Number of the suite's first world: those of seed 1."""
 BLOCKS = 8
-SMALL, DEEP = {"classic": 2000}, {"classic": 24}
+SMALL, DEEP = {"classic": 2000}, {"classic": 48}
 """Worlds of the suite by family (300 and 8 where a family is not named); few where nothing is compiled."""
 
 
