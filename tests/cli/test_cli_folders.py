@@ -183,11 +183,15 @@ def test_a_bid_overwrites_nothing_else(folder: Path, wattline: Call) -> None:
     began = time.monotonic()
     (folder / "sold.toml").write_text('name = "mine"\n')
     (folder / "notes.txt").write_text("[[[ no TOML")
+    os.mkfifo(folder / "pipe.toml")
     (folder / "here").mkdir()
     (folder / "here" / "certificate.json").write_text('{"name": "mine"}')
     for flags, said in (
         (("--write", "sold.toml"), "sold.toml: holds the scenario 'mine', not 'slackline-w4'; --force overwrites it"),
         (("--write", "notes.txt"), "notes.txt: is there and no scenario; --force overwrites it"),
+        (("--write", "pipe.toml"), "pipe.toml: is no regular file, so no scenario is written there; give another"),
+        (("--write", "pipe.toml", "--force"), "pipe.toml: is no regular file, so no scenario is written there; give"),
+        (("--write", "here"), "here: is a folder, so no scenario is written there; give another --write"),
         (("--out", "here"), "here: holds a certificate of 'mine', not of 'slackline-w4'; --force overwrites it"),
         (("--out", "sold.toml"), "sold.toml: is a file, not a folder"),
     ):

@@ -12,6 +12,7 @@ import typer
 
 from wattline.api.bids import CERTIFICATE
 from wattline.errors import ScenarioError, shorten
+from wattline.files import read_regular
 
 if TYPE_CHECKING:
     from wattline.cli.terminal import Terminal
@@ -115,10 +116,13 @@ def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         why = "no permission" if path.parent.is_dir() else "no such folder"
         raise ScenarioError(f"{path}: cannot be written ({why}); give another --write")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise ScenarioError(f"{path}: is {what}, so no scenario is written there; give another --write")
     if force or not path.exists():
         return
     try:
-        there: Any = loads(path.read_text(encoding="utf-8-sig")).get("name", path.stem)
+        there: Any = loads(read_regular(path).decode("utf-8-sig")).get("name", path.stem)
     except (OSError, ValueError, ScenarioError):
         raise ScenarioError(
             f"{path}: is there and no scenario; --force overwrites it, or give another --write"
@@ -143,7 +147,7 @@ def _written(created: object) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
