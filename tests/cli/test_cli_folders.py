@@ -43,22 +43,37 @@ def test_two_runs_into_one_folder(folder: Path, wattline: Call) -> None:
     assert wattline("run", "small.toml", "--out", "here", *NO_REPORT).code == 0
 
 
-def test_short_runs_started_together_lose_no_result(folder: Path, wattline: Call) -> None:
-    """Of runs started at the same time into one folder those that say 0 wrote the journal, and all others say why
-    not.
-    """
+WAITS = """\
+import time
+from pathlib import Path
+from wattline import policy
+
+@policy("order")
+def waits(s, arg, param, memory):
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return 0
+"""
+
+
+def test_runs_started_together_lose_no_result(folder: Path, wattline: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that are at work at the same time for one folder one writes its journal; all others are refused before they begin."""
+    monkeypatch.setenv("WATTLINE_POLICY_TIME_LIMIT", "600")
     assert wattline("run", "small.toml", "--out", "warm", *NO_REPORT).code == 0
-    started = [
-        program("run", "small.toml", "--out", "here", "--set", f"seed={n}", *NO_REPORT, cwd=folder) for n in range(4)
-    ]
+    (folder / "waits.py").write_text(WAITS)
+    flags = ("--out", "here", "--set", 'policy.order="waits.py"', *NO_REPORT)
+    started = [program("run", "small.toml", "--set", f"seed={n}", *flags, cwd=folder) for n in range(4)]
+    deadline = time.monotonic() + 60.0
+    while sum(process.poll() is None for process in started) > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (folder / "go").touch()
     ended = [(process.communicate()[1], process.returncode) for process in started]
-    refused = [err for err, code in ended if code == 2]
-    assert all("another run is writing there" in err for err in refused)
-    assert sorted(code for _, code in ended) == [0] * (4 - len(refused)) + [2] * len(refused)
-    assert json.loads((folder / "here" / "manifest.json").read_text())["seed"] in [
-        n for n, (_, code) in enumerate(ended) if code == 0
-    ]
-    assert sorted(path.name for path in folder.iterdir()) == ["here", "small.swf", "small.toml", "warm"]
+    assert sorted(code for _, code in ended) == [0, 2, 2, 2], ended
+    assert all("another run is writing there" in err for err, code in ended if code == 2)
+    (wrote,) = [n for n, (_, code) in enumerate(ended) if code == 0]
+    assert json.loads((folder / "here" / "manifest.json").read_text())["seed"] == wrote
+    left = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    assert left == {"go", "here", "small.swf", "small.toml", "waits.py", "warm"}
 
 
 def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
