@@ -108,6 +108,12 @@ def test_no_message_shows_a_password(source: str, capsys: pytest.CaptureFixture[
     assert "SECRET" not in said.out + said.err
 
 
+def test_masking_hides_what_a_message_quotes() -> None:
+    """All from a scheme to the last ``@``, and values that are named as passwords, are left out of whatever is said."""
+    told = mask("no answer from postgres:/me:p@SECRET@db/x, host=db PASSWORD=SECRET port=1")
+    assert told == "no answer from postgres:/…@db/x, host=db PASSWORD=… port=1"
+
+
 def test_masking_leaves_other_texts_alone() -> None:
     """Messages without a connection string stay as they are."""
     for text in ("a.toml: key 'nodes' = 3 @ 5 W", "x@y: no such file", "pass=3 jobs", "https://example.org/a b@c"):
