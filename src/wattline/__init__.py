@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from wattline.model.mechanism import Memory, Param, policy
     from wattline.policies.helpers import (
         estimated_wall_s,
+        free_extents,
         headroom_w,
         propose,
         router_traffic,
@@ -65,6 +66,7 @@ __all__ = [
     "compare",
     "draw_trace",
     "estimated_wall_s",
+    "free_extents",
     "from_frame",
     "headroom_w",
     "load",
@@ -90,7 +92,7 @@ _ROOMS = {
     "wattline.api.trace": "Trace draw_trace from_frame read_trace",
     "wattline.errors": "InputError PolicyError RunError ScenarioError TraceError WattlineError WattlineWarning",
     "wattline.model.mechanism": "Memory Param policy",
-    "wattline.policies.helpers": "estimated_wall_s headroom_w propose router_traffic start_increase_w uniform waiting",
+    "wattline.policies.helpers": "estimated_wall_s free_extents headroom_w propose router_traffic start_increase_w uniform waiting",
 }
 """Module → what it gives, loaded when it is first asked for."""
 

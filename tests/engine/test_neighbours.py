@@ -62,7 +62,7 @@ def spans_of(s: State, j: int) -> np.ndarray:
     """Return the nodes that a job holds."""
     x, pieces = int(s.held[j]), []
     while x >= 0:
-        pieces.append(np.arange(s.hx_a[x], s.hx_b[x]))
+        pieces.append(np.arange(x, s.hx_to[x]))
         x = int(s.hx_next[x])
     return np.sort(np.concatenate(pieces))
 

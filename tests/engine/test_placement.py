@@ -17,7 +17,7 @@ from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.network import Communication, Dragonfly, FatTree
-from wattline.policies.helpers import router_traffic
+from wattline.policies.helpers import free_extents, router_traffic
 from wattline.policies.place.allocate import allocate
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation, simulate
@@ -104,7 +104,7 @@ def test_traffic_is_the_mean_of_the_last_whole_window() -> None:
     @policy("place")
     def look(s, j, param, memory):  # type: ignore[no-untyped-def]
         seen.append((float(s.now[0]), router_traffic(s, 0), router_traffic(s, 1)))
-        s.place_a[0] = s.fx_a[s.fx_count[0] - 1]
+        s.place_a[0] = next(free_extents(s, 0))[0]
         s.place_b[0] = s.place_a[0] + s.nodes[j]
         return 1
 
@@ -119,6 +119,31 @@ def test_traffic_is_the_mean_of_the_last_whole_window() -> None:
     # windows 0-10, 10-20, 20-30: two nodes on router 0, one on router 1, sending for 6, 10 and 4 s of them
     expected = [(4, 0, 0), (5, 0, 0), (10, 12, 6), (15, 12, 6), (25, 20, 10), (31, 8, 4), (45, 0, 0)]
     assert seen == [(float(t), float(a), float(b)) for t, a, b in expected]
+
+
+def fill_up(s, j, param, memory):  # type: ignore[no-untyped-def]
+    """Take the lowest free nodes of the job's class."""
+    rows = 0
+    left = s.nodes[j]
+    for first, end in free_extents(s, s.pool[j]):
+        if left > 0:
+            s.place_a[rows] = first
+            s.place_b[rows] = min(end, first + left)
+            left -= s.place_b[rows] - first
+            rows += 1
+    return rows
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_policies_of_users_walk_the_free_extents(compiled: bool) -> None:
+    """A user's policy that takes what ``free_extents`` yields in turn places as `lowest` does, compiled or not."""
+    classes = (NodeClass("a", 50, 100.0, 300.0), NodeClass("b", 94, 100.0, 300.0))
+    cluster = Cluster(classes, outages=(Outage(100.0, 900.0, 5, 40),), network=NETWORK)
+    jobs = workload(machine=45).with_columns(partition=np.arange(300) % 2, partitions=("a", "b"))
+    mine = policy("place", compiled=compiled)(fill_up)
+    logs = [simulate(jobs, cluster, policies(place=place), Options()).logs for place in (mine, "lowest")]
+    for name in ("px_job", "px_first", "px_count", "px_from_s", "px_until_s"):
+        assert np.array_equal(logs[0][name], logs[1][name])
 
 
 def test_nedd_keeps_sensitive_jobs_from_traffic() -> None:

@@ -18,6 +18,7 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state import State
+from wattline.policies.helpers import free_extents
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate
 
@@ -136,11 +137,11 @@ def check_structure(s: State) -> None:
         first, count = int(s.pool_first[p]), int(s.pool_count[p])
         assert s.free[p] + s.busy[p] + s.down[p] == count
         assert 0 <= s.asleep[p] <= s.free[p]
-        spans = [(int(s.fx_a[first + i]), int(s.fx_b[first + i])) for i in range(int(s.fx_count[p]))]
+        spans = list(free_extents(s, p))
         assert all(a < b for a, b in spans)
-        assert all(hi[0] >= lo[1] for hi, lo in itertools.pairwise(spans)), spans
+        assert all(low[1] <= high[0] for low, high in itertools.pairwise(spans)), spans
         assert sum(b - a for a, b in spans) == s.free[p]
-        assert not spans or (spans[0][1] <= first + count and spans[-1][0] >= first)
+        assert not spans or (spans[0][0] >= first and spans[-1][1] <= first + count)
     waiting = [int(j) for j in s.queue[s.q_head[0] : s.q_tail[0]] if j >= 0]
     assert len(waiting) == s.q_len[0] == len(set(waiting))
     assert all(s.status[j] == codes.WAITING and s.queue[s.slot[j]] == j for j in waiting)
@@ -152,7 +153,7 @@ def check_structure(s: State) -> None:
     for j in on_nodes:
         x, mine = int(s.held[j]), 0
         while x >= 0:
-            span = set(range(int(s.hx_a[x]), int(s.hx_b[x])))
+            span = set(range(x, int(s.hx_to[x])))
             assert not span & held
             held |= span
             mine += len(span)

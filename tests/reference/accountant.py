@@ -93,7 +93,7 @@ class Accountant:
         for j in np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING, codes.PAUSED))).tolist():
             pool, count, x = int(s.pool[j]), 0, int(s.held[j])
             while x >= 0:
-                count += int(s.hx_b[x] - s.hx_a[x])
+                count += int(s.hx_to[x]) - x
                 x = int(s.hx_next[x])
             held[pool] += count
             if s.status[j] == codes.RUNNING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline import policy
+from wattline import free_extents, policy
 
 SELECT, WAITING_ROOM = 1, 8
 seen: list[float] = []
@@ -107,7 +107,8 @@ def no_key(s, arg, param, memory):
 @policy("place", name="legal-place")
 def too_few(s, arg, param, memory):
     """Gives every job one node."""
-    s.place_a[0], s.place_b[0] = s.fx_a[0], s.fx_a[0] + 1
+    first = next(iter(free_extents(s, s.pool[arg])))[0]
+    s.place_a[0], s.place_b[0] = first, first + 1
     return 1
 
 

@@ -105,7 +105,11 @@ def test_helpers() -> None:
     """The table of helpers has every helper, with its parameters and in the words of the code."""
     from wattline.policies import helpers
 
-    found = {name: f for name, f in vars(helpers).items() if getattr(f, "__module__", "") == helpers.__name__}
+    found = {
+        name: f
+        for name, f in vars(helpers).items()
+        if getattr(f, "__module__", "") == helpers.__name__ and name[0] != "_"
+    }
     rows = []
     for name, function in found.items():
         plain = inspect.unwrap(getattr(function, "py_func", function))

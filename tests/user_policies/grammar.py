@@ -9,7 +9,7 @@ from wattline.model.state import FIELDS, WRITES
 
 HEAD = """import numpy as np
 from wattline import Memory, policy
-from wattline.policies.helpers import estimated_wall_s, headroom_w, propose, router_traffic, start_increase_w, uniform
+from wattline.policies.helpers import estimated_wall_s, free_extents, headroom_w, propose, router_traffic, start_increase_w, uniform
 
 """
 SCALARS = [name for name, (_, field) in FIELDS.items() if field.shape == "1"]
@@ -26,7 +26,7 @@ USUAL = [
     "running",
     "p_job",
     "place_a",
-    "fx_a",
+    "fx_to",
     "want_cap_w",
     "wake_at_s",
     "profile_w",
@@ -245,11 +245,9 @@ class _Writer:
             ],
             "place": [
                 "left = s.nodes[arg]",
-                "first = s.pool_first[s.pool[arg]]",
-                "for i in range(s.fx_count[s.pool[arg]]):",
+                "for a, end in free_extents(s, s.pool[arg]):",
                 "    if left > 0:",
-                "        a = s.fx_a[first + i]",
-                "        b = min(s.fx_b[first + i], a + left)",
+                "        b = min(end, a + left)",
                 "        s.place_a[n] = a",
                 "        s.place_b[n] = b",
                 "        left -= b - a",

@@ -159,7 +159,7 @@ def _fall_silent(s: State, j: int) -> None:
 @kernel
 def begin_work(s: State, j: int) -> None:
     """Let a job whose nodes are awake begin to work."""
-    if s.series_count[j] > 0:
+    if s.series_w.shape[0] > 0 and s.series_count[j] > 0:
         s.now_w[j] = series_value_w(s, j, s.work[j] - s.remaining[j])
     c = s.base_class[j]
     if s.cap_w[j] < np.inf or _shares_links(s, j) or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
@@ -246,25 +246,16 @@ def _log_placement(s: State, j: int, a: int, b: int) -> None:
 def release_nodes(s: State, j: int) -> None:
     """Give back the nodes a job holds; draining ones go out of service."""
     p = s.pool[j]
-    scattered = nodes.is_scattered(s, j)
-    if scattered:
-        nodes.give_scattered(s, p, j)
-    x = s.held[j]
-    while x >= 0:
-        a = s.hx_a[x]
-        b = s.hx_b[x]
+    a = s.held[j]
+    while a >= 0:
+        b = s.hx_to[a]
         if s.option[OPT_PLACEMENTS] == 1:
             _log_placement(s, j, a, b)
-        if scattered:
-            pass
-        elif s.n_off[0] == 0:
+        if s.n_off[0] == 0:
             nodes.give(s, p, a, b)
         else:
             _give_in_service(s, p, a, b)
-        following = s.hx_next[x]
-        s.hx_next[x] = s.hx_unused[0]
-        s.hx_unused[0] = x
-        x = following
+        a = s.hx_next[a]
     s.held[j] = -1
     s.busy[p] -= s.nodes[j]
 
@@ -386,7 +377,7 @@ def _log_segment(s: State, j: int) -> None:
     """Log the nodes a job has held since its segment began, and begin another on the same nodes."""
     x = s.held[j]
     while x >= 0 and s.option[OPT_PLACEMENTS] == 1:
-        _log_placement(s, j, s.hx_a[x], s.hx_b[x])
+        _log_placement(s, j, x, s.hx_to[x])
         x = s.hx_next[x]
     s.resumed_s[j] = s.now[0]
 
@@ -450,7 +441,7 @@ def fail(s: State, j: int) -> None:
 def _holds_any(s: State, j: int, a: int, b: int) -> bool:
     x = s.held[j]
     while x >= 0:
-        if s.hx_a[x] < b and a < s.hx_b[x]:
+        if x < b and a < s.hx_to[x]:
             return True
         x = s.hx_next[x]
     return False

@@ -8,7 +8,7 @@ from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import N_REFUSED, OPT_BELIEF, OPT_EXCEED, OPT_SLEEP, State
+from wattline.model.state import N_REFUSED, OPT_BELIEF, OPT_EXCEED, State
 from wattline.physics import clocks, power
 
 
@@ -63,40 +63,33 @@ def take(s: State, j: int, rows: int) -> int:
     p = s.pool[j]
     count = 0
     slept = 0
+    last = -1
     if rows > s.place_a.shape[0]:
         return -1
-    scattered = rows > nodes.MANY and s.option[OPT_SLEEP] == 0 and nodes.take_scattered(s, p, rows) == 0
     for i in range(rows):
         a = s.place_a[i]
         b = s.place_b[i]
-        got = 0 if scattered else nodes.take(s, p, a, b)
+        got = nodes.take(s, p, a, b)
         if got < 0:
-            _give_back(s, j)
+            nodes.give_back(s, p, last)
             return -1
         slept += got
-        nodes.hold(s, j, a, b)
+        s.hx_to[a] = b
+        s.hx_next[a] = last
+        last = a
         count += b - a
     if count != s.nodes[j]:
-        _give_back(s, j)
+        nodes.give_back(s, p, last)
         return -1
+    s.held[j] = last
     return slept
-
-
-@outlined
-def _give_back(s: State, j: int) -> None:
-    x = s.held[j]
-    while x >= 0:
-        nodes.give(s, s.pool[j], s.hx_a[x], s.hx_b[x])
-        following = s.hx_next[x]
-        s.hx_next[x] = s.hx_unused[0]
-        s.hx_unused[0] = x
-        x = following
-    s.held[j] = -1
 
 
 @kernel
 def clip_cap(s: State, j: int, cap_w: float) -> float:
     """Return a wanted cap of a job within what its nodes and the job can follow."""
+    if cap_w == np.inf:
+        return cap_w
     least = power.least_cap_w(s, j)
     return cap_w if cap_w >= least else least
 

@@ -1,95 +1,155 @@
-"""Node occupancy by extents: ranges of free nodes per class, ranges held per job.
+"""Node occupancy by extents: ranges of free nodes per class, ranges held per job, both kept under their own nodes.
 
-Free extents of a class stand highest first, so that taking the lowest nodes touches the end of the list. With sleep
-states an extent also knows since when it is free and whether it sleeps; unlike neighbours are then not merged.
+A free extent a … b-1 is marked at its two ends (boundary tags): ``fx_to[a] = b`` and ``fx_from[b - 1] = a + 1``, 0 elsewhere. So who
+gives nodes back sees at once whether their neighbours are free, and nothing is searched for or moved. Where extents begin is
+also a bit each in ``fx_words``, and which of those words are not 0 a bit each in ``fx_some``: the next extent is found by
+looking at a few words. The bit of the node after the last one is always set, so that a search ends. With sleep states an extent
+also knows, under its first node, since when it is free and whether it sleeps; unlike neighbours are then not merged.
+
+An extent that a job holds is known by its first node: ``hx_to`` is where it ends, ``hx_next`` the job's next one.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from wattline.model.bits import highest_bit, lowest_bit
 from wattline.model.compiled import kernel, outlined
 from wattline.model.state import OPT_SLEEP, State
 
-MANY = 8
-"""Extents beyond which a job's are taken and given in one walk over the free ones, not one by one."""
+# ------------------------------------------------------------------ laying out
+
+
+def lay_out_free(s: State, p: int, extents: npt.ArrayLike) -> None:
+    """Let exactly these extents (first, one past the last; disjoint, not touching, rising) of class p be free, and set their number."""
+    first, last = int(s.pool_first[p]), int(s.pool_first[p] + s.pool_count[p])
+    rows = np.asarray(extents, dtype=np.int64).reshape(-1, 2)
+    s.fx_to[first:last] = 0
+    s.fx_from[first:last] = 0
+    s.fx_to[rows[:, 0]] = rows[:, 1]
+    s.fx_from[rows[:, 1] - 1] = rows[:, 0] + 1
+    s.free[p] = (rows[:, 1] - rows[:, 0]).sum()
+    starts = np.zeros(64 * s.fx_words.size, dtype=np.bool_)
+    starts[: s.fx_to.size] = s.fx_to > 0
+    starts[s.fx_to.size] = True
+    s.fx_words[:] = np.packbits(starts, bitorder="little").view("<i8")
+    some = np.zeros(64 * s.fx_some.size, dtype=np.bool_)
+    some[: s.fx_words.size] = s.fx_words != 0
+    s.fx_some[:] = np.packbits(some, bitorder="little").view("<i8")
+
+
+# ------------------------------------------------------------------ where extents begin
 
 
 @kernel
-def _find(s: State, p: int, node: int) -> int:
-    """Return the index of the first free extent of class p (highest first) that starts at or below a node."""
-    base = s.pool_first[p]
-    low = 0
-    high = s.fx_count[p]
-    while low < high:
-        middle = (low + high) >> 1
-        if s.fx_a[base + middle] > node:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _set_start(s: State, node: int) -> None:
+    w = node >> 6
+    s.fx_words[w] |= np.int64(1) << (node & 63)
+    s.fx_some[w >> 6] |= np.int64(1) << (w & 63)
 
 
 @kernel
-def _delete(s: State, p: int, i: int) -> None:
-    base = s.pool_first[p]
-    last = s.fx_count[p] - 1
-    for x in range(base + i, base + last):
-        s.fx_a[x] = s.fx_a[x + 1]
-        s.fx_b[x] = s.fx_b[x + 1]
-    if s.option[OPT_SLEEP] == 1:
-        for x in range(base + i, base + last):
-            s.fx_since_s[x] = s.fx_since_s[x + 1]
-            s.fx_asleep[x] = s.fx_asleep[x + 1]
-    s.fx_count[p] = last
+def _clear_start(s: State, node: int) -> None:
+    w = node >> 6
+    word = s.fx_words[w] ^ (np.int64(1) << (node & 63))
+    s.fx_words[w] = word
+    if word == 0:
+        s.fx_some[w >> 6] ^= np.int64(1) << (w & 63)
 
 
 @kernel
-def _insert(s: State, p: int, i: int, a: int, b: int, since_s: float, asleep: int) -> None:
-    base = s.pool_first[p]
-    n = s.fx_count[p]
-    for x in range(base + n, base + i, -1):
-        s.fx_a[x] = s.fx_a[x - 1]
-        s.fx_b[x] = s.fx_b[x - 1]
-    s.fx_a[base + i] = a
-    s.fx_b[base + i] = b
-    s.fx_count[p] = n + 1
-    if s.option[OPT_SLEEP] == 1:
-        for x in range(base + n, base + i, -1):
-            s.fx_since_s[x] = s.fx_since_s[x - 1]
-            s.fx_asleep[x] = s.fx_asleep[x - 1]
-        s.fx_since_s[base + i] = since_s
-        s.fx_asleep[base + i] = asleep
+def next_start(s: State, node: int) -> int:
+    """Return the first node, from a node on, at which a free extent begins, of whatever class; the number of nodes if none does."""
+    w = node >> 6
+    word = s.fx_words[w] & (np.int64(-1) << (node & 63))
+    if word == 0:
+        w = _next_word(s, w + 1)
+        word = s.fx_words[w]
+    return (w << 6) + lowest_bit(word)
+
+
+@kernel
+def _next_word(s: State, w: int) -> int:
+    """Return the first word from w on that is not 0; there is one."""
+    v = w >> 6
+    some = s.fx_some[v] & (np.int64(-1) << (w & 63))
+    while some == 0:
+        v += 1
+        some = s.fx_some[v]
+    return (v << 6) + lowest_bit(some)
+
+
+@outlined
+def _last_start(s: State, node: int) -> int:
+    """Return the last node, up to a node, at which a free extent begins, of whatever class; -1 if none does."""
+    w = node >> 6
+    word = s.fx_words[w] & ~(np.int64(-2) << (node & 63))
+    if word == 0:
+        v = w >> 6
+        some = s.fx_some[v] & ~(np.int64(-1) << (w & 63))
+        while some == 0:
+            v -= 1
+            if v < 0:
+                return -1
+            some = s.fx_some[v]
+        w = (v << 6) + highest_bit(some)
+        word = s.fx_words[w]
+    return (w << 6) + highest_bit(word)
+
+
+# ------------------------------------------------------------------ reading
+
+
+@kernel
+def next_free(s: State, p: int, node: int) -> int:
+    """Return the first node of the first free extent of class p that begins at a node of it or later; -1 if none does.
+
+    It ends at ``s.fx_to`` of that node, from where the next one is asked for.
+    """
+    a = next_start(s, node)
+    return a if a < s.pool_first[p] + s.pool_count[p] else -1
 
 
 @outlined
 def is_free(s: State, p: int, a: int, b: int) -> bool:
     """Tell whether nodes a … b-1 are all free nodes of class p."""
-    if b <= a:
+    if b <= a or a < s.pool_first[p] or b > s.pool_first[p] + s.pool_count[p]:
         return False
-    base = s.pool_first[p]
-    at = a
-    i = _find(s, p, at)
-    while i < s.fx_count[p] and s.fx_a[base + i] <= at < s.fx_b[base + i]:
-        if s.fx_b[base + i] >= b:
-            return True
-        at = s.fx_b[base + i]  # with sleep states, neighbours may be separate extents
-        i -= 1
-        if i < 0:
-            return False
-    return False
+    at = _last_start(s, a)
+    if at < s.pool_first[p]:
+        return False
+    at = s.fx_to[at]
+    while a < at < b and s.fx_to[at] > 0:  # with sleep states, neighbours may be separate extents
+        at = s.fx_to[at]
+    return at >= b
+
+
+# ------------------------------------------------------------------ changing
+
+
+@kernel
+def _add(s: State, a: int, b: int) -> None:
+    """Note a free extent."""
+    s.fx_to[a] = b
+    s.fx_from[b - 1] = a + 1
+    _set_start(s, a)
 
 
 @kernel
 def take(s: State, p: int, a: int, b: int) -> int:
     """Remove nodes a … b-1 from the free extents; return how many of them slept, or -1 if they are not all free."""
-    last = s.pool_first[p] + s.fx_count[p] - 1
-    if s.option[OPT_SLEEP] == 0 and s.fx_count[p] > 0 and s.fx_a[last] == a and a < b <= s.fx_b[last]:
-        if s.fx_b[last] == b:  # the lowest extent, the usual case
-            s.fx_count[p] -= 1
-        else:
-            s.fx_a[last] = b
+    if a < s.pool_first[p] or b > s.pool_first[p] + s.pool_count[p] or b <= a:
+        return -1
+    end = s.fx_to[a]
+    if b <= end and s.option[OPT_SLEEP] == 0:  # from the beginning of an extent on, the usual case
         s.free[p] -= b - a
+        s.fx_to[a] = 0
+        _clear_start(s, a)
+        if b < end:
+            _add(s, b, end)
+        else:
+            s.fx_from[b - 1] = 0
         return 0
     if not is_free(s, p, a, b):
         return -1
@@ -99,29 +159,29 @@ def take(s: State, p: int, a: int, b: int) -> int:
 @outlined
 def carve(s: State, p: int, a: int, b: int) -> int:
     """Remove nodes a … b-1, which must be free, from the free extents; return how many of them slept."""
-    base = s.pool_first[p]
     slept = 0
     at = a
+    first = _last_start(s, a)
     while at < b:
-        i = _find(s, p, at)
-        x = base + i
-        fa = s.fx_a[x]
-        fb = s.fx_b[x]
-        stop = min(b, fb)
-        since_s = s.fx_since_s[x]
-        asleep = s.fx_asleep[x]
+        end = s.fx_to[first]
+        stop = min(b, end)
+        asleep = s.fx_asleep[first]
         if asleep == 1:
             slept += stop - at
-        if fa == at:
-            if fb == stop:
-                _delete(s, p, i)
-            else:
-                s.fx_a[x] = stop
+        if first < at:
+            s.fx_to[first] = at
+            s.fx_from[at - 1] = first + 1
         else:
-            s.fx_b[x] = at
-            if fb != stop:
-                _insert(s, p, i, stop, fb, since_s, asleep)
+            s.fx_to[at] = 0
+            _clear_start(s, at)
+        if stop < end:
+            _add(s, stop, end)
+            s.fx_since_s[stop] = s.fx_since_s[first]
+            s.fx_asleep[stop] = asleep
+        else:
+            s.fx_from[end - 1] = 0
         at = stop
+        first = stop
     s.free[p] -= b - a
     s.asleep[p] -= slept
     return slept
@@ -130,127 +190,42 @@ def carve(s: State, p: int, a: int, b: int) -> int:
 @kernel
 def give(s: State, p: int, a: int, b: int) -> None:
     """Add nodes a … b-1, which must not be free, to the free extents, merged with equal neighbours."""
-    base = s.pool_first[p]
-    now = s.now[0]
-    i = _find(s, p, a)
     s.free[p] += b - a
-    below = i < s.fx_count[p] and s.fx_b[base + i] == a
-    above = i > 0 and s.fx_a[base + i - 1] == b
+    below = 0
+    if a > s.pool_first[p]:
+        below = s.fx_from[a - 1]
+    above = 0
+    if b < s.pool_first[p] + s.pool_count[p]:
+        above = s.fx_to[b]
     if s.option[OPT_SLEEP] == 1:
-        below = below and s.fx_asleep[base + i] == 0 and s.fx_since_s[base + i] == now
-        above = above and s.fx_asleep[base + i - 1] == 0 and s.fx_since_s[base + i - 1] == now
+        now = s.now[0]
+        if below > 0 and (s.fx_asleep[below - 1] == 1 or s.fx_since_s[below - 1] != now):
+            below = 0
+        if above > 0 and (s.fx_asleep[b] == 1 or s.fx_since_s[b] != now):
+            above = 0
+        if below == 0:
+            s.fx_since_s[a] = now
+            s.fx_asleep[a] = 0
         s.next_sleep_s[0] = min(s.next_sleep_s[0], now + s.sleep_after_s[p] + s.sleep_entry_s[p])
-    if below and above:
-        s.fx_a[base + i - 1] = s.fx_a[base + i]
-        _delete(s, p, i)
-    elif below:
-        s.fx_b[base + i] = b
-    elif above:
-        s.fx_a[base + i - 1] = a
+    if above > 0:
+        s.fx_to[b] = 0
+        _clear_start(s, b)
+        b = above
+    if below > 0:
+        s.fx_from[a - 1] = 0
+        a = below - 1
     else:
-        _insert(s, p, i, a, b, now, 0)
+        _set_start(s, a)
+    s.fx_to[a] = b
+    s.fx_from[b - 1] = a + 1
 
 
 @outlined
-def take_scattered(s: State, p: int, rows: int) -> int:
-    """Remove a placement's extents from the free ones in one walk; return -1, with nothing changed, where that cannot be.
-
-    Nodes that do not sleep, extents in rising order. What stays free is written behind the placement first: together they
-    are disjoint, so that there is room for both.
-    """
-    base = s.pool_first[p]
-    room = s.place_a.shape[0]
-    out = rows
-    i = 0
-    taken = 0
-    for x in range(base + s.fx_count[p] - 1, base - 1, -1):
-        a = s.fx_a[x]
-        b = s.fx_b[x]
-        while i < rows and s.place_a[i] < b:
-            first = s.place_a[i]
-            last = s.place_b[i]
-            if first < a or last > b or last <= first or out >= room:
-                return -1
-            if first > a:
-                s.place_a[out] = a
-                s.place_b[out] = first
-                out += 1
-            taken += last - first
-            a = last
-            i += 1
-        if a < b:
-            if out >= room:
-                return -1
-            s.place_a[out] = a
-            s.place_b[out] = b
-            out += 1
-    if i < rows:
-        return -1
-    s.free[p] -= taken
-    s.fx_count[p] = out - rows
-    for x in range(out - rows):
-        s.fx_a[base + x] = s.place_a[out - 1 - x]
-        s.fx_b[base + x] = s.place_b[out - 1 - x]
-    return 0
-
-
-@kernel
-def is_scattered(s: State, j: int) -> bool:
-    """Tell whether a job holds many extents, the highest first, which can be given back in one walk."""
-    if s.nodes[j] <= MANY or s.option[OPT_SLEEP] == 1 or s.n_off[0] > 0:
-        return False
-    count = 0
-    x = s.held[j]
-    while x >= 0:
-        following = s.hx_next[x]
-        if following >= 0 and s.hx_b[following] > s.hx_a[x]:
-            return False
-        count += 1
-        x = following
-    return count > MANY
-
-
-@outlined
-def give_scattered(s: State, p: int, j: int) -> None:
-    """Add all extents that a job holds to the free ones, merged with their neighbours, in one walk."""
-    base = s.pool_first[p]
-    end = base + s.fx_count[p]
-    f = base
-    x = s.held[j]
-    out = 0
-    given = 0
-    while f < end or x >= 0:
-        if x >= 0 and (f == end or s.hx_a[x] > s.fx_a[f]):
-            a = s.hx_a[x]
-            b = s.hx_b[x]
-            given += b - a
-            x = s.hx_next[x]
-        else:
-            a = s.fx_a[f]
-            b = s.fx_b[f]
-            f += 1
-        if out > 0 and s.place_a[out - 1] == b:
-            s.place_a[out - 1] = a
-        else:
-            s.place_a[out] = a
-            s.place_b[out] = b
-            out += 1
-    s.free[p] += given
-    s.fx_count[p] = out
-    for i in range(out):
-        s.fx_a[base + i] = s.place_a[i]
-        s.fx_b[base + i] = s.place_b[i]
-
-
-@kernel
-def hold(s: State, j: int, a: int, b: int) -> None:
-    """Record that job j holds nodes a … b-1."""
-    x = s.hx_unused[0]
-    s.hx_unused[0] = s.hx_next[x]
-    s.hx_a[x] = a
-    s.hx_b[x] = b
-    s.hx_next[x] = s.held[j]
-    s.held[j] = x
+def give_back(s: State, p: int, held: int) -> None:
+    """Add a chain of held extents to the free ones."""
+    while held >= 0:
+        give(s, p, held, s.hx_to[held])
+        held = s.hx_next[held]
 
 
 @kernel
@@ -264,7 +239,7 @@ def _count_in_service(s: State, j: int) -> int:
     count = 0
     x = s.held[j]
     while x >= 0:
-        for node in range(s.hx_a[x], s.hx_b[x]):
+        for node in range(x, s.hx_to[x]):
             if s.node_state[node] == 0:
                 count += 1
         x = s.hx_next[x]
@@ -278,13 +253,16 @@ def fall_asleep(s: State) -> int:
     following = np.inf
     for p in range(s.pool_first.shape[0]):
         delay = s.sleep_after_s[p] + s.sleep_entry_s[p]
-        for x in range(s.pool_first[p], s.pool_first[p] + s.fx_count[p]):
-            if s.fx_asleep[x] == 0:
-                if s.fx_since_s[x] + delay <= s.now[0]:
-                    s.fx_asleep[x] = 1
-                    s.asleep[p] += s.fx_b[x] - s.fx_a[x]
-                    slept += s.fx_b[x] - s.fx_a[x]
+        a = next_free(s, p, s.pool_first[p])
+        while a >= 0:
+            b = s.fx_to[a]
+            if s.fx_asleep[a] == 0:
+                if s.fx_since_s[a] + delay <= s.now[0]:
+                    s.fx_asleep[a] = 1
+                    s.asleep[p] += b - a
+                    slept += b - a
                 else:
-                    following = min(following, s.fx_since_s[x] + delay)
+                    following = min(following, s.fx_since_s[a] + delay)
+            a = next_free(s, p, b)
     s.next_sleep_s[0] = following
     return slept

@@ -82,11 +82,14 @@ class Sizes:
         running = min(self.J, self.N) + 1
         # half full they take half of this; an unused one is gone after half a block of starts, and then all are filled anew
         blocks = 4 * -(-running // BLOCK) + 4 if running > MANY_RUNNING else 0
+        words = self.N // 64 + 1
         return {
             **vars(self),
             "R": running,  # jobs that can run at once
             "RK": blocks,  # blocks of running jobs
             "RB": blocks * BLOCK,  # room in them
+            "NW": words,  # words with a bit for each node, and for the one after the last
+            "NX": words // 64 + 1,  # words with a bit for each of those
             "Q": 2 * self.J + 64,  # slots of the queue
             "H": self.J + self.C,  # room for the heaps of all rate classes
             "W": 2 * _power_of_two(self.C),  # winner tree over rate classes
@@ -180,7 +183,7 @@ class State(Record):
     rate_class: Annotated[_I, Field("J", "", "rate class while running", block="moving")]
     cap_w: Annotated[_F, Field("J", "W", "cap per node if capped alone (inf: not)", block="moving")]
     due_at: Annotated[_I, Field("J", "", "position in the heap of due times (-1: none)", block="moving")]
-    held: Annotated[_I, Field("J", "", "first extent it holds (-1: none)", block="moving")]
+    held: Annotated[_I, Field("J", "", "first node of the first extent it holds (-1: none)", block="moving")]
     run_at: Annotated[
         _I, Field("J", "", "position in running when that is not sorted; its block when many are", block="moving")
     ]
@@ -192,22 +195,25 @@ class State(Record):
 
     # -- power over time, and what is believed of it
     now_w: Annotated[_F, Field("J", "W", "power per node now, uncapped", block="moving")]
-    seen_w: Annotated[_F, Field("J", "W", "greatest sample of its power per node (0: none yet)")]
+    seen_w: Annotated[_F, Field("J", "W", "greatest sample of its power per node (0: none yet)", block="beliefs")]
     profile_w: Annotated[
-        _F, Field("J", "W", "power per node that admission counts with; the profile learner writes it")
+        _F, Field("J", "W", "power per node that admission counts with; the profile learner writes it", block="beliefs")
     ]
-    spread_w: Annotated[_F, Field("J", "W", "its standard deviation, which admission pools over running jobs")]
+    spread_w: Annotated[
+        _F, Field("J", "W", "its standard deviation, which admission pools over running jobs", block="beliefs")
+    ]
     profile_from: Annotated[
         _I,
         Field(
             "J",
             "",
             "level of the profile that profile_w comes from (the number of levels: nothing known, the maximum; one more: known but doubted, the maximum)",
+            block="beliefs",
         ),
     ]
-    submit_profile_from: Annotated[_I, Field("J", "", "that level when it entered the queue")]
-    start_profile_w: Annotated[_F, Field("J", "W", "profile_w when it first started (NaN: not yet)")]
-    start_profile_from: Annotated[_I, Field("J", "", "profile_from when it first started")]
+    submit_profile_from: Annotated[_I, Field("J", "", "that level when it entered the queue", block="beliefs")]
+    start_profile_w: Annotated[_F, Field("J", "W", "profile_w when it first started (NaN: not yet)", block="beliefs")]
+    start_profile_from: Annotated[_I, Field("J", "", "profile_from when it first started", block="beliefs")]
     profile: Annotated[_I, Field("J,V", "", "its row among the profiles, at every level", fixed=True)]
     series_first: Annotated[_I, Field("J", "", "first value of its power series", fixed=True)]
     series_count: Annotated[_I, Field("J", "", "values of its power series (0: its power is constant)", fixed=True)]
@@ -331,7 +337,7 @@ class State(Record):
     due_job: Annotated[_I, Field("J", "", "their jobs")]
     n_due: Annotated[_I, Field("1", "", "how many")]
 
-    # -- nodes: free extents per class, highest first (the last is the lowest)
+    # -- nodes: extents, free and held, each under its own nodes (wattline.model.nodes)
     pool_first: Annotated[_I, Field("P", "", "first node number of the class", fixed=True)]
     pool_count: Annotated[_I, Field("P", "", "nodes of the class", fixed=True)]
     free: Annotated[_I, Field("P", "", "nodes that a job may take now")]
@@ -341,15 +347,20 @@ class State(Record):
     waking_w: Annotated[_F, Field("P", "W", "their power: the class's greatest, or their job's where that is more")]
     paused: Annotated[_I, Field("P", "", "held nodes of paused jobs, which idle")]
     down: Annotated[_I, Field("P", "", "nodes out of service")]
-    fx_count: Annotated[_I, Field("P", "", "free extents of the class")]
-    fx_a: Annotated[_I, Field("N", "", "first node of a free extent", block="free")]
-    fx_b: Annotated[_I, Field("N", "", "one past its last node", block="free")]
-    fx_since_s: Annotated[_F, Field("N", "s", "when it became free (sleep states only)")]
+    fx_to: Annotated[
+        _I,
+        Field("N", "", "one past the last node of the free extent that begins here (0: none does)", block="extents"),
+    ]
+    fx_from: Annotated[
+        _I,
+        Field("N", "", "1 + the first node of the free extent that ends here (0: none does)", block="extents"),
+    ]
+    hx_to: Annotated[_I, Field("N", "", "one past the last node of the held extent that begins here", block="extents")]
+    hx_next: Annotated[_I, Field("N", "", "first node of the next extent of the same job (-1: none)", block="extents")]
+    fx_words: Annotated[_I, Field("NW", "bits", "bit n % 64 of word n // 64: a free extent begins at node n")]
+    fx_some: Annotated[_I, Field("NX", "bits", "likewise for words: that word is not 0")]
+    fx_since_s: Annotated[_F, Field("N", "s", "when the free extent that begins here became free (sleep states only)")]
     fx_asleep: Annotated[_I, Field("N", "", "1 if it sleeps")]
-    hx_a: Annotated[_I, Field("N", "", "first node of a held extent", block="held")]
-    hx_b: Annotated[_I, Field("N", "", "one past its last node", block="held")]
-    hx_next: Annotated[_I, Field("N", "", "next extent of the same job (-1: last)", block="held")]
-    hx_unused: Annotated[_I, Field("1", "", "first unused held-extent record")]
     node_state: Annotated[_I, Field("N", "", "0 in service, 1 draining, 2 down")]
     node_outages: Annotated[_I, Field("N", "", "outages that cover the node now")]
     n_off: Annotated[_I, Field("1", "", "nodes draining or down")]

@@ -26,7 +26,7 @@ def _enter(s: State, j: int) -> None:
     head = -1
     e = s.held[j]
     while e >= 0:
-        for node in range(s.hx_a[e], s.hx_b[e]):
+        for node in range(e, s.hx_to[e]):
             s.n_owner[node] = j
             g = node // size
             if s.n_inside[g] == 0:
@@ -47,7 +47,7 @@ def _leave(s: State, j: int) -> None:
     """Forget what was noted."""
     e = s.held[j]
     while e >= 0:
-        for node in range(s.hx_a[e], s.hx_b[e]):
+        for node in range(e, s.hx_to[e]):
             s.n_owner[node] = -1
         e = s.hx_next[e]
     s.n_head[j] = -1

@@ -45,8 +45,8 @@ def change(s: State, j: int, sign: int) -> None:
     size = s.net[0]
     x = s.held[j]
     while x >= 0 and s.traffic[j] > 0:
-        a = s.hx_a[x]
-        b = s.hx_b[x]
+        a = x
+        b = s.hx_to[x]
         while a < b:
             r = a // size
             edge = min(b, (r + 1) * size)

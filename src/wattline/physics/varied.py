@@ -40,7 +40,7 @@ def settle(s: State, j: int, row: int) -> None:
     most = 0.0
     x = s.held[j]
     while x >= 0:
-        for node in range(s.hx_a[x], s.hx_b[x]):
+        for node in range(x, s.hx_to[x]):
             total += s.node_factor[node]
             most = max(most, s.node_factor[node])
         x = s.hx_next[x]
@@ -60,7 +60,7 @@ def settle(s: State, j: int, row: int) -> None:
         drawn_w = 0.0
         x = s.held[j]
         while x >= 0:
-            for node in range(s.hx_a[x], s.hx_b[x]):
+            for node in range(x, s.hx_to[x]):
                 drawn_w += fixed_w + min(own_w, full_w * s.node_factor[node])
             x = s.hx_next[x]
         s.draw_w[j] = drawn_w / count

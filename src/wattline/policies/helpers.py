@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wattline.model import nodes
 from wattline.model.codes import CHOSEN
 from wattline.model.compiled import either, library
 from wattline.model.state import State
@@ -19,6 +20,7 @@ from wattline.policies.select import proposals
 
 NO_JOB = "there is no such job: jobs are numbered 0 … s.nodes.shape[0] - 1"
 NO_ROOM = "there is no room for so many proposals: they are numbered 0 … s.p_job.shape[0] - 1"
+NO_CLASS = "there is no such node class: they are numbered 0 … s.free.shape[0] - 1"
 NO_ROUTER = "there is no such router: they are numbered 0 … s.net[1] * s.net[2] - 1"
 
 
@@ -30,6 +32,24 @@ def waiting(s: State, new: bool = False) -> Iterator[int]:
         j = s.queue[i]
         if j >= 0:
             yield j
+
+
+@either
+def free_extents(s: State, p: int) -> Iterator[tuple[int, int]]:
+    """Yield the free nodes of class p as extents, lowest first: the first node and one past the last."""
+    if p < 0 or p >= s.free.shape[0]:
+        raise IndexError(NO_CLASS)
+    first = _next_free(s, p, s.pool_first[p])
+    while first >= 0:
+        end = s.fx_to[first]
+        yield first, end
+        first = _next_free(s, p, end)
+
+
+@library
+def _next_free(s: State, p: int, node: int) -> int:
+    """Return the first node of the first free extent of class p from a node of it on, or -1."""
+    return nodes.next_free(s, p, node)
 
 
 @library

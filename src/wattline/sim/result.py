@@ -121,8 +121,8 @@ def _placements(result: Result) -> Columns:
         x = s.held[who]
         while x.size:
             job.append(who)
-            first.append(s.hx_a[x])
-            count.append(s.hx_b[x] - s.hx_a[x])
+            first.append(x)
+            count.append(s.hx_to[x] - x)
             start.append(s.resumed_s[who])
             x = s.hx_next[x]
             who, x = who[x >= 0], x[x >= 0]

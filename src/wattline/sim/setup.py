@@ -13,6 +13,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.nodes import lay_out_free
 from wattline.model.profiles import ProfileTable, profile_table
 from wattline.model.regulation import Bid
 from wattline.model.state import (
@@ -223,8 +224,8 @@ def _fill_jobs(
 def _fill_nodes(s: State, cluster: Cluster) -> None:
     first = 0
     for p, c in enumerate(cluster.classes):
-        s.pool_first[p], s.pool_count[p], s.free[p], s.fx_count[p] = first, c.count, c.count, 1
-        s.fx_a[first], s.fx_b[first] = first, first + c.count
+        s.pool_first[p], s.pool_count[p] = first, c.count
+        lay_out_free(s, p, [(first, first + c.count)])
         s.idle_w[p], s.max_w[p] = c.idle_w, c.max_w
         s.min_cap_w[p] = c.max_w if np.isnan(c.min_cap_w) else c.min_cap_w
         s.level_idle_w[p, :] = c.idle_w
@@ -239,8 +240,6 @@ def _fill_nodes(s: State, cluster: Cluster) -> None:
             s.sleep_w[p], s.sleep_after_s[p] = c.sleep.power_w, c.sleep.after_s
             s.sleep_entry_s[p], s.sleep_exit_s[p] = c.sleep.entry_s, c.sleep.exit_s
         first += c.count
-    s.hx_next[:] = np.arange(1, cluster.nodes + 1)
-    s.hx_next[-1] = -1
 
 
 def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, solo: bool) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from wattline.errors import InputError, did_you_mean
 from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.network import MOST_BYTES_PER_S, Network
+from wattline.model.nodes import lay_out_free
 from wattline.model.state import N_STARTS, Sizes, State
 from wattline.model.state import allocate as make_state
 from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
@@ -140,10 +141,8 @@ class Room:
 
     def fill(self, extents: Ints, n: int, job: int, *, sensitive: bool) -> None:
         """Lay out the free extents (lowest first) and the job."""
-        s, count = self.state, len(extents)
-        s.fx_count[0] = count
-        s.fx_a[:count], s.fx_b[:count] = extents[::-1, 0], extents[::-1, 1]
-        s.free[0] = (extents[:, 1] - extents[:, 0]).sum()
+        s = self.state
+        lay_out_free(s, 0, extents)
         s.nodes[0], s.sensitive[0], s.counter[N_STARTS] = n, int(sensitive), job
 
     def tell(self, what: str, wanted: bool, where: npt.NDArray[np.float64], given: Sequence[float] | None) -> None:

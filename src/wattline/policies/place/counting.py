@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.model.compiled import kernel, outlined
+from wattline.model.nodes import next_free
 from wattline.model.state import State
 
 
@@ -26,9 +27,11 @@ def count_free(s: State, p: int, free: Any) -> int:
     r = 0
     edge = size  # of router r; walking upward costs no division
     here = 0
-    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
-        a = s.fx_a[x]
-        b = s.fx_b[x]
+    first = next_free(s, p, s.pool_first[p])
+    while first >= 0:
+        a = first
+        b = s.fx_to[first]
+        first = next_free(s, p, b)
         total += b - a
         while edge <= a:
             free[r] = here
@@ -109,9 +112,11 @@ def pick_counted(s: State, p: int, take: Any, n: int) -> int:
     r = 0
     edge = size
     left = int(take[0])
-    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
-        a = s.fx_a[x]
-        b = s.fx_b[x]
+    first = next_free(s, p, s.pool_first[p])
+    while first >= 0:
+        a = first
+        b = s.fx_to[first]
+        first = next_free(s, p, b)
         while a < b:
             while edge <= a:
                 r += 1
@@ -135,9 +140,11 @@ def pick_marked(s: State, p: int, mark: Any) -> int:
     begun = 0
     ended = 0
     i = 0
-    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
+    first = next_free(s, p, s.pool_first[p])
+    while first >= 0:
         before = 0
-        for node in range(s.fx_a[x], s.fx_b[x]):
+        end = s.fx_to[first]
+        for node in range(first, end):
             now = int(mark[i])
             s.place_a[begun] = node  # written in vain where no extent begins or ends: marks follow no pattern to bet on
             s.place_b[ended] = node
@@ -145,8 +152,9 @@ def pick_marked(s: State, p: int, mark: Any) -> int:
             ended += before & (now ^ 1)
             before = now
             i += 1
-        s.place_b[ended] = s.fx_b[x]
+        s.place_b[ended] = end
         ended += before
+        first = next_free(s, p, end)
     return begun
 
 
@@ -155,9 +163,11 @@ def pick_between(s: State, p: int, first: int, last: int) -> int:
     """Pick the free nodes number ``first … last - 1`` in the order of their numbers; return the number of extents."""
     rows = 0
     before = 0
-    for x in range(s.pool_first[p] + s.fx_count[p] - 1, s.pool_first[p] - 1, -1):
-        a = s.fx_a[x]
-        b = s.fx_b[x]
+    start = next_free(s, p, s.pool_first[p])
+    while start >= 0:
+        a = start
+        b = s.fx_to[start]
+        start = next_free(s, p, b)
         low = max(a, a + first - before)
         high = min(b, a + last - before)
         if low < high:

@@ -6,6 +6,7 @@ from typing import Any
 
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import mechanism
+from wattline.model.nodes import next_free, next_start
 from wattline.model.state import State
 
 
@@ -36,8 +37,9 @@ def _sink(s: State, at: int, size: int, by_factor: bool) -> None:
 def _pick(s: State, p: int, need: int) -> None:
     """Write the ``need`` free nodes that draw least to ``place_a``, in order of their numbers."""
     size = 0
-    for x in range(s.pool_first[p], s.pool_first[p] + s.fx_count[p]):
-        for node in range(s.fx_a[x], s.fx_b[x]):
+    first = next_free(s, p, s.pool_first[p])
+    while first >= 0:
+        for node in range(first, s.fx_to[first]):
             if size < need:
                 s.place_a[size] = node
                 size += 1
@@ -47,6 +49,7 @@ def _pick(s: State, p: int, need: int) -> None:
             elif _after(s, s.place_a[0], node, True):
                 s.place_a[0] = node
                 _sink(s, 0, need, True)
+        first = next_free(s, p, s.fx_to[first])
     for at in range(need // 2 - 1, -1, -1):
         _sink(s, at, need, False)
     for last in range(need - 1, 0, -1):
@@ -63,13 +66,14 @@ def frugal(s: State, j: int, param: Any, memory: Any) -> int:
     need = s.nodes[j]
     rows = 0
     if s.node_factor.shape[0] == 0:
-        x = s.pool_first[p] + s.fx_count[p] - 1
+        b = s.pool_first[p]
         while need > 0:
-            s.place_a[rows] = s.fx_a[x]
-            s.place_b[rows] = min(s.fx_b[x], s.fx_a[x] + need)
-            need -= s.place_b[rows] - s.place_a[rows]
+            a = next_start(s, b)
+            b = min(s.fx_to[a], a + need)
+            s.place_a[rows] = a
+            s.place_b[rows] = b
+            need -= b - a
             rows += 1
-            x -= 1
         return rows
     _pick(s, p, need)
     for i in range(need):  # neighbours make one extent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.model.mechanism import mechanism
+from wattline.model.nodes import next_start
 from wattline.model.state import State
 
 
@@ -14,13 +15,12 @@ def lowest(s: State, j: int, param: Any, memory: Any) -> int:
     p = s.pool[j]
     need = s.nodes[j]
     rows = 0
-    x = s.pool_first[p] + s.fx_count[p] - 1
+    b = s.pool_first[p]
     while need > 0:
-        a = s.fx_a[x]
-        b = min(s.fx_b[x], a + need)
+        a = next_start(s, b)
+        b = min(s.fx_to[a], a + need)
         s.place_a[rows] = a
         s.place_b[rows] = b
         rows += 1
         need -= b - a
-        x -= 1
     return rows
