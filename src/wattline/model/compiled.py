@@ -39,6 +39,7 @@ from numba.extending import (
     models,
     register_jitable,
     register_model,
+    type_callable,
     typeof_impl,
     unbox,
 )
@@ -330,6 +331,25 @@ def _element(context: Any, builder: Any, array: Any, value: Any, index: Any, kin
     if array.step != 8:
         index = builder.mul(index, ir.Constant(index.type, array.step // 8), flags=("nsw",))
     return builder.gep(data, [index], inbounds=True)
+
+
+def fetch(array: Any, index: int) -> None:
+    """Ask for an element that is needed soon, so that memory is on its way; nothing is read, so an index beyond the end does no harm."""
+
+
+type_callable(fetch)(lambda _context: lambda array, _index: types.none(array, types.int64))
+
+
+@lower_builtin(fetch, FieldArray, types.int64)
+def _fetch(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    words = builder.mul(args[1], ir.Constant(args[1].type, sig.args[0].step // 8))
+    place = builder.bitcast(builder.gep(builder.extract_value(args[0], 4), [words]), cgutils.voidptr_t)
+    flag = ir.IntType(32)
+    ask = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag])
+    to_write, keep, data = ir.Constant(flag, 1), ir.Constant(flag, 3), ir.Constant(flag, 1)
+    asked = cgutils.get_or_insert_function(builder.module, ask, "llvm.prefetch.p0")
+    builder.call(asked, [place, to_write, keep, data])
+    return context.get_dummy_value()
 
 
 @lower_builtin(operator.getitem, FieldArray, types.Integer)

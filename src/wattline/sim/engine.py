@@ -15,7 +15,7 @@ from wattline.control import commit
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
-from wattline.model.compiled import entry, kernel, outlined
+from wattline.model.compiled import entry, fetch, kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state import (
     N_EVENTS,
@@ -36,6 +36,9 @@ NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
 MOST_TIMER_REPEATS = 1_000
 """Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once) before the run stops."""
 
+AHEAD = 8
+"""Submissions ahead for which memory is asked for what is known of a job."""
+
 FRUITLESS_TICKS = 100_000
 """Ticks with waiting jobs and nothing running after which a run counts as stuck."""
 
@@ -51,6 +54,18 @@ def next_timer_s(s: State) -> float:
         if s.wake_at_s[slot] < t:
             t = s.wake_at_s[slot]
     return t
+
+
+@kernel
+def is_rare_due(s: State, t: float) -> bool:
+    """Tell whether an event that is neither an end nor an arrival is due by a time.
+
+    Each is compared for itself: as a rule none is, and the loop need not wait for the earliest of all to be found.
+    """
+    for slot in range(codes.LOOP_SLOTS):
+        if s.wake_at_s[slot] <= t:
+            return True
+    return s.next_sleep_s[0] <= t or s.schedule_s[0] <= t or (s.n_due[0] > 0 and s.due_s[0] <= t)
 
 
 @kernel
@@ -96,6 +111,11 @@ def end_job(s: State, j: int, status: int, wake: Any, learn: Any, profile: Any, 
 @kernel
 def arrive(s: State, j: int, wake: Any, learn: Any, profile: Any, param: Any, memory: Any) -> int:
     """Take a submitted job in; return the bit of what happened."""
+    fetch(s.submit_s, j + AHEAD)
+    fetch(s.status, j + AHEAD)
+    fetch(s.remaining, j + AHEAD)
+    fetch(s.held, j + AHEAD)
+    fetch(s.profile_w, j + AHEAD)
     if s.status[j] == codes.REJECTED:
         return 0
     if wake[codes.LEARN] & codes.ARRIVAL:
@@ -115,11 +135,14 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
     i = s.n_arrived[0]
     if i < s.submit_s.shape[0]:
         t_arrival = s.submit_s[i]
-    t_timer = next_timer_s(s)
-    if t_timer < s.now[0]:
-        return TIMER_PASSED
-    t_rare = next_rare_s(s, t_timer)
-    t = min(t_end, t_arrival, t_rare)
+    t = t_arrival if t_arrival < t_end else t_end
+    t_rare = np.inf
+    if is_rare_due(s, t):
+        t_timer = next_timer_s(s)
+        if t_timer < s.now[0]:
+            return TIMER_PASSED
+        t_rare = next_rare_s(s, t_timer)
+        t = min(t, t_rare)
     if s.n_ended[0] == s.submit_s.shape[0] or t == np.inf:
         return NOTHING_LEFT
     if t > until_s:

@@ -8,7 +8,7 @@ import numpy as np
 
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
-from wattline.model.compiled import kernel
+from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state import N_REPLANS, N_STARTS, State
@@ -232,6 +232,18 @@ def easy_pool(s: State, p: int, n0: int, depth: float, memory: Any) -> int:
     return n
 
 
+@outlined
+def easy_general(s: State, depth: float, memory: Any) -> int:
+    """EASY on node classes that may differ, in nodes and watts: apart, so that the simple case has a small frame."""
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return backfill_shared(s, depth, False, memory[M_ENDS:])
+    n = 0
+    for p in range(s.free.shape[0]):
+        if s.free[p] > 0:
+            n = easy_pool(s, p, n, depth, memory)
+    return n
+
+
 @mechanism(
     "select",
     "easy",
@@ -244,10 +256,4 @@ def easy(s: State, mask: int, param: Any, memory: Any) -> int:
     """EASY backfilling: reservation for the head by estimates, extra-nodes rule, FCFS order of backfill."""
     if s.free.shape[0] == 1 and s.c_n.shape[0] == 1 and s.limit_w[0] == np.inf and param[0] == 0.0:
         return easy_simple(s, mask, memory)
-    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
-        return backfill_shared(s, param[0], False, memory[M_ENDS:])
-    n = 0
-    for p in range(s.free.shape[0]):
-        if s.free[p] > 0:
-            n = easy_pool(s, p, n, param[0], memory)
-    return n
+    return easy_general(s, param[0], memory)
