@@ -8,7 +8,7 @@ dictionaries, sizes of types are asked of LLVM, and registries are searched for 
 numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks, array expressions or literals to unroll.
 
 All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While it compiles,
-it replaces five methods of numba's classes, under numba's own lock, and puts them back.
+it replaces seven functions of numba's classes, under numba's own lock, and puts them back.
 """
 # mypy: allow-untyped-calls
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import base, funcdesc, lowering, types
+from numba.core import base, cgutils, debuginfo, funcdesc, lowering, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
@@ -267,6 +267,21 @@ def _size(plain: Any) -> Any:
     return get_abi_sizeof
 
 
+def _room(plain: Any) -> Any:
+    def alloca_once(builder: Any, ty: Any, size: Any = None, name: str = "", zfill: bool = False) -> Any:
+        """Make room on the stack, as it is: numba fills it with zeros at the function's beginning, for reference counts.
+
+        Inlined into a loop, these zeros would be written in every round for each call that is there, also for those not made.
+        """
+        flags: Any = ConfigStack.top_or_none()
+        if zfill or size is not None or flags is None or flags.nrt:
+            return plain(builder, ty, size, name, zfill)
+        with debuginfo.suspend_emission(builder), builder.goto_entry_block():
+            return builder.alloca(ty, name=name)
+
+    return alloca_once
+
+
 def _with_line(plain: Any) -> Any:
     def _has_loc(function: Any) -> bool:
         """Tell whether an implementation takes the line of source, which its signature says."""
@@ -317,6 +332,7 @@ def remembering() -> Iterator[None]:
             (base.BaseContext, "refresh", once),
             (TypingContext, "refresh", once),
             (base, "_has_loc", _with_line),
+            (cgutils, "alloca_once", _room),
         ]
         saved = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
         try:
