@@ -196,15 +196,21 @@ def plugin(
 # ------------------------------------------------------------------ the record type
 
 
-SPARE_WORDS = 15
+SPARE_WORDS = 16
 """Words of a record's table that belong to no field: compiled code notes there who is called and what went wrong."""
+
+BASE_WORD = 16
+"""The last of them: the address from which the places of fields of a known size are counted."""
 
 
 class RecordType(types.Type):
     """A numba type whose value is one pointer to ``[PyObject*][spare word]*[array descriptor]*``."""
 
-    def __init__(self, label: str, fields: dict[str, Any]) -> None:
+    def __init__(self, label: str, fields: dict[str, Any], near: dict[str, tuple[int, int]] | None = None) -> None:
         self.fields = fields
+        self.near = (
+            near or {}
+        )  # fields of a known size: how many bytes after the base they begin, and how many elements they have
         self.offsets: dict[str, int] = {}
         self.dtypes = {name: np.dtype(str(array.dtype)) for name, array in fields.items()}
         at = 1 + SPARE_WORDS
@@ -212,7 +218,8 @@ class RecordType(types.Type):
             self.offsets[name] = at
             at += 5 + 2 * array.ndim
         self.words = at
-        digest = hashlib.sha256(repr(sorted((n, str(t)) for n, t in fields.items())).encode()).hexdigest()[:6]
+        told = repr(sorted((n, str(t), self.near.get(n)) for n, t in fields.items()))
+        digest = hashlib.sha256(told.encode()).hexdigest()[:6]
         super().__init__(name=f"{label}#{digest}")
 
 
@@ -248,6 +255,8 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
         return got
 
     word = ir.IntType(64)
+    if attribute in record.near:
+        return _load_near(builder, pointer, value_type, *record.near[attribute])
     stride = ir.Constant(word, array.step)
     value = ir.Constant(value_type, None)  # meminfo and parent stay null: never counted, never freed
     value = builder.insert_value(value, ir.Constant(word, 8), 3)
@@ -261,6 +270,19 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
             stride = builder.mul(stride, extent)
         size = extent if array.ndim == 1 else builder.mul(size, extent)
     return builder.insert_value(value, size, 2)
+
+
+def _load_near(builder: Any, pointer: Any, value_type: Any, offset: int, count: int) -> Any:
+    """Return the descriptor of a field of a known size: its place follows from that of the first, so it is not looked up."""
+    word = ir.IntType(64)
+    at = builder.bitcast(cgutils.pointer_add(builder, pointer, BASE_WORD * 8), cgutils.voidptr_t.as_pointer())
+    base = builder.load(at)
+    base.set_metadata("invariant.load", builder.module.add_metadata([]))
+    data = builder.bitcast(builder.gep(base, [ir.Constant(word, offset)], inbounds=True), value_type.elements[4])
+    value = ir.Constant(value_type, None)
+    for path, number in ((2, count), (3, 8), ([5, 0], count), ([6, 0], 8)):
+        value = builder.insert_value(value, ir.Constant(word, number), path)
+    return builder.insert_value(value, data, 4)
 
 
 class FieldArray(types.Array):
@@ -425,6 +447,11 @@ class Record:
             at = offsets[name] + 2
             described = (size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *strides)
             words[at : at + 3 + 2 * ndim] = described
+        for i, (name, (offset, count)) in enumerate(self.record_type.near.items()):
+            place = words[offsets[name] + 4] - offset
+            words[BASE_WORD] = place if i == 0 else words[BASE_WORD]
+            if place != words[BASE_WORD] or arrays[name].size != count:
+                raise TypeError(f"field {name!r} must lie {offset} bytes after the base, with {count} elements")
         self.__dict__.update(arrays)
         self.words = np.array(words, dtype=np.int64)
 
@@ -443,9 +470,11 @@ class Record:
         return {name: getattr(self, name) for name in self.record_type.fields}
 
 
-def register(cls: type[Record], label: str, fields: dict[str, Any]) -> None:
+def register(
+    cls: type[Record], label: str, fields: dict[str, Any], near: dict[str, tuple[int, int]] | None = None
+) -> None:
     """Give a Record class its numba type."""
-    record_type = RecordType(label, fields)
+    record_type = RecordType(label, fields, near)
     cls.record_type = record_type
     typeof_impl.register(cls)(lambda _value, _context: record_type)
 

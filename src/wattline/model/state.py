@@ -589,13 +589,33 @@ for _name, (_dtype, _field) in FIELDS.items():
     if _field.block:
         BLOCKS.setdefault(_field.block, []).append(_name)
 
+_SMALL = [name for name, (_, field) in FIELDS.items() if field.shape.isdigit()]
+_SMALL.sort(key=lambda name: not FIELDS[name][1].fixed)  # the fixed ones first: what a run changes is one piece
+NEAR: dict[str, tuple[int, int]] = {}
+"""Fields of a known size, which come first in memory: name → (bytes from the beginning, elements)."""
+_at = 0
+for _name in _SMALL:
+    NEAR[_name] = (8 * _at, int(FIELDS[_name][1].shape))
+    _at += NEAR[_name][1]
+_SMALL_END = _at
+_SMALL_CHANGING = min(at for name, (at, _) in NEAR.items() if not FIELDS[name][1].fixed) // 8
+
+_GROUPS = sorted(
+    [
+        *(tuple(names) for names in BLOCKS.values()),
+        *((name,) for name, (_, f) in FIELDS.items() if not f.block and name not in NEAR),
+    ],
+    key=lambda names: 2 if FIELDS[names[0]][1].shape[0] == "D" else int(all(FIELDS[n][1].fixed for n in names)),
+)
+"""Fields as they lie in memory: first what a run changes, then what stays, then the logs."""
+
 register(State, "State", {
     name: FieldArray(
         types.float64 if dtype is np.float64 else types.int64, field.shape.count(",") + 1,
         step=8 * len(BLOCKS[field.block]) if field.block else 8, readonly=field.fixed,
     )
     for name, (dtype, field) in FIELDS.items()
-})  # fmt: skip
+}, NEAR)  # fmt: skip
 
 POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.float64[::1])
 """The one signature of every policy: ``policy(state, arg, param, memory) -> int64``."""
@@ -635,7 +655,7 @@ def user_signature(slot: str, *, checked: bool) -> Any:
     if checked:
         param = FieldArray(types.float64, 1, readonly=True, label="param", wraps=True)
         memory = FieldArray(types.float64, 1, label="memory", wraps=True)
-    return types.int64(RecordType("State", fields), types.int64, param, memory)
+    return types.int64(RecordType("State", fields, NEAR), types.int64, param, memory)
 
 
 def allocate(sizes: Sizes) -> State:
@@ -659,15 +679,9 @@ def allocate(sizes: Sizes) -> State:
             if name in nothing:
                 arrays[name][...] = nothing[name]
     state = State(**arrays)
-    state.changing = room[:changing]
+    state.changing = room[_SMALL_CHANGING:changing]
     return state
 
-
-_GROUPS = sorted(
-    [*(tuple(names) for names in BLOCKS.values()), *((name,) for name, (_, f) in FIELDS.items() if not f.block)],
-    key=lambda names: 2 if FIELDS[names[0]][1].shape[0] == "D" else int(all(FIELDS[n][1].fixed for n in names)),
-)
-"""Fields as they lie in memory: first what a run changes, then what stays, then the logs."""
 
 _SHAPES = [
     (
@@ -690,8 +704,10 @@ def _lay_out(sizes: Sizes) -> tuple[Floats, dict[tuple[str, ...], tuple[tuple[in
     The room is mapped in one piece: what nobody touches costs nothing, and it goes back to the system as soon as the state
     is gone (thousands of states are made and dropped by a search, and the allocator would keep their pieces).
     """
-    places: dict[tuple[str, ...], tuple[tuple[int, ...], int, int]] = {}
-    at = changing = 0
+    places: dict[tuple[str, ...], tuple[tuple[int, ...], int, int]] = {
+        (name,): ((count,), first // 8, count) for name, (first, count) in NEAR.items()
+    }
+    at = changing = -(-_SMALL_END // _LINE) * _LINE
     extents = sizes.extents()
     for names, letters, changes in _SHAPES:
         shape = tuple(extents[letter] if isinstance(letter, str) else letter for letter in letters)
