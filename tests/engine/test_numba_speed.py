@@ -88,7 +88,7 @@ def test_a_name_that_no_linker_knows_is_found_before_it_ends_the_process() -> No
 
 def test_a_lost_helper_is_an_error() -> None:
     """Code that calls a function which was not linked in is refused: it would jump to nowhere."""
-    from wattline.model.numba_speed import refuse_lost
+    from wattline.model.numba_link import refuse_lost
 
     def named(name: str, *, declared: bool) -> Any:
         return SimpleNamespace(name=name, is_declaration=declared)

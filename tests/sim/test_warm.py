@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from wattline.control.catalog import find
+from wattline.model.compile_cache import FAST
 from wattline.model.compiled import JIT
 from wattline.sim import warm
 
+AHEAD = warm.AHEAD["sim.engine"] if FAST else ()
 NOTHING = lambda _done, _total: None  # noqa: E731  (nobody looks)
 READER = "import sys\nfor line in sys.stdin:\n    part = line.strip()\n"
 
@@ -68,7 +70,7 @@ def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
     for cold, parts, said in (
         (
             {"run", "daily", "lcfs", "easy", "lowest"},
-            ["sim.engine", "control.daily", "order=lcfs", "select=easy", "place=lowest"],
+            ["sim.engine", "control.daily", *AHEAD, "order=lcfs", "select=easy", "place=lowest"],
             "the core and 3 policies",
         ),
         ({"easy"}, ["select=easy"], "1 policy"),
@@ -83,3 +85,19 @@ def test_what_is_said_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
         assert [line.partition("compiling ")[2].partition(" for this machine")[0] for line in heard] == [said] * bool(
             said
         )
+
+
+@pytest.mark.skipif(not JIT or not FAST, reason="about compiled code of a version of numba that we know")
+def test_what_is_translated_ahead_is_what_the_core_calls() -> None:
+    """Helpers that are translated ahead exist, and take nothing but records and numbers."""
+    for part in (helper for helpers in warm.AHEAD.values() for helper in helpers):
+        warm.make(part)
+
+
+def test_helpers_come_right_after_the_parts_that_wait_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The long part of the core is begun first, then the helpers that it comes to late, then the rest, long ones first."""
+    monkeypatch.setattr(warm, "_cores", lambda: 1)
+    worker = f"{READER}    open({str(tmp_path / 'made')!r}, 'a').write(part + '\\n')\n    print(part, flush=True)\n"
+    warm.in_processes(["order=a", "control.daily", "select=b", "control.guard:take", "sim.engine"], NOTHING, worker)
+    made = (tmp_path / "made").read_text().split()
+    assert made == ["sim.engine", "control.guard:take", "select=b", "control.daily", "order=a"]

@@ -211,6 +211,23 @@ def _say_damaged(path: Path, problem: object) -> None:
         warnings.warn(told, stacklevel=2)
 
 
+def read_or_say(path: Path) -> bytes | None:
+    """Return what was written to a file (None: there is none, or it is damaged, which is said)."""
+    try:
+        return _read_sealed(path)
+    except _DamagedError as problem:
+        _say_damaged(path, problem)
+        return None
+
+
+def write_if_possible(path: Path, body: bytes) -> None:
+    """Write a sealed file, unless the disk takes no more: then it is made anew the next time, and that is said."""
+    try:
+        _write_sealed(path, body)
+    except OSError as problem:
+        warnings.warn(f"{path.parent}: compiled code cannot be kept there ({problem.strerror})", stacklevel=2)
+
+
 class SealedFiles:
     """Index and data of one function, in the place of numba's own: load, save and flush are what numba calls."""
 

@@ -146,6 +146,14 @@ def outlined(function: F) -> F:
     return _helper(function, inline=False)
 
 
+def write_ahead(helper: Any) -> None:
+    """Translate a helper for whoever compiles its callers; its arguments are records and numbers, as its annotations say."""
+    kinds: dict[str, Any] = {"int": types.int64, "float": types.float64, "bool": types.boolean}
+    plain = helper.py_func
+    said = [kind for name, kind in plain.__annotations__.items() if name != "return"]
+    numba_speed.write(helper, tuple(kinds.get(kind) or plain.__globals__[kind].record_type for kind in said))
+
+
 def entry(*signature: Any, level: int = 2) -> Callable[[F], F]:
     """Compile an entry point for one signature: cached on disk, without the GIL; it may not allocate.
 

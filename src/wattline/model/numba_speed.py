@@ -2,26 +2,27 @@
 
 Four things take the time of a compiler that is made for small functions, and are done here once instead (docs/design.md says what each
 gains). *Linking*: numba links every helper with all that it calls, and optimises that, before the callers do the same again; here a
-helper stays as it was written (``_Helper``), and an entry point links all of them once (``_Whole``). *Typing*: numba tries a dozen
+helper stays as it was written (``numba_link.Helper``), and an entry point links all of them once (``Whole``). *Typing*: numba tries a dozen
 templates for every operator, thousands of times for the same types; here the answer is remembered. *Looking up*: flags are compared as
 dictionaries, sizes of types are asked of LLVM, and registries are searched for news, each thousands of times; here once. *Passes*: of
 numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks, array expressions or literals to unroll.
 
 All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While it compiles,
-it replaces seven functions of numba's classes, under numba's own lock, and puts them back.
+it replaces some functions of numba, under numba's own lock, and puts them back.
 """
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from numba.core import base, cgutils, debuginfo, funcdesc, lowering, types
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, _LowerResult
+from numba.core import base, cgutils, debuginfo, event, funcdesc, ir, lowering, types
+from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import CompilerBase, Flags, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
 from numba.core.targetconfig import ConfigStack, TargetConfig
@@ -34,6 +35,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.typing.context import BaseContext as TypingContext
 from numba.core.untyped_passes import (
+    ExtractByteCode,
     FixupArgs,
     GenericRewrites,
     IRProcessing,
@@ -42,97 +44,8 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
-# ------------------------------------------------------------------ linking
-
-
-class _Helper(JITCodeLibrary):
-    """One helper's code as it was written: not linked with what it calls, not optimised, never machine code."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def finalize(self) -> None:
-        """Make the code fit for linking: it may be there many times, and goes where nobody calls it."""
-        self._finalize_dynamic_globals()
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage.name == "external":
-                function.linkage = "linkonce_odr"
-        for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
-        self._finalized = True
-
-    def alone(self) -> Any:
-        """Return this helper's code without what it calls."""
-        return self._final_module
-
-    def _get_module_for_linking(self) -> Any:
-        """Return this helper's code with all that it calls: for callers that numba compiles in its own way."""
-        if self._shared_module is None:
-            module = self._final_module.clone()
-            _link(module, self._linking_libraries)
-            self._shared_module = module
-        return self._shared_module
-
-
-def _link(module: Any, libraries: list[Any]) -> None:
-    """Link some libraries and all that they call, each once, callers first.
-
-    LLVM drops a function that may be there many times where nobody in the module calls it yet.
-    """
-    callees_first: list[_Helper] = []
-    others: list[Any] = []
-    seen: set[Any] = set()
-
-    def visit(library: Any) -> None:
-        if library in seen:
-            return
-        seen.add(library)
-        if not isinstance(library, _Helper):
-            others.append(library)
-            return
-        for called in library._linking_libraries:
-            visit(called)
-        callees_first.append(library)
-
-    for library in libraries:
-        visit(library)
-    for helper in reversed(callees_first):
-        module.link_in(helper.alone(), preserve=True)
-    for library in others:
-        module.link_in(library._get_module_for_linking(), preserve=True)
-
-
-class _Whole(JITCodeLibrary):
-    """The code of an entry point, linked once with all that it calls, and optimised once as one."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def finalize(self) -> None:
-        """Link, optimise and make machine code; a helper that was lost on the way would be a jump to nowhere."""
-        self._codegen._check_llvm_bugs()
-        self._raise_if_finalized()
-        for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
-        _link(self._final_module, self._linking_libraries)
-        self._optimize_final_module()
-        self._final_module.verify()
-        refuse_lost(self.name, self._final_module.functions)
-        self._finalize_final_module()
-
-    def _optimize_final_module(self) -> None:
-        """Run numba's full optimisation; its first, cheap one prepares the pruning of reference counts, which there are none of."""
-        manager, builder = self._codegen._module_pass_manager()
-        with self._recorded_timings.record("Module passes (full optimization)", builder):
-            manager.run(self._final_module, builder)
-
-
-def refuse_lost(name: str, functions: Any) -> None:
-    """Raise where code calls a function that numba compiled and that is not linked in."""
-    lost = [one.name for one in functions if one.is_declaration and one.name.startswith("_ZN")]
-    if lost:
-        raise RuntimeError(f"{name}: compiled code calls {', '.join(lost)}, which was not linked in")
-
+from wattline.model.numba_link import Helper, Whole
+from wattline.model.numba_store import is_kept, key_of, load, named_alike, save
 
 # ------------------------------------------------------------------ passes
 
@@ -148,7 +61,7 @@ class _LowerHelper(LoweringPass):
 
     def run_pass(self, state: Any) -> bool:
         context, flags = state.targetctx, state.flags
-        library = state.library = _Helper(context.codegen(), state.func_id.func_qualname)
+        library = state.library = Helper(context.codegen(), state.func_id.func_qualname)
         library._reload_init.update(state.reload_init)
         described = funcdesc.PythonFunctionDescriptor.from_specialized_function(
             state.func_ir, state.typemap, state.return_type, state.calltypes, mangler=context.mangler,
@@ -172,7 +85,7 @@ class _LowerWhole(NativeLowering):
     _name = "wattline_lower_whole"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
@@ -194,9 +107,25 @@ class _Lean(CompilerBase):
 
 
 class HelperCompiler(_Lean):
-    """Compiles what only compiled code calls."""
+    """Compiles what only compiled code calls, unless some process has written its code before."""
 
     last = _LowerHelper
+
+    def compile_extra(self, function: Any) -> Any:
+        """Load a helper's code, or write it and keep it for other processes."""
+        if not is_kept(function):
+            return super().compile_extra(function)
+        key = key_of(function, self.state)
+        found = load(key, function, self.state)
+        if found is not None:
+            return found
+        self.state.func_id = named_alike(FunctionIdentity.from_function(function))
+        ExtractByteCode().run_pass(self.state)
+        self.state.lifted = ()
+        self.state.lifted_from = None
+        written = self._compile_bytecode()
+        save(key, function, self.state, written)
+        return written
 
 
 class EntryCompiler(_Lean):
@@ -301,6 +230,50 @@ def _news(context: Any) -> tuple[int, int]:
     return len(sys.modules), entries
 
 
+def _variables(_plain: Any) -> Any:
+    kinds: dict[type, int] = {}
+    leaf, variable, instruction, several, mapping = range(5)
+
+    def kind_of(what: type) -> int:
+        ways: list[tuple[Any, int]] = [
+            (ir.Var, variable),
+            (ir.Inst, instruction),
+            ((list, tuple), several),
+            (dict, mapping),
+        ]
+        kinds[what] = next((kind for parent, kind in ways if issubclass(what, parent)), leaf)
+        return kinds[what]
+
+    def collect(values: Any, found: list[Any]) -> None:
+        for value in values:
+            what = type(value)
+            kind = kinds[what] if what in kinds else kind_of(what)
+            if kind == leaf:
+                continue
+            if kind == variable:
+                found.append(value)
+            elif kind == instruction:
+                found.extend(value.list_vars())
+            else:
+                collect(value if kind == several else value.values(), found)
+
+    def _rec_list_vars(_self: Any, value: Any) -> list[Any]:
+        """List the variables in a part of an instruction: numba asks of each value four times what it is."""
+        found: list[Any] = []
+        collect((value,), found)
+        return found
+
+    return _rec_list_vars
+
+
+def _untimed(_plain: Any) -> Any:
+    def install_timer(_kind: str, _callback: Any) -> Any:
+        """Measure nothing: numba tells every call of LLVM to all functions whose compiling waits for it."""
+        return nullcontext()
+
+    return install_timer
+
+
 def _fresh() -> Callable[[Any], Any]:
     seen: dict[int, tuple[int, int]] = {}
 
@@ -333,13 +306,19 @@ def remembering() -> Iterator[None]:
             (TypingContext, "refresh", once),
             (base, "_has_loc", _with_line),
             (cgutils, "alloca_once", _room),
+            (ir.Inst, "_rec_list_vars", _variables),
+            (event, "install_timer", _untimed),
         ]
         saved = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
+        collects = gc.isenabled()
+        gc.disable()  # a compiler makes millions of objects, nearly all of which are needed to the end
         try:
             for owner, name, wrap in replaced:
                 setattr(owner, name, wrap(getattr(owner, name)))
             yield
         finally:
+            if collects:
+                gc.enable()
             for owner, name, plain in saved:
                 setattr(owner, name, plain)
             _takes_line.clear()
@@ -348,3 +327,12 @@ def remembering() -> Iterator[None]:
 
 _depth: list[bool] = []
 """Whether something is being compiled: functions that it calls are compiled meanwhile."""
+
+
+def write(helper: Any, args: tuple[Any, ...]) -> None:
+    """Translate a helper and all that it calls, and keep the code (``numba_store``)."""
+    with (
+        remembering(),
+        ConfigStack().enter(Flags()),
+    ):  # flags that a helper does not set itself are those of an entry point
+        helper.compile(args)

@@ -7,6 +7,7 @@ all write to the same cache. This process only hands out work and waits, since a
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import queue
@@ -18,12 +19,20 @@ from typing import IO, Any, cast
 
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, chores_needed, compiled_as
-from wattline.model.compile_cache import cache_is_shared, is_warm
-from wattline.model.compiled import JIT
+from wattline.model.compile_cache import FAST, cache_is_shared, is_warm
+from wattline.model.compiled import JIT, write_ahead
 from wattline.model.mechanism import Mechanism
 
-WEIGHTS = {"sim.engine": 10, "control.chores": 10, "control.daily": 4}
-"""How long the parts of the core take to compile, in units of a usual policy."""
+WEIGHTS = {"sim.engine": 10, "control.chores": 7, "control.daily": 3}
+"""How long the parts of the core take to compile, in units of a small policy."""
+
+SELECT_WEIGHT = 4
+
+AHEAD = {
+    "sim.engine": ("control.guard:judge_start", "control.guard:take", "control.commit:start"),
+    "control.chores": ("control.commit:fail_nodes", "control.guard:set_job_caps"),
+}
+"""Helpers that a part of the core comes to late: another process translates them meanwhile, so that both cores are busy to the end."""
 
 WORKER = "from wattline.sim.warm import work; work()"
 MOST_WORKERS = 4
@@ -49,7 +58,8 @@ def warm_up(
     what = ["the core"] * bool(core) + [f"{len(named)} polic{'y' if len(named) == 1 else 'ies'}"] * bool(named)
     say(f"compiling {' and '.join(what)} for this machine (kept: later runs with the same start at once) ...")
     if cache_is_shared():
-        in_processes([*core, *named], show)
+        ahead = [helper for part in core for helper in AHEAD.get(part, ())] if FAST else []
+        in_processes([*core, *ahead, *named], show)
     for part in core:  # where something went wrong over there, it is compiled and said here
         importlib.import_module(f"wattline.{part}")
 
@@ -63,10 +73,13 @@ def _stands(function: Callable[..., int]) -> bool:
 
 
 def make(part: str) -> None:
-    """Compile one part: a module of the core, or a built-in mechanism as ``slot=name``."""
+    """Compile one part: a module of the core, a helper of it as ``module:name``, or a built-in mechanism as ``slot=name``."""
     slot, is_policy, name = part.partition("=")
+    module, is_helper, helper = part.partition(":")
     if is_policy:
         callable_for(find(slot, name))
+    elif is_helper:
+        write_ahead(getattr(importlib.import_module(f"wattline.{module}"), helper))
     else:
         importlib.import_module(f"wattline.{part}")
 
@@ -88,6 +101,7 @@ def skip_blas() -> None:
 
 def work() -> None:
     """Compile the parts that are read, line by line, and say of each when it is done (in a process of its own)."""
+    gc.disable()  # nearly all that a compiler makes is needed to the end
     skip_blas()
     for line in sys.stdin:
         try:
@@ -97,16 +111,20 @@ def work() -> None:
             sys.stdout.flush()
 
 
+def _weight(part: str) -> int:
+    return WEIGHTS.get(part, SELECT_WEIGHT if part.startswith("select=") else 1)
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker: str = WORKER) -> None:
-    """Let processes make parts side by side, long ones first; Ctrl-C ends them at once, and they say nothing about it."""
-    weights = {part: WEIGHTS.get(part, 1) for part in parts}
+    """Let processes make parts side by side, long ones first (helpers of these right after them); Ctrl-C ends them at once, and they say nothing about it."""
+    weights = {part: _weight(part) for part in parts}
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for part in sorted(parts, key=lambda part: -weights[part]):
+    for part in sorted(parts, key=lambda part: (part not in AHEAD, ":" not in part, -weights[part])):
         left.put(part)
     helpers: list[subprocess.Popen[str]] = []
     servants: list[threading.Thread] = []
