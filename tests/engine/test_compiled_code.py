@@ -18,8 +18,9 @@ from numba.core.dispatcher import Dispatcher
 import wattline
 from engine.worlds import cluster, run, table
 from wattline.learn.student import differs, two_sided_p
-from wattline.model.compile_cache import KERNEL_ROOMS, cache_dir
+from wattline.model.compile_cache import cache_dir
 from wattline.model.compiled import JIT
+from wattline.model.sources import KERNEL_ROOMS
 from wattline.sim.simulate import Simulation
 from wattline.testing.plain import plain
 

@@ -43,7 +43,7 @@ def look(
     if isinstance(policy, Mechanism):
         from wattline.testing import check_policy
 
-        listener.warm_up()
+        _warm_up(listener)
         return check_policy(policy, params, call_limit_s=time_limit)
     if callable(policy):
         raise InputError(
@@ -55,8 +55,16 @@ def look(
         raise InputError(f"{path}: no such policy file{hint}")
     from wattline.testing import check_policy_file
 
-    listener.warm_up()
+    _warm_up(listener)
     return check_policy_file(policy, call_limit_s=time_limit)
+
+
+def _warm_up(listener: Listener) -> None:
+    """Compile all that the worlds of the checks need beside the policy: in some of them nodes change."""
+    from wattline.control.catalog import find
+    from wattline.testing.checks import COMPANIONS
+
+    listener.warm_up([find(slot, name) for slot, name in COMPANIONS.items()], nodes_change=None)
 
 
 def check_table(report: Report) -> Any:

@@ -46,7 +46,7 @@ class Listener:
     def notes(self, notes: Iterable[Note], label: str = "") -> None:
         """Hear what was dropped, repaired, rejected or kept on purpose."""
 
-    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
+    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool | None = True) -> None:
         """Compile what a run needs and this machine has not compiled yet, after saying so."""
         from wattline.sim.warm import warm_up
 

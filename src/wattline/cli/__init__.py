@@ -15,6 +15,7 @@ from typing import Any
 from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
+from wattline.sim import early
 
 MOST = 2**53
 """The largest whole number that any flag takes: larger ones are not all numbers that a float can have."""
@@ -27,12 +28,12 @@ def main() -> None:
     """Run the command line of this process."""
     # Nearly all that a command makes is modules, which stay. Looking through them for garbage takes a tenth of a short
     # run while they load, and more when Python ends, though the system takes all memory back anyway.
-    gc.set_threshold(100_000)
-    # The matrices here are small: threads for their algebra only wait for one another, many times as long as one
-    # computes.
+    gc.set_threshold(500_000)
+    # The matrices here are small: threads for their algebra only wait for one another, many times as long as one computes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # We use no plug-ins of pydantic; it would look for them in everything that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    early.begin(sys.argv[1:])
     code = call(sys.argv[1:])
     gc.freeze()
     if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it

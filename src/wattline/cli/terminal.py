@@ -80,7 +80,7 @@ class Terminal(Listener):
             if example:
                 self.say(f"  e.g. {example if len(example) <= WIDTH - 7 else example[: WIDTH - 8] + '…'}")
 
-    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool = True) -> None:
+    def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool | None = True) -> None:
         """Compile what a run needs and this machine has not compiled yet, after saying so."""
         from wattline.control.proven import on_probation
         from wattline.sim.warm import skip_blas, warm_up

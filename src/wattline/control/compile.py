@@ -13,7 +13,6 @@ from numba import types
 
 from wattline.control.bridge import ask
 from wattline.control.complaints import failed_compile, refused, where
-from wattline.control.doors import Judged, RefusedError
 from wattline.control.edge import edge
 from wattline.control.proven import has_file, identity, is_proven
 from wattline.control.reach import recurs
@@ -125,6 +124,8 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
 
 
 def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
+    from wattline.control.doors import Judged, RefusedError
+
     importlib.import_module("wattline.policies.helpers")  # numba must know them before it meets them in a policy
     try:  # constants of other files are frozen into the code: it is kept by all that it comes from
         variant = identity(mechanism)

@@ -30,6 +30,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from wattline.errors import InputError
+from wattline.model.sources import cache_root, fingerprint
 
 _config: Any = numba.config  # its attributes are made at run time
 
@@ -38,31 +39,10 @@ TRIED = {(0, 68)}
 
 FAST = numba.version_info.short in TRIED
 
-KERNEL_ROOMS = ("model", "physics", "policies", "learn", "control", "sim")
-"""Packages that hold compiled code; a test sees to it that no other module uses a decorator of ``compiled``."""
-
-
-@functools.cache
-def fingerprint() -> str:
-    """Return a hash of every source file that compiled code can come from: it is reused only while none has changed."""
-    root = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for room in KERNEL_ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
+if FAST:
+    from wattline.model import numba_link
 
 # ------------------------------------------------------------------ where
-
-
-def _cache_root() -> Path:
-    asked = os.environ.get("WATTLINE_CACHE_DIR")
-    if asked:
-        return Path(asked)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wattline"
 
 
 @functools.cache
@@ -71,7 +51,7 @@ def cache_dir() -> Path:
 
     Without a writable place it is a temporary folder, and the user is told once that every process will compile.
     """
-    root = _cache_root()
+    root = cache_root()
     folder = root / fingerprint()
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +74,7 @@ def cache_dir() -> Path:
 
 def cache_is_shared() -> bool:
     """Tell whether other processes will find what this one compiles."""
-    return cache_dir().parent == _cache_root()
+    return cache_dir().parent == cache_root()
 
 
 def _make(folder: Path) -> None:
@@ -364,19 +344,20 @@ class SealedCache(FunctionCache):
         data = self._cache_file.load(self._index_key(sig, target_context.codegen()))
         if data is None:
             return None
-        names, reduced = data
+        names, defined, reduced = data
         if _unknown(names):
             rtsys.initialize(target_context)
         if _unknown(names):
             target_context.refresh()
-        return self._impl.rebuild(target_context, reduced)
+        return numba_link.rebuild(target_context, reduced, defined)
 
     def _save_with_names(self, sig: Any, compiled: Any) -> None:
         """Do as numba does, and keep the names that the code needs beside it."""
         if self._impl.check_cachable(compiled):
             self._impl.locator.ensure_cache_path()
             key = self._index_key(sig, compiled.codegen)
-            self._cache_file.save(key, (_needed(compiled), self._impl.reduce(compiled)))
+            defined = numba_link.defined_names(compiled.library._get_module_for_linking())
+            self._cache_file.save(key, (_needed(compiled), defined, self._impl.reduce(compiled)))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, unless the disk takes no more: the run needs only what is in memory."""

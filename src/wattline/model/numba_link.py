@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import compile_result
 from numba.core.runtime.nrt import rtsys
 
 DYNAMIC = "numba.dynamic.globals"
@@ -65,6 +67,11 @@ class Helper(JITCodeLibrary):
             _link(module, self.helpers())
             self._shared_module = module
         return self._shared_module
+
+
+def defined_names(module: Any) -> tuple[str, ...]:
+    """Return the names that a module defines."""
+    return tuple(one.name for one in _defined(module))
 
 
 def _defined(module: Any) -> list[Any]:
@@ -133,6 +140,49 @@ class Whole(JITCodeLibrary):
         manager, builder = self._codegen._module_pass_manager()
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
+
+
+class Loaded(JITCodeLibrary):
+    """Machine code of an entry point that was loaded; its code for linking, which hardly anybody asks for, stays as it lies on disk."""
+
+    def __init__(self, codegen: Any, name: str, machine_code: bytes, bitcode: bytes, defined: tuple[str, ...]) -> None:
+        super().__init__(codegen, name)
+        self._bitcode = bitcode
+        self.enable_object_caching()
+        self._set_compiled_object(machine_code)
+        self._finalize_final_module()
+        codegen._engine._defined_symbols.update(defined)
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = binding.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+
+def rebuild(context: Any, reduced: Any, defined: tuple[str, ...]) -> Any:
+    """Return a compiled function from what numba keeps of it; numba would look at each name in it first."""
+    (
+        (name, _, (machine_code, bitcode)),
+        described,
+        environment,
+        signature,
+        objectmode,
+        lifted,
+        annotation,
+        reload_init,
+        environments,
+    ) = reduced
+    for start in reload_init:
+        start()
+    library = Loaded(context.codegen(), name, machine_code, bitcode, defined)
+    function = context.get_executable(library, described, environment)
+    for one in environments:
+        library.codegen.set_env(one.env_name, one)
+    return compile_result(
+        typing_context=context.typing_context, target_context=context, entry_point=function, library=library, signature=signature,
+        objectmode=objectmode, lifted=lifted, fndesc=described, environment=environment, type_annotation=annotation,
+        reload_init=reload_init, referenced_envs=environments,
+    )  # fmt: skip
 
 
 def refuse_lost(name: str, functions: Any) -> None:

@@ -105,7 +105,7 @@ def load(key: str, function: Any, state: Any) -> Any:
             if not isinstance(helper, Dispatcher):
                 return None  # its module knows it by another name
             helper.compile(args)
-            compiled = helper.overloads[args]
+            compiled: Any = helper.overloads[args]
             if compiled.fndesc.mangled_name != mangled:
                 return None  # this process has it with other flags
             library._linking_libraries.append(compiled.library)

@@ -54,7 +54,7 @@ def hidden(study: Study) -> str:
 
 def identity(study: Study) -> dict[str, str]:
     """Return what must be the same for a run to be carried on."""
-    from wattline.model.compile_cache import fingerprint
+    from wattline.model.sources import fingerprint
     from wattline.version import __version__
 
     files = [read_regular(m.file) for m in study.policies.slots() if m.file is not None]

@@ -402,11 +402,13 @@ class Simulation:
 
     def learned(self) -> Profiles | None:
         """Return what was learned so far of the power of jobs (None: nothing that could be kept)."""
+        learner = self.policies.profile
+        if self.profiles is None:
+            return None
         from wattline.formats.tables.profiles import from_memory
         from wattline.learn.merging import MERGE
 
-        learner = self.policies.profile
-        if self.profiles is None or not learner.builtin or learner.name not in MERGE:
+        if not learner.builtin or learner.name not in MERGE:
             return None
         max_w = tuple(node_class.max_w for node_class in self.cluster.classes)
         return from_memory(learner.name, self.profiles, self.memory[codes.PROFILE], max_w)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import os
 import queue
 import subprocess
 import sys
@@ -17,11 +16,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import IO, Any, cast
 
+from numba.core.registry import cpu_target
+
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, chores_needed, compiled_as
 from wattline.model.compile_cache import FAST, cache_is_shared, is_warm
 from wattline.model.compiled import JIT, write_ahead
 from wattline.model.mechanism import Mechanism
+from wattline.sim.early import WORKER, take, workers
 
 WEIGHTS = {"sim.engine": 10, "control.chores": 7, "control.daily": 3}
 """How long the parts of the core take to compile, in units of a small policy."""
@@ -34,23 +36,25 @@ AHEAD = {
 }
 """Helpers that a part of the core comes to late: another process translates them meanwhile, so that both cores are busy to the end."""
 
-WORKER = "from wattline.sim.warm import work; work()"
-MOST_WORKERS = 4
-"""More would mostly compile the same helpers again."""
-
 
 def warm_up(
     policies: Sequence[Mechanism],
     say: Callable[[str], None],
     show: Callable[[int, int], None] = lambda _done, _total: None,
     *,
-    nodes_change: bool,
+    nodes_change: bool | None,
 ) -> None:
-    """Compile what a run needs unless the cache has it; ``say`` is called once before, ``show`` whenever a part is done."""
+    """Compile what a run needs unless the cache has it; ``say`` is called once before, ``show`` whenever a part is done.
+
+    ``nodes_change`` is None for many runs, some where nodes change and some where they do not.
+    """
     if not JIT:
         return
-    chores = chores_needed(policies, nodes_change=nodes_change)
-    core = [part for part, name in (("sim.engine", "run"), (f"control.{chores}", chores)) if not _has(part, name)]
+    chores = {
+        chores_needed(policies, nodes_change=change) for change in (nodes_change or False, nodes_change is not False)
+    }
+    wanted = [("sim.engine", "run"), *((f"control.{name}", name) for name in sorted(chores))]
+    core = [part for part, name in wanted if not _has(part, name)]
     cold = {(f.__module__, f.__name__): m for m in policies if m.builtin and not _stands(f := compiled_as(m))}
     named = [f"{m.slot}={m.name}" for m in cold.values()]
     if not core and not named:
@@ -103,6 +107,8 @@ def work() -> None:
     """Compile the parts that are read, line by line, and say of each when it is done (in a process of its own)."""
     gc.disable()  # nearly all that a compiler makes is needed to the end
     skip_blas()
+    cpu_target.typing_context.refresh()  # which compiling begins with, and takes half a second: there may be time to spare
+    cpu_target.target_context.refresh()
     for line in sys.stdin:
         try:
             make(line.strip())
@@ -113,10 +119,6 @@ def work() -> None:
 
 def _weight(part: str) -> int:
     return WEIGHTS.get(part, SELECT_WEIGHT if part.startswith("select=") else 1)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker: str = WORKER) -> None:
@@ -142,8 +144,8 @@ def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker:
         done.put(0)
 
     try:
-        for _ in range(min(len(parts), _cores(), MOST_WORKERS)):
-            helpers.append(_start(worker))
+        for _ in range(min(len(parts), workers())):
+            helpers.append(take(worker))
             servants.append(threading.Thread(target=serve, args=(helpers[-1],), daemon=True))
             servants[-1].start()
         working, made, total = len(helpers), 0, sum(weights.values())
@@ -166,10 +168,3 @@ def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker:
             with contextlib.suppress(OSError):  # what it did not read any more
                 cast("IO[str]", helper.stdin).close()
             cast("IO[str]", helper.stdout).close()
-
-
-def _start(worker: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603  (this very interpreter)
-        [sys.executable, "-c", worker],
-        start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip

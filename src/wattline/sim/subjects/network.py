@@ -13,8 +13,6 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.network import Flat, Network
 from wattline.model.state import State
-from wattline.physics.link_loads import lay_out_links, link_sizes
-from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
     from wattline.sim.options import Options
@@ -61,11 +59,15 @@ def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[
     network = cluster.network
     if network is None or isinstance(network, Flat) or not any(sent.share > 0 for sent in options.communication):
         return {}
+    from wattline.physics.link_loads import link_sizes
+
     return link_sizes(network, cluster.nodes, len(jobs))
 
 
 def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
     """Refuse rates that no link of a node carries, and policies that slow jobs down by caps beside the network."""
+    from wattline.physics.packets.jobs import PATTERNS
+
     host_bps = getattr(network, "host_bps", np.inf)
     for sent in options.communication:
         if sent.pattern not in PATTERNS:
@@ -107,4 +109,6 @@ def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     if s.n_load.shape[0] > 0:
         shares = [known[name].share if name in known else 0.0 for name in jobs.kinds]
         s.comm[:] = np.array([*shares, 0.0])[at]
+        from wattline.physics.link_loads import lay_out_links
+
         lay_out_links(s, network)
