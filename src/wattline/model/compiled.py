@@ -211,14 +211,21 @@ BASE_WORD = 16
 """The last of them: the address from which the places of fields of a known size are counted."""
 
 
+Near = dict[str, tuple[int, int]]
+"""Fields of a known size: name → (bytes after the base, elements)."""
+
+Beside = dict[str, tuple[str, int]]
+"""Interleaved fields: name → (the first of them, bytes after that one)."""
+
+
 class RecordType(types.Type):
     """A numba type whose value is one pointer to ``[PyObject*][spare word]*[array descriptor]*``."""
 
-    def __init__(self, label: str, fields: dict[str, Any], near: dict[str, tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self, label: str, fields: dict[str, Any], near: Near | None = None, beside: Beside | None = None
+    ) -> None:
         self.fields = fields
-        self.near = (
-            near or {}
-        )  # fields of a known size: how many bytes after the base they begin, and how many elements they have
+        self.near, self.beside = near or {}, beside or {}
         self.offsets: dict[str, int] = {}
         self.dtypes = {name: np.dtype(str(array.dtype)) for name, array in fields.items()}
         at = 1 + SPARE_WORDS
@@ -226,7 +233,7 @@ class RecordType(types.Type):
             self.offsets[name] = at
             at += 5 + 2 * array.ndim
         self.words = at
-        told = repr(sorted((n, str(t), self.near.get(n)) for n, t in fields.items()))
+        told = repr(sorted((n, str(t), self.near.get(n), self.beside.get(n)) for n, t in fields.items()))
         digest = hashlib.sha256(told.encode()).hexdigest()[:6]
         super().__init__(name=f"{label}#{digest}")
 
@@ -252,9 +259,9 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
     """
     array = record.fields[attribute]
     value_type = context.get_value_type(array)
-    address = builder.bitcast(
-        cgutils.pointer_add(builder, pointer, record.offsets[attribute] * 8), value_type.as_pointer()
-    )
+    first, beyond = record.beside.get(attribute, (attribute, 0))  # interleaved fields are all reached from one address
+    table = context.get_value_type(record.fields[first])
+    address = builder.bitcast(cgutils.pointer_add(builder, pointer, record.offsets[first] * 8), table.as_pointer())
 
     def load(*path: int) -> Any:
         indices = [ir.Constant(ir.IntType(32), i) for i in (0, *path)]
@@ -268,7 +275,8 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
     stride = ir.Constant(word, array.step)
     value = ir.Constant(value_type, None)  # meminfo and parent stay null: never counted, never freed
     value = builder.insert_value(value, ir.Constant(word, 8), 3)
-    value = builder.insert_value(value, load(4), 4)
+    data = cgutils.pointer_add(builder, builder.bitcast(load(4), cgutils.voidptr_t), beyond)
+    value = builder.insert_value(value, builder.bitcast(data, value_type.elements[4]), 4)
     size = ir.Constant(word, 1)
     for d in range(array.ndim - 1, -1, -1):
         extent = load(5, d)
@@ -460,6 +468,9 @@ class Record:
             words[BASE_WORD] = place if i == 0 else words[BASE_WORD]
             if place != words[BASE_WORD] or arrays[name].size != count:
                 raise TypeError(f"field {name!r} must lie {offset} bytes after the base, with {count} elements")
+        for name, (lead, beyond) in self.record_type.beside.items():
+            if arrays[name].size and words[offsets[name] + 4] != words[offsets[lead] + 4] + beyond:
+                raise TypeError(f"field {name!r} must lie {beyond} bytes after {lead!r}")
         self.__dict__.update(arrays)
         self.words = np.array(words, dtype=np.int64)
 
@@ -479,10 +490,10 @@ class Record:
 
 
 def register(
-    cls: type[Record], label: str, fields: dict[str, Any], near: dict[str, tuple[int, int]] | None = None
+    cls: type[Record], label: str, fields: dict[str, Any], near: Near | None = None, beside: Beside | None = None
 ) -> None:
     """Give a Record class its numba type."""
-    record_type = RecordType(label, fields, near)
+    record_type = RecordType(label, fields, near, beside)
     cls.record_type = record_type
     typeof_impl.register(cls)(lambda _value, _context: record_type)
 

@@ -614,13 +614,16 @@ _GROUPS = sorted(
 )
 """Fields as they lie in memory: first what a run changes, then what stays, then the logs."""
 
+BESIDE = {name: (names[0], 8 * i) for names in BLOCKS.values() for i, name in enumerate(names)}
+"""Interleaved fields: name → (the first of its block, bytes after that one)."""
+
 register(State, "State", {
     name: FieldArray(
         types.float64 if dtype is np.float64 else types.int64, field.shape.count(",") + 1,
         step=8 * len(BLOCKS[field.block]) if field.block else 8, readonly=field.fixed,
     )
     for name, (dtype, field) in FIELDS.items()
-}, NEAR)  # fmt: skip
+}, NEAR, BESIDE)  # fmt: skip
 
 POLICY = types.int64(State.record_type, types.int64, types.float64[::1], types.float64[::1])
 """The one signature of every policy: ``policy(state, arg, param, memory) -> int64``."""
@@ -660,7 +663,7 @@ def user_signature(slot: str, *, checked: bool) -> Any:
     if checked:
         param = FieldArray(types.float64, 1, readonly=True, label="param", wraps=True)
         memory = FieldArray(types.float64, 1, label="memory", wraps=True)
-    return types.int64(RecordType("State", fields, NEAR), types.int64, param, memory)
+    return types.int64(RecordType("State", fields, NEAR, BESIDE), types.int64, param, memory)
 
 
 def allocate(sizes: Sizes) -> State:
