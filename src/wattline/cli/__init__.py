@@ -15,7 +15,6 @@ from typing import Any
 from wattline.cli.complaints import BAD_INPUT, BROKEN_PIPE, FAILED, INTERRUPTED, complain, said, show_warning
 from wattline.errors import InputError, RunError, WattlineError, cut, shorten
 from wattline.memory import require_room
-from wattline.sim import early
 
 MOST = 2**53
 """The largest whole number that any flag takes: larger ones are not all numbers that a float can have."""
@@ -33,7 +32,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # We use no plug-ins of pydantic; it would look for them in everything that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    early.begin(sys.argv[1:])
+    if "--help" not in sys.argv and len(sys.argv) > 1:
+        from wattline.sim.early import begin
+
+        begin(sys.argv[1:])
     code = call(sys.argv[1:])
     gc.freeze()
     if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it
