@@ -61,6 +61,7 @@ def test_check_policy_shows_every_check(
     rows = [("deterministic", True, "two runs, same starts"), ("empty queue", good, "returned 3 proposals")]
     module = ModuleType("wattline.testing")
     module.check_policy_file = lambda path, **_: SimpleNamespace(rows=rows, ok=good)  # type: ignore[attr-defined]
+    module.COMPANIONS = {"order": "fcfs"}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.testing", module)
     (folder / "mine.py").touch()
     answer = wattline("check-policy", "mine.py")

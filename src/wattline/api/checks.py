@@ -62,7 +62,7 @@ def look(
 def _warm_up(listener: Listener) -> None:
     """Compile all that the worlds of the checks need beside the policy: in some of them nodes change."""
     from wattline.control.catalog import find
-    from wattline.testing.checks import COMPANIONS
+    from wattline.testing import COMPANIONS
 
     listener.warm_up([find(slot, name) for slot, name in COMPANIONS.items()], nodes_change=None)
 

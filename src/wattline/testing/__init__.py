@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
+from wattline.testing.checks import COMPANIONS
 from wattline.testing.report import CheckError, Report
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
-__all__ = ["CheckError", "Report", "check_policy", "check_policy_file", "checks_for"]
+__all__ = ["COMPANIONS", "CheckError", "Report", "check_policy", "check_policy_file", "checks_for"]
