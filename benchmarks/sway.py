@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline import policy
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @policy("cap", wake="tick", compiled=True, caps=True)

@@ -282,7 +282,7 @@ def test_run_and_compare_do_not_share_a_folder(wattline: Call, folder: Path) -> 
 def test_policies_come_from_the_code(wattline: Call) -> None:
     """``policies`` lists every built-in mechanism; ``--state`` every field with unit and meaning."""
     from wattline.control.catalog import catalog
-    from wattline.model.state import FIELDS
+    from wattline.model.state.record import FIELDS
 
     listed = json.loads(wattline("policies", "--json").out)
     assert {(p["slot"], p["name"]) for p in listed} == {(s, n) for s, found in catalog().items() for n in found}

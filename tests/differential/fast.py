@@ -13,7 +13,8 @@ from wattline.errors import StuckError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
-from wattline.model.state import Sizes, State
+from wattline.model.state.record import State
+from wattline.model.state.sizes import Sizes
 from wattline.sim import setup, simulate
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, Simulation

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from wattline.model.state import Sizes
+from wattline.model.state.sizes import Sizes
 
 settings.register_profile("quick", phases=(Phase.explicit, Phase.reuse, Phase.generate))
 

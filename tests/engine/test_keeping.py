@@ -18,7 +18,7 @@ from wattline.errors import TraceError
 from wattline.journal.unfinished import Writer, read_flush, was_kept
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid, Bidding
-from wattline.model.state import FIELDS
+from wattline.model.state.record import FIELDS
 from wattline.sim import keeping, simulate
 from wattline.sim.keeping import PASSING, Keeper, cut_result, restore
 from wattline.sim.simulate import LOGS, Options, Result, Simulation

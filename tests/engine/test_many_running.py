@@ -14,7 +14,10 @@ from wattline.model import many_running, running
 from wattline.model.cluster import Outage
 from wattline.model.codes import RUNNING
 from wattline.model.mechanism import policy
-from wattline.model.state import BLOCK, MANY_RUNNING, OPT_SORTED, Sizes, State, allocate
+from wattline.model.state.layout import allocate
+from wattline.model.state.record import State
+from wattline.model.state.sizes import BLOCK, MANY_RUNNING, Sizes
+from wattline.model.state.switches import OPT_SORTED
 from wattline.sim.options import Options
 from wattline.testing.plain import plain
 

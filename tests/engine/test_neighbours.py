@@ -29,7 +29,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.jobs import JobTable
 from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Network
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.contention import neighbour_slowdowns
 from wattline.sim.options import Options
 from wattline.sim.result import frames

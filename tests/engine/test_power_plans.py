@@ -17,7 +17,7 @@ from wattline.model.cluster import Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.series import PowerSeries
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 

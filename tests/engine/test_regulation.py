@@ -34,7 +34,7 @@ from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 

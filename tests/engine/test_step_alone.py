@@ -16,7 +16,8 @@ from engine.worlds import cluster, digest, policies, run
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.compiled import direct
-from wattline.model.state import POLICY, State, copy_state
+from wattline.model.state.layout import copy_state
+from wattline.model.state.record import POLICY, State
 from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import worlds

@@ -17,7 +17,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.policies.helpers import free_extents
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from wattline.model import nodes
 from wattline.model.bits import highest_bit, lowest_bit
 from wattline.model.compiled import JIT
-from wattline.model.state import OPT_SLEEP, Sizes, State, allocate
+from wattline.model.state.layout import allocate
+from wattline.model.state.record import State
+from wattline.model.state.sizes import Sizes
+from wattline.model.state.switches import OPT_SLEEP
 from wattline.policies.helpers import free_extents
 from wattline.testing.plain import plain
 

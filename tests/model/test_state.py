@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattline.model.state import BESIDE, NEAR, Sizes, State, allocate
+from wattline.model.state.layout import allocate
+from wattline.model.state.record import BESIDE, NEAR, State
+from wattline.model.state.sizes import Sizes
 
 
 def made() -> State:

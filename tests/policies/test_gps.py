@@ -36,7 +36,9 @@ from engine.worlds import examples
 from wattline.model import codes
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
-from wattline.model.state import Sizes, State, allocate
+from wattline.model.state.layout import allocate
+from wattline.model.state.record import State
+from wattline.model.state.sizes import Sizes
 from wattline.policies.select import gps as gps_module
 from wattline.sim.subjects.regulation import fill_kinds
 

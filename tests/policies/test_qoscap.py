@@ -26,7 +26,7 @@ from engine.regulated import (
 from engine.worlds import examples
 from wattline.model import codes
 from wattline.model.regulation import Bid
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 KINDS = (SMALL, WIDE, FIRM)
 

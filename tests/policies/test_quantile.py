@@ -17,7 +17,7 @@ from wattline.control.catalog import find
 from wattline.model import codes
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.regulation import Bid, Bidding, Signal
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 

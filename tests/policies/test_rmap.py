@@ -14,7 +14,7 @@ from wattline.model.cluster import Outage
 from wattline.model.compiled import library
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.policies.select.shapes import fair_w
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result

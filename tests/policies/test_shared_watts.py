@@ -8,7 +8,7 @@ import pytest
 from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.model.state import N_REFUSED
+from wattline.model.state.switches import N_REFUSED
 from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 

@@ -32,7 +32,7 @@ from engine.worlds import examples
 from wattline.model import codes
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 KINDS = (SMALL, WIDE, FIRM, FILLER)
 TOLERATED = 0.3

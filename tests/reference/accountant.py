@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wattline.model import codes
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 BUSY, IDLE, ASLEEP, WAKING, DOWN = "busy", "idle", "asleep", "waking", "down"
 AMBIGUOUS_S = 1e-7

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.model.state import FIELDS, PROPOSALS, WRITES
+from wattline.model.state.record import FIELDS, PROPOSALS, WRITES
 from wattline.testing import check_policy_file
 from wattline.testing.checks import CHECKS, title
 

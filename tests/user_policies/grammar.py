@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from wattline.model.state import FIELDS, WRITES
+from wattline.model.state.record import FIELDS, WRITES
 
 HEAD = """import numpy as np
 from wattline import Memory, policy

@@ -16,7 +16,7 @@ from wattline.model.jobs import Floats, Ints
 from wattline.model.kinds import column
 from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.ensemble import World, in_threads
 from wattline.sim.options import Options
 from wattline.sim.result import running_energy_j

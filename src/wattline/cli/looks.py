@@ -258,7 +258,7 @@ def _show_state(terminal: Terminal) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from wattline.model.state import FIELDS, PROPOSALS
+    from wattline.model.state.record import FIELDS, PROPOSALS
 
     table = Table(box=None, pad_edge=False, header_style="bold", width=80)
     for title, width in (("field", 16), ("type", 8), ("size", 5), ("unit", 5), ("write", 5)):

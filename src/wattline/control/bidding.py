@@ -13,7 +13,8 @@ from wattline.control.compile import callable_from_python
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
-from wattline.model.state import N_REFUSED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_REFUSED
 
 
 def is_due(s: State) -> bool:

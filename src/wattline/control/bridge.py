@@ -17,7 +17,8 @@ from wattline.control.complaints import code_of, failed_call
 from wattline.errors import PolicyError, WattlineError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import kernel
-from wattline.model.state import State, lent, read_only
+from wattline.model.state.lent import lent, read_only
+from wattline.model.state.record import State
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM,
 from wattline.control.daily import do_daily
 from wattline.model import codes, nodes, running
 from wattline.model.compiled import outlined, seldom
-from wattline.model.state import POLICY, State
+from wattline.model.state.record import POLICY, State
 from wattline.physics import neighbours
 
 

@@ -7,15 +7,8 @@ import numpy as np
 from wattline.model import codes, nodes, queue, running
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import (
-    N_SEQ,
-    N_STARTS,
-    OPT_KEEP_PROGRESS,
-    OPT_KILL,
-    OPT_PLACEMENTS,
-    OPT_REQUEUE,
-    State,
-)
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_SEQ, N_STARTS, OPT_KEEP_PROGRESS, OPT_KILL, OPT_PLACEMENTS, OPT_REQUEUE
 from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
 

@@ -20,7 +20,8 @@ from wattline.errors import PolicyError
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
 from wattline.model.mechanism import Mechanism, compile_builtin
-from wattline.model.state import POLICY, State, read_only, user_signature
+from wattline.model.state.lent import read_only, user_signature
+from wattline.model.state.record import POLICY, State
 
 ARITY = 4
 

@@ -15,7 +15,7 @@ from wattline.errors import PolicyError, did_you_mean
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import FAULT, WHAT, WHO
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 READ_ONLY = "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
 
@@ -148,7 +148,7 @@ def _meaning(problem: BaseException) -> str:
 
 
 def _no_field(name: str) -> str:
-    from wattline.model.state import FIELDS
+    from wattline.model.state.record import FIELDS
 
     return f"the state has no field {name!r}{_close(name, FIELDS)}"
 

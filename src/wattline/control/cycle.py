@@ -16,7 +16,8 @@ from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOP
 from wattline.model import codes
 from wattline.model.compiled import SlotType, kernel, outlined
 from wattline.model.many_running import first_end_s
-from wattline.model.state import (
+from wattline.model.state.record import POLICY, State
+from wattline.model.state.switches import (
     N_PASSES,
     OPT_BELIEF,
     OPT_DECISIONS,
@@ -24,8 +25,6 @@ from wattline.model.state import (
     OPT_RECLAIM,
     OPT_SHED,
     OPT_SORTED,
-    POLICY,
-    State,
 )
 from wattline.physics import power, varied
 

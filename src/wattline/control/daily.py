@@ -15,7 +15,8 @@ from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.many_running import listed
-from wattline.model.state import N_TIMER_REPEATS, OPT_SORTED, POLICY, State
+from wattline.model.state.record import POLICY, State
+from wattline.model.state.switches import N_TIMER_REPEATS, OPT_SORTED
 from wattline.physics import clocks, power
 
 

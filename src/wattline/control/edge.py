@@ -31,7 +31,7 @@ from wattline.model import codes
 from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
 from wattline.model.many_running import listed
 from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
-from wattline.model.state import POLICY, State
+from wattline.model.state.record import POLICY, State
 
 OUT_OF_RANGE = "a policy wrote what nobody can use"
 

@@ -8,7 +8,8 @@ from wattline.control import commit
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import N_REFUSED, OPT_BELIEF, OPT_EXCEED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_REFUSED, OPT_BELIEF, OPT_EXCEED
 from wattline.physics import clocks, power
 
 

@@ -13,7 +13,7 @@ from numba import types
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model.compiled import entry
 from wattline.model.many_running import listed
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK))

@@ -13,7 +13,7 @@ import numpy as np
 from wattline.model.codes import ARRIVAL, END
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @kernel

@@ -13,7 +13,7 @@ from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 ROW = 3
 """A profile: the moments of its samples."""

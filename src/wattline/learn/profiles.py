@@ -12,7 +12,7 @@ from typing import Any
 from wattline.model.codes import ARRIVAL, RUNNING
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 LEAST_SAMPLES = 20.0
 """Samples before a profile counts as known (knapsack §V)."""

@@ -11,7 +11,7 @@ from wattline.model.codes import ARRIVAL, SAMPLE
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 BINS = 128
 COUNT, TOLD, BIN = 0, 1, 2

@@ -12,7 +12,7 @@ from wattline.model.codes import ARRIVAL, SAMPLE
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 RECENT = 20
 """The last samples, which are compared with the older ones."""

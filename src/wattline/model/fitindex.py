@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 DEEP = 128
 """Queue length from which the index is built; it is dropped again below a quarter of this."""

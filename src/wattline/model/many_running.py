@@ -8,7 +8,8 @@ The blocks are the list then; ``s.running`` and ``s.run_end_s`` are its copy, as
 from __future__ import annotations
 
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import BLOCK, MANY_RUNNING, State
+from wattline.model.state.record import State
+from wattline.model.state.sizes import BLOCK, MANY_RUNNING
 
 FEW_RUNNING = MANY_RUNNING // 2
 """Running jobs below which the blocks are given up. (This number is compared first: where few jobs run, all this costs nothing.)"""

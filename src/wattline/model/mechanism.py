@@ -210,6 +210,6 @@ def policy(
 def compile_builtin(built: Callable[..., int]) -> Any:
     """Compile a built-in mechanism's function (once a process; loaded from the cache when it is there)."""
     from wattline.model.compiled import entry
-    from wattline.model.state import POLICY
+    from wattline.model.state.record import POLICY
 
     return entry(POLICY)(built)

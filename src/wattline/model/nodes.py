@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from wattline.model.bits import highest_bit, lowest_bit
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import OPT_SLEEP, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_SLEEP
 
 # ------------------------------------------------------------------ laying out
 

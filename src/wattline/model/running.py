@@ -6,7 +6,9 @@ from wattline.model import many_running
 from wattline.model.codes import HELD, RUNNING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import FEW_RUNNING
-from wattline.model.state import MANY_RUNNING, N_REPLANS, OPT_SORTED, State
+from wattline.model.state.record import State
+from wattline.model.state.sizes import MANY_RUNNING
+from wattline.model.state.switches import N_REPLANS, OPT_SORTED
 
 LEAST_EXTENSION_S = 60.0
 """Shortest extension of an estimate that has run out."""

@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.compiled import JIT, SlotType
-from wattline.model.state import POLICY, State
+from wattline.model.state.record import POLICY, State
 
 FIRST_CODE = 1  # addresses of users' compiled policies, slot by slot
 WHO = FIRST_CODE + len(SLOT_NAMES)  # 1 + the slot whose user's policy is being called (0: none)

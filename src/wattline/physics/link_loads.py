@@ -21,7 +21,7 @@ import numpy.typing as npt
 from wattline.errors import InputError
 from wattline.model.compiled import library
 from wattline.model.network import Dragonfly, FatTree, Ints, Network
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from wattline.model import codes
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics import clocks
 from wattline.physics.contention import OVERLOAD, WAITING
 

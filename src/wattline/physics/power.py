@@ -7,7 +7,8 @@ import numpy as np
 from wattline.model.codes import PAUSED, RUNNING, WAKING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import OPT_BELIEF, OPT_CAPPED, OPT_SHED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
 
 LIMIT_SLACK = 1e-9
 """Share of a power limit that sums of floats may be off by: those who propose and the guard add in different orders."""

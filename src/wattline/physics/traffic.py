@@ -7,7 +7,7 @@ window nothing is known yet and every router shows none. Rates are whole bytes p
 from __future__ import annotations
 
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @kernel

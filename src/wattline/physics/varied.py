@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from wattline.model import nodes
 from wattline.model.codes import CHOSEN
 from wattline.model.compiled import either, library
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics import power, random
 from wattline.physics import traffic as router
 from wattline.policies.select import proposals

@@ -17,7 +17,8 @@ from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.model import codes
 from wattline.model.compiled import entry, fetch, kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import (
+from wattline.model.state.record import State
+from wattline.model.state.switches import (
     N_EVENTS,
     N_FRUITLESS,
     N_STARTS,
@@ -28,7 +29,6 @@ from wattline.model.state import (
     OPT_STOP_SHORT,
     OPT_TIES_EVENT,
     OPT_TIMELINE,
-    State,
 )
 from wattline.physics import clocks, power
 

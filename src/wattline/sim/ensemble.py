@@ -16,7 +16,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import Floats, JobTable
 from wattline.model.regulation import Bid
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Simulation
 

@@ -11,7 +11,8 @@ from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED
 from wattline.units import show_duration, show_power
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from wattline.errors import TraceError
 from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
-from wattline.model.state import FIELDS, State
+from wattline.model.state.record import FIELDS, State
 from wattline.sim.setup import prepare
 from wattline.sim.simulate import LOGS, Policies, Result, Simulation, join_logs
 

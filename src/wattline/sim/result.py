@@ -15,7 +15,7 @@ from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
 from wattline.model.network_text import network_entry
 from wattline.model.regulation import Bid
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.result_shapes import shape_columns
 from wattline.sim.simulate import Result
 

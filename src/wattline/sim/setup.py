@@ -16,7 +16,10 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.nodes import lay_out_free
 from wattline.model.profiles import ProfileTable, profile_table
 from wattline.model.regulation import Bid
-from wattline.model.state import (
+from wattline.model.state.layout import allocate
+from wattline.model.state.record import State
+from wattline.model.state.sizes import Sizes
+from wattline.model.state.switches import (
     OPT_BACKLOG,
     OPT_BELIEF,
     OPT_CAPPED,
@@ -33,9 +36,6 @@ from wattline.model.state import (
     OPT_SORTED,
     OPT_TIES_EVENT,
     OPT_TIMELINE,
-    Sizes,
-    State,
-    allocate,
 )
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.fronts import fronts_of

@@ -27,7 +27,8 @@ from wattline.model.compiled import JIT, Direct, direct
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO, forget_fault, note_code
-from wattline.model.state import N_EVENTS, OPT_STOP_SHORT, POLICY, State
+from wattline.model.state.record import POLICY, State
+from wattline.model.state.switches import N_EVENTS, OPT_STOP_SHORT
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.options import Options
 from wattline.sim.setup import prepare

@@ -18,7 +18,7 @@ from wattline.control.complaints import where
 from wattline.errors import EndlessError
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.units import environment_number
 
 LOOK_S = 0.05

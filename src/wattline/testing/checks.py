@@ -13,7 +13,7 @@ from wattline.control.compile import callable_from_python, check_signature, comp
 from wattline.errors import PolicyError, RunError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import N_REFUSED
+from wattline.model.state.switches import N_REFUSED
 from wattline.sim.simulate import Policies, Result, Simulation
 from wattline.testing import watch, worlds
 from wattline.testing.report import CheckError

@@ -15,7 +15,7 @@ from wattline.control.bidding import judge
 from wattline.control.compile import callable_from_python
 from wattline.model.codes import LOOP_SLOTS, OK, SLOT_NAMES
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import FIELDS, WRITES, State
+from wattline.model.state.record import FIELDS, WRITES, State
 from wattline.testing.plain import plain
 from wattline.testing.report import CheckError
 
@@ -211,4 +211,6 @@ def _strict(s: State) -> State:
     fields = {name: array.view(_Strict) for name, array in s.arrays().items()}
     for name, field in fields.items():
         field.label = f"s.{name}"
-    return State(**fields)
+    seen = State(**fields)
+    seen.sizes = s.sizes
+    return seen

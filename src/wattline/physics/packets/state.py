@@ -15,7 +15,7 @@ from numba import types
 
 from wattline.memory import map_bytes
 from wattline.model.compiled import FieldArray, Record, register
-from wattline.model.state import Field
+from wattline.model.state.field import Field
 
 Ints = npt.NDArray[np.int64]
 _I = Ints

@@ -8,7 +8,7 @@ from wattline.model.codes import BIDDING
 from wattline.model.compiled import kernel
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import least_cap_w
 from wattline.policies.select.kinds import degradation
 

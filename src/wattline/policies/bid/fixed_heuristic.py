@@ -6,7 +6,7 @@ from typing import Any
 
 from wattline.model.codes import BIDDING
 from wattline.model.mechanism import Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @mechanism(

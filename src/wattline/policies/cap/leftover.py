@@ -8,7 +8,7 @@ from wattline.model.codes import ANY_CHANGE, RUNNING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import headroom_w
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import TICK
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import lowest_share, span_w
 
 M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.model.mechanism import mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @mechanism("cap", "none", wake=0)

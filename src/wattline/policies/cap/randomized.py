@@ -6,7 +6,7 @@ from typing import Any
 
 from wattline.model.codes import ARRIVAL, END
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.random import CAP_COINS, uniform
 from wattline.policies.cap.levels import want_speed
 

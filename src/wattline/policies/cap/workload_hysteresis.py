@@ -10,7 +10,7 @@ from wattline.model.codes import ARRIVAL, CAP, END, EVERYTHING, NODE, RUNNING, T
 from wattline.model.compiled import kernel
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.clocks import virtual_now
 from wattline.policies.cap.levels import want_speed
 

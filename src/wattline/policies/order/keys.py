@@ -11,7 +11,7 @@ from typing import Any
 from wattline.model.codes import ANY_CHANGE, EVERYTHING, TICK, TIMER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 NEWCOMERS = EVERYTHING
 """Jobs enter the queue by arrival, when they lost a node and by preemption: the pass after that may be of any kind."""

@@ -16,8 +16,10 @@ from wattline.errors import InputError, did_you_mean
 from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.network import MOST_BYTES_PER_S, Network
 from wattline.model.nodes import lay_out_free
-from wattline.model.state import N_STARTS, Sizes, State
-from wattline.model.state import allocate as make_state
+from wattline.model.state.layout import allocate as make_state
+from wattline.model.state.record import State
+from wattline.model.state.sizes import Sizes
+from wattline.model.state.switches import N_STARTS
 from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
 from wattline.policies import BUILTIN
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, mechanism
-from wattline.model.state import N_STARTS, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_STARTS
 from wattline.physics.random import PLACES, below, words
 from wattline.policies.place.counting import (
     add_up,

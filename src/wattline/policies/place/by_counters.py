@@ -6,7 +6,7 @@ from typing import Any
 
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics import traffic
 from wattline.policies.place.counting import count_free, pick_counted, routers_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from wattline.model.compiled import kernel, outlined
 from wattline.model.nodes import next_free
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @kernel

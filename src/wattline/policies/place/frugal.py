@@ -7,7 +7,7 @@ from typing import Any
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import mechanism
 from wattline.model.nodes import next_free, next_start
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @kernel

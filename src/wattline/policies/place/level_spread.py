@@ -6,7 +6,7 @@ from typing import Any
 
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.policies.place.counting import add_up, clear, count_free, pick_counted, routers_of, take_in_turn
 from wattline.policies.place.round_robin import spread
 

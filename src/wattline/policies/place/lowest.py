@@ -6,7 +6,7 @@ from typing import Any
 
 from wattline.model.mechanism import mechanism
 from wattline.model.nodes import next_start
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 
 @mechanism("place", "lowest", wake=0, source="thesis-DR §3.3.4 (Simple)")

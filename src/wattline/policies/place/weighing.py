@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.model.compiled import kernel, outlined
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 OVERLOAD = 1.0 / 3.0
 """Weight of how far the job, at its full rate, overloads the fullest link it uses; bytes cross about three links."""

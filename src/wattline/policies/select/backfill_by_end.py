@@ -10,7 +10,7 @@ from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, WAKING
 from wattline.model.compiled import kernel
 from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.easy import backfill_deep, fits

@@ -17,7 +17,7 @@ from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.queue import before
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.easy import fits

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import SHARE, TICK
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import (
     count_kinds,

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import IN_ORDER
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, start_increase_w
 from wattline.policies.select.easy import fits
 from wattline.policies.select.proposals import propose

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import FILL, PAUSED, RUNNING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics import clocks
 from wattline.physics.power import headroom_w, lowest_node_w, node_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.proposals import propose

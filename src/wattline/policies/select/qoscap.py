@@ -9,7 +9,8 @@ import numpy as np
 from wattline.model.codes import FILL, TICK, URGENT
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import N_STARTS, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_STARTS
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, average_degradation, degradation, fill_with_standby
 from wattline.policies.select.proposals import propose

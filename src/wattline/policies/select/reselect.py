@@ -11,7 +11,8 @@ from wattline.model.compiled import kernel
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.nodes import count_back
-from wattline.model.state import N_SEQ, OPT_EXCEED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import N_SEQ, OPT_EXCEED
 from wattline.physics.clocks import virtual_now
 from wattline.physics.power import end_decrease_w, start_increase_w
 from wattline.policies.select.easy import fits

@@ -13,7 +13,7 @@ import numpy as np
 from wattline.model.codes import BACKFILL, IN_ORDER, WAITING
 from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import start_increase_w
 from wattline.policies.select.ahead import free_ahead, watts_ahead
 from wattline.policies.select.profile import add, earliest_both, is_free, step_at

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.model.codes import CHOSEN, TICK, URGENT
 from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, lowest_node_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
 from wattline.policies.select.proposals import propose

@@ -10,7 +10,8 @@ from wattline.model.codes import DEADLOCK, WINDOW
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
-from wattline.model.state import OPT_EXCEED, State
+from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_EXCEED
 from wattline.physics.power import LIMIT_SLACK, node_w, start_increase_w
 from wattline.policies.select.easy import fits, reservation
 from wattline.policies.select.knapsack import choose, gcd

@@ -12,7 +12,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.network import Flat, Network
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 if TYPE_CHECKING:
     from wattline.sim.options import Options

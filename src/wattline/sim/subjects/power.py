@@ -11,7 +11,7 @@ from wattline.errors import InputError
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.profiles import ProfileTable
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.units import show_duration
 
 if TYPE_CHECKING:

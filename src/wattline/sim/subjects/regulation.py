@@ -11,7 +11,7 @@ from wattline.model.jobs import Ints, JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid, Bidding, Signal
-from wattline.model.state import State
+from wattline.model.state.record import State
 
 MOST_COMPARED = 1000
 """Names among which one that is close is looked for."""

@@ -13,7 +13,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.sim.fronts import Fronts, fronts_of
 from wattline.sim.subjects.power import learner_of
 

@@ -11,7 +11,7 @@ from wattline.errors import InputError
 from wattline.model.cluster import Cluster
 from wattline.model.configurations import Configurations, Ints, Moldable
 from wattline.model.jobs import JobTable
-from wattline.model.state import State
+from wattline.model.state.record import State
 from wattline.model.variability import Variability
 from wattline.physics.cap_response import SAME, MeasuredResponse
 
