@@ -21,7 +21,7 @@ MISTAKES = {
     "no nodes at all": (["replay", "small.swf", "--nodes", "0"], "--nodes 0: must be at least 1, got 0"),
     "no cores": (["trace", "info", "small.swf", "--cores-per-node", "0"], "--cores-per-node 0: must be at least 1"),
     "missing argument": (["run"], "Missing argument 'SCENARIO.toml'; see wattline run --help"),
-    "unknown format": (["replay", "small.swf", "--format", "xx"], "wattline: --format xx: expected 'swf'"),
+    "unknown format": (["replay", "small.swf", "--format", "xx"], "wattline: --format xx: expected '"),
     "format that cannot be told": (["replay", "prose.txt"], "name it with --format"),
     "scenario names no trace": (["run", "gone.toml"], "gone.toml:2: [trace] file: no such file: nope.swf"),
     "trace of an override": (

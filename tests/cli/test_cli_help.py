@@ -20,6 +20,7 @@ COMMANDS = (
     ["compare"],
     ["bid"],
     ["trace", "info"],
+    ["trace", "formats"],
     ["trace", "convert"],
     ["trace", "generate"],
     ["trace", "kinds"],

@@ -281,7 +281,7 @@ def test_the_page_on_logs_says_what_the_readers_read(tmp_path: Path) -> None:
     code.
     """
     from wattline.formats.jobs import FORMATS, read_trace
-    from wattline.formats.jobs.sacct import EXAMPLE
+    from wattline.formats.jobs.sacct.read import EXAMPLE
     from wattline.model.jobs import ARRAY_COLUMNS
 
     page, tutorial = ((ROOT / f"docs/{name}.md").read_text() for name in ("traces", "tutorial"))

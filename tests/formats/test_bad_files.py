@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from wattline.errors import TraceError
 from wattline.formats.jobs import guess_format, read_trace
-from wattline.formats.jobs.krc import read_krc
-from wattline.formats.jobs.rrze import read_rrze
-from wattline.formats.jobs.sacct import read_sacct
-from wattline.formats.jobs.swf import read_swf
-from wattline.formats.jobs.table import read_table
+from wattline.formats.jobs.krc.read import read_krc
+from wattline.formats.jobs.rrze.read import read_rrze
+from wattline.formats.jobs.sacct.read import read_sacct
+from wattline.formats.jobs.swf.read import read_swf
+from wattline.formats.jobs.table.read import read_table
 from wattline.reading.notes import Trace
 
 Reader = Callable[[Path], Trace]
@@ -163,8 +163,8 @@ def test_unknown_format(tmp_path: Path) -> None:
     path = tmp_path / "poem.txt"
     path.write_text("the sea has many voices\n")
     assert (
-        "cannot tell its format from 'the sea has many voices'; name it with --format (in a scenario: format), "
-        "one of swf" in one_line(path, read_trace)
+        "cannot tell its format from 'the sea has many voices'; name it with --format (in a scenario: format), one of "
+        in one_line(path, read_trace)
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import read_trace
-from wattline.formats.jobs.krc import read_krc
+from wattline.formats.jobs.krc.read import read_krc
 
 HEADER = "interarrival,service,cores_used\n"
 

@@ -13,7 +13,7 @@ import pytest
 
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import guess_format, read_trace
-from wattline.formats.jobs.pm100 import read_pm100
+from wattline.formats.jobs.pm100.read import read_pm100
 from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.reading.notes import Trace
 

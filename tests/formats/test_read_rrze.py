@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wattline.errors import TraceError
 from wattline.formats.jobs import guess_format, read_trace
-from wattline.formats.jobs.rrze import read_rrze
+from wattline.formats.jobs.rrze.read import read_rrze
 from wattline.generate.kinds_from_log import find_kinds
 from wattline.reading.notes import Trace
 

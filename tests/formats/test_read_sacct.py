@@ -9,7 +9,7 @@ import pytest
 
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import read_trace
-from wattline.formats.jobs.sacct import read_sacct
+from wattline.formats.jobs.sacct.read import read_sacct
 from wattline.reading.notes import Trace
 
 HEADER = "JobID|Submit|Start|Elapsed|AllocNodes|State"

@@ -11,7 +11,7 @@ import pytest
 
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import read_trace
-from wattline.formats.jobs.swf import read_swf
+from wattline.formats.jobs.swf.read import read_swf
 from wattline.reading.notes import Trace
 
 HEADER = "; Version: 2.2\n; MaxProcs: 64\n; UnixStartTime: 1000000\n; Partition: 2 batch\n"

@@ -11,7 +11,7 @@ import pytest
 
 from wattline.errors import TraceError
 from wattline.formats.jobs import read_trace
-from wattline.formats.jobs.table import read_table
+from wattline.formats.jobs.table.read import read_table
 from wattline.journal.journal import SCHEMA, write_journal
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs import read_trace
 from wattline.formats.jobs.export import write_swf, write_trace
-from wattline.formats.jobs.swf import read_swf
+from wattline.formats.jobs.swf.read import read_swf
 from wattline.model.jobs import ARRAY_COLUMNS, JobTable
 from wattline.reading.notes import Note, Trace
 

@@ -13,11 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wattline.errors import TraceError
-from wattline.formats.jobs import Trace, read_trace, trace_info
+from wattline.formats.jobs import read_trace
 from wattline.formats.jobs.export import write_trace
+from wattline.formats.jobs.info import trace_info
 from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
+from wattline.reading.notes import Trace
 from wattline.reading.series_column import mean_over_run
 
 STEP = '{"series_step_s": 300}'

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from wattline.formats.jobs import Note, Trace, trace_info
+from wattline.formats.jobs.info import trace_info
 from wattline.model.jobs import JobTable
-from wattline.reading.notes import Finding, quote, settle
+from wattline.reading.notes import Finding, Note, Trace, quote, settle
 
 
 def trace() -> Trace:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from wattline.errors import InputError
-from wattline.formats.jobs import Trace, read_trace
+from wattline.formats.jobs import read_trace
 from wattline.generate.attach_power import attach_power, keys_of
 from wattline.generate.mira_power import MAX_W, TABLE_I
 from wattline.model.jobs import JobTable
+from wattline.reading.notes import Trace
 
 
 def log(jobs: int = 600) -> Trace:

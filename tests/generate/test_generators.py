@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from wattline.errors import InputError
-from wattline.formats.jobs import read_trace, trace_info
+from wattline.formats.jobs import read_trace
+from wattline.formats.jobs.info import trace_info
 from wattline.generate.jobs import Bursty, JobType, Lublin, Phase, Poisson, Requests, generate
 from wattline.generate.laws import round_request
 from wattline.generate.lublin import BATCH, COMBINED, INTERACTIVE, slot_weights

@@ -98,7 +98,7 @@ def test_ties_fall_as_in_exact_arithmetic(
 @pytest.mark.parametrize("switching", ["count", "work"])
 def test_a_piece_of_the_krc_log_is_the_recursion(data_dir: Path, discipline: str, switching: str) -> None:
     """600 recorded customers on 80 servers, cleaned as the paper says, agree in every measure."""
-    from wattline.formats.jobs.krc import CORES, read_krc
+    from wattline.formats.jobs.krc.read import CORES, read_krc
 
     jobs = read_krc(data_dir / "krc" / "HPC_KRC2.csv", amount_factor=2.66).jobs.take(np.arange(4200, 4800))
     columns = (jobs.submit_s.tolist(), jobs.work_s.tolist(), jobs.nodes.tolist())

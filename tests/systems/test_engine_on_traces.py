@@ -31,7 +31,7 @@ def fcfs(jobs: JobTable, nodes: int, ties: str) -> np.ndarray:
 @pytest.mark.parametrize("ties", ["instant", "event"])
 def test_every_krc_delay_is_the_recursions_and_hpcwlds(data_dir: Path, ties: str) -> None:
     """8,281 delays on 80 cores: engine = fast recursion = what hpcwld itself computed, exactly."""
-    from wattline.formats.jobs.krc import CORES, read_krc
+    from wattline.formats.jobs.krc.read import CORES, read_krc
 
     folder = data_dir / "krc"
     jobs = read_krc(folder / "HPC_KRC.csv", drop_zero_service=False, spread_ties=False).jobs
@@ -45,7 +45,7 @@ def test_every_krc_delay_is_the_recursions_and_hpcwlds(data_dir: Path, ties: str
 @pytest.mark.parametrize("ties", ["instant", "event"])
 def test_every_kth_start_is_hpcwlds(data_dir: Path, ties: str) -> None:
     """28,489 FCFS starts on 100 processors: engine = fast recursion = hpcwld's schedule, exactly."""
-    from wattline.formats.jobs.swf import read_swf
+    from wattline.formats.jobs.swf.read import read_swf
 
     jobs = read_swf(data_dir / "schedules" / "kth_norm.swf.gz").jobs
     got = fcfs(jobs, 100, ties)

@@ -137,9 +137,9 @@ def read_trace(
     cores_per_node: int | None = None,
     strict: bool = False,
 ) -> Trace:
-    """Read a job log: SWF, sacct, Parquet, CSV, PM100, emmy, meggie, or the folder of a journal.
+    """Read a job log of any format that ``wattline trace formats`` lists, or the folder of a journal.
 
-    ``format``: swf, sacct, table, krc, pm100 or rrze (default: by content). ``cores_per_node``: processors of the log
+    ``format``: the name of its format (default: by content). ``cores_per_node``: processors of the log
     that make one node (default: as an SWF header and its jobs say). ``strict``: refuse a log with records that would be
     dropped or repaired.
     """
@@ -156,7 +156,7 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     """
     import polars as pl
 
-    from wattline.formats.jobs.table import table_of
+    from wattline.formats.jobs.table.read import table_of
 
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")

@@ -16,6 +16,7 @@ from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.cli.trace.flags import Format, TraceFile
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
@@ -95,9 +96,7 @@ def run(
 
 
 def replay(
-    trace: Annotated[
-        Path, typer.Argument(metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, a journal.")
-    ],
+    trace: TraceFile,
     nodes: Annotated[
         int | None,
         typer.Option(help="Nodes of the machine (default: those of the network, or what the trace's header says)."),
@@ -155,9 +154,7 @@ def replay(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
-    trace_format: Annotated[
-        str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
-    ] = None,
+    trace_format: Format = None,
     out: Out = None,
     *,
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,

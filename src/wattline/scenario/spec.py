@@ -6,11 +6,12 @@ The reference is printed from here.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from wattline.formats.jobs import FORMATS
 from wattline.scenario.quantities import (
     Count,
     Duration,
@@ -31,6 +32,12 @@ from wattline.scenario.spec_network import NetworkSpec
 from wattline.scenario.spec_power import LimitSpec, ProfilesSpec
 from wattline.scenario.spec_prices import PricesSpec
 from wattline.scenario.spec_regulation import BidSpec, KindSpec, RegulationSpec, Workload
+
+if TYPE_CHECKING:
+    Format = str
+else:
+    Format = Literal[FORMATS]
+"""Names of the formats of job logs."""
 
 SCHEMA = 1
 """Version of the scenario layout that this Wattline reads and writes."""
@@ -84,11 +91,9 @@ class TraceSpec(Section):
 
     file: str | None = Field(
         None,
-        description="job log, relative to the scenario file (SWF, sacct, Parquet, CSV, PM100, emmy, meggie, journal)",
+        description="job log, or the folder of a journal, relative to the scenario file",
     )
-    format: Literal["swf", "sacct", "table", "krc", "pm100", "rrze"] | None = Field(
-        None, description="format of the file (default: by content)"
-    )
+    format: Format | None = Field(None, description="format of the file (default: by content)")
     cores_per_node: Count | None = Field(
         None,
         description="processors of the log that make one node (default: as an SWF header and its jobs say; else 1)",

@@ -54,7 +54,8 @@ def info(
 
       wattline trace info KTH-SP2-1996-2.1-cln.swf.gz
     """
-    from wattline.formats.jobs import read_trace, trace_info
+    from wattline.formats.jobs import read_trace
+    from wattline.formats.jobs.info import trace_info
 
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
@@ -64,6 +65,28 @@ def info(
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
     terminal.show(_info_table(facts))
     terminal.data(facts)
+
+
+@app.command()
+def formats(*, as_json: Json = False, quiet: Quiet = False) -> None:
+    """List the formats of job logs that are read.
+
+    For example:
+
+      wattline trace formats
+    """
+    from rich.table import Table
+
+    from wattline.formats.jobs import FORMATS, find_format
+
+    terminal = Terminal(as_json, quiet)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("format", style="cyan")
+    table.add_column("what it is")
+    for name in FORMATS:
+        table.add_row(name, find_format(name).about)
+    terminal.show(table)
+    terminal.data([{"name": name, "about": find_format(name).about} for name in FORMATS])
 
 
 @app.command()

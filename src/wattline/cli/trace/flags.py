@@ -8,16 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from wattline.cli.terminal import Terminal
+from wattline.formats.jobs import FORMATS
 
 TraceFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TRACE", help="Job log: SWF (plain or .gz), sacct, Parquet, CSV, PM100, emmy or meggie, a journal."
+        metavar="TRACE", help="Job log (plain or .gz), or the folder of a journal; `wattline trace formats` lists them."
     ),
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", help="swf, sacct, table, krc, pm100 or rrze (default: by content).")
-]
+Format = Annotated[str | None, typer.Option("--format", help=f"{', '.join(FORMATS)} (default: by content).")]
 Cores = Annotated[
     int | None,
     typer.Option(min=1, help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),

@@ -14,7 +14,7 @@ from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, say_machi
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
-    from wattline.formats.jobs import Trace
+    from wattline.reading.notes import Trace
 
 
 class Model(StrEnum):

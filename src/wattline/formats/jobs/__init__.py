@@ -1,62 +1,111 @@
-"""Disk ↔ model: job logs, synthetic workloads, regulation signals, prices and journals.
+"""Job logs of other people: a folder here is a format.
 
-========  ==========================================================  ==================================
-format    what                                                        reader
-========  ==========================================================  ==================================
-swf       Standard Workload Format (plain or gzip)                    ``formats.jobs.swf.read_swf``
-sacct     Slurm accounting dump (``sacct --parsable2``)               ``formats.jobs.sacct.read_sacct``
-table     Parquet or CSV with columns as in ``JobTable``; a journal   ``formats.jobs.table.read_table``
-krc       the R package hpcwld's CSV layouts                          ``formats.jobs.krc.read_krc``
-pm100     PM100, jobs of Marconi100 with power (Parquet)              ``formats.jobs.pm100.read_pm100``
-rrze      jobs of emmy and meggie with power (text)                   ``formats.jobs.rrze.read_rrze``
-========  ==========================================================  ==================================
-
-Signals: ``formats.series.signals.read_signal``, ``generate.signal.generate_signal``; prices:
-``formats.series.prices.read_held``.
+The ``__init__`` of a format's folder holds ``FORMAT``, an object that keeps the rules of ``base.LogFormat``. It says what
+the format is and tells its files by their beginning; it loads little, so that the other formats cost nothing. Its
+``read.py`` holds the reader, which is imported when a file is read.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wattline.errors import InputError, TraceError, did_you_mean
-from wattline.formats.jobs.info import trace_info
-from wattline.reading.notes import Note, Trace
+from wattline.formats.jobs.base import Head, Likeness, LogFormat, ReadOptions
 
-__all__ = ["FORMATS", "Note", "Trace", "guess_format", "read_trace", "trace_info"]
+if TYPE_CHECKING:
+    from wattline.reading.notes import Trace
 
-FORMATS = ("swf", "sacct", "table", "krc", "pm100", "rrze")
+__all__ = ["FORMATS", "find_format", "guess_format", "read_trace"]
+
+FORMATS = tuple(sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg))
+"""Names of all formats."""
+
+
+def find_format(name: str) -> LogFormat:
+    """Return the format of a name."""
+    if name not in FORMATS:
+        raise InputError(f"unknown trace format {name!r}{did_you_mean(name, FORMATS)}")
+    found: LogFormat = importlib.import_module(f"{__name__}.{name}").FORMAT
+    return found
 
 
 def read_trace(
     path: Path | str,
     *,
-    format: str | None = None,  # noqa: A002  (the word users type)
+    format: str | LogFormat | None = None,  # noqa: A002  (the word users type)
     strict: bool = False,
     cores_per_node: int | None = None,
     nodes: int | None = None,
 ) -> Trace:
-    """Read a job log of any known format; without ``format`` it is told by the file's content.
+    """Read a job log of any known format.
 
-    ``cores_per_node`` matters where a log counts processors: always in SWF (default: as its header says), in Slurm
-    dumps without a column of nodes (default: 1). ``nodes`` are those of the machine that the jobs are for, where they
-    are known already.
+    Parameters
+    ----------
+    path
+        The file, or the folder where a format has folders (a journal).
+    format
+        Name of its format, or a format of your own (default: told by the file's content).
+    strict
+        Refuse a file with records that would be dropped or repaired.
+    cores_per_node
+        Matters where a log counts processors: always in SWF and GWF (default: as the header says), in Slurm dumps
+        without a column of nodes (default: 1).
+    nodes
+        Nodes of the machine that the jobs are for, where they are known already.
     """
+    options = ReadOptions(strict, cores_per_node, nodes)
     if format is not None:
-        return _with_twins(_read(path, format, strict=strict, cores_per_node=cores_per_node, nodes=nodes))
-    kind, raw = _guess(path)
+        known = find_format(format) if isinstance(format, str) else format
+        return _with_twins(known.read(path, options))
+    name, raw = _guess(path)
     try:
-        return _with_twins(_read(path, kind, strict=strict, cores_per_node=cores_per_node, nodes=nodes, raw=raw))
+        return _with_twins(find_format(name).read(path, replace(options, raw=raw)))
     except TraceError as problem:
-        raise TraceError(f"{problem}; taken for {kind} by its content").about(
+        raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
         ) from None
+
+
+def guess_format(path: Path | str) -> str:
+    """Tell the format of a file by its content, or raise an error that says what was seen and what to do."""
+    return _guess(path)[0]
+
+
+def _guess(path: Path | str) -> tuple[str, bytes | None]:
+    """Return the format of a file, and its content if all of it had to be read to tell."""
+    head = Head(path)
+    likeness = {name: find_format(name).looks_like(head) for name in FORMATS}
+    most = max(likeness.values())
+    if most == Likeness.NO:
+        raise _unknown(path, head)
+    best = [name for name, found in likeness.items() if found == most]
+    if len(best) > 1:
+        raise TraceError.at(path, f"may be {' or '.join(best)}", hint="name it with --format (in a scenario: format)")
+    return best[0], head.raw
+
+
+def _unknown(path: Path | str, head: Head) -> TraceError:
+    """Return the error for a file or folder that looks like no format."""
+    from wattline.journal.unfinished import is_unfinished
+    from wattline.reading.notes import quote
+
+    if head.is_folder and is_unfinished(Path(path)):
+        return TraceError.at(path, "holds a run that was cut off", hint=f"`wattline report {path}` makes its journal")
+    if head.is_folder:
+        return TraceError.at(path, "is a directory without a journal in it, expected a file")
+    hint = f"name it with --format (in a scenario: format), one of {', '.join(FORMATS)}"
+    return TraceError.at(path, f"cannot tell its format from {quote(head.line)!r}", hint=hint)
 
 
 def _with_twins(trace: Trace) -> Trace:
     """Mention job numbers that several jobs have: in the journal only their order tells these apart."""
     import numpy as np
+
+    from wattline.reading.notes import Note
 
     numbers = trace.jobs.job_id
     ordered = np.sort(numbers)
@@ -70,113 +119,3 @@ def _with_twins(trace: Trace) -> Trace:
         f"job {again[0]}",
     )
     return replace(trace, notes=(*trace.notes, note))
-
-
-def _read(
-    path: Path | str,
-    kind: str,
-    *,
-    strict: bool,
-    cores_per_node: int | None,
-    nodes: int | None,
-    raw: bytes | None = None,
-) -> Trace:
-    if kind == "swf":
-        from wattline.formats.jobs.swf import read_swf
-
-        return read_swf(path, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
-    if kind == "sacct":
-        from wattline.formats.jobs.sacct import read_sacct
-
-        return read_sacct(path, strict=strict, cores_per_node=1 if cores_per_node is None else cores_per_node)
-    if kind == "table":
-        from wattline.formats.jobs.table import read_table
-
-        return read_table(path, strict=strict, raw=raw)
-    if kind == "krc":
-        from wattline.formats.jobs.krc import read_krc
-
-        return read_krc(path, strict=strict)
-    if kind == "pm100":
-        from wattline.formats.jobs.pm100 import read_pm100
-
-        return read_pm100(path, strict=strict, raw=raw)
-    if kind == "rrze":
-        from wattline.formats.jobs.rrze import read_rrze
-
-        return read_rrze(path, strict=strict)
-    raise InputError(f"unknown trace format {kind!r}{did_you_mean(kind, FORMATS)}")
-
-
-def guess_format(path: Path | str) -> str:
-    """Tell the format of a file by its content, or raise an error that says what was seen and what to do."""
-    return _guess(path)[0]
-
-
-def _guess(path: Path | str) -> tuple[str, bytes | None]:
-    """Return the format of a file, and its content if all of it had to be read to tell."""
-    from wattline.journal.unfinished import is_unfinished
-    from wattline.reading.source import PARQUET_MAGIC, as_text, peek
-
-    if Path(path).is_dir():
-        if (Path(path) / "manifest.json").exists():
-            return "table", None
-        from wattline.formats.jobs.rrze import holds_rrze
-
-        if holds_rrze(Path(path)):
-            return "rrze", None
-        if is_unfinished(Path(path)):
-            raise TraceError.at(
-                path, "holds a run that was cut off", hint=f"`wattline report {path}` makes its journal"
-            )
-        raise TraceError.at(path, "is a directory without a journal in it, expected a file")
-    head = peek(path)
-    if head.startswith(PARQUET_MAGIC):
-        return _guess_by_columns(path)
-    text = as_text(path, head)
-    from wattline.formats.jobs.rrze import is_rrze
-
-    if is_rrze(text):
-        return "rrze", None
-    first = next(
-        (line for line in text.split(b"\n") if line.strip() and not line.lstrip().startswith((b";", b"#"))), b""
-    )
-    return _guess_by_line(path, first, commented=text.lstrip().startswith(b";")), None
-
-
-def _guess_by_columns(path: Path | str) -> tuple[str, bytes | None]:
-    """Guess by the columns of a Parquet file, whose names stand at its end.
-
-    Whoever reads it says what is wrong with it.
-    """
-    import polars as pl
-
-    from wattline.formats.jobs.pm100 import is_pm100
-    from wattline.reading.parquet import reading_parquet
-    from wattline.reading.source import is_packed, read_bytes
-
-    raw = read_bytes(path) if is_packed(path) else None
-    try:
-        with reading_parquet(path):
-            columns = list(pl.read_parquet_schema(Path(path) if raw is None else raw))
-    except TraceError:
-        return "table", raw
-    return "pm100" if is_pm100(columns) else "table", raw
-
-
-def _guess_by_line(path: Path | str, line: bytes, *, commented: bool) -> str:
-    """Guess by the first line that is no comment."""
-    if b"|" in line:
-        return "sacct"
-    if b"," in line:
-        return "krc" if b"interarrival" in line.lower() else "table"
-    numbers = line.split()
-    if commented or (len(numbers) >= 2 and all(part.lstrip(b"+-").replace(b".", b"", 1).isdigit() for part in numbers)):
-        return "swf"
-    from wattline.reading.notes import quote
-
-    raise TraceError.at(
-        path,
-        f"cannot tell its format from {quote(line)!r}",
-        hint=f"name it with --format (in a scenario: format), one of {', '.join(FORMATS)}",
-    )

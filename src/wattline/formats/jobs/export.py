@@ -15,9 +15,9 @@ import numpy as np
 
 from wattline.errors import InputError, TraceError
 from wattline.files import write_whole
-from wattline.formats.jobs.swf import quote_name
-from wattline.formats.jobs.swf_text import FIELDS
-from wattline.formats.jobs.table import METADATA_KEY, NAME_COLUMNS, VERSION
+from wattline.formats.jobs.swf.read import quote_name
+from wattline.formats.jobs.swf.text import FIELDS
+from wattline.formats.jobs.table.read import METADATA_KEY, NAME_COLUMNS, VERSION
 from wattline.model.jobs import ARRAY_COLUMNS, Floats, Ints, JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.series_column import CANNOT_HOLD, STEP_KEY, to_column

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import TraceError, did_you_mean
-from wattline.formats.jobs.table import read_parquet
+from wattline.formats.jobs.table.read import read_parquet
 from wattline.model.jobs import Floats, Ints
 from wattline.reading.delimited import Delimited
 from wattline.reading.fields import LONGEST, clock_s, numbers

@@ -138,7 +138,7 @@ def _csv(path: Path | str, text: str, between: str) -> tuple[list[str], Iterator
 
 
 def _parquet(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
-    from wattline.formats.jobs.table import read_parquet
+    from wattline.formats.jobs.table.read import read_parquet
 
     frame, _ = read_parquet(path, raw)
     return [name.strip().lower() for name in frame.columns], enumerate(frame.iter_rows(), 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from wattline.bidding.days import DAY_S, Days
 from wattline.errors import InputError
-from wattline.formats.jobs.swf import read_swf
+from wattline.formats.jobs.swf.read import read_swf
 from wattline.generate.cap_model import CapModel
 from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.reading.notes import Trace

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from wattline.errors import InputError
-from wattline.formats.jobs.krc import read_krc
+from wattline.formats.jobs.krc.read import read_krc
 from wattline.model.jobs import Floats, Ints, JobTable
 from wattline.reading.notes import Note
 from wattline.systems.at_hand import data_file

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wattline.control.catalog import find
-from wattline.formats.jobs.krc import CORES
+from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import Floats, JobTable

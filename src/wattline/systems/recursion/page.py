@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.formats.jobs.krc import CORES
+from wattline.formats.jobs.krc.read import CORES
 from wattline.report.page import Page, card, folded, table
 from wattline.report.show import compact, number, show
 from wattline.systems.recursion.data import GET, Customers, load_customers

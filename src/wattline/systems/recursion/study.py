@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.formats.jobs.krc import CORES
+from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Level
 from wattline.model.jobs import Floats, JobTable

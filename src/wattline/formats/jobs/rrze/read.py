@@ -6,9 +6,9 @@ where ``job_traces/rrze-traces-CLUSTER-jobs-MM.txt`` are the jobs of a month and
 ``pwr_traces/rrze-traces-CLUSTER-avg-pwr-MM.txt`` the mean power of their nodes. Names and lines are known from programs
 of others that read them (MaximeGonthier/batch-simulator):
 
-* emmy ran Torque, and its jobs are accounting events (``rrze_torque``); its power lines read
+* emmy ran Torque, and its jobs are accounting events (``torque``); its power lines read
   ``1033693  average power consumption (CPU+DRAM)      :      163.7 W``.
-* meggie ran Slurm, and its jobs are an ``sacct`` dump to the minute (``rrze_slurm``); it has two power lines a job,
+* meggie ran Slurm, and its jobs are an ``sacct`` dump to the minute (``slurm``); it has two power lines a job,
   ``349988  average chip RAPL-power  :  110.5 W`` and ``average dram RAPL-power``, which are added.
 
 Give one file of jobs (its power is found beside it), or the folder of a cluster for all months. A requeued job counts
@@ -24,10 +24,11 @@ from pathlib import Path
 import numpy as np
 
 from wattline.errors import TraceError
-from wattline.formats.jobs.rrze_log import Job, Log
-from wattline.formats.jobs.rrze_slurm import read_slurm_jobs
-from wattline.formats.jobs.rrze_torque import read_torque_events
-from wattline.formats.jobs.sacct import MAX_DRAW_W
+from wattline.formats.jobs.rrze.layout import EVENT, job_files
+from wattline.formats.jobs.rrze.log import Job, Log
+from wattline.formats.jobs.rrze.slurm import read_slurm_jobs
+from wattline.formats.jobs.rrze.torque import read_torque_events
+from wattline.formats.jobs.sacct.read import MAX_DRAW_W
 from wattline.model.jobs import Floats, JobTable
 from wattline.reading.notes import Trace, build_jobs, quote, refuse_empty
 from wattline.reading.source import read_text
@@ -36,34 +37,17 @@ TIME_ZONE = "Europe/Berlin"
 EMMY, MEGGIE = 560, 728
 """Nodes of the two clusters."""
 
-_EVENT = re.compile(rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];\S")
-_COLUMNS = (b"jobid", b"submit", b"start", b"end", b"reqnodes", b"timelimit", b"elapsed", b"user", b"jobname")
-_TO_THE_MINUTE = re.compile(rb"^\d+\|\d{4}-\d\d-\d\dT\d\d:\d\d\|", re.MULTILINE)
 _POWER = re.compile(rb"^\s*(\d{1,15})\S*\s+average\s+(.{1,60}?)\s*:\s*(\S{1,40})\s*W\s*$")
-
-
-def is_rrze(text: bytes) -> bool:
-    """Tell by the beginning of its text whether a file has one of the two layouts."""
-    head, _, rest = text.lstrip().partition(b"\n")
-    if _EVENT.match(head):
-        return True
-    columns = tuple(part.strip() for part in head.lower().strip().rstrip(b"|").split(b"|"))
-    return columns == _COLUMNS and _TO_THE_MINUTE.search(rest) is not None
-
-
-def holds_rrze(folder: Path) -> bool:
-    """Tell whether a folder is that of a cluster."""
-    return bool(_job_files(folder))
 
 
 def read_rrze(path: Path | str, *, strict: bool = False) -> Trace:
     """Read a file of jobs, or all of a cluster's folder; the first queued job is second 0."""
     where = Path(path)
-    files = _job_files(where) if where.is_dir() else [where]
+    files = job_files(where) if where.is_dir() else [where]
     if not files:
         raise TraceError.at(path, "is a directory without files of jobs (job_traces/rrze-traces-CLUSTER-jobs-MM.txt)")
     log, texts = Log(), [read_text(file) for file in files]
-    torque = [_EVENT.match(text.lstrip()) is not None for text in texts]
+    torque = [EVENT.match(text.lstrip()) is not None for text in texts]
     if any(torque) != all(torque):
         raise TraceError.at(path, "holds files of jobs of both clusters", hint="give the folder of one cluster")
     if torque[0]:
@@ -72,14 +56,6 @@ def read_rrze(path: Path | str, *, strict: bool = False) -> Trace:
         for file, text in zip(files, texts, strict=True):
             read_slurm_jobs(log, file, text)
     return _to_trace(path, log, _read_power(log, files), EMMY if torque[0] else MEGGIE, strict=strict)
-
-
-def _job_files(folder: Path) -> list[Path]:
-    for place in (folder / "job_traces", folder):
-        found = sorted(place.glob("*-jobs-*.txt*")) if place.is_dir() else []
-        if found:
-            return found
-    return []
 
 
 def _power_files(jobs: Path) -> list[Path]:

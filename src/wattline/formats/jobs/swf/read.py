@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError
-from wattline.formats.jobs.swf_text import FIELDS, Columns, SwfText, parse_swf
+from wattline.formats.jobs.swf.text import FIELDS, Columns, SwfText, parse_swf
 from wattline.model.jobs import UNKNOWN, Ints, JobTable
 from wattline.reading.machine import header_number, size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle

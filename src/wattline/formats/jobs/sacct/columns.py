@@ -1,4 +1,4 @@
-"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct`` works
+"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct.read`` works
 with.
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wattline.formats.jobs.rrze_log import Job, Log
+from wattline.formats.jobs.rrze.log import Job, Log
 from wattline.reading.notes import quote
 
 _LINE = re.compile(r"^(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Z]);(\d{1,15})([^\s;]*)[\s;]*(.*)$", re.DOTALL)

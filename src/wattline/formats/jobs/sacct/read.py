@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, TraceError
-from wattline.formats.jobs.sacct_columns import CPUS, NAMED, NODES, Columns
+from wattline.formats.jobs.sacct.columns import CPUS, NAMED, NODES, Columns
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.reading import fields
 from wattline.reading.delimited import Delimited

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wattline.errors import InputError, TraceError
-from wattline.formats.jobs.sacct import MAX_DRAW_W
+from wattline.formats.jobs.pm100 import NEEDED
+from wattline.formats.jobs.sacct.read import MAX_DRAW_W
 from wattline.model.jobs import Floats, JobTable
 from wattline.reading.fields import UNFINISHED
 from wattline.reading.notes import Trace, build_jobs, listed, refuse_empty, settle
@@ -33,7 +34,6 @@ NODES = 980
 INFINITE = 2**31
 """Time limits of so many minutes are Slurm's words for *none*."""
 
-NEEDED = ("submit_time", "run_time", "num_nodes_alloc")
 USED = (
     "job_id",
     *NEEDED,
@@ -51,11 +51,6 @@ SERIES = {
     "cpu+mem": ("cpu_power_consumption", "mem_power_consumption"),
 }
 """What power means → the columns of samples it is taken from: the first that is there, or the sum of both."""
-
-
-def is_pm100(columns: list[str]) -> bool:
-    """Tell by its columns whether a Parquet file has this layout."""
-    return set(NEEDED) <= set(columns)
 
 
 def read_pm100(

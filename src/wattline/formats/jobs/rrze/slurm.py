@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wattline.formats.jobs.rrze_log import Job, Log
+from wattline.formats.jobs.rrze.log import Job, Log
 from wattline.reading.notes import quote
 
 WIDTH = 9

@@ -1,0 +1,35 @@
+"""Job tables of Wattline's own columns: CSV, Parquet, or the folder of a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions
+
+if TYPE_CHECKING:
+    from wattline.reading.notes import Trace
+
+
+class Table:
+    """Columns named as in ``JobTable``."""
+
+    name = "table"
+    about = "CSV or Parquet with Wattline's columns, or the folder of a journal"
+    in_parts = True
+
+    def looks_like(self, head: Head) -> Likeness:
+        """Tell a journal by its manifest, other tables by commas, or by being Parquet."""
+        if head.is_folder:
+            return Likeness.SURE if (head.path / "manifest.json").exists() else Likeness.NO
+        commas = b"," in head.line and b"|" not in head.line
+        return Likeness.MAYBE if head.is_parquet or commas else Likeness.NO
+
+    def read(self, path: Path | str, options: ReadOptions) -> Trace:
+        """Read a file, or the jobs of a journal."""
+        from wattline.formats.jobs.table.read import read_table
+
+        return read_table(path, strict=options.strict, raw=options.raw)
+
+
+FORMAT = Table()
