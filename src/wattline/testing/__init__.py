@@ -1,4 +1,4 @@
-"""Conformance: what every policy must satisfy, as checks that outsiders run on their own.
+"""Conformance: what every policy and every format of job logs must satisfy, as checks that outsiders run on their own.
 
 ``check_policy_file(path)`` is what ``wattline check-policy FILE`` calls. In a test-suite of your own::
 
@@ -8,12 +8,16 @@
     @pytest.mark.parametrize("check", checks_for(mine := find("select", "mine.py")), ids=lambda c: c.__name__)
     def test_my_policy(check):
         check(mine)
+
+``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
+content)).ok, report``.
 """
 
 from __future__ import annotations
 
 from wattline.testing.checks import COMPANIONS
+from wattline.testing.formats import check_format
 from wattline.testing.report import CheckError, Report
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
-__all__ = ["COMPANIONS", "CheckError", "Report", "check_policy", "check_policy_file", "checks_for"]
+__all__ = ["COMPANIONS", "CheckError", "Report", "check_format", "check_policy", "check_policy_file", "checks_for"]
