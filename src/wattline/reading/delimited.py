@@ -80,7 +80,8 @@ class Delimited:
 
     ``quotes``: fields may be quoted, as in CSV; a table with a single quote is read so from its beginning. ``head`` is
     a header line for a table without; ``skip_blank``: lines above the header may be blank. ``tidy`` is done to texts
-    before anybody sees them.
+    before anybody sees them. ``names`` are those of the columns of a table without quotes and without a header line;
+    ``squeeze`` is done to its text, part by part, and leaves every line in its place.
     """
 
     def __init__(
@@ -92,12 +93,15 @@ class Delimited:
         quotes: bool = False,
         skip_blank: bool = False,
         tidy: Tidy | None = None,
+        names: Iterable[str] = (),
+        squeeze: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.path, self.separator = path, separator
-        self.names: list[str] = []
+        self.names: list[str] = list(names)
+        self._headless = bool(self.names)
         self.lines: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
         self.wrong: tuple[Finding, ...] = ()
-        self._text = TextParts(path, head)
+        self._text = TextParts(path, head, squeeze)
         self._quotes, self._skip_blank, self._tidy = quotes, skip_blank, tidy
         self._quoted = False
         self._read_as: list[tuple[int, int, int]] = []
@@ -142,7 +146,7 @@ class Delimited:
         for line, part in text:
             if self._quotes and b'"' in part:
                 raise _QuoteError
-            if not header:
+            if not header and not self._headless:
                 begin = len(part) - len(part.lstrip(b"\n"))
                 at = part.find(b"\n", begin) + 1 or len(part)
                 header = part[begin:at].rstrip(b"\n")
@@ -213,7 +217,8 @@ def _read_part(
     repeated = _repeats(body, header, starts, ends)
     right = filled & (width == len(names)) & ~repeated
     lines = np.arange(line, line + starts.size, dtype=np.int64)
-    wrong = _wrong_width(body, starts, ends, lines, width, filled & ~right & ~repeated, len(names))
+    expected = f"{len(names)} columns like the header" if header else f"{len(names)} columns"
+    wrong = _wrong_width(body, starts, ends, lines, width, filled & ~right & ~repeated, expected)
     return _parse(path, _pick(body, starts, ends, right), names, separator), lines[right], wrong
 
 
@@ -248,20 +253,22 @@ def _separators_per_line(body: bytes, ends: Ints, separator: str) -> Ints:
 def _repeats(body: bytes, header: bytes, starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
     """Return which lines are the header again, as in dumps that were put together with ``cat``."""
     again = np.zeros(starts.size, dtype=np.bool_)
+    if not header:
+        return again
     for i in np.flatnonzero(ends - starts == len(header)):
         again[i] = body[starts[i] : ends[i]] == header
     return again
 
 
 def _wrong_width(
-    body: bytes, starts: Ints, ends: Ints, lines: Ints, width: Ints, which: npt.NDArray[np.bool_], expected: int
+    body: bytes, starts: Ints, ends: Ints, lines: Ints, width: Ints, which: npt.NDArray[np.bool_], expected: str
 ) -> tuple[Finding, ...]:
     rows = np.flatnonzero(which)
     if not rows.size:
         return ()
     first = int(rows[0])
     text = body[starts[first] : ends[first]][:1000].decode("utf-8", errors="replace")
-    reason = f"malformed: expected {expected} columns like the header (got {int(width[first])} in the first)"
+    reason = f"malformed: expected {expected} (got {int(width[first])} in the first)"
     return (Finding("dropped", reason, int(rows.size), int(lines[first]), "record", int(width[first]), text),)
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 from wattline.errors import InputError, TraceError
 from wattline.files import open_trace
@@ -21,13 +23,24 @@ AT_ONCE = 2 << 20
 _KEPT_BYTES = 32 << 20
 """A smaller file stays in memory, so that quoting from it needs no second reading."""
 _UTF8_BOM = b"\xef\xbb\xbf"
+_SPACE, _NEWLINE = 32, 10
 
 
 class TextParts:
-    """The content of a text file as ``read_text`` gives it, in parts; ``head`` is a line put before all others."""
+    """The content of a text file as ``read_text`` gives it, in parts.
 
-    def __init__(self, path: Path | str, head: bytes = b"") -> None:
-        self.path, self.head = path, head
+    Parameters
+    ----------
+    path
+        The file, plain or gzip.
+    head
+        A line put before all others.
+    tidy
+        Done to every part before anybody sees it; it must leave every line in its place.
+    """
+
+    def __init__(self, path: Path | str, head: bytes = b"", tidy: Callable[[bytes], bytes] | None = None) -> None:
+        self.path, self.head, self._tidy = path, head, tidy
         self._first: list[int] = []
         """The line with which each part begins."""
         self._kept: list[bytes] | None = []
@@ -83,6 +96,10 @@ class TextParts:
             raise
 
     def _read(self) -> Iterator[bytes]:
+        """Give parts that end with a line, tidied."""
+        return self._lines() if self._tidy is None else map(self._tidy, self._lines())
+
+    def _lines(self) -> Iterator[bytes]:
         """Give parts that end with a line, the first with the head before it."""
         rest = self.head + b"\n" if self.head else b""
         for piece in _plain(self.path):
@@ -94,6 +111,18 @@ class TextParts:
                 rest += piece
         if rest:
             yield rest
+
+
+def squeeze(text: bytes) -> bytes:
+    """Leave single spaces between fields and none at the ends of lines; lines stay where they are."""
+    if b"\t" in text:
+        text = text.replace(b"\t", b" ")
+    raw = np.frombuffer(text, np.uint8)
+    space = raw == _SPACE
+    drop = space.copy()
+    drop[1:] &= space[:-1] | (raw[:-1] == _NEWLINE)
+    kept: bytes = raw[~drop].tobytes()
+    return (kept.replace(b" \n", b"\n") if b" \n" in kept else kept).removesuffix(b" ")
 
 
 def _plain(path: Path | str) -> Iterator[bytes]:

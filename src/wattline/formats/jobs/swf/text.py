@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.model.jobs import Floats, Ints
-from wattline.reading.parts import TextParts
+from wattline.reading.parts import TextParts, squeeze
 
 FIELDS = (
     "job number",
@@ -41,7 +41,6 @@ WHOLE_FIELDS = (0, 4, 7, 10, 11, 12, 13, 14, 15, 16)
 """Fields that hold counts or numbers of things and must be whole."""
 
 _HEADER_LINE = re.compile(rb";\s*([A-Za-z][\w ./()-]{0,40}?)\s*:\s*(.*)")
-_SPACE, _NEWLINE = 32, 10
 _MAX_WHOLE = 2.0**53
 _MAX_FIELD_CHARS = 40
 _HEADER_CHARS = 2000
@@ -88,7 +87,7 @@ class SwfText:
 
     def line_text(self, line: int) -> bytes:
         """Return the text of a line (counted from 1)."""
-        return _squeeze(self.text.line(line))
+        return squeeze(self.text.line(line))
 
 
 def parse_swf(path: Path | str) -> SwfText:
@@ -108,7 +107,7 @@ def parse_swf(path: Path | str) -> SwfText:
             if not part:
                 continue
             header, comments = _parse_header(b"".join(comments)), None
-        columns, found, wrong = _parse_part(_squeeze(part), line)
+        columns, found, wrong = _parse_part(squeeze(part), line)
         pieces.append([_halved(column) for column in columns])
         lines.append(found.astype(np.int32) if not found.size or found[-1] < 1 << 31 else found)
         if wrong.count:
@@ -133,18 +132,6 @@ def _halved(column: Floats) -> npt.NDArray[Any]:
     with np.errstate(over="ignore"):
         half = column.astype(np.float32)
     return half if (half == column).all() else column
-
-
-def _squeeze(text: bytes) -> bytes:
-    """Leave single spaces between fields and none at the ends of lines; lines stay where they are."""
-    if b"\t" in text:
-        text = text.replace(b"\t", b" ")
-    raw = np.frombuffer(text, np.uint8)
-    space = raw == _SPACE
-    drop = space.copy()
-    drop[1:] &= space[:-1] | (raw[:-1] == _NEWLINE)
-    kept: bytes = raw[~drop].tobytes()
-    return kept.replace(b" \n", b"\n") if b" \n" in kept else kept
 
 
 def _header_end(text: bytes) -> int:
