@@ -165,6 +165,33 @@ def _read_swf(path: Path) -> Read:
 SWF_FIELDS = tuple(f"f{i}" for i in range(18))
 
 
+def _draw_gwf(rng: random.Random) -> list[list[str]]:
+    rows, at = [], rng.randrange(1000)
+    for i in range(rng.randrange(3, 12)):
+        at += rng.randrange(1, 500)
+        times = [i + 1, at, rng.randrange(900), rng.randrange(1, 9000)]
+        size = [rng.randrange(1, 64), -1, -1, -1, rng.randrange(60, 9000), -1, 1]
+        names = [f"U{rng.randrange(9)}", f"G{rng.randrange(3)}", "app"]
+        rows.append([str(v) for v in (*times, *size, *names, *[-1] * 15)])
+    return rows
+
+
+def _row_gwf(cell: dict[str, str]) -> Row:
+    value = [number(cell[name]) for name in ("f0", "f1", "f3", "f4")]
+    request = _maybe(cell["f8"])
+    return *value, request if request is not None and request > 0 else None
+
+
+def _read_gwf(path: Path) -> Read:
+    trace = _trace(path, "gwf")
+    jobs = trace.jobs
+    request = [None if math.isnan(v) else v for v in jobs.request_s]
+    return _of(trace, list(zip(jobs.job_id, jobs.submit_s, jobs.work_s, jobs.nodes, request, strict=True)))
+
+
+GWF_FIELDS = tuple(f"f{i}" for i in range(29))
+
+
 def _draw_table(rng: random.Random) -> list[list[str]]:
     rows, at = [], 0.0
     for i in range(rng.randrange(3, 12)):
@@ -381,6 +408,20 @@ TEXTS = {
             header=False,
             comment=";",
             comments="; MaxNodes: 128\n",
+            time="f1",
+            unordered=True,
+            command=("trace", "info"),
+        ),
+        Text(
+            "gwf",
+            GWF_FIELDS,
+            " ",
+            _draw_gwf,
+            _row_gwf,
+            _read_gwf,
+            header=False,
+            comment="#",
+            comments="# MaxNodes: 128\n",
             time="f1",
             unordered=True,
             command=("trace", "info"),

@@ -27,6 +27,8 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
 SOUND: dict[str, bytes] = {
     "swf": b"; MaxProcs: 8\n"
     + b"".join(b"%d %d 0 5 2 -1 -1 2 60 -1 1 1 1 1 1 1 -1 -1\n" % (i, i * 10) for i in range(1, 9)),
+    "gwf": b"# MaxProcs: 8\n"
+    + b"".join(b"%d %d 3 60 2 -1 -1 2 90 -1 1 U1 G1 app Q0%s\n" % (i, i * 10, b" -1" * 14) for i in range(1, 9)),
     "sacct": b"JobID|Submit|ElapsedRaw|NNodes|JobName\n"
     + b"".join(b"%d|2024-01-01T00:00:0%d|60|2|name\n" % (i, i) for i in range(1, 9)),
     "table": b"submit_s,work_s,nodes,user\n" + b"".join(b"%d,5,2,ann\n" % i for i in range(1, 9)),
