@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from benchmarks.rows import Rows, row
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.simulator import Simulator
 from wattline.policies.place.allocate import allocate_all

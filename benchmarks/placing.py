@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.rows import Rows, row
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.link_loads import capacities
 from wattline.policies.place.allocate import OnLinks, free_extents, place_policies, room_for
 

@@ -29,7 +29,7 @@ from reference.at_random import AT_RANDOM
 from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.model.network import Network
+from wattline.model.networks.base import Network
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 

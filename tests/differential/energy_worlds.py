@@ -12,11 +12,12 @@ from engine.regulated import FILLER, FIRM, SMALL, WIDE
 from engine.worlds import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.communication import Communication
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism, policy
-from wattline.model.network import Communication, Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.regulation import Bid, Signal
 from wattline.model.series import PowerSeries
 from wattline.model.variability import NodeFactors, Variability

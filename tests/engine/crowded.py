@@ -8,8 +8,9 @@ import numpy as np
 
 from engine.worlds import digest, policies
 from wattline.model.cluster import Cluster, NodeClass
+from wattline.model.communication import Communication
 from wattline.model.jobs import JobTable
-from wattline.model.network import Communication, Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
 

@@ -27,8 +27,12 @@ from engine.worlds import (
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage
+from wattline.model.communication import Communication
 from wattline.model.jobs import JobTable
-from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.model.state.record import State
 from wattline.physics.contention import neighbour_slowdowns
 from wattline.sim.options import Options

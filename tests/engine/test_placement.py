@@ -14,9 +14,11 @@ from wattline.control.catalog import catalog, find
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
+from wattline.model.communication import Communication
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
-from wattline.model.network import Communication, Dragonfly, FatTree
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
 from wattline.policies.helpers import free_extents, router_traffic
 from wattline.policies.place.allocate import allocate
 from wattline.sim.options import Options

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattline.errors import InputError
-from wattline.model.network import ARRANGEMENTS, Dragonfly, FatTree, Flat
+from wattline.model.networks.dragonfly import ARRANGEMENTS, Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 
 MACHINES = {72: (2, 4, 9, 2), 272: (4, 4, 17, 4), 544: (4, 8, 17, 2), 528: (4, 4, 33, 8), 1056: (4, 8, 33, 4)}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wattline.errors import InputError
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.contention import Calibration, finish_times, max_min_rates, slowdowns
 from wattline.physics.link_loads import capacities, share_table
 

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattline.errors import InputError
-from wattline.model.network import Dragonfly, FatTree, Flat
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.physics.link_loads import capacities, link_shares, share_table
 from wattline.physics.network_facts import mean_links
 

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wattline.model.network import Dragonfly, FatTree, Flat, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.physics.network_facts import mean_links, network_facts
 
 KNOWN = [

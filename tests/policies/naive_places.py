@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wattline.model.network import Network
+from wattline.model.networks.base import Network
 
 Pick = Callable[[Network, list[int], int], list[int]]
 

@@ -18,8 +18,12 @@ from hypothesis import strategies as st
 from engine.worlds import policies
 from wattline.errors import InputError
 from wattline.model.cluster import Cluster, NodeClass
+from wattline.model.communication import Communication
 from wattline.model.jobs import JobTable
-from wattline.model.network import Communication, Dragonfly, FatTree, Flat, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.physics.link_loads import capacities, link_shares
 from wattline.policies.place.allocate import OnLinks, allocate, allocate_all
 from wattline.policies.place.weighing import OVERLOAD

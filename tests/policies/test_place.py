@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from naive_places import NAIVE, by_key
 
 from wattline.errors import InputError
-from wattline.model.network import Dragonfly, FatTree, Flat, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.policies.place.allocate import allocate, place_policies
 
 THREE = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wattline.model.network import Network
+from wattline.model.networks.base import Network
 
 STREAM = 2
 WORD = 2**32

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattline.model.network import Dragonfly, FatTree, Flat, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.flat import Flat
 from wattline.policies.place.allocate import allocate
 from wattline.report.figures.network import Placed, draw_network
 from wattline.report.pages.network import fact_data, fact_rows, job_rows, network_page

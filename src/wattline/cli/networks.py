@@ -12,10 +12,11 @@ import typer
 from wattline.cli.paths import say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, shorten
+from wattline.model.networks import KINDS
 from wattline.units import bandwidth_bps, duration_s, show_duration
 
 if TYPE_CHECKING:
-    from wattline.model.network import Network
+    from wattline.model.networks.base import Network
     from wattline.report.figures.network import Placed
 
 app = typer.Typer(no_args_is_help=True, help="Networks: what a machine can carry, and where jobs are on it.")
@@ -26,8 +27,7 @@ Topology = Annotated[
     str,
     typer.Argument(
         metavar="TOPOLOGY",
-        help="dragonfly:4x4x17 (nodes of a router, routers of a group, groups; :relative or :circulant may follow), "
-        "fat-tree:16x20x8 (nodes of a leaf, leaves, spines) or flat:320.",
+        help=f"Kind and sizes, like dragonfly:4x4x17: {', '.join(KINDS)} (wattline network kinds says how each is written).",
     ),
 ]
 Links = Annotated[
@@ -35,8 +35,7 @@ Links = Annotated[
     typer.Option(
         "--links",
         metavar="KIND=BANDWIDTH",
-        help='Bandwidth of links, e.g. global="2 Gbit/s"; local, global, spine or host (default 8 Gbit/s). May be '
-        "repeated.",
+        help='Bandwidth of a kind of link, e.g. global="2 Gbit/s" (default 8 Gbit/s). May be repeated.',
     ),
 ]
 
@@ -58,6 +57,35 @@ def show(topology: Topology, links: Links = None, *, as_json: Json = False, quie
     if terminal.for_people:
         terminal.show(fact_table(network))
     terminal.data(fact_data(network))
+
+
+@app.command()
+def kinds(*, as_json: Json = False, quiet: Quiet = False) -> None:
+    """List the kinds of network, how each is written, and which bandwidths it has.
+
+    For example:
+
+      wattline network kinds
+    """
+    from rich.table import Table
+
+    from wattline.model.networks import find_network
+
+    terminal = Terminal(as_json, quiet)
+    found = [find_network(kind) for kind in KINDS]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("how it is written", "a word that may follow", "--links"):
+        table.add_column(title, overflow="fold")
+    for one in found:
+        links = ", ".join(name.removesuffix("_bps") for name in one.bandwidths)
+        table.add_row(one.form(), ", ".join(one.variants[1:]), links)
+    terminal.show(table)
+    terminal.data(
+        [
+            {"kind": one.kind, "form": one.form(), "variants": one.variants, "bandwidths": one.bandwidths}
+            for one in found
+        ]
+    )
 
 
 @app.command()
@@ -133,8 +161,8 @@ def check(
       wattline network check out/placed --instants 3
     """
     from wattline.journal.journal import open_journal
-    from wattline.model.network import Dragonfly
-    from wattline.model.network_text import from_entry
+    from wattline.model.networks import from_entry
+    from wattline.model.networks.dragonfly import Dragonfly
     from wattline.report.pages.neighbours import check_data, check_table, judge
 
     terminal = Terminal(as_json, quiet)
@@ -150,7 +178,7 @@ def check(
 
 
 def _network(text: str, links: list[str] | None) -> Network:
-    from wattline.model.network_text import parse_network
+    from wattline.model.networks import parse_network
 
     given = {}
     for pair in links or ():
@@ -182,7 +210,7 @@ def _draw_journal(
 ) -> None:
     from wattline.journal.journal import open_journal
     from wattline.journal.occupancy import occupancy
-    from wattline.model.network_text import from_entry
+    from wattline.model.networks import from_entry
     from wattline.report.figures.network import Placed
 
     say_cut(folder, terminal)

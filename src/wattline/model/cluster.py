@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from wattline.errors import InputError
 from wattline.model.jobs import MOST_S, MOST_W
-from wattline.model.network import Network
+from wattline.model.networks.base import Network
 
 
 @dataclass(frozen=True)

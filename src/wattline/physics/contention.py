@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model.compiled import library
-from wattline.model.network import Ints, Network
+from wattline.model.networks.base import Ints, Network
 from wattline.physics.link_loads import capacities, share_table
 
 Floats = npt.NDArray[np.float64]

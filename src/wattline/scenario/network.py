@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from wattline.scenario.read import Document
 
 if TYPE_CHECKING:
-    from wattline.model.network import Communication, Network
+    from wattline.model.communication import Communication
+    from wattline.model.networks.base import Network
 
 
 def build_network(document: Document) -> Network | None:
     """Return the network of the machine, if the scenario has one."""
-    from wattline.model.network_text import parse_network
+    from wattline.model.networks import parse_network
 
     spec = document.spec.network
     if spec is None:
@@ -25,7 +26,7 @@ def build_network(document: Document) -> Network | None:
 
 def build_communication(document: Document) -> tuple[Communication, ...]:
     """Return what jobs send, by their kinds."""
-    from wattline.model.network import Communication
+    from wattline.model.communication import Communication
 
     spec = document.spec.network
     if spec is None:

@@ -6,16 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from wattline.model.networks import KINDS, find_network
 from wattline.scenario.quantities import Bandwidth, DataRate, Finite, Name, Period, Words
 from wattline.scenario.section import Section
 
-Topology = Annotated[
-    str,
-    Words(
-        "`dragonfly:4x4x17` (nodes of a router, routers of a group, groups; `:relative` or `:circulant` may follow), "
-        "`fat-tree:16x20x8` (nodes of a leaf, leaves, spines), `flat:320`"
-    ),
-]
+Topology = Annotated[str, Words(", ".join(find_network(kind).meaning() for kind in KINDS))]
 
 
 class SenderSpec(Section):
@@ -40,7 +35,7 @@ class NetworkSpec(Section):
     """The network between the nodes: node *n* hangs on port *n*; ports beyond the last node stay empty."""
 
     topology: Topology = Field(description="its kind and size")
-    local: Bandwidth | None = Field(None, description="links inside a group of a dragonfly (default 8 Gbit/s)")
+    local: Bandwidth | None = Field(None, description="links inside a group (default 8 Gbit/s)")
     global_: Bandwidth | None = Field(
         None, alias="global", description="links between groups of a dragonfly (default 8 Gbit/s)"
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.model.communication import Communication
 from wattline.model.configurations import Moldable
 from wattline.model.kinds import Kind
-from wattline.model.network import Communication
 from wattline.model.profiles import DEFAULT
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.variability import Variability

@@ -13,7 +13,7 @@ from wattline.market.reach import Reach
 from wattline.market.tariff import Tariff
 from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
-from wattline.model.network_text import network_entry
+from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State
 from wattline.sim.result_shapes import shape_columns

@@ -1,4 +1,4 @@
-"""Conformance: what every policy and every format of job logs must satisfy, as checks that outsiders run on their own.
+"""Conformance: what every policy, format of job logs and kind of network must satisfy, as checks for outsiders.
 
 ``check_policy_file(path)`` is what ``wattline check-policy FILE`` calls. In a test-suite of your own::
 
@@ -10,14 +10,24 @@
         check(mine)
 
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
-content)).ok, report``.
+content)).ok, report``; ``check_network(network)`` does it for a kind of network.
 """
 
 from __future__ import annotations
 
 from wattline.testing.checks import COMPANIONS
 from wattline.testing.formats import check_format
+from wattline.testing.networks import check_network
 from wattline.testing.report import CheckError, Report
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
-__all__ = ["COMPANIONS", "CheckError", "Report", "check_format", "check_policy", "check_policy_file", "checks_for"]
+__all__ = [
+    "COMPANIONS",
+    "CheckError",
+    "Report",
+    "check_format",
+    "check_network",
+    "check_policy",
+    "check_policy_file",
+    "checks_for",
+]

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.communication import Communication
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
-from wattline.model.network import Communication, Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.options import Options
 

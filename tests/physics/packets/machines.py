@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.jobs import Messages, PacketJob
 from wattline.physics.packets.simulator import Simulator
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.jobs import Communicate, Compute, PacketJob, Wait
 from wattline.physics.packets.offered import offered
 from wattline.physics.packets.simulator import Simulator

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 
 Lane = tuple[Any, Any, int]  # from, to (a router's number or ("node", n)), channel
 Port = tuple[Any, Any]

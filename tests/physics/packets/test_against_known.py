@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from packets.machines import ROUTINGS, SMALL, four_jobs, links_between, listed, simulator
-from wattline.model.network import ARRANGEMENTS, Dragonfly
+from wattline.model.networks.dragonfly import ARRANGEMENTS, Dragonfly
 from wattline.physics.packets.codes import GLOBAL, LOCAL
 from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.loads import channel_loads

@@ -7,7 +7,7 @@ import pytest
 
 from packets.machines import listed
 from packets.slow import Slow
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.simulator import Simulator
 from wattline.physics.packets.wiring import Buffers, Latencies
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packets.machines import ROUTINGS, SMALL, simulator
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.audit import broken_laws
 from wattline.physics.packets.jobs import PATTERNS, Communicate, Compute, PacketJob
 from wattline.physics.packets.offered import offered

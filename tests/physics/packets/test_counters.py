@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from packets.machines import SMALL, four_jobs, listed, simulator
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.codes import GLOBAL, HOST, LOCAL
 from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.wiring import Buffers, Latencies, wire

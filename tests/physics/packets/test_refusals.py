@@ -8,7 +8,8 @@ import pytest
 
 from packets.machines import SMALL, listed, simulator
 from wattline.errors import InputError
-from wattline.model.network import Dragonfly, FatTree
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
 from wattline.physics.packets.jobs import Communicate, Compute, Messages, PacketJob
 from wattline.physics.packets.loads import channel_loads
 from wattline.physics.packets.offered import offered

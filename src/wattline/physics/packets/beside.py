@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.contention import neighbour_slowdowns
 from wattline.physics.packets.jobs import Communicate, Compute, PacketJob, Step
 from wattline.physics.packets.simulator import Simulator

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from wattline.errors import InputError
 from wattline.model.compiled import library
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.codes import GLOBAL, LOCAL
 from wattline.physics.packets.jobs import Ints
 from wattline.physics.packets.wiring import Wiring, wire

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, did_you_mean
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets import codes as c
 from wattline.physics.packets.engine import begin_open
 from wattline.physics.packets.layout import reset

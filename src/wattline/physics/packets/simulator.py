@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wattline.errors import InputError, StuckError
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets import codes as c
 from wattline.physics.packets.engine import advance, begin_tasks
 from wattline.physics.packets.jobs import Ints, PacketJob

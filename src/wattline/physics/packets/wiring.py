@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattline.errors import InputError
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.codes import CREDIT_MASK, FLIT_BYTES, GLOBAL, HOST, LOCAL
 from wattline.physics.packets.jobs import Ints
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError, did_you_mean
+from wattline.model.communication import MOST_BYTES_PER_S
 from wattline.model.mechanism import Mechanism, compile_builtin
-from wattline.model.network import MOST_BYTES_PER_S, Network
+from wattline.model.networks.base import Network
 from wattline.model.nodes import lay_out_free
 from wattline.model.state.layout import allocate as make_state
 from wattline.model.state.record import State
@@ -64,7 +65,7 @@ def allocate(
     and ``stalls`` are per router, for policies that go by them, as is what is known of ``links``. Policies that draw at random take the same nodes for the same
     ``seed`` and ``job``, whatever was placed before; jobs that are placed one after another are numbered by ``job``.
 
-    >>> from wattline.model.network import Dragonfly
+    >>> from wattline.model.networks.dragonfly import Dragonfly
     >>> allocate("rrn", Dragonfly(2, 1, 3, "relative"), [True, False, True, True, True, True], 4).tolist()
     [0, 2, 3, 4]
     """
@@ -98,7 +99,7 @@ def allocate_all(
     Policies that go by the loads of links are told what each node of a job sends (all the same, unless given), and with ``ahead``
     which jobs come next.
 
-    >>> from wattline.model.network import Dragonfly
+    >>> from wattline.model.networks.dragonfly import Dragonfly
     >>> [nodes.tolist() for nodes in allocate_all("least-contention", Dragonfly(2, 2, 3), [2, 4])]
     [[0, 1], [4, 5, 6, 7]]
     """

@@ -4,14 +4,16 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.network import Dragonfly, FatTree, Network
+from wattline.model.networks.base import Network
+from wattline.model.networks.dragonfly import Dragonfly
+from wattline.model.networks.fat_tree import FatTree
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import GREY, KINDS, Drawn, new_figure, soft
 
@@ -149,9 +151,7 @@ def _hide_axes(figure: Figure, *, equal: bool) -> None:
 def _lay_out(network: Network) -> _Layout:
     if network.routers > MOST_ROUTERS or network.routers < 2:
         return _blocks(network)
-    if isinstance(network, Dragonfly):
-        return _circle(network)
-    return _tree(network) if isinstance(network, FatTree) else _blocks(network)
+    return DRAWINGS.get(network.kind, _blocks)(network)
 
 
 def _circle(network: Dragonfly) -> _Layout:
@@ -217,6 +217,10 @@ def _blocks(network: Network) -> _Layout:
         else "All nodes, in rows."
     )
     return _Layout(place, np.empty((0, 2)), [], size, what)
+
+
+DRAWINGS: dict[str, Callable[[Any], _Layout]] = {Dragonfly.kind: _circle, FatTree.kind: _tree}
+"""Drawings of certain kinds of network; all others are drawn as blocks."""
 
 
 def _segments(a: Floats, b: Floats) -> tuple[Floats, Floats]:

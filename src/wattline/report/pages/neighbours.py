@@ -11,7 +11,7 @@ import numpy as np
 from wattline.errors import TraceError
 from wattline.journal.journal import Journal
 from wattline.journal.occupancy import Occupancy, occupancy
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.units import show_duration
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wattline.model.network import Dragonfly, FatTree, Network
-from wattline.model.network_text import network_text
+from wattline.model.networks import network_text
+from wattline.model.networks.base import Network
 from wattline.physics.network_facts import mean_links, network_facts
 from wattline.report.figures.network import Ints, Placed, draw_network
 from wattline.report.page import Page, card, facts, table
@@ -26,38 +26,14 @@ def fact_rows(network: Network) -> list[tuple[str, str]]:
     """Return what is known of a network, in words and numbers."""
     found = network_facts(network)
     rows = [("network", network_text(network)), ("nodes", f"{network.nodes:,}")]
-    if isinstance(network, Dragonfly):
+    rows += network.describe(found)
+    if network.has_links:
+        host_bps = network.host_bandwidth_bps
+        half = _share(found.bisection_bps / (network.nodes * host_bps / 2))
         rows += [
-            (
-                "groups",
-                f"{network.groups:,} of {network.routers_per_group} routers of {network.nodes_per_router} nodes",
-            ),
-            ("arrangement", network.arrangement),
-            ("links inside groups", f"{found.local_links:,} of {show_bandwidth(network.local_bps)}"),
-            (
-                "links between groups",
-                f"{found.global_links:,} of {show_bandwidth(network.global_bps)}, {network.links_per_router} a router",
-            ),
-        ]
-    elif isinstance(network, FatTree):
-        rows += [
-            ("leaves", f"{network.leaves:,} of {network.nodes_per_leaf} nodes"),
-            ("spines", f"{network.spines:,}"),
-            ("links upward", f"{found.global_links:,} of {show_bandwidth(network.spine_bps)}"),
-            ("oversubscription", f"{network.oversubscription:.3g}"),
-        ]
-    if isinstance(network, Dragonfly | FatTree):
-        rows += [
-            ("links of nodes", show_bandwidth(network.host_bps)),
+            ("links of nodes", show_bandwidth(host_bps)),
             ("links between two nodes' routers", f"{found.mean_links:.3f} in the mean, {found.most_links} at most"),
-            (
-                "bisection",
-                (
-                    f"{show_bandwidth(found.bisection_bps)}, "
-                    f"{_share(found.bisection_bps / (network.nodes * network.host_bps / 2))} of what half the nodes "
-                    "can send"
-                ),
-            ),
+            ("bisection", f"{show_bandwidth(found.bisection_bps)}, {half} of what half the nodes can send"),
             ("uniform traffic, minimal routes", _bound(found.uniform, found.uniform_local, found.uniform_global)),
             ("a group to one other, minimal routes", _bound(found.adversarial)),
         ]

@@ -11,8 +11,10 @@ from wattline.errors import InputError, did_you_mean
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.model.network import Flat, Network
+from wattline.model.networks.base import Network
 from wattline.model.state.record import State
+from wattline.physics.link_loads import link_sizes
+from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
     from wattline.sim.options import Options
@@ -31,8 +33,8 @@ def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Opti
             raise InputError(f"{who} goes by the traffic of routers: say what kinds of job send ([[network.job]])")
         if m.stalls and not len(options.router_stalls):
             raise InputError(f"{who} goes by the stalls of routers, and nobody counts them in a simulated run")
-        if m.links and isinstance(network, Flat):
-            raise InputError(f"{who} goes by the loads of links, and a flat network has none")
+        if m.links and network is not None and not network.has_links:
+            raise InputError(f"{who} goes by the loads of links, and a {network.kind} network has none")
         if m.links and not any(sent.share > 0 for sent in options.communication):
             raise InputError(
                 f"{who} goes by the loads of links: say what kinds of job send, and in which share of their time "
@@ -57,18 +59,14 @@ def check_network(cluster: Cluster, policies: Sequence[Mechanism], options: Opti
 def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[str, int]:
     """Return the sizes of what is kept about links, where speeds depend on them."""
     network = cluster.network
-    if network is None or isinstance(network, Flat) or not any(sent.share > 0 for sent in options.communication):
+    if network is None or not network.has_links or not any(sent.share > 0 for sent in options.communication):
         return {}
-    from wattline.physics.link_loads import link_sizes
-
     return link_sizes(network, cluster.nodes, len(jobs))
 
 
 def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
     """Refuse rates that no link of a node carries, and policies that slow jobs down by caps beside the network."""
-    from wattline.physics.packets.jobs import PATTERNS
-
-    host_bps = getattr(network, "host_bps", np.inf)
+    host_bps = network.host_bandwidth_bps
     for sent in options.communication:
         if sent.pattern not in PATTERNS:
             raise InputError(

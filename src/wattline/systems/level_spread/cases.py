@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 
 MACHINES = {272: (4, 4, 17), 544: (4, 8, 17), 528: (4, 4, 33), 1056: (4, 8, 33)}
 """By nodes: nodes of a router, routers of a group, groups."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.report.figures.network import Placed, draw_network
 from wattline.report.figures.style import Drawn
 from wattline.report.page import Page, table

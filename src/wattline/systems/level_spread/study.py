@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattline.model.jobs import Floats
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.sim.ensemble import in_processes
 from wattline.systems.level_spread.cases import (
     BEYOND,

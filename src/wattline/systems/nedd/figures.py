@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wattline.model.jobs import Floats
-from wattline.model.network import Dragonfly
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.metrics import correlation
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.network import Placed, draw_network
