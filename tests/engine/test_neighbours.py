@@ -111,6 +111,14 @@ def test_a_job_that_only_sends_is_not_slowed() -> None:
     assert result.state.end_s[1] > 200.0
 
 
+def test_a_job_inside_a_leaf_does_not_use_its_ways_up() -> None:
+    """However much others overload the ways up of a leaf, a job that stays inside the leaf runs at its own speed."""
+    sends = (Communication("a", 1e9, share=1.0), Communication("b", 1e8, share=0.5))
+    result = run(jobs_of((0, 100, 2, 1), (0, 100, 4, 0)), FatTree(4, 3, 1), "lowest", communication=sends)
+    inside, across = result.state.end_s
+    assert (inside, across > 100.0) == (100.0, True)
+
+
 def test_a_job_can_be_in_its_own_way() -> None:
     """On two groups, with a single link between them, a job that sends much is slower than its work even alone."""
     sends = (Communication("a", 5e8, share=0.5),)

@@ -163,8 +163,9 @@ def _measure(s: State, j: int, x: int) -> None:
     if _is_tree(s):
         own = _own(mine * (s.nodes[j] - mine), rate)
         for way in range(2):
-            full = max(full, (loads[i, way] + own * more) / room)
-            met += own * min(1.0, (loads[i, way] - own) / room)
+            if own > 0:  # a job inside one leaf does not use its ways up
+                full = max(full, (loads[i, way] + own * more) / room)
+                met += own * min(1.0, (loads[i, way] - own) / room)
         s.n_full[x] = full
         s.n_met[x] = met
         return
