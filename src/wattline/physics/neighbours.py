@@ -83,8 +83,20 @@ def _look(s: State, j: int, i: int) -> None:
 
 @kernel
 def _is_tree(s: State) -> bool:
-    """Tell a fat tree, whose leaves know no other group, from a dragonfly."""
+    """Tell a tree, whose groups have ways up and down, from a dragonfly, whose groups lead to each other."""
     return s.n_gate.shape[0] == 0
+
+
+@kernel
+def _on_router(s: State, j: int, r: int) -> int:
+    """Count a job's nodes on a router."""
+    size = s.net[0]
+    owner = s.n_owner
+    count = 0
+    for node in range(r * size, min((r + 1) * size, owner.shape[0])):
+        if owner[node] == j:
+            count += 1
+    return count
 
 
 @kernel
@@ -102,9 +114,16 @@ def _load_group(s: State, j: int, x: int, sign: int) -> None:
     loads = s.n_load
     s.n_changed[i] = 1
     if _is_tree(s):
+        up = loads.shape[1] - 2  # the ways of the group; those of its routers, if they have any, stand before them
+        if up > 0:
+            for r in range(i * a, (i + 1) * a):
+                here = _on_router(s, j, r)
+                own = sign * _own(here * (s.nodes[j] - here), rate)
+                loads[r, 0] += own
+                loads[r, 1] += own
         own = sign * _own(mine * (s.nodes[j] - mine), rate)
-        loads[i, 0] += own
-        loads[i, 1] += own
+        loads[i * a, up] += own
+        loads[i * a, up + 1] += own
         return
     _look(s, j, i)
     count = s.n_count
@@ -161,11 +180,21 @@ def _measure(s: State, j: int, x: int) -> None:
     full = 0.0
     met = 0.0
     if _is_tree(s):
+        up = loads.shape[1] - 2
+        if up > 0:
+            for r in range(i * a, (i + 1) * a):
+                here = _on_router(s, j, r)
+                own = _own(here * (s.nodes[j] - here), rate)
+                for way in range(2):
+                    if own > 0:
+                        full = max(full, (loads[r, way] + own * more) / room)
+                        met += own * min(1.0, (loads[r, way] - own) / room)
         own = _own(mine * (s.nodes[j] - mine), rate)
+        room = s.n_room[1]
         for way in range(2):
-            if own > 0:  # a job inside one leaf does not use its ways up
-                full = max(full, (loads[i, way] + own * more) / room)
-                met += own * min(1.0, (loads[i, way] - own) / room)
+            if own > 0:  # a job inside one group does not use its ways up
+                full = max(full, (loads[i * a, up + way] + own * more) / room)
+                met += own * min(1.0, (loads[i * a, up + way] - own) / room)
         s.n_full[x] = full
         s.n_met[x] = met
         return

@@ -213,19 +213,24 @@ def tree_shares(network: Network, on_router: Floats) -> LinkShares:
     total = on_router.sum()
     pairs = max(1.0, total * (total - 1.0))
     in_group = on_router.reshape(network.groups, -1).sum(axis=1)
-    shares = np.zeros(network.capacities().shape)
-    if network.routers_per_group > 1:
+    shares = np.zeros_like(network.capacities())
+    if shares.shape[1] > 2:  # routers of a group have ways up of their own
         shares[:, :2] = (on_router * (total - on_router) / pairs)[:, None]
     shares[:: network.routers_per_group, -2:] = (in_group * (total - in_group) / pairs)[:, None]
     return LinkShares(shares, shares)
 
 
-def check_counts(network: Network, *names: str) -> None:
-    """Refuse sizes that are no whole numbers above 0, or that make too many nodes."""
+def check_whole(network: Network, *names: str) -> None:
+    """Refuse sizes that are no whole numbers above 0."""
     for name in names:
         value = getattr(network, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise InputError(f"{network.kind}: {name} must be a whole number of at least 1, got {value!r}")
+
+
+def check_counts(network: Network, *names: str) -> None:
+    """Refuse sizes that are no whole numbers above 0, or that make too many nodes."""
+    check_whole(network, *names)
     if network.nodes > MOST_NODES:
         raise InputError(f"{network.kind}: {network.nodes} nodes; at most {MOST_NODES} make sense")
 

@@ -22,24 +22,36 @@ def sends(s: State, j: int) -> bool:
 
 
 @kernel
-def _weigh_tree(s: State, j: int, picked: Any, inside: Any, k: int) -> float:
-    """Return the cost on the ways up and down of the leaves of a fat tree."""
+def _weigh_tree(s: State, j: int, take: Any, picked: Any, inside: Any, k: int) -> float:
+    """Return the cost on the ways up and down of a tree: those of groups, and of their routers if they have any."""
     n = s.nodes[j]
     rate = s.traffic[j] / (n - 1.0)
     peak = 1.0 / s.comm[j]
     room = s.n_room[0]
+    above = s.n_room[1]
+    a = s.net[1]
+    up = s.n_load.shape[1] - 2
     waits = 0.0
     sent = 0.0
     full = 1.0
     for m in range(k):
         i = int(picked[m])
+        if up > 0:
+            for r in range(i * a, (i + 1) * a):
+                own = take[r] * (n - take[r]) * rate
+                for way in range(2):
+                    load = s.n_load[r, way]
+                    waits += own * (2.0 * load + own)
+                    sent += own
+                    if own > 0.0:
+                        full = max(full, (load + own * peak) / room)
         own = inside[i] * (n - inside[i]) * rate
         for way in range(2):
-            load = s.n_load[i, way]
-            waits += own * (2.0 * load + own)
+            load = s.n_load[i * a, up + way]
+            waits += own * (2.0 * load + own) * (room / above)
             sent += own
             if own > 0.0:
-                full = max(full, (load + own * peak) / room)
+                full = max(full, (load + own * peak) / above)
     return (waits / room + OVERLOAD * sent * (full - 1.0)) / room
 
 
@@ -53,7 +65,7 @@ def cost_on_links(s: State, j: int, take: Any, picked: Any, inside: Any, beyond:
     if not sends(s, j):
         return 0.0
     if s.n_gate.shape[0] == 0:
-        return _weigh_tree(s, j, picked, inside, k)
+        return _weigh_tree(s, j, take, picked, inside, k)
     a = s.net[1]
     rate = s.traffic[j] / (s.nodes[j] - 1.0)  # from one of its nodes to another
     peak = 1.0 / s.comm[j]
