@@ -32,6 +32,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.networks.base import Network
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.fat_tree_3 import FatTree3
 from wattline.model.networks.flat import Flat
 from wattline.model.state.record import State
 from wattline.physics.contention import neighbour_slowdowns
@@ -128,12 +129,13 @@ def test_a_job_can_be_in_its_own_way() -> None:
 
 
 @examples(40)
-@given(data=st.data(), place=st.sampled_from(["lowest", "rdn", "rrn", "level-spread", "rdr"]), tree=st.booleans())
-def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, tree: bool) -> None:
-    """After every instant each running job goes at the rate that all placements of the moment give it, computed
-    anew.
-    """
-    network: Network = FatTree(4, 5, 2) if tree else FLY
+@given(
+    data=st.data(),
+    place=st.sampled_from(["lowest", "rdn", "rrn", "level-spread", "rdr"]),
+    network=st.sampled_from([FLY, FatTree(4, 5, 2), FatTree3(6, local_bps=2e9, spine_bps=1e9)]),
+)
+def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, network: Network) -> None:
+    """After every instant each running job goes at the rate that all placements of the moment give it, computed anew."""
     rows = data.draw(
         st.lists(
             st.tuples(st.integers(0, 30), st.integers(1, 60), st.integers(1, 9), st.integers(0, 3)),

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wattline.errors import InputError
 from wattline.model.networks.base import Network
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.fat_tree_3 import FatTree3
 from wattline.model.networks.flat import Flat
 from wattline.physics.network_facts import mean_links, network_facts
 
@@ -88,3 +90,17 @@ def test_counts_and_bisection() -> None:
     assert tree.adversarial == 0.5
     assert tree.uniform == pytest.approx(0.5 * 319 / 304)
     assert network_facts(Flat(5)).most_links == 0
+
+
+def test_a_three_level_tree_counted_by_hand() -> None:
+    """A 4-ary fat tree has 16 nodes, 20 switches and 32 links; ways lead over 0, 2 or 4 links, and nothing is oversubscribed."""
+    tree = FatTree3(4)
+    facts = network_facts(tree)
+    assert (tree.nodes, tree.routers, tree.groups) == (16, 8, 4)
+    assert (facts.routers, facts.local_links + facts.global_links, facts.most_links) == (20, 32, 4)
+    assert [mean_links(tree, np.array([0, other])) for other in (1, 2, 3, 4, 15)] == [0, 2, 2, 4, 4]
+    assert facts.bisection_bps == 8 * 8e9
+    assert facts.uniform_global == pytest.approx(15 / 12)
+    assert (facts.adversarial, network_facts(FatTree3(4, spine_bps=2e9)).adversarial) == (1.0, 0.25)
+    with pytest.raises(InputError, match="the number of pods must be even, got 5"):
+        FatTree3(5)

@@ -23,6 +23,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.networks.base import Network
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.networks.fat_tree import FatTree
+from wattline.model.networks.fat_tree_3 import FatTree3
 from wattline.model.networks.flat import Flat
 from wattline.physics.link_loads import capacities, link_shares
 from wattline.policies.place.allocate import OnLinks, allocate, allocate_all
@@ -51,7 +52,7 @@ def quiet(network: Network, bytes_per_s: float = 0.6 * GB, waiting: tuple[int, .
 def cost(network: Network, free: list[int], nodes: list[int], links: OnLinks) -> float:
     """Work out what a placement costs: bytes on every link, routers broken up, waiting jobs without room."""
     room = capacities(network)
-    near = room[np.isfinite(room)].max() if isinstance(network, FatTree) else network.local_bps / 8  # type: ignore[attr-defined]
+    near = network.link_tables().room_bytes_per_s[0]
     own = link_shares(network, np.array(nodes)).minimal * (len(nodes) * links.bytes_per_s)
     used = own > 0
     waits = (own[used] * (2 * links.loads[used] + own[used]) / room[used]).sum()
@@ -112,7 +113,7 @@ def cases(draw: st.DrawFn) -> tuple[Network, list[int], int, OnLinks]:
         p, a, a * draw(st.integers(0, 2)) + 1, global_bps=draw(st.sampled_from((2e9, 8e9, 32e9)))
     )
     if draw(st.booleans()):
-        network = FatTree(p, a * draw(st.integers(1, 4)), 2)
+        network = draw(st.sampled_from([FatTree(p, a * draw(st.integers(1, 4)), 2), FatTree3(4, spine_bps=2e9)]))
     free = draw(st.sets(st.integers(0, network.nodes - 1), min_size=1))
     loads = (
         np.random.default_rng(draw(st.integers(0, 99))).integers(0, 2 * 10**9, capacities(network).shape).astype(float)

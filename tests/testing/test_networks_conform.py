@@ -17,6 +17,7 @@ from wattline.testing.networks import CHECKS, Check
 SIZES = {
     "dragonfly": ("2x4x9", "3x2x5:circulant", "2x3x7:relative", "4x1x1", "1x1x3", "2x3x1"),
     "fat-tree": ("4x5x2", "3x1x1", "1x4x3"),
+    "fat-tree-3": ("2", "4", "6"),
     "flat": ("12", "1"),
 }
 """Kind → sizes that are tried, small ones and the smallest."""
