@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from calling import Call
 
+from wattline.model.networks import KINDS
+
 SCENARIO = """
 [trace]
 generator = "poisson"
@@ -37,6 +39,21 @@ def test_show_says_what_a_machine_can_carry(wattline: Call) -> None:
     assert data["nodes"] == 272
     assert data["mean_links"] == pytest.approx(2.406, abs=6e-4)
     assert "arrangement" in wattline("network", "show", "dragonfly:4x4x17:circulant").out
+
+
+def test_kinds_lists_every_kind_and_how_it_is_written(wattline: Call) -> None:
+    """``network kinds`` names every kind of network, its form and its links; each form works with numbers in it."""
+    rows = json.loads(wattline("network", "kinds", "--json").out)
+    assert [row["kind"] for row in rows] == list(KINDS)
+    assert "fat-tree:NODESxLEAVESxSPINES" in wattline("network", "kinds").out
+    assert next(row["bandwidths"] for row in rows if row["kind"] == "fat-tree") == ["spine_bps", "host_bps"]
+
+
+def test_show_tells_of_a_three_level_tree(wattline: Call) -> None:
+    """``network show`` knows pods, core switches and the links between them."""
+    told = " ".join(wattline("network", "show", "fat-tree-3:8", "--links", "spine=2 Gbit/s").out.split())
+    assert "8 of 4 edge switches of 4 nodes, and 4 aggregation switches" in told
+    assert "128 of 2 Gbit/s" in told
 
 
 def test_draw_places_jobs_and_writes_a_page(wattline: Call, tmp_path: Path) -> None:

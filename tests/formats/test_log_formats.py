@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,13 @@ def test_two_formats_that_claim_a_file_are_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(type(find_format("sacct")), "looks_like", lambda *_: Likeness.MAYBE)
     with pytest.raises(TraceError, match="may be sacct or swf; name it with --format"):
         guess_format(path)
+
+
+def test_the_command_line_lists_the_formats() -> None:
+    """``wattline trace formats`` names every format and what it is; the help of ``--format`` names them too."""
+    said = [
+        subprocess.run([sys.executable, "-m", "wattline", *words], capture_output=True, text=True, check=True).stdout
+        for words in (("trace", "formats", "--json"), ("trace", "info", "--help"))
+    ]
+    assert {row["name"]: row["about"] for row in json.loads(said[0])} == {n: find_format(n).about for n in FORMATS}
+    assert all(name in said[1] for name in FORMATS)
