@@ -93,7 +93,7 @@ def test_counts_and_bisection() -> None:
 
 
 def test_a_three_level_tree_counted_by_hand() -> None:
-    """A 4-ary fat tree has 16 nodes, 20 switches and 32 links; ways lead over 0, 2 or 4 links, and nothing is oversubscribed."""
+    """A 4-ary fat tree has 16 nodes, 20 switches and 32 links; ways lead over 0, 2 or 4 links at full bandwidth."""
     tree = FatTree3(4)
     facts = network_facts(tree)
     assert (tree.nodes, tree.routers, tree.groups) == (16, 8, 4)

@@ -27,7 +27,7 @@ Topology = Annotated[
     str,
     typer.Argument(
         metavar="TOPOLOGY",
-        help=f"Kind and sizes, like dragonfly:4x4x17: {', '.join(KINDS)} (wattline network kinds says how each is written).",
+        help=f"Kind and sizes, like dragonfly:4x4x17 ({', '.join(KINDS)}: see wattline network kinds).",
     ),
 ]
 Links = Annotated[

@@ -11,10 +11,11 @@ MOST_BYTES_PER_S = 1e13
 
 @dataclass(frozen=True)
 class Communication:
-    """What jobs of a kind do to the network: bytes that each of their nodes sends a second while they work at full speed.
+    """What jobs of a kind send: bytes that each of their nodes sends a second while they work at full speed.
 
-    ``share`` is the part of their time that they communicate with nobody in the way; above 0, their speed depends on where
-    they run and on who sends over the same links. ``pattern`` (one of the packet engine's) matters to ``network check`` alone.
+    ``share`` is the part of their time that they communicate with nobody in the way; above 0, their speed depends on
+    where they run and on who sends over the same links. ``pattern`` (one of the packet engine's) matters to
+    ``network check`` alone.
 
     A ``sensitive`` kind suffers from the traffic of others: one that spends more than 5 % of its time in collective
     operations, or whose MPI time is mostly waiting.

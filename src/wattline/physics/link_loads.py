@@ -42,7 +42,8 @@ def lay_out_links(s: State, network: Network) -> None:
 def link_shares(network: Network, nodes: Ints) -> LinkShares:
     """Return how the bytes of a job on the given nodes spread over links.
 
-    >>> shares = link_shares(Dragonfly(2, 2, 3), np.array([0, 2, 4, 8]))
+    >>> from wattline.model.networks import parse_network
+    >>> shares = link_shares(parse_network("dragonfly:2x2x3"), np.array([0, 2, 4, 8]))
     >>> float(shares.minimal[0, 1]), float(shares.minimal[0, 2])
     (0.25, 0.16666666666666666)
     """

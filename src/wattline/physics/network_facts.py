@@ -1,4 +1,4 @@
-"""What a network can carry and how far its nodes are apart: closed forms for uniform and adversarial traffic, no simulation."""
+"""What a network can carry and how far its nodes are apart, by closed forms and without simulation."""
 
 from __future__ import annotations
 

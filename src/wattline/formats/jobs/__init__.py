@@ -1,7 +1,7 @@
 """Job logs of other people: a folder here is a format.
 
-The ``__init__`` of a format's folder holds ``FORMAT``, an object that keeps the rules of ``base.LogFormat``. It says what
-the format is and tells its files by their beginning; it loads little, so that the other formats cost nothing. Its
+The ``__init__`` of a format's folder holds ``FORMAT``, an object that keeps the rules of ``base.LogFormat``. It says
+what the format is and tells its files by their beginning; it loads little, so that the other formats cost nothing. Its
 ``read.py`` holds the reader, which is imported when a file is read.
 """
 

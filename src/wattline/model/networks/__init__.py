@@ -1,7 +1,7 @@
 """Networks: which router a node hangs on, which group a router belongs to, and which links there are.
 
-A file here is a kind of network (``base.py`` apart): it holds ``NETWORK``, a subclass of ``base.Network`` whose ``kind``
-is the name of the file. ``parse_network`` finds it by that name.
+A file here is a kind of network (``base.py`` apart): it holds ``NETWORK``, a subclass of ``base.Network`` whose
+``kind`` is the name of the file. ``parse_network`` finds it by that name.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def parse_network(text: str, bandwidths: Mapping[str, float] | None = None) -> N
     bandwidths
         Bits per second by the names of ``Network.bandwidths``.
 
-    >>> parse_network("dragonfly:4x8x33").nodes, parse_network("fat-tree:16x20x8").routers, parse_network("flat:9").nodes
-    (1056, 20, 9)
+    >>> [parse_network(text).nodes for text in ("dragonfly:4x8x33", "fat-tree:16x20x8", "flat:9")]
+    [1056, 320, 9]
     """
     kind, _, rest = text.strip().partition(":")
     if kind not in KINDS:

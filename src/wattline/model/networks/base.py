@@ -4,8 +4,8 @@ Whatever the network is, a machine is groups of routers of nodes, numbered in th
 ``n // nodes_per_router``, which belongs to group ``router // routers_per_group``. Placement policies look at nothing
 else, unless they go by the loads of links.
 
-A kind of network is a subclass of ``Network`` in a file of this folder. ``wattline.testing.check_network`` checks that it
-keeps the rules.
+A kind of network is a subclass of ``Network`` in a file of this folder. ``wattline.testing.check_network`` checks that
+it keeps the rules.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class NetworkFacts:
 class LinkShares:
     """Share of a job's bytes that crosses each link, by minimal routes and by valiant ones.
 
-    Links of a dragonfly's router r: ``[r, s]`` to router s of its group (s < a), ``[r, a + q]`` its global port q. Links
-    of a tree: all ways of a group up, and down, are the last two columns of its first router; where routers of a group
-    have ways up and down of their own, these are ``[router, 0]`` and ``[router, 1]``. A flat network has none.
+    Links of a dragonfly's router r: ``[r, s]`` to router s of its group (s < a), ``[r, a + q]`` its global port q.
+    Links of a tree: all ways of a group up, and down, are the last two columns of its first router; where routers of a
+    group have ways up and down of their own, these are ``[router, 0]`` and ``[router, 1]``. A flat network has none.
     """
 
     minimal: Floats

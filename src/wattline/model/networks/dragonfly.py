@@ -33,8 +33,8 @@ MOST_GROUPS = 4096
 class Dragonfly(Network):
     """Groups whose routers are linked all to all, and one global link between any two groups.
 
-    A router has ``h = links_per_router = (groups - 1) / routers_per_group`` global ports. Port ``q`` of router ``r`` of a group
-    is number ``x = r h + q`` of the group's ports and leads from group ``i`` to
+    A router has ``h = links_per_router = (groups - 1) / routers_per_group`` global ports. Port ``q`` of router ``r``
+    of a group is number ``x = r h + q`` of the group's ports and leads from group ``i`` to
 
     - *absolute*: group ``x`` if ``x < i``, else ``x + 1``;
     - *relative*: group ``i + x + 1`` (modulo the number of groups);
@@ -79,8 +79,8 @@ class Dragonfly(Network):
             low = (g - 1) // a
             fitting = " or ".join(str(a * h + 1) for h in (low, low + 1) if h > 0)
             raise InputError(
-                f"dragonfly: one link between any two of {g} groups needs {g - 1} global ports a group, which {a} routers "
-                f"cannot share equally; use {fitting} groups, or a number of routers that divides {g - 1}"
+                f"dragonfly: one link between any two of {g} groups needs {g - 1} global ports a group, which "
+                f"{a} routers cannot share equally; use {fitting} groups, or a number of routers that divides {g - 1}"
             )
         if self.arrangement == "circulant" and self.links_per_router % 2:
             raise InputError(
@@ -184,7 +184,7 @@ class Dragonfly(Network):
         ]
 
     def links_crossed(self, on_router: Floats) -> float:
-        """Return one link between routers of a group; between groups one, and one more at each end without a gateway."""
+        """Return one link between routers of a group; between groups one, and one more at each end off its gateway."""
         in_group = on_router.reshape(self.groups, -1).sum(axis=1)
         inside = float((in_group**2).sum() - (on_router**2).sum())
         across = float(on_router.sum() ** 2 - (in_group**2).sum())

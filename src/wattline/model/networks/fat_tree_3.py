@@ -27,11 +27,11 @@ from wattline.units import show_bandwidth
 class FatTree3(Network):
     """A k-ary fat tree: ``pods`` (k) pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches.
 
-    Every edge switch has k/2 nodes and one link (``local_bps``) to each aggregation switch of its pod; every aggregation
-    switch has k/2 links (``spine_bps``) to core switches, such that each core switch has one link to every pod. Edge
-    switches are the routers that nodes hang on, pods are the groups. With all links alike any half of the nodes can send
-    to the other at full speed; slower links upward make it oversubscribed. Traffic spreads evenly over equal ways, so
-    that all ways of a switch, or of a pod, upward count as one link.
+    Every edge switch has k/2 nodes and one link (``local_bps``) to each aggregation switch of its pod; every
+    aggregation switch has k/2 links (``spine_bps``) to core switches, such that each core switch has one link to every
+    pod. Edge switches are the routers that nodes hang on, pods are the groups. With all links alike any half of the
+    nodes can send to the other at full speed; slower links upward make it oversubscribed. Traffic spreads evenly over
+    equal ways, so that all ways of a switch, or of a pod, upward count as one link.
 
     >>> FatTree3(8).nodes, FatTree3(8).routers, FatTree3(8).facts().mean_links
     (128, 32, 3.716535433070866)
