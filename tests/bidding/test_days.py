@@ -9,8 +9,7 @@ import pytest
 
 from wattline.bidding.days import HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
 from wattline.errors import InputError
-from wattline.market.accounts import Book
-from wattline.market.settlement import settle
+from wattline.market.bill import bill_flat, flat_book
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -48,7 +47,7 @@ def test_a_day_by_its_parts() -> None:
     trial = DayTrial(days(), QOSCAP)
     found = trial.run()
     assert [hour.begin_s for hour in found.hours] == [2 * HOUR_S + k * HOUR_S for k in range(4)]
-    bills = [settle(hour.tracking, hour.bid).cost for hour in found.hours if hour.bid is not None]
+    bills = [bill_flat(hour.tracking, hour.bid).cost for hour in found.hours if hour.bid is not None]
     assert found.cost == pytest.approx(sum(bills), abs=1e-12)
     assert len({hour.bid for hour in found.hours}) > 1
     s = trial.world.state
@@ -75,7 +74,7 @@ def test_no_market() -> None:
 
 def test_a_book_of_flat_prices_is_the_tariff() -> None:
     """Accounts under the papers' rules with flat prices come to the flat bill."""
-    flat, booked = (DayTrial(days(**more), QOSCAP).run() for more in ({}, {"book": Book()}))
+    flat, booked = (DayTrial(days(**more), QOSCAP).run() for more in ({}, {"book": flat_book()}))
     assert booked.cost == pytest.approx(flat.cost, rel=1e-9)
 
 

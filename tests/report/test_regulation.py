@@ -15,6 +15,9 @@ from test_figure import validate
 from test_html import figures_of
 
 from wattline.journal.journal import Journal, open_journal
+from wattline.market.bill import Bids, bill_hours, columns_of, flat_book
+from wattline.market.tariff import Tariff
+from wattline.model.regulation import Signal
 from wattline.report.count.metrics import Summary, summarize, summarize_run
 from wattline.report.count.regulation import billed_hours, count_qos, count_regulation, error_steps
 from wattline.report.count.run import Run, load
@@ -105,9 +108,22 @@ def by_hand(tmp_path: Path) -> Run:
         rate=flat + 1.0,
         backlog=flat,
     )
-    return replace(
-        run, steps=steps, manifest={**run.manifest, "regulation": MARKET_OF_TWO, "kinds": KINDS}, end_s=7200.0
+    about = {**run.manifest, "regulation": MARKET_OF_TWO, "kinds": KINDS}
+    return until(replace(run, steps=steps, manifest=about), 7200.0)
+
+
+def until(run: Run, end_s: float) -> Run:
+    """Return the run as if it had stopped at a time, with the accounts of its two hours up to there."""
+    rows = bill_hours(
+        run.steps.time_s,
+        run.steps.power_w,
+        np.array([0.0, 3600.0, end_s]),
+        flat_book(Tariff(0.1, 0.2, 0.5)),
+        signal=Signal(0.0, 900.0, np.repeat([0.0, -1.0], [5, 3])),
+        bids=Bids(np.zeros(1), np.array([1000.0]), np.array([100.0])),
+        billed=[(begin, end) for begin, end in ((0.0, 3600.0), (3600.0, 7200.0)) if end <= end_s],
     )
+    return replace(run, end_s=end_s, hours=pl.DataFrame(columns_of(rows)))
 
 
 def test_hours_are_billed_as_by_hand(by_hand: Run) -> None:
@@ -125,7 +141,7 @@ def test_hours_are_billed_as_by_hand(by_hand: Run) -> None:
 
 def test_an_hour_that_was_cut_off_is_not_billed(by_hand: Run) -> None:
     """When a run stops within an hour, only the whole ones before it count."""
-    short = replace(by_hand, end_s=7199.0)
+    short = until(by_hand, 7199.0)
     assert billed_hours(short) == [(0.0, 3600.0)]
     found = count_regulation(short)
     assert found is not None

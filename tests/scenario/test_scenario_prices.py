@@ -13,7 +13,7 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.journal.journal import Journal, open_journal
-from wattline.market.accounts import Hour
+from wattline.market.hour import Hour
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.accounts import bids_of

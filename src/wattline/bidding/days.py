@@ -11,8 +11,7 @@ import numpy as np
 
 from wattline.control.catalog import find
 from wattline.errors import InputError
-from wattline.market.accounts import Bids, Book, accounts
-from wattline.market.settlement import settle
+from wattline.market.bill import Bids, Book, bill_flat, bill_hours
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import SHARE, Tracking, tracking
 from wattline.model import codes
@@ -194,7 +193,7 @@ class DayTrial:
         bills = None
         if days.book is not None:
             bids = Bids(from_s, mean_w, reserve_w) if from_s.size else None
-            bills = accounts(time_s, power_w, edges, days.book, signal=days.signal, bids=bids)
+            bills = bill_hours(time_s, power_w, edges, days.book, signal=days.signal, bids=bids)
         found = []
         for i, (begin_s, end_s) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
             at = int(np.searchsorted(from_s, begin_s, side="right")) - 1
@@ -202,12 +201,7 @@ class DayTrial:
             here = slice(max(0, first - 1), last)
             bid = None if at < 0 or np.isnan(mean_w[at]) else Bid(float(mean_w[at]), float(reserve_w[at]))
             followed = tracking(time_s[here], power_w[here], days.signal, bid or Bid(1.0, 0.0), begin_s, end_s)
-            if bills is not None:
-                cost = bills[i].cost
-            elif bid is not None:
-                cost = settle(followed, bid, days.tariff).cost
-            else:
-                cost = days.tariff.energy_price_per_kwh * followed.energy_j / 3.6e6
+            cost = bill_flat(followed, bid, days.tariff).cost if bills is None else bills[i].cost
             found.append(DayHour(begin_s, bid, followed, cost))
         return found
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
+
 from wattline.bidding.choice import Choice, reach_of
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import TrialHour
 from wattline.journal.journal import Journal, open_journal, write_journal
+from wattline.market.bill import Bids, bill_hours, columns_of, flat_book
 from wattline.model.kinds import column
 from wattline.sim.result import frames, manifest, regulation_entry
 
@@ -32,5 +35,14 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
         (0.0, hour.last_s),
         {"law": "drawn", "seed": seed, "step_s": hour.signal.step_s},
     )
-    write_journal(folder, frames(result), about)
+    tables = frames(result)
+    rows = bill_hours(
+        tables["timeline"]["time_s"],
+        tables["timeline"]["power_w"],
+        np.array([hour.begin_s, hour.end_s]),
+        flat_book(setting.tariff),
+        signal=hour.signal,
+        bids=Bids(*hour.world.simulation.bids()),
+    )
+    write_journal(folder, tables | {"hours": columns_of(rows)}, about)
     return open_journal(folder)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattline.market.settlement import Settlement
+from wattline.market.bill import Bill
 from wattline.market.tracking import SHARE, Tracking
 from wattline.model.jobs import Floats, Ints
 from wattline.model.kinds import Kind
@@ -22,7 +22,7 @@ class Hour:
 
     seed: int
     tracking: Tracking
-    bill: Settlement
+    bill: Bill
     jobs: Ints
     violations: Ints
     standby_j: float

@@ -9,7 +9,7 @@ import numpy as np
 from wattline.bidding.outcome import Hour, Outcome
 from wattline.bidding.setting import HOUR_S, Setting, draw_jobs
 from wattline.control.catalog import find
-from wattline.market.settlement import settle
+from wattline.market.bill import bill_flat
 from wattline.market.tracking import tracking
 from wattline.model import codes
 from wattline.model.jobs import Floats, Ints
@@ -87,7 +87,7 @@ class TrialHour:
             now_s, step_s = min(now_s + step_s, self.last_s), 2 * step_s
             world.run_until(now_s)
         jobs, violations = self._count()
-        bill = settle(followed, bid, self.setting.tariff)
+        bill = bill_flat(followed, bid, self.setting.tariff)
         return Hour(self.seed, followed, bill, jobs, violations, standby_j, busy_j)
 
     def degradation(self) -> Floats:

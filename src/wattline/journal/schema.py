@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from wattline.market.hour import COLUMNS as HOUR_COLUMNS
+
+_TYPES = {"float": "f64", "int": "i64", "str": "str"}
+
 
 class Column(NamedTuple):
     """One column of a journal: ``dtype`` is ``i64``, ``f64`` or ``str``; ``null`` says whether it may be unknown."""
@@ -204,60 +208,11 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("lost_s", "f64", "s", "run time that it lost to full links"),
         Column("slowdown", "f64", "", "its run time over what it were without that"),
     ),
-    "hours": (
+    "hours": tuple(
         Column(
-            "start_s",
-            "f64",
-            "s",
-            "when the row begins: at a whole hour, or where the run or the billed time begins or ends",
-        ),
-        Column("end_s", "f64", "s", "when it ends; a row shorter than an hour is a part of one"),
-        Column("clock", "str", "", 'start_s on the wall clock, with its zone ("" where the run has no calendar)'),
-        Column("billed", "i64", "", "1 if it counts in totals, 0 in a warm-up or after the billed hours"),
-        Column("energy_kwh", "f64", "kWh", "energy drawn"),
-        Column("mean_power_w", "f64", "W", "mean power"),
-        Column("bid_s", "f64", "s", "seconds in which a bid held"),
-        Column("offered_s", "f64", "s", "seconds in which it held a reserve"),
-        Column("mean_w", "f64", "W", "mean power of the bid (over bid_s if it changed)", null=True),
-        Column("reserve_w", "f64", "W", "its reserve (over bid_s if it changed)", null=True),
-        Column("mean_target_w", "f64", "W", "mean of the target", null=True),
-        Column("error", "f64", "", "mean tracking error, relative to the reserve", null=True),
-        Column(
-            "exceed_share", "f64", "", "share of the time with a reserve in which the error was above 0.3", null=True
-        ),
-        Column("score", "f64", "", "performance score; null where the reserve was held too shortly for one", null=True),
-        Column("correlation", "f64", "", "part of the score", null=True),
-        Column("delay", "f64", "", "part of the score", null=True),
-        Column("precision", "f64", "", "part of the score", null=True),
-        Column("mileage", "f64", "", "way that the signal went while there was a reserve, in reserves", null=True),
-        Column(
-            "energy_cost", "f64", "$", "charged for energy; null, as all money, where a price is not known", null=True
-        ),
-        Column("drawn_cost", "f64", "$", "what the energy drawn costs without demand response", null=True),
-        Column(
-            "bid_cost",
-            "f64",
-            "$",
-            "what the mean power bid costs (where there was no bid: the energy drawn)",
-            null=True,
-        ),
-        Column("capacity_credit", "f64", "$", "paid to us for the reserve", null=True),
-        Column("performance_credit", "f64", "$", "paid to us for following", null=True),
-        Column("error_cost", "f64", "$", "penalty for the tracking error", null=True),
-        Column("cost", "f64", "$", "energy_cost - capacity_credit - performance_credit + error_cost", null=True),
-        Column("carbon_kg", "f64", "kg", "CO2 of the energy drawn; null where the intensity is not known", null=True),
-        Column("energy_price_per_kwh", "f64", "$/kWh", "price of energy (mean over time, as all prices)", null=True),
-        Column("capacity_price_per_kwh", "f64", "$/kWh", "price of a kW of reserve for an hour", null=True),
-        Column(
-            "performance_price_per_kwh",
-            "f64",
-            "$/kWh",
-            "price of following with a kW of reserve for an hour",
-            null=True,
-        ),
-        Column("error_price_per_kwh", "f64", "$/kWh", "price of the error", null=True),
-        Column("mileage_ratio", "f64", "", "factor of the performance price", null=True),
-        Column("carbon_kg_per_kwh", "f64", "kg/kWh", "carbon intensity", null=True),
+            item.name, _TYPES[str(item.type)], item.metadata["unit"], item.metadata["meaning"], item.metadata["null"]
+        )
+        for item in HOUR_COLUMNS
     ),
 }
 """Every file of a journal: name of the Parquet file → its columns."""

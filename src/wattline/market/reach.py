@@ -9,7 +9,6 @@ Either way the reach is returned, to be reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -65,19 +64,6 @@ def reach(bid: Bid, signal: Signal | Floats, low_w: float, high_w: float, margin
         low_w=low_w,
         high_w=high_w,
     )
-
-
-@cache
-def normal_values(std: float = 0.40, count: int = 2000) -> Floats:
-    """Return equally likely values of a normal signal of mean 0, clipped to [−1, 1]: the papers' distribution."""
-    from statistics import NormalDist
-
-    if not (std > 0 and count > 0):
-        raise InputError(f"signal: std and count must be positive (got {std}, {count})")
-    law = NormalDist(0.0, std)
-    values = np.clip([law.inv_cdf((i + 0.5) / count) for i in range(count)], -1.0, 1.0)
-    values.setflags(write=False)
-    return values
 
 
 def check_bid(

@@ -1,4 +1,4 @@
-"""A performance score from correlation, delay and precision, in the manner of PJM (Manual 12 §4.5.6), and mileage.
+"""A performance score from correlation, delay and precision, in the manner of PJM (Manual 12 §4.5.6).
 
 Signal y and response (P − P̄)/R are averaged over intervals of 10 s, exactly. For every window of 5 min of the signal
 and every delay δ of 0 to 5 min, as far as the response reaches:
@@ -26,9 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError
-from wattline.market.tracking import require
 from wattline.model.jobs import Floats
-from wattline.model.regulation import Bid, Signal
 
 _STILL = 1e-9
 """Standard deviation, in units of the reserve (and of the level, if that is larger), below which a window stands still.
@@ -68,31 +66,6 @@ class Score:
     delay_s: float
 
 
-def performance_score(
-    time_s: Floats,
-    power_w: Floats,
-    signal: Signal,
-    bid: Bid,
-    begin_s: float,
-    end_s: float,
-    scoring: Scoring | None = None,
-) -> Score:
-    """Score how power followed the signal of a bid over [begin_s, end_s]; see the module's text for the formula."""
-    rules = scoring or Scoring()
-    if not bid.reserve_w > 0:
-        raise InputError("score: the bid holds no reserve, so there is no performance to score")
-    require(signal, begin_s, end_s)
-    if not (time_s.size and time_s[0] <= begin_s):
-        raise InputError(f"score: power is not known at the beginning, {begin_s:g} s")
-    starts = signal.start_s + signal.step_s * np.arange(float(signal.values.size))
-    wanted = averages(starts, signal.values, begin_s, end_s, rules)
-    given = (averages(time_s, power_w, begin_s, end_s, rules) - bid.mean_w) / bid.reserve_w
-    found = pooled_score([(wanted, given)], rules)
-    if found is None:
-        raise InputError(f"score: the span must hold a window of {rules.window_s:g} s (got {end_s - begin_s:g} s)")
-    return found
-
-
 def pooled_score(spans: Sequence[tuple[Floats, Floats]], rules: Scoring) -> Score | None:
     """Score spans as one, each given by signal and response averaged over intervals; None if none holds a window.
 
@@ -110,22 +83,6 @@ def pooled_score(spans: Sequence[tuple[Floats, Floats]], rules: Scoring) -> Scor
     precise = max(0.0, 1.0 - missed / (asked if asked > 0 else 1.0))  # a silent signal: relative to the reserve
     total = rules.correlation * likeness + rules.delay * waiting + rules.precision * precise
     return Score(min(total, 1.0), likeness, waiting, precise, delay_s)
-
-
-def mileage(signal: Signal, begin_s: float | None = None, end_s: float | None = None) -> float:
-    """Return how far a signal moves within a span: the sum of its absolute changes, in units of the reserve.
-
-    The ratio of a fast signal's mileage to a slow one's is the *mileage ratio* of the credit.
-    """
-    values = signal.values
-    if begin_s is not None or end_s is not None:
-        begin = signal.start_s if begin_s is None else begin_s
-        end = signal.end_s if end_s is None else end_s
-        require(signal, begin, end)
-        first = int((begin - signal.start_s) / signal.step_s + 1e-9)
-        last = math.ceil((end - signal.start_s) / signal.step_s - 1e-9)
-        values = values[first:last]
-    return float(np.abs(np.diff(values)).sum())
 
 
 def averages(time_s: Floats, value: Floats, begin_s: float, end_s: float, rules: Scoring) -> Floats:

@@ -36,12 +36,6 @@ def quantile(duration_s: Floats, value: Floats, share: npt.ArrayLike) -> Floats:
     return np.asarray(levels[place], dtype=np.float64)
 
 
-def share_above(duration_s: Floats, value: Floats, limit: float) -> float:
-    """Return the share of time spent above a limit."""
-    held = _held(duration_s, value)
-    return float(duration_s[held & (value > limit)].sum() / duration_s[held].sum())
-
-
 def _held(duration_s: Floats, value: Floats) -> npt.NDArray[np.bool_]:
     """Return which pieces have a length; refuse when there is none."""
     if duration_s.shape != value.shape:

@@ -1,4 +1,4 @@
-"""What things cost: flat prices of the papers, or an hour's as a market publishes them; ``market.held`` has series."""
+"""Flat prices of the papers; ``market.held`` has series."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ class Tariff:
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"tariff: {name} must not be negative (got {value})")
 
-
-@dataclass(frozen=True)
-class HourPrice:
-    """Prices of one hour: energy in $/MWh, regulation capability and performance in $/MW of reserve and hour."""
-
-    energy_per_mwh: float
-    capacity_per_mw: float
-    performance_per_mw: float = 0.0
+    def prices(self) -> dict[str, float]:
+        """Return them by the keys of the papers' product."""
+        return {
+            "energy": self.energy_price_per_kwh,
+            "reserve": self.reserve_price_per_kwh,
+            "error": self.error_price_per_kwh,
+        }

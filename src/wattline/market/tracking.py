@@ -10,7 +10,6 @@ whatever is relative to R, and the constraint, which speaks of a reserve, does n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,33 +92,6 @@ def error_steps(
         raise InputError("tracking error: the bid holds no reserve, so an error relative to it is not defined")
     duration, power, target = _pieces(time_s, power_w, signal, bid, begin_s, end_s)
     return duration, np.abs(power - target) / bid.reserve_w
-
-
-def pooled(parts: Sequence[Tracking]) -> Tracking:
-    """Return the tracking of several spans taken together, each by its length; spans without reserve have no error."""
-    if not parts:
-        raise InputError("tracking: there is no span to pool")
-    span = sum(part.span_s for part in parts)
-    held = [part for part in parts if part.applies]
-    offered = sum(part.span_s for part in held) if held else math.nan
-
-    def mean(name: str) -> float:
-        return float(sum(getattr(part, name) * part.span_s for part in parts) / span)
-
-    def relative(name: str) -> float:
-        return float(sum(getattr(part, name) * part.span_s for part in held) / offered)
-
-    return Tracking(
-        span,
-        sum(part.energy_j for part in parts),
-        mean("mean_power_w"),
-        mean("mean_target_w"),
-        mean("mean_gap_w"),
-        relative("mean_error"),
-        relative("signed_error"),
-        relative("exceed_share"),
-        parts[0].margin,
-    )
 
 
 def require(signal: Signal, begin_s: float, end_s: float) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.errors import InputError
-from wattline.market.accounts import COLUMNS, HOUR_S, Bids, Book, Hour, accounts, hour_edges
+from wattline.market.bill import Bids, Book, bill_hours, columns_of, hour_edges
 from wattline.market.held import Held, constant
+from wattline.market.hour import HOUR_S, Hour
+from wattline.market.products import find
 from wattline.market.score import Scoring
 from wattline.scenario.checks_prices import units_of
 from wattline.scenario.regulation import MOST_HOURS
@@ -31,10 +33,6 @@ MOST_ROWS = 10_000_000
 """Rows of a repeated series that a run may go through; whoever asks for more has mistaken a unit."""
 _MARKET_UNIT = "$/MWh"
 """Unit of the columns that markets publish."""
-
-
-_FLAT = {"paper": ("energy", "reserve", "error"), "pjm": ()}
-"""Prices that are those of the regulation unless they are given."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Billing:
         billed = self.billed(end_s)
         more = [edge for span in billed or () for edge in span]
         edges = hour_edges(begin_s, end_s, self._anchor_s(billed), more)
-        return accounts(
+        return bill_hours(
             np.asarray(timeline["time_s"]),
             np.asarray(timeline["power_w"]),
             edges,
@@ -83,11 +81,8 @@ class Billing:
 
     def columns(self, result: Result, timeline: Mapping[str, Any]) -> dict[str, Any]:
         """Return the accounts as columns of the journal."""
-        rows = self.rows(result, timeline)
-        if not rows:
-            return {}
-        found: dict[str, Any] = {name: np.array([getattr(row, name) for row in rows]) for name in COLUMNS}
-        return found | {"clock": self._clock(found["start_s"])}
+        found = columns_of(self.rows(result, timeline))
+        return found | {"clock": self._clock(found["start_s"])} if found else {}
 
     def billed(self, end_s: float) -> list[tuple[float, float]] | None:
         """Return the time of the billed hours that had ended by then, as spans; None where all time is billed."""
@@ -153,14 +148,10 @@ def build_billing(
     held = {name: _place(trace, getattr(given, name), clock, start_s) for name, trace in traces.items()}
     for name, series in held.items():
         _check_length(document, name, series, clock, start_s, least_end_s)
-    found, score = _prices(given, market, held), given.score
+    score = given.score
     book = Book(
-        given.rules,
-        found["energy"],
-        found["capacity"],
-        found["error"],
-        found["performance"],
-        found["mileage_ratio"],
+        find(given.rules)(),
+        _prices(given, market, held),
         _find(given, held, "carbon") if given.carbon is not None else None,
         Scoring(score.correlation, score.delay, score.precision, score.interval, score.window, score.longest),
     )
@@ -169,23 +160,13 @@ def build_billing(
 
 
 def _prices(given: PricesSpec, market: RegulationSpec | None, held: dict[str, Held]) -> dict[str, Held]:
-    """Return the series of a book; what is not given is the flat price of the regulation, or no price at all."""
-    reserve = "capacity" if given.rules == "pjm" else "reserve"
-    keys = {
-        "energy": "energy",
-        "capacity": reserve,
-        "error": "error",
-        "performance": "performance",
-        "mileage_ratio": "mileage",
-    }
+    """Return the series that are given, and flat prices of the regulation for those that fall back to them."""
     found = {}
-    for key, name in keys.items():
-        if getattr(given, name) is not None:
-            found[key] = _find(given, held, name)
-        elif market is not None and name in _FLAT[given.rules]:
-            found[key] = constant(getattr(market.prices, name))
-        else:
-            found[key] = constant(1.0 if name == "mileage" else 0.0)
+    for key in find(given.rules).keys:
+        if getattr(given, key.name) is not None:
+            found[key.name] = _find(given, held, key.name)
+        elif market is not None and key.flat:
+            found[key.name] = constant(getattr(market.prices, key.flat))
     return found
 
 
@@ -309,8 +290,9 @@ def _about(
             series[name] = item.model_dump(exclude_defaults=True)
             if name in traces:
                 series[name]["column"] = traces[name].column
-    for name in _FLAT[given.rules] if market is not None else ():
-        series.setdefault(name, {"value": getattr(market.prices, name)})  # type: ignore[union-attr]
+    for key in find(given.rules).keys if market is not None else ():
+        if key.flat:
+            series.setdefault(key.name, {"value": getattr(market.prices, key.flat)})  # type: ignore[union-attr]
     begin = None if clock is None else clock_of(np.array([clock.begin_unix_s]), clock.zone)[0]
     return {
         "rules": given.rules,

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from wattline.market.accounts import Hour, Totals, total
+from wattline.market.hour import Hour, Totals, total
+from wattline.market.products import known
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import NAN
 
 DAY_S = 86400.0
-
-
-@dataclass(frozen=True)
-class AccountRow(Hour):
-    """An hour with the wall clock at its beginning ("" where the run has no calendar)."""
-
-    clock: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,10 +31,15 @@ class Accounts:
     start: str | None
     total: Totals
     days: tuple[DayRow, ...]
-    hours: tuple[AccountRow, ...]
+    hours: tuple[Hour, ...]
 
     @property
-    def billed(self) -> tuple[AccountRow, ...]:
+    def scored(self) -> bool:
+        """Whether a performance score decided what was paid."""
+        return self.rules in known() and known()[self.rules].scored
+
+    @property
+    def billed(self) -> tuple[Hour, ...]:
         """The hours that count."""
         return tuple(row for row in self.hours if row.billed)
 
@@ -57,19 +56,19 @@ def count_accounts(run: Run) -> Accounts | None:
     )
 
 
-def rows_of(run: Run) -> list[AccountRow]:
+def rows_of(run: Run) -> list[Hour]:
     """Return the hours of a journal; what is null there is NaN here."""
 
     def known(row: dict[str, Any]) -> dict[str, Any]:
         return {name: NAN if value is None else value for name, value in row.items()}
 
-    return [AccountRow(**known(row)) for row in run.hours.iter_rows(named=True)]
+    return [Hour(**known(row)) for row in run.hours.iter_rows(named=True)]
 
 
-def days(rows: Sequence[AccountRow], start_s: float) -> list[DayRow]:
+def days(rows: Sequence[Hour], start_s: float) -> list[DayRow]:
     """Return the totals by day of the wall clock, or by days since the run began."""
 
-    def day(row: AccountRow) -> str:
+    def day(row: Hour) -> str:
         return row.clock[:10] or f"day {int((row.start_s - start_s) // DAY_S) + 1}"
 
     return [DayRow(name, total(list(found))) for name, found in groupby(rows, key=day)]

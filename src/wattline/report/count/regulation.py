@@ -1,6 +1,4 @@
-"""What demand response came to in a run: the bill of every hour, how the target was followed, and the service of each
-kind.
-"""
+"""What demand response came to in a run, as its accounts have it: bills, how the target was followed, service of kinds."""
 
 from __future__ import annotations
 
@@ -11,18 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wattline.market.accounts import Totals, total
-from wattline.market.settlement import settle
-from wattline.market.tariff import Tariff
-from wattline.market.tracking import MARGIN, Tracking, pooled
+from wattline.market.hour import Totals, total
 from wattline.model.jobs import Floats
-from wattline.model.regulation import Bid
 from wattline.report.count.accounts import rows_of
 from wattline.report.count.run import Run
-from wattline.report.count.statistics import NAN, Distribution, describe, integral
-
-Sums = tuple[float, float, float, float, float]
-"""Mean error, share of time above the margin, cost, and what it would have been without: as drawn, as bid."""
+from wattline.report.count.statistics import NAN, Distribution, describe
 
 
 @dataclass(frozen=True)
@@ -114,27 +105,24 @@ class Regulation:
 
 
 def count_regulation(run: Run) -> Regulation | None:
-    """Bill the hours of a run that followed a bid; None for any other."""
+    """Add up the billed hours of a run that followed a bid; None for any other."""
     about = run.manifest.get("regulation")
     if not about or not (np.isfinite(run.steps.target_w).any() or about["mean_w"] is None):
         return None  # a bid that was to come into force later than the run lasted
-    if not run.hours.height and about["mean_w"] is None:
+    if not run.hours.height:
         return None  # the run ended where it began
-    if run.hours.height:
-        rows, whole = _accounted(run)
-        sums: Sums = (whole.error, whole.exceed_share, whole.cost, whole.drawn_cost, whole.bid_cost)
-        bid_w = _mean_bid(run)
-    else:  # journals of earlier versions, in which a bid never changed
-        bid = Bid(about["mean_w"], about["reserve_w"])
-        rows, sums = _settled(run, bid, Tariff(**about["tariff"]))
-        bid_w = bid.mean_w, bid.reserve_w
+    rows, whole = _accounted(run)
     standby = [kind["name"] for kind in run.manifest.get("kinds") or () if kind["standby"]]
     energy_j = run.jobs.filter(run.jobs["kind"].is_in(standby))["energy_j"]
     return Regulation(
-        *bid_w,
+        *_mean_bid(run),
         about["mean_w"] is None,
         tuple(rows),
-        *sums,
+        whole.error,
+        whole.exceed_share,
+        whole.cost,
+        whole.drawn_cost,
+        whole.bid_cost,
         float(np.nansum(energy_j.to_numpy())),
         *(NAN if about[key] is None else about[key] for key in ("outside_share", "outside_exceed_share")),
     )
@@ -177,19 +165,6 @@ def _accounted(run: Run) -> tuple[list[HourRow], Totals]:
     return rows, total(found)
 
 
-def _settled(run: Run, bid: Bid, tariff: Tariff) -> tuple[list[HourRow], Sums]:
-    """Bill the hours of a journal that has no accounts, as those of earlier versions; return them and their sums."""
-    spans = billed_hours(run)
-    followed = [_tracking(run, bid, begin_s, end_s) for begin_s, end_s in spans]
-    rows = [_hour(span, tracked, bid, tariff) for span, tracked in zip(spans, followed, strict=True)]
-    whole = pooled(followed) if followed else None
-    cost, drawn, offered = (
-        math.fsum(getattr(row, name) for row in rows) for name in ("cost", "without_drawn", "without_bid")
-    )
-    error, exceed_share = (NAN, NAN) if whole is None else (whole.mean_error, whole.exceed_share)
-    return rows, (error, exceed_share, cost, drawn, offered)
-
-
 def billed_hours(run: Run) -> list[tuple[float, float]]:
     """Return the billed hours that were simulated to their end; of a run in no market those it is held against."""
     about = run.manifest.get("regulation") or {}
@@ -223,46 +198,6 @@ def reserves_w(run: Run) -> Floats:
     values = np.append(values, NAN)
     found: Floats = values[np.where(at < 0, values.size - 1, at)]
     return found
-
-
-def _tracking(run: Run, bid: Bid, begin_s: float, end_s: float) -> Tracking:
-    """Hold power against the target that the journal recorded; both are step functions with a row at every change."""
-    rows, seconds = run.steps.part(begin_s, end_s)
-    held = seconds > 0
-    seconds, power_w, target_w = seconds[held], run.steps.power_w[rows][held], run.steps.target_w[rows][held]
-    gap_w, span_s = np.abs(power_w - target_w), end_s - begin_s
-    energy_j, aimed_j, missed_j = (integral(watts, seconds) for watts in (power_w, target_w, gap_w))
-    reserve_w = bid.reserve_w if bid.reserve_w > 0 else NAN
-    beyond_s = float(seconds[gap_w > MARGIN * reserve_w].sum()) if bid.reserve_w > 0 else NAN
-    return Tracking(
-        span_s,
-        energy_j,
-        energy_j / span_s,
-        aimed_j / span_s,
-        missed_j / span_s,
-        missed_j / (span_s * reserve_w),
-        (energy_j - aimed_j) / (span_s * reserve_w),
-        beyond_s / span_s,
-    )
-
-
-def _hour(span: tuple[float, float], followed: Tracking, bid: Bid, tariff: Tariff) -> HourRow:
-    bill = settle(followed, bid, tariff)
-    return HourRow(
-        *span,
-        followed.mean_power_w,
-        followed.mean_target_w,
-        followed.mean_error,
-        followed.exceed_share,
-        bill.cost,
-        bill.energy_cost,
-        bill.reserve_credit,
-        bill.error_cost,
-        bill.without_drawn,
-        bill.without_bid,
-        bid.mean_w,
-        bid.reserve_w,
-    )
 
 
 def count_qos(run: Run) -> tuple[QosRow, ...]:

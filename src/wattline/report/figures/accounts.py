@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wattline.report.count.accounts import AccountRow, Accounts, DayRow
+from wattline.market.hour import Hour
+from wattline.report.count.accounts import Accounts, DayRow
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import AMBER, BLUE, GREEN, GREY, RED, TEAL, Drawn, split_figure
 
@@ -66,7 +67,7 @@ def draw_accounts(found: Accounts) -> Drawn | None:
     return Drawn(figure, "Cost, revenue and carbon", f"By {'day' if by_day else 'hour'}, billed time only.{credit}")
 
 
-def _add_prices(figure: Figure, rows: Sequence[AccountRow], x: list[Any], last: int) -> None:
+def _add_prices(figure: Figure, rows: Sequence[Hour], x: list[Any], last: int) -> None:
     named = (("energy price", "energy_price_per_kwh", BLUE), ("capacity price", "capacity_price_per_kwh", TEAL))
     for name, key, colour in named:
         values = [1e3 * getattr(row, key) for row in rows]
@@ -95,7 +96,7 @@ def _say_something(values: Sequence[float]) -> bool:
     return any(value for value in values if not math.isnan(value))
 
 
-def _time(row: AccountRow, first: AccountRow) -> Any:
+def _time(row: Hour, first: Hour) -> Any:
     """Return where an hour stands on the axis: at a date, or hours since the first."""
     return row.clock[:16] if row.clock else (row.start_s - first.start_s) / 3600.0
 

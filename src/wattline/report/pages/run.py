@@ -240,7 +240,7 @@ def _accounts_cards(found: Accounts, *, sold: bool) -> str:
         else (card("cost", dollars(whole.cost), parts_words(whole)))
     )
     cards = [cost, card("billed", hours_words(whole), f"{number(whole.energy_kwh)} kWh, {found.rules} rules")]
-    if found.rules == "pjm":
+    if found.scored:
         cards.append(card("performance score", number(whole.score), "mean by reserve and time"))
     if not math.isnan(whole.carbon_kg):
         mass, _, per = carbon_words(whole).partition(", ")

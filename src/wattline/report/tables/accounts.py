@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wattline.market.accounts import Totals
-from wattline.report.count.accounts import AccountRow, Accounts, DayRow
+from wattline.market.hour import Hour, Totals
+from wattline.report.count.accounts import Accounts, DayRow
 from wattline.report.page import folded, table
 from wattline.report.show import MISSING, dollars, number, plural, show
 
@@ -58,7 +58,7 @@ def accounts_facts(summary: Summary) -> list[tuple[str, str]]:
     rows = []
     if summary.regulation is None:  # otherwise it stands with the bill
         rows.append(("cost", f"{dollars(whole.cost)} for {hours_words(whole)}: {parts_words(whole)}"))
-    if found.rules == "pjm" and not math.isnan(whole.score):
+    if found.scored and not math.isnan(whole.score):
         rows.append(("score", number(whole.score)))
     if not math.isnan(whole.carbon_kg):
         rows.append(("carbon", carbon_words(whole)))
@@ -94,7 +94,7 @@ def missing_words(found: Accounts) -> list[str]:
     whole, words = found.total, []
     if whole.unpriced_s > 0:
         words.append(f"{show(whole.unpriced_s, 's')} beyond the series of prices are not in it")
-    if found.rules == "pjm" and whole.unscored_s > 0:
+    if found.scored and whole.unscored_s > 0:
         words.append(f"{show(whole.unscored_s, 's')} of reserve were too short to be scored and not paid")
     return words
 
@@ -119,7 +119,7 @@ def accounts_table(found: Accounts) -> str:
     return _rows(found, found.days, "day") + note + by_hour
 
 
-def _rows(found: Accounts, rows: Sequence[AccountRow] | Sequence[DayRow], what: str) -> str:
+def _rows(found: Accounts, rows: Sequence[Hour] | Sequence[DayRow], what: str) -> str:
     sold = any(row.bid_s > 0 for row in found.billed)
     shown = [
         (title, text)
@@ -150,7 +150,7 @@ def _rows(found: Accounts, rows: Sequence[AccountRow] | Sequence[DayRow], what: 
     return table(header, body)
 
 
-def when(row: AccountRow) -> str:
+def when(row: Hour) -> str:
     """Return when an hour is: on the wall clock, or since the run began; of a part of one, how long."""
     part = "" if abs(row.span_s - 3600.0) < 1e-3 else f" ({show(row.span_s, 's')})"
     if row.clock:
@@ -159,7 +159,7 @@ def when(row: AccountRow) -> str:
 
 
 def _power_w(found: Any) -> float:
-    hours = found.span_s / 3600.0 if isinstance(found, AccountRow) else found.hours
+    hours = found.span_s / 3600.0 if isinstance(found, Hour) else found.hours
     return float(1e3 * found.energy_kwh / hours) if hours > 0 else math.nan
 
 

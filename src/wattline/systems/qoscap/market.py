@@ -11,8 +11,9 @@ from wattline.bidding.setting import recorded
 from wattline.errors import InputError
 from wattline.formats.series import prices
 from wattline.formats.series.signals import read_signal
-from wattline.market.accounts import Book
+from wattline.market.bill import Book
 from wattline.market.held import Held
+from wattline.market.products.pjm import Pjm
 from wattline.model.jobs import Floats
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.cases import OURS, OUT, PAIRS
@@ -40,10 +41,12 @@ def market_days(days: Days, seed: int) -> Days:
     signal = recorded(read_signal(path, start_s=0.0).signal)(days.last_s, seed)
     shift_s = DAY_S * (2 * seed)
     book = Book(
-        "pjm",
-        _series(ENERGY, prices.ENERGY, None, shift_s),
-        _series(RESULTS, prices.CAPACITY, REGULATION, shift_s),
-        performance=_series(RESULTS, prices.PERFORMANCE, REGULATION, shift_s),
+        Pjm(),
+        {
+            "energy": _series(ENERGY, prices.ENERGY, None, shift_s),
+            "capacity": _series(RESULTS, prices.CAPACITY, REGULATION, shift_s),
+            "performance": _series(RESULTS, prices.PERFORMANCE, REGULATION, shift_s),
+        },
     )
     return replace(days, signal=signal, book=book)
 

@@ -50,7 +50,7 @@ def _claim(
     return Claim(where, short, statement, ours, holds, proviso if holds else because)
 
 
-def percent(outcome: Outcome, against: str = "without_drawn") -> str:
+def percent(outcome: Outcome, against: str = "drawn_cost") -> str:
     """Return the saving of an outcome in words, with its interval where there are several hours."""
     found, low, high = saving(outcome, against)
     return f"−{found:.1%}" if np.isnan(low) else f"−{found:.1%} ({low:.1%}…{high:.1%})"
@@ -94,7 +94,7 @@ def _default(study: Study) -> list[Claim]:
             "§2.5.2",
             "cost −46.1 %, error 4.3 %",
             "the default's saving against what was drawn, and its mean error",
-            f"{percent(here)} (against the bid {percent(here, 'without_bid')}), error {here.error:.1%}; "
+            f"{percent(here)} (against the bid {percent(here, 'bid_cost')}), error {here.error:.1%}; "
             f"on fresh hours {percent(qosg.others)}, {qosg.others.error:.1%}",
             abs(part - 0.461) < 0.03,
             LIMITS,

@@ -228,7 +228,7 @@ def other_signals(choice: Choice, days: dict[str, SignalLaw]) -> dict[str, Outco
 # ------------------------------------------------------------------ what is counted
 
 
-def saving(outcome: Outcome, against: str = "without_drawn") -> tuple[float, float, float]:
+def saving(outcome: Outcome, against: str = "drawn_cost") -> tuple[float, float, float]:
     """Return the saving against the cost without demand response, pooled over hours, with its interval (95 %)."""
     cost = outcome.costs
     plain = np.array([getattr(hour.bill, against) for hour in outcome.hours])

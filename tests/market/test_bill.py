@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.market import mileage, performance_score, pjm_cost
 from wattline.errors import InputError
-from wattline.market.accounts import Bids, Book, Hour, accounts, hour_edges, total
+from wattline.market.bill import Bids, Book, bill_flat, bill_hours, flat_book, hour_edges
 from wattline.market.held import Held, constant
-from wattline.market.score import Scoring, mileage, performance_score
-from wattline.market.settlement import settle, settle_market
-from wattline.market.tariff import HourPrice, Tariff
+from wattline.market.hour import Hour, total
+from wattline.market.products import find
+from wattline.market.products.paper import Paper
+from wattline.market.products.pjm import Pjm
+from wattline.market.score import Scoring
+from wattline.market.tariff import Tariff
 from wattline.market.tracking import tracking
 from wattline.model.regulation import Bid, Signal
 
@@ -35,10 +39,21 @@ def hourly(*values: float, start_s: float = 0.0) -> Held:
     return Held(start_s + 3600.0 * np.arange(len(values)), np.array(values), start_s + 3600.0 * len(values))
 
 
+def flat(energy: Held, carbon: Held | None = None) -> Book:
+    """Return the papers' rules with a series of energy prices."""
+    return Book(Paper(), {"energy": energy, "reserve": constant(0.1), "error": constant(0.1)}, carbon)
+
+
+def pjm(energy: float = 0.1, capacity: float = 0.1, performance: float = 0.0, ratio: float = 1.0) -> Book:
+    """Return PJM's rules at flat prices."""
+    prices = {"energy": energy, "capacity": capacity, "performance": performance, "mileage": ratio}
+    return Book(Pjm(), {name: constant(value) for name, value in prices.items()})
+
+
 def test_energy_alone_by_hand() -> None:
     """Two hours without a bid, 30 and 60 kW, at prices and intensities that change: kWh times each."""
-    book = Book(energy=hourly(0.20, -0.05), carbon=hourly(0.4, 0.1))
-    rows = accounts(np.array([0.0, 3600.0]), np.array([30e3, 60e3]), hour_edges(0.0, 7200.0, 0.0), book)
+    book = flat(hourly(0.20, -0.05), hourly(0.4, 0.1))
+    rows = bill_hours(np.array([0.0, 3600.0]), np.array([30e3, 60e3]), hour_edges(0.0, 7200.0, 0.0), book)
     assert [row.energy_kwh for row in rows] == pytest.approx([30.0, 60.0])
     assert [row.cost for row in rows] == pytest.approx([6.0, -3.0])  # a negative price pays for what is drawn
     assert [row.carbon_kg for row in rows] == pytest.approx([12.0, 6.0])
@@ -49,9 +64,9 @@ def test_energy_alone_by_hand() -> None:
 
 def test_the_papers_rules_by_hand() -> None:
     """Mean 10 kW and reserve 4 kW, half an hour on target and half 2 kW above it, at three prices."""
-    book = Book("paper", constant(0.2), constant(0.3), constant(0.4))
+    book = flat_book(Tariff(0.2, 0.3, 0.4))
     power = np.array([0.0, 1800.0]), np.array([10e3, 12e3])
-    (row,) = accounts(*power, hour_edges(0.0, 3600.0, 0.0), book, signal=FLAT, bids=bids((0.0, 10e3, 4e3)))
+    (row,) = bill_hours(*power, hour_edges(0.0, 3600.0, 0.0), book, signal=FLAT, bids=bids((0.0, 10e3, 4e3)))
     assert (row.energy_cost, row.drawn_cost, row.bid_cost) == pytest.approx((2.0, 2.2, 2.0))
     assert (row.capacity_credit, row.performance_credit, row.error_cost) == pytest.approx((1.2, 0.0, 0.4))
     assert row.cost == pytest.approx(2.0 - 1.2 + 0.4)
@@ -63,8 +78,8 @@ def test_pjms_rules_by_hand() -> None:
     """2 MW at $50/MWh and 0.5 MW of reserve followed half as far: score 5/6 of $20 capacity and 3 × $1 performance."""
     starts = 2.0 * np.arange(WAVE.values.size)
     power_w = 2e6 + 0.5 * 0.5e6 * WAVE.values
-    book = Book("pjm", constant(0.050), constant(0.020), performance=constant(0.001), mileage_ratio=constant(3.0))
-    row = accounts(starts, power_w, hour_edges(0.0, 3600.0, 0.0), book, signal=WAVE, bids=bids((0.0, 2e6, 0.5e6)))[0]
+    book = pjm(0.050, 0.020, 0.001, 3.0)
+    row = bill_hours(starts, power_w, hour_edges(0.0, 3600.0, 0.0), book, signal=WAVE, bids=bids((0.0, 2e6, 0.5e6)))[0]
     assert (row.correlation, row.delay, row.precision) == pytest.approx((1.0, 1.0, 0.5))
     assert row.score == pytest.approx(5 / 6)
     assert row.capacity_credit == pytest.approx(5 / 6 * 500 * 0.020)
@@ -78,8 +93,8 @@ def test_pjms_rules_by_hand() -> None:
 def test_weights_of_the_score_are_the_books() -> None:
     """With precision alone the same hour is paid half."""
     starts, power_w = 2.0 * np.arange(WAVE.values.size), 2e6 + 0.25e6 * WAVE.values
-    book = Book("pjm", scoring=Scoring(0.0, 0.0, 1.0))
-    row = accounts(starts, power_w, hour_edges(0.0, 3600.0, 0.0), book, signal=WAVE, bids=bids((0.0, 2e6, 0.5e6)))[0]
+    book = replace(pjm(), scoring=Scoring(0.0, 0.0, 1.0))
+    row = bill_hours(starts, power_w, hour_edges(0.0, 3600.0, 0.0), book, signal=WAVE, bids=bids((0.0, 2e6, 0.5e6)))[0]
     assert row.capacity_credit == pytest.approx(0.5 * 500 * 0.10)
 
 
@@ -89,7 +104,7 @@ def test_prices_may_change_at_any_time() -> None:
     """
     price = Held(np.array([0.0, 600.0, 900.0]), np.array([0.1, 1.0, 0.1]), 3600.0)
     power = np.array([0.0, 700.0]), np.array([36e3, 72e3])
-    (row,) = accounts(*power, hour_edges(0.0, 3600.0, 0.0), Book(energy=price))
+    (row,) = bill_hours(*power, hour_edges(0.0, 3600.0, 0.0), flat(price))
     assert row.cost == pytest.approx(0.01 * (0.1 * 600 + 1.0 * 100) + 0.02 * (1.0 * 200 + 0.1 * 2700))
     assert row.energy_price_per_kwh == pytest.approx((0.1 * 3300 + 1.0 * 300) / 3600)
 
@@ -99,7 +114,9 @@ def test_a_bid_that_changes_within_an_hour() -> None:
     last.
     """
     steps = bids((600.0, 10e3, 2e3), (1800.0, 20e3, 4e3), (3000.0, math.nan, 0.0))
-    (row,) = accounts(np.zeros(1), np.array([15e3]), hour_edges(0.0, 3600.0, 0.0), Book(), signal=FLAT, bids=steps)
+    (row,) = bill_hours(
+        np.zeros(1), np.array([15e3]), hour_edges(0.0, 3600.0, 0.0), flat_book(), signal=FLAT, bids=steps
+    )
     assert (row.bid_s, row.offered_s) == (2400.0, 2400.0)
     assert (row.mean_w, row.reserve_w) == pytest.approx((15e3, 3e3))
     third = 1 / 3
@@ -114,11 +131,11 @@ def test_a_score_spans_bids_by_what_each_promised() -> None:
     starts = 2.0 * np.arange(1800)
     mean_w, reserve_w = np.where(starts < 1700.0, 10e3, 30e3), np.where(starts < 1700.0, 2e3, 9e3)
     power_w = mean_w + reserve_w * WAVE.values[:1800]
-    rows = accounts(
+    rows = bill_hours(
         starts,
         power_w,
         hour_edges(0.0, 3600.0, 0.0),
-        Book("pjm"),
+        pjm(),
         signal=WAVE,
         bids=bids((0.0, 10e3, 2e3), (1700.0, 30e3, 9e3)),
     )
@@ -128,7 +145,7 @@ def test_a_score_spans_bids_by_what_each_promised() -> None:
 def test_what_is_too_short_to_be_scored_is_not_paid() -> None:
     """A reserve held for less than a window has no score and no credit, and the total says for how long."""
     steps = bids((0.0, 10e3, 2e3), (200.0, math.nan, 0.0))
-    rows = accounts(np.zeros(1), np.array([10e3]), hour_edges(0.0, 3600.0, 0.0), Book("pjm"), signal=FLAT, bids=steps)
+    rows = bill_hours(np.zeros(1), np.array([10e3]), hour_edges(0.0, 3600.0, 0.0), pjm(), signal=FLAT, bids=steps)
     assert math.isnan(rows[0].score)
     assert (rows[0].capacity_credit, rows[0].offered_s) == (0.0, 200.0)
     assert total(rows).unscored_s == 200.0
@@ -136,8 +153,8 @@ def test_what_is_too_short_to_be_scored_is_not_paid() -> None:
 
 def test_a_bid_without_reserve_pays_for_its_gap() -> None:
     """R = 0 has no error relative to it and no score, but Π^ε ∫|P − P̄| dt."""
-    (row,) = accounts(
-        np.zeros(1), np.array([900.0]), np.array([0.0, 3600.0]), Book(), signal=FLAT, bids=bids((0.0, 1000.0, 0.0))
+    (row,) = bill_hours(
+        np.zeros(1), np.array([900.0]), np.array([0.0, 3600.0]), flat_book(), signal=FLAT, bids=bids((0.0, 1000.0, 0.0))
     )
     assert row.cost == pytest.approx(0.11)
     assert math.isnan(row.error)
@@ -151,13 +168,15 @@ def test_rows_are_hours_of_the_clock_and_parts_of_them() -> None:
     assert hour_edges(0.0, 7200.0, 0.0, (1800.0, 7200.0)).tolist() == [0.0, 1800.0, 3600.0, 7200.0]
     assert hour_edges(5.0, 7.0, 0.0).tolist() == [5.0, 7.0]
     assert hour_edges(0.0, 7200.0, 1e-9).tolist() == [0.0, pytest.approx(3600.0), 7200.0]
-    rows = accounts(np.zeros(1), np.ones(1), hour_edges(0.0, 7200.0, 0.0, (1800.0,)), Book(), billed=[(1800.0, 7200.0)])
+    rows = bill_hours(
+        np.zeros(1), np.ones(1), hour_edges(0.0, 7200.0, 0.0, (1800.0,)), flat_book(), billed=[(1800.0, 7200.0)]
+    )
     assert [(row.billed, row.span_s) for row in rows] == [(0, 1800.0), (1, 1800.0), (1, 3600.0)]
 
 
 def test_an_hour_without_a_price_has_no_cost() -> None:
     """Where a series has ended the row says so, and totals speak of the others, and of how much is missing."""
-    rows = accounts(np.zeros(1), np.array([1e3]), hour_edges(0.0, 9000.0, 0.0), Book(energy=hourly(0.1, 0.2)))
+    rows = bill_hours(np.zeros(1), np.array([1e3]), hour_edges(0.0, 9000.0, 0.0), flat(hourly(0.1, 0.2)))
     assert [row.cost for row in rows[:2]] == pytest.approx([0.1, 0.2])
     assert math.isnan(rows[2].cost)
     assert rows[2].energy_kwh == pytest.approx(0.5)
@@ -168,7 +187,7 @@ def test_an_hour_without_a_price_has_no_cost() -> None:
 
 def test_missing_carbon_is_missing_too() -> None:
     """A total of carbon is of the hours whose cost it stands beside."""
-    rows = accounts(np.zeros(1), np.array([1e3]), hour_edges(0.0, 7200.0, 0.0), Book(carbon=hourly(0.5)))
+    rows = bill_hours(np.zeros(1), np.array([1e3]), hour_edges(0.0, 7200.0, 0.0), flat_book(carbon=hourly(0.5)))
     found = total(rows)
     assert (found.carbon_kg, found.cost, found.unpriced_s) == pytest.approx((0.5, 0.1, 3600.0))
     assert math.isnan(total([replace(row, carbon_kg=math.nan) for row in rows]).carbon_kg)
@@ -193,8 +212,8 @@ def test_hours_add_up_to_the_settlement_of_the_whole(
 ) -> None:
     """Under flat prices, wherever the clock strikes, the rows' money and tracking are those of the run as a whole."""
     time_s, power_w, signal, bid, end_s = run
-    book = Book("paper", *(constant(price) for price in prices))
-    rows = accounts(
+    book = flat_book(Tariff(*prices))
+    rows = bill_hours(
         time_s,
         power_w,
         hour_edges(0.0, end_s, anchor_s),
@@ -203,12 +222,12 @@ def test_hours_add_up_to_the_settlement_of_the_whole(
         bids=bids((0.0, bid.mean_w, bid.reserve_w)),
     )
     whole = tracking(time_s, power_w, signal, bid, 0.0, end_s)
-    bill, found = settle(whole, bid, Tariff(*prices)), total(rows)
+    bill, found = bill_flat(whole, bid, Tariff(*prices)), total(rows)
     assert found.cost == pytest.approx(bill.cost, rel=1e-9, abs=1e-9)
     assert found.energy_cost == pytest.approx(bill.energy_cost, rel=1e-9, abs=1e-9)
-    assert found.capacity_credit == pytest.approx(bill.reserve_credit, rel=1e-9, abs=1e-9)
+    assert found.capacity_credit == pytest.approx(bill.capacity_credit, rel=1e-9, abs=1e-9)
     assert found.error_cost == pytest.approx(bill.error_cost, rel=1e-9, abs=1e-9)
-    assert found.drawn_cost == pytest.approx(bill.without_drawn, rel=1e-9, abs=1e-9)
+    assert found.drawn_cost == pytest.approx(bill.drawn_cost, rel=1e-9, abs=1e-9)
     assert found.energy_kwh * 3.6e6 == pytest.approx(whole.energy_j, rel=1e-9)
     assert found.error == pytest.approx(whole.mean_error, rel=1e-9, nan_ok=True)
     assert found.exceed_share == pytest.approx(whole.exceed_share, abs=1e-9, nan_ok=True)
@@ -223,12 +242,12 @@ def test_a_total_is_the_sum_of_its_rows_to_the_last_bit(
     each.
     """
     time_s, power_w, signal, bid, end_s = run
-    rows = accounts(
+    rows = bill_hours(
         time_s,
         power_w,
         hour_edges(0.0, end_s, 0.0),
-        Book(rules),
-        signal=signal,  # type: ignore[arg-type]
+        flat_book() if rules == "paper" else pjm(),
+        signal=signal,
         bids=bids((0.0, bid.mean_w, bid.reserve_w)),
     )
     found, shuffled = total(rows), list(rows)
@@ -246,25 +265,26 @@ def test_a_market_hour_is_the_settlement_of_that_hour(run: tuple[np.ndarray, np.
     time_s, power_w, signal, bid, end_s = run
     if bid.reserve_w == 0 or end_s < 3600.0:
         return
-    book = Book("pjm", constant(0.03), constant(0.02), performance=constant(0.001), mileage_ratio=constant(2.0))
-    rows = accounts(
+    book = pjm(0.03, 0.02, 0.001, 2.0)
+    rows = bill_hours(
         time_s, power_w, hour_edges(0.0, end_s, 0.0), book, signal=signal, bids=bids((0.0, bid.mean_w, bid.reserve_w))
     )
     for row in (row for row in rows if row.span_s == 3600.0):
         span = row.start_s, row.end_s
         score = performance_score(time_s, power_w, signal, bid, *span)
-        bill = settle_market(
-            tracking(time_s, power_w, signal, bid, *span), bid, score.score, HourPrice(30.0, 20.0, 1.0), 2.0
-        )
+        mean_power_w = tracking(time_s, power_w, signal, bid, *span).mean_power_w
+        cost = pjm_cost(mean_power_w, bid, score.score, (0.03, 0.02, 0.001), 2.0, 1.0)
         assert row.score == pytest.approx(score.score, abs=1e-6)  # averages over 10 s round differently
-        assert row.cost == pytest.approx(bill.cost, rel=1e-6, abs=1e-9)
+        assert row.cost == pytest.approx(cost, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Book("ercot"), "rules must be paper or pjm"),
-        (lambda: accounts(np.ones(1), np.ones(1), np.array([0.0, 9.0]), Book()), "not known at the beginning"),
+        (lambda: find("ercot"), "rules must be .*paper or pjm"),
+        (lambda: Book(Pjm(), {"energy": constant(0.1)}), "rules = 'pjm' needs a price of capacity"),
+        (lambda: Book(Paper(), {"capacity": constant(0.1)}), "capacity does not go with rules = 'paper'"),
+        (lambda: bill_hours(np.ones(1), np.ones(1), np.array([0.0, 9.0]), flat_book()), "not known at the beginning"),
         (lambda: _short(None), "a bid needs a regulation signal"),
         (lambda: _short(Signal(0.0, 2.0, np.zeros(10))), "lasts from 0 s to 20 s, but 0 s to 3600 s is asked for"),
     ],
@@ -277,4 +297,4 @@ def test_what_cannot_be_accounted_for_is_refused(make: object, said: str) -> Non
 
 def _short(signal: Signal | None) -> list[Hour]:
     edges = np.array([0.0, 3600.0])
-    return accounts(np.zeros(1), np.ones(1), edges, Book(), signal=signal, bids=bids((0.0, 10.0, 1.0)))
+    return bill_hours(np.zeros(1), np.ones(1), edges, flat_book(), signal=signal, bids=bids((0.0, 10.0, 1.0)))

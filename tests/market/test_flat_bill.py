@@ -1,4 +1,4 @@
-"""Bills by hand: the papers' flat tariff, a market's hourly prices, and the score they hang on."""
+"""Bills of a search by hand, with the papers' flat tariff; and the score that bills of a market hang on."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ import math
 import numpy as np
 import pytest
 
+from reference.market import performance_score
 from wattline.errors import InputError
-from wattline.market.score import Scoring, mileage, performance_score
-from wattline.market.settlement import regulation_credit, settle, settle_market
-from wattline.market.tariff import HourPrice, Tariff
+from wattline.market.bill import bill_flat
+from wattline.market.score import Scoring
+from wattline.market.tariff import Tariff
 from wattline.market.tracking import Tracking, tracking
 from wattline.model.regulation import Bid, Signal
 
 W4 = Bid(8434.0, 3435.0)
 
 
-def hour(mean_power_w: float, gap_w: float, bid: Bid) -> Tracking:
-    """Return an hour that drew some power and missed its target by a mean gap."""
-    return Tracking(3600.0, mean_power_w * 3600, mean_power_w, bid.mean_w, gap_w, gap_w / bid.reserve_w, 0.0, 0.05)
+def hour(mean_power_w: float, gap_w: float, bid: Bid, hours: float = 1.0) -> Tracking:
+    """Return an hour (or so many) that drew some power and missed its target by a mean gap."""
+    span_s = 3600.0 * hours
+    return Tracking(span_s, mean_power_w * span_s, mean_power_w, bid.mean_w, gap_w, gap_w / bid.reserve_w, 0.0, 0.05)
 
 
 def test_the_published_hour() -> None:
     """AQA's W4: at ε̄ = 22.5 % the bid costs $0.58 against $0.84 without demand response, 31 % less."""
-    bill = settle(hour(W4.mean_w, 0.225 * W4.reserve_w, W4), W4)
+    bill = bill_flat(hour(W4.mean_w, 0.225 * W4.reserve_w, W4), W4)
     assert bill.cost == pytest.approx(0.8434 - 0.3435 + 0.225 * 0.3435)
     assert round(bill.cost, 2) == 0.58
-    assert round(bill.without_bid, 2) == 0.84
+    assert round(bill.bid_cost, 2) == 0.84
     assert round(bill.reduction_bid_pct) == 32  # from the rounded dollars the paper has 31
 
 
 def test_every_term_by_hand() -> None:
     """Two hours at three prices: each term is its price times kilowatts times hours."""
     bid = Bid(10_000.0, 4_000.0)
-    bill = settle(hour(9_000.0, 500.0, bid), bid, Tariff(0.2, 0.3, 0.4), hours=2.0)
-    assert (bill.energy_cost, bill.reserve_credit, bill.error_cost) == pytest.approx((4.0, 2.4, 0.4))
+    bill = bill_flat(hour(9_000.0, 500.0, bid, 2.0), bid, Tariff(0.2, 0.3, 0.4))
+    assert (bill.energy_cost, bill.capacity_credit, bill.error_cost) == pytest.approx((4.0, 2.4, 0.4))
     assert bill.cost == pytest.approx(2.0)
-    assert bill.without_drawn == pytest.approx(3.6)
-    assert bill.without_bid == pytest.approx(4.0)
+    assert bill.drawn_cost == pytest.approx(3.6)
+    assert bill.bid_cost == pytest.approx(4.0)
     assert bill.reduction_drawn_pct == pytest.approx(100 * (1 - 2.0 / 3.6))
     assert bill.reduction_bid_pct == pytest.approx(50.0)
 
@@ -46,7 +48,7 @@ def test_every_term_by_hand() -> None:
 def test_promising_more_than_is_drawn_flatters_only_one_figure() -> None:
     """A bid far above the consumption saves against the bid, not against what was drawn."""
     bid = Bid(10_000.0, 1_000.0)
-    bill = settle(hour(8_000.0, 100.0, bid), bid)
+    bill = bill_flat(hour(8_000.0, 100.0, bid), bid)
     assert bill.reduction_bid_pct > 0 > bill.reduction_drawn_pct
 
 
@@ -54,22 +56,17 @@ def test_the_bill_is_continuous_in_the_reserve() -> None:
     """A bid without reserve pays for its gap like one with a tiny reserve: R·ε̄ is the gap."""
     signal, steps = Signal(0.0, 3600.0, np.zeros(1)), (np.zeros(1), np.array([900.0]))
     costs = [
-        settle(tracking(*steps, signal, Bid(1000.0, reserve), 0.0, 3600.0), Bid(1000.0, reserve)).cost
+        bill_flat(tracking(*steps, signal, Bid(1000.0, reserve), 0.0, 3600.0), Bid(1000.0, reserve)).cost
         for reserve in (0.0, 1e-9)
     ]
     assert costs[0] == pytest.approx(0.11)
     assert costs[0] == pytest.approx(costs[1], abs=1e-9)
 
 
-def test_a_market_hour_by_hand() -> None:
-    """2 MW drawn at $50/MWh; 0.5 MW of reserve at score 0.8, $20 capacity and 3 × $1 performance."""
-    bid, price = Bid(2.1e6, 0.5e6), HourPrice(50.0, 20.0, 1.0)
-    assert regulation_credit(bid, 0.8, price, mileage_ratio=3.0) == pytest.approx(0.5 * 0.8 * 23.0)
-    bill = settle_market(hour(2.0e6, 0.0, bid), bid, 0.8, price, mileage_ratio=3.0)
-    assert bill.cost == pytest.approx(100.0 - 9.2)
-    assert bill.without_drawn == pytest.approx(100.0)
-    assert bill.without_bid == pytest.approx(105.0)
-    assert bill.reduction_drawn_pct == pytest.approx(9.2)
+def test_out_of_the_market_the_energy_drawn_is_paid() -> None:
+    """Without a bid an hour costs what was drawn, whatever the gap to a target."""
+    bill = bill_flat(hour(9_000.0, 500.0, W4), None, Tariff(0.2, 0.3, 0.4))
+    assert bill.cost == bill.drawn_cost == bill.bid_cost == pytest.approx(1.8)
 
 
 RAMP = Signal(0.0, 2.0, np.round(np.sin(np.arange(1800) / 40.0), 6))
@@ -162,32 +159,14 @@ def test_the_score_agrees_with_plain_loops() -> None:
     assert score.precision == pytest.approx(1 - np.abs(given - asked).mean() / np.abs(asked).mean(), abs=2e-3)
 
 
-def test_mileage_is_the_way_a_signal_goes() -> None:
-    """Up by 1, down by 2, and nothing: 3; a span counts only the changes within it."""
-    signal = Signal(0.0, 2.0, np.array([0.0, 1.0, -1.0, -1.0]))
-    assert mileage(signal) == 3.0
-    assert mileage(signal, 2.0, 6.0) == 2.0
-    with pytest.raises(InputError, match="lasts from 0 s to 8 s"):
-        mileage(signal, 0.0, 10.0)
-
-
-FLAT = Signal(0.0, 2.0, np.zeros(1800))
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: Tariff(energy_price_per_kwh=-0.1), "tariff: energy_price_per_kwh must not be negative"),
         (lambda: Tariff(error_price_per_kwh=math.nan), "tariff: error_price_per_kwh"),
-        (lambda: settle(hour(1.0, 0.0, W4), W4, hours=0.0), "hours must be positive"),
-        (lambda: regulation_credit(W4, 1.2, HourPrice(1, 1)), "score lies between 0 and 1"),
-        (lambda: regulation_credit(W4, 0.9, HourPrice(1, 1), -1.0), "mileage ratio must not be negative"),
+        (lambda: bill_flat(hour(1.0, 0.0, W4, 0.0), W4), "the span must have a length"),
         (lambda: Scoring(0.5, 0.5, 0.5), "sum to 1"),
         (lambda: Scoring(interval_s=200.0), "at least two intervals"),
-        (lambda: performance_score(np.zeros(1), np.ones(1), FLAT, Bid(1.0, 0.0), 0.0, 3600.0), "no reserve"),
-        (lambda: performance_score(np.ones(1), np.ones(1), FLAT, W4, 0.0, 3600.0), "not known at the beginning"),
-        (lambda: performance_score(np.zeros(1), np.ones(1), FLAT, W4, 0.0, 200.0), "must hold a window of 300 s"),
-        (lambda: performance_score(np.zeros(1), np.ones(1), FLAT, W4, 0.0, 7200.0), "but 0 s to 7200 s is asked for"),
     ],
 )
 def test_wrong_parameters_are_named(make: object, said: str) -> None:
