@@ -217,26 +217,24 @@ def test_regulation_by_pjms_rules(sold: Journal) -> None:
     assert sold.manifest["accounts"]["series"]["capacity"] == {"value": 20.0, "unit": "$/MW"}
 
 
-def test_the_papers_rules_are_the_settlement_of_before(tmp_path: Path) -> None:
+def test_the_papers_rules_by_the_timeline(tmp_path: Path) -> None:
     """With flat prices the accounts bill what the timeline's targets do, hour by hour, with or without [prices]."""
-    from dataclasses import replace
-
     from wattline.report.count.regulation import count_regulation
     from wattline.report.count.run import load
 
-    flat = "prices = {energy = 0.12, reserve = 0.2, error = 0.3}\n"
-    loaded = load(run(tmp_path, MARKET + flat))
-    new = count_regulation(loaded)
-    old = count_regulation(replace(loaded, hours=loaded.hours.clear()))
-    assert new is not None
-    assert old is not None
-    assert len(new.hours) == len(old.hours) == 2
-    for a, b in zip(new.hours, old.hours, strict=True):
-        numbers = [{key: value for key, value in vars(row).items() if key != "clock"} for row in (a, b)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
-    assert (new.cost, new.error, new.exceed_share) == pytest.approx((old.cost, old.error, old.exceed_share), rel=1e-9)
+    loaded = load(run(tmp_path, MARKET + "prices = {energy = 0.12, reserve = 0.2, error = 0.3}\n"))
+    found, bid = count_regulation(loaded), loaded.manifest["regulation"]
+    assert found is not None
+    assert len(found.hours) == 2
+    for hour in found.hours:
+        rows, seconds = loaded.steps.part(hour.begin_s, hour.end_s)
+        gap_w = np.abs(loaded.steps.power_w[rows] - loaded.steps.target_w[rows])
+        missed_kwh = math.fsum(gap_w * seconds) / 3.6e6
+        cost = 0.12 * bid["mean_w"] / 1e3 - 0.2 * bid["reserve_w"] / 1e3 + 0.3 * missed_kwh
+        assert hour.cost == pytest.approx(cost, rel=1e-9)
+        assert hour.error == pytest.approx(missed_kwh * 1e3 / bid["reserve_w"], rel=1e-9)
     given = "[prices]\nenergy = 0.12\nreserve = 0.2\nerror = 0.3\n"
-    assert summarize(run(tmp_path, MARKET + given)).cost == pytest.approx(new.cost, rel=1e-12)
+    assert summarize(run(tmp_path, MARKET + given)).cost == pytest.approx(found.cost, rel=1e-12)
 
 
 def test_bids_come_from_what_was_in_force(tmp_path: Path) -> None:

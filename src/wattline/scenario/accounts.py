@@ -13,10 +13,10 @@ from wattline.market.bill import Bids, Book, bill_hours, columns_of, hour_edges
 from wattline.market.held import Held, constant
 from wattline.market.hour import HOUR_S, Hour
 from wattline.market.products import find
+from wattline.market.products.base import Product
 from wattline.market.score import Scoring
-from wattline.scenario.checks_prices import units_of
 from wattline.scenario.regulation import MOST_HOURS
-from wattline.scenario.spec_prices import CARBON_UNITS, PricesSpec, SeriesSpec
+from wattline.scenario.spec_prices import CARBON_UNITS, PricesSpec, SeriesSpec, kind_of, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,7 +150,7 @@ def build_billing(
         _check_length(document, name, series, clock, start_s, least_end_s)
     score = given.score
     book = Book(
-        find(given.rules)(),
+        document.located(("prices",), _product, given),
         _prices(given, market, held),
         _find(given, held, "carbon") if given.carbon is not None else None,
         Scoring(score.correlation, score.delay, score.precision, score.interval, score.window, score.longest),
@@ -159,10 +159,19 @@ def build_billing(
     return Billing(book, start_s, hours, clock, _about(given, market, traces, clock), notes)
 
 
+def _product(given: PricesSpec) -> Product:
+    """Return what is sold, with the settings that are given."""
+    product = find(given.rules)
+    settings = {key.name: getattr(given, key.name) for key in product.keys if key.kind == "span"}
+    return product(**{name: value for name, value in settings.items() if value is not None})
+
+
 def _prices(given: PricesSpec, market: RegulationSpec | None, held: dict[str, Held]) -> dict[str, Held]:
     """Return the series that are given, and flat prices of the regulation for those that fall back to them."""
     found = {}
     for key in find(given.rules).keys:
+        if key.kind == "span":
+            continue
         if getattr(given, key.name) is not None:
             found[key.name] = _find(given, held, key.name)
         elif market is not None and key.flat:
@@ -195,13 +204,14 @@ def _read(document: Document, name: str, spec: SeriesSpec) -> HeldTrace:
     known = {"energy": prices.ENERGY, "carbon": prices.CARBON, "performance": prices.PERFORMANCE}.get(name, ())
     known = prices.CAPACITY if name in ("capacity", "reserve") else known
     how = prices.Reading(spec.column, spec.time, spec.zone, spec.where, spec.step, spec.order, spec.gaps, spec.twice)
-    least = 0.0 if name in ("carbon", "mileage") else -math.inf
+    least = 0.0 if name == "carbon" or kind_of(name) != "price" else -math.inf
     try:
         trace = prices.read_held(path, how, known=known, least=least)
     except InputError as problem:
         raise type(problem)(f"{document.source.where(('prices', name))}: {problem}") from None
-    unit = spec.unit or {"carbon": "g/kWh", "mileage": ""}.get(name) or (_MARKET_UNIT if trace.column in known else "")
-    if not unit and name != "mileage":
+    unit = spec.unit or {"carbon": "g/kWh"}.get(name) or {"power": "W"}.get(kind_of(name), "")
+    unit = unit or (_MARKET_UNIT if trace.column in known else "")
+    if not unit and kind_of(name) != "ratio":
         raise document.source.error(
             ("prices", name), f'the unit of column {trace.column!r} is not known: say unit = "$/MWh" or "$/kWh"'
         )

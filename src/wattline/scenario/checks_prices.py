@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from wattline.errors import InputError, did_you_mean
 from wattline.formats.series.prices import MOST
+from wattline.market.products import find, known
 from wattline.scenario.lines import Path
-from wattline.scenario.spec_prices import CARBON_UNITS, PAPER_KEYS, PJM_KEYS, PRICE_UNITS, PricesSpec, SeriesSpec
+from wattline.scenario.spec_prices import KEYS, SERIES, PricesSpec, SeriesSpec, kind_of, units_of
 
 if TYPE_CHECKING:
     from wattline.scenario.spec import Spec
 
 Problem = tuple[Path, str]
-SERIES = ("energy", "reserve", "error", "capacity", "performance", "mileage", "carbon")
 _OF_FILES = ("column", "time", "zone", "where", "step", "repeat", "gaps", "twice", "order")
 
 
@@ -34,27 +34,29 @@ def check_prices(spec: Spec) -> Iterator[Problem]:
     yield from _clock(prices)
 
 
-def units_of(name: str) -> dict[str, float]:
-    """Return the units that a series may have."""
-    return CARBON_UNITS if name == "carbon" else {} if name == "mileage" else PRICE_UNITS
-
-
 def _rules(prices: PricesSpec, *, regulated: bool) -> Iterator[Problem]:
     here: Path = ("prices",)
-    given = prices.model_fields_set
-    if not regulated:
-        for key in ("rules", *PAPER_KEYS, *PJM_KEYS):
-            if key in given:
-                yield (*here, key), "settles regulation, and there is no [regulation]"
+    given, product = prices.model_fields_set, find(prices.rules)
+    if not regulated and product.follows:
+        regulation = {key.name for one in known().values() if one.follows for key in one.keys} - {"energy"}
+        for name in ("rules", *KEYS, "score"):
+            if name in given and name in {"rules", "score"} | regulation:
+                yield (*here, name), "settles regulation, and there is no [regulation]"
+            elif name in given:
+                yield (*here, name), f'does not go with rules = "{prices.rules}"'
         if prices.energy is None:
             yield here, "needs energy: a price like 0.1 ($/kWh), or a table (0 if only carbon counts)"
         return
-    for key in PJM_KEYS if prices.rules == "paper" else PAPER_KEYS:
-        if key in given:
-            yield (*here, key), f'does not go with rules = "{prices.rules}"'
-    for key in ("energy", "capacity"):
-        if prices.rules == "pjm" and getattr(prices, key) is None:
-            yield (*here, "rules"), f'rules = "pjm" needs a price of {key}: {key} = …'
+    if regulated and not product.follows:
+        yield (*here, "rules"), f'rules = "{prices.rules}" settles no bid, and there is a [regulation]'
+    own = {key.name: key for key in product.keys}
+    for name in (*KEYS, "score"):
+        if name in given and name not in own and not (name == "score" and product.scored):
+            yield (*here, name), f'does not go with rules = "{prices.rules}"'
+    for name, key in own.items():
+        if key.default is None and getattr(prices, name) is None:
+            what = "a price of " if key.kind == "price" else ""
+            yield (*here, "rules"), f'rules = "{prices.rules}" needs {what}{name}: {name} = …'
 
 
 def _series(here: Path, name: str, series: SeriesSpec) -> Iterator[Problem]:
@@ -64,7 +66,7 @@ def _series(here: Path, name: str, series: SeriesSpec) -> Iterator[Problem]:
     for key in _OF_FILES if series.value is not None else ():
         if key in series.model_fields_set:
             yield (*here, key), "goes with a file, not with a value"
-    if name in ("carbon", "mileage") and series.value is not None and not series.value >= 0:
+    if (name == "carbon" or kind_of(name) != "price") and series.value is not None and not series.value >= 0:
         yield here, f"must not be negative, got {series.value:g}"
     if series.value is not None and not abs(series.value) <= MOST:
         yield here, f"must be a number, at most {MOST:g}, got {series.value:g}"

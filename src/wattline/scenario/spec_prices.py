@@ -1,16 +1,18 @@
-"""What a scenario file may say about prices and carbon: numbers or series of files, rule books, and when the run takes
-place.
+"""What a scenario file may say about prices and carbon: numbers or series of files, the keys of the product that is sold,
+and when the run takes place.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
 from pydantic_core import PydanticCustomError
 
+from wattline.market.products import keys, known
+from wattline.market.products.base import Kind
 from wattline.scenario.quantities import Period, Span, Words
 from wattline.scenario.section import Section
 
@@ -19,15 +21,18 @@ PRICE_UNITS = {
     "$/MWh": 1e-3,
     "$/kW": 1.0,
     "$/MW": 1e-3,
+    "$/kW-min": 60.0,
     "ct/kWh": 0.01,
     "¢/kWh": 0.01,
 }
 """Units of prices in $/kWh; a price of reserve is per kW or MW and hour."""
 CARBON_UNITS = {"g/kWh": 1e-3, "kg/kWh": 1.0, "kg/MWh": 1e-3, "t/MWh": 1.0}
 """Units of carbon intensity in kg/kWh."""
-
-PAPER_KEYS, PJM_KEYS = ("reserve", "error"), ("capacity", "performance", "mileage", "score")
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d/][^\s/]*/[kMG]?Wh?)\s*")
+POWER_UNITS = {"W": 1.0, "kW": 1e3, "MW": 1e6}
+_UNITS: dict[Kind, dict[str, float]] = {"price": PRICE_UNITS, "ratio": {}, "power": POWER_UNITS}
+_NUMBER = re.compile(
+    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d/][^\s/]*/[kMG]?W(?:h|-min)?|[kMG]?W)\s*"
+)
 
 
 class SeriesSpec(Section):
@@ -100,6 +105,27 @@ Carbon = Annotated[
     Words("intensity, like `350` (g/kWh), the path of a table, or `{file = …}`"),
 ]
 Ratio = Annotated[SeriesSpec | None, _series({}, "2.5"), Words("number, the path of a table, or `{file = …}`")]
+Power = Annotated[
+    SeriesSpec | None,
+    _series(POWER_UNITS, "'200 kW'"),
+    Words('power, like `"200 kW"`, the path of a table, or `{file = …}`'),
+]
+_TYPES: dict[Kind, Any] = {"price": Price, "ratio": Ratio, "power": Power, "span": Span | None}
+
+KEYS = keys()
+"""Keys of all products, without energy."""
+SERIES = ("energy", *(name for name, key in KEYS.items() if key.kind != "span"), "carbon")
+"""Keys that take a number or a table."""
+
+
+def units_of(name: str) -> dict[str, float]:
+    """Return the units that a series may have."""
+    return CARBON_UNITS if name == "carbon" else _UNITS[kind_of(name)]
+
+
+def kind_of(name: str) -> Kind:
+    """Return what a key takes."""
+    return KEYS[name].kind if name in KEYS else "price"
 
 
 def _moment(value: Any) -> Any:
@@ -128,12 +154,16 @@ class ScoreSpec(Section):
     longest: Period = Field(300.0, description="longest delay that is tried, with a delay score of 0")
 
 
-class PricesSpec(Section):
+_RULES: Any = Literal.__getitem__(tuple(known()))
+
+
+class _Common(Section):
     """Prices and carbon over time: a run with this section keeps accounts hour by hour (`hours.parquet`)."""
 
-    rules: Literal["paper", "pjm"] = Field(
+    rules: str = Field(
         "paper",
-        description="how regulation is settled: energy, `reserve` and `error`, or `capacity` and `performance` by score",
+        description="how what is sold is settled: "
+        + "; ".join(f"`{name}`: {product.about}" for name, product in known().items()),
     )
     start: Moment = Field(
         None, description="when the run begins, on the clock of the series (default: when the trace says it did)"
@@ -142,12 +172,17 @@ class PricesSpec(Section):
         None, description="zone of `start` and of the accounts' clock (default: the offset of `start`, or UTC)"
     )
     energy: Price = Field(None, description="energy (default: `energy` of `[regulation] prices`)")
-    reserve: Price = Field(None, description="reserve, paid to us (paper; default: that of `[regulation] prices`)")
-    error: Price = Field(
-        None, description="gap between power and target, charged to us (paper; default: that of `[regulation] prices`)"
-    )
-    capacity: Price = Field(None, description="reserve, paid to us × score (pjm)")
-    performance: Price = Field(None, description="following, paid to us × `mileage` × score (pjm; default: 0)")
-    mileage: Ratio = Field(None, description="mileage ratio of the signal (pjm; default: 1)")
     carbon: Carbon = Field(None, description="carbon intensity (default: not accounted for)")
     score: ScoreSpec = Field(default_factory=ScoreSpec, description="how the score is built (pjm)")
+
+
+if TYPE_CHECKING:
+    PricesSpec = _Common
+else:
+    PricesSpec = create_model(
+        "PricesSpec",
+        __base__=_Common,
+        __doc__=_Common.__doc__,
+        rules=(_RULES, _Common.model_fields["rules"]),
+        **{name: (_TYPES[key.kind], Field(None, description=key.about)) for name, key in KEYS.items()},
+    )

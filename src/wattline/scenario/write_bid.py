@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.errors import ScenarioError
-from wattline.scenario.checks_prices import SERIES
-from wattline.scenario.spec_prices import is_price
+from wattline.scenario.spec_prices import SERIES, is_price
 from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, named_kinds
 from wattline.scenario.toml_text import to_toml
 

@@ -10,7 +10,8 @@
         check(mine)
 
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
-content)).ok, report``; ``check_network(network)`` does it for a kind of network.
+content)).ok, report``; ``check_network(network)`` does it for a kind of network; ``check_product(product)``
+does it for a market product.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from wattline.testing.checks import COMPANIONS
 from wattline.testing.formats import check_format
 from wattline.testing.networks import check_network
+from wattline.testing.products import check_product
 from wattline.testing.report import CheckError, Report
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
@@ -29,5 +31,6 @@ __all__ = [
     "check_network",
     "check_policy",
     "check_policy_file",
+    "check_product",
     "checks_for",
 ]
