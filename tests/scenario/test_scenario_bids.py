@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from wattline.control.bidding import judge
 from wattline.errors import WattlineError
 from wattline.formats.series.bids import held_within, journal_bids, read_bids, write_bids
 from wattline.journal.journal import open_journal
+from wattline.model import codes
 from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Bidding
 from wattline.report.count.metrics import summarize_run
@@ -22,6 +24,7 @@ from wattline.report.tables.regulation import qos_terminal
 from wattline.report.tables.summary import fact_rows
 from wattline.scenario.read import read_scenario
 from wattline.scenario.studies import variants, wire
+from wattline.sim.simulate import Simulation
 
 DAY = """
 name = "bids"
@@ -164,6 +167,37 @@ def test_many_kinds_are_shown_by_need(tmp_path: Path) -> None:
     lines = console.export_text().splitlines()
     assert [line.split()[0] for line in lines[1:-1]] == [f"k{i:02}" for i in range(49, 33, -1)]
     assert lines[-1].strip() == "and 34 more, 8 beyond limits"  # i > 50 - i from 26 on, 16 of them shown
+
+
+IDLE_W, MAX_W = 36 * 169.0, 36 * 429.0
+
+
+@pytest.mark.parametrize(
+    ("mean_w", "reserve_w", "kept"),
+    [
+        (IDLE_W * (1 - 1e-10), 0.0, True),
+        (MAX_W * (1 + 5e-10), 0.0, True),
+        (IDLE_W - 1.0, 0.0, False),
+        (MAX_W + 1.0, 0.0, False),
+        (9000.0, MAX_W + 1.0, False),
+    ],
+)
+def test_a_bid_that_the_guard_keeps_can_be_given(tmp_path: Path, mean_w: float, reserve_w: float, kept: bool) -> None:
+    """Whether the machine can keep a bid is one question: a policy's bid, one of a file and one of the scenario agree."""
+    (tmp_path / "b.csv").write_text(f"time_s,mean_w,reserve_w\n0,{mean_w!r},{reserve_w!r}\n")
+    given = f'mean = {mean_w!r}\nreserve = {reserve_w!r}\nreach = "paper"'
+    studies = [variants(read_scenario(scenario(tmp_path, "", market)))[0] for market in (given, 'bids = "b.csv"')]
+    found = []
+    for variant in studies:
+        try:
+            wire(variant)
+            found.append(True)
+        except WattlineError:
+            found.append(False)
+    made = wire(variants(read_scenario(scenario(tmp_path, 'bid = "adaptive"')))[0])
+    state = Simulation(made.trace.jobs, made.cluster, made.policies, made.options).state
+    state.want_mean_w[0], state.want_reserve_w[0] = mean_w, reserve_w
+    assert [*found, judge(state) == codes.OK] == [kept] * 3
 
 
 @pytest.mark.parametrize(

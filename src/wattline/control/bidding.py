@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control.compile import callable_from_python
+from wattline.market.reach import misfit
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
@@ -54,12 +55,10 @@ def _ask(s: State, hour: int, policy: Mechanism, param: Any, memory: Any) -> boo
 
 
 def judge(s: State) -> int:
-    """Return the verdict on the wanted bid: its mean power must be one that the machine can have, idle or busy."""
-    mean_w, reserve_w = float(s.want_mean_w[0]), float(s.want_reserve_w[0])
+    """Return the verdict on the wanted bid: it must be one that the machine can keep, idle or busy."""
     idle_w, max_w = float(np.sum(s.pool_count * s.idle_w)), float(np.sum(s.pool_count * s.max_w))
-    slack_w = 1e-9 * max_w
-    fits = idle_w - slack_w <= mean_w <= max_w + slack_w and 0.0 <= reserve_w <= max_w
-    return codes.OK if fits else codes.BAD_BID
+    wrong = misfit(float(s.want_mean_w[0]), float(s.want_reserve_w[0]), idle_w, max_w)
+    return codes.BAD_BID if wrong else codes.OK
 
 
 def _record(s: State, verdict: int) -> None:

@@ -2,7 +2,7 @@
 
 QoSG demands that the whole range can be reached: P̄ + R ≤ N·p_max and P̄ − R ≥ N·p_idle (thesis eqs. 2.22–2.23); that
 is ``strict``. AQA drops both, and most of its published costs need bids that break them. ``paper`` therefore refuses
-only a mean power outside [N·p_idle, N·p_max], and a bid whose unreachable part alone breaks the tracking constraint.
+only a mean power outside [N·p_idle, N·p_max], a reserve above N·p_max, and a bid whose unreachable part alone breaks the tracking constraint.
 Either way the reach is returned, to be reported.
 """
 
@@ -66,6 +66,20 @@ def reach(bid: Bid, signal: Signal | Floats, low_w: float, high_w: float, margin
     )
 
 
+def misfit(mean_w: float, reserve_w: float, idle_w: float, max_w: float) -> Literal["", "mean", "reserve"]:
+    """Return which part of a bid the machine cannot have, from all idle to all at full power; "" if it can keep it.
+
+    Guard, files of bids and scenarios all ask here.
+
+    >>> misfit(100.0, 50.0, 80.0, 140.0), misfit(150.0, 50.0, 80.0, 140.0), misfit(100.0, 150.0, 80.0, 140.0)
+    ('', 'mean', 'reserve')
+    """
+    slack_w = _SLACK * max_w
+    if not idle_w - slack_w <= mean_w <= max_w + slack_w:
+        return "mean"
+    return "" if 0.0 <= reserve_w <= max_w else "reserve"
+
+
 def check_bid(
     bid: Bid,
     signal: Signal | Floats,
@@ -80,14 +94,19 @@ def check_bid(
     if mode not in MODES:
         raise InputError(f"reach must be strict or paper (got {mode!r}){did_you_mean(mode, MODES)}")
     found = reach(bid, signal, idle_w, max_w, margin)
-    slack = _SLACK * max_w
-    if not idle_w - slack <= bid.mean_w <= max_w + slack:
+    wrong = misfit(bid.mean_w, bid.reserve_w, idle_w, max_w)
+    if wrong == "mean":
         raise InputError(
             f"bid: mean power {bid.mean_w:g} W is outside what the cluster can draw, {idle_w:g} W (all idle) to "
             f"{max_w:g} W (all at full power); choose a mean between them"
         )
     if mode == "strict":
-        _check_strict(bid, idle_w, max_w, slack)
+        _check_strict(bid, idle_w, max_w)
+    elif wrong:
+        raise InputError(
+            f"bid: reserve {bid.reserve_w:g} W is more than the {max_w:g} W that the cluster draws at full power; "
+            "lower the reserve"
+        )
     elif found.exceed_share >= share:
         raise InputError(
             f"bid: with mean {bid.mean_w:g} W and reserve {bid.reserve_w:g} W the target lies more than {margin:g} R "
@@ -97,8 +116,9 @@ def check_bid(
     return found
 
 
-def _check_strict(bid: Bid, idle_w: float, max_w: float, slack: float) -> None:
+def _check_strict(bid: Bid, idle_w: float, max_w: float) -> None:
     """Refuse targets that may leave the power range at either end (thesis eqs. 2.22–2.23)."""
+    slack = _SLACK * max_w
     most = max(min(bid.mean_w - idle_w, max_w - bid.mean_w), 0.0)
     advice = f'lower the reserve to at most {most:g} W, move the mean, or take reach = "paper"'
     if bid.mean_w - bid.reserve_w < idle_w - slack:

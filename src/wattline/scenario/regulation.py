@@ -165,6 +165,7 @@ def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: floa
     """
     from wattline.formats.series.bids import held_within
     from wattline.formats.series.bids import read_bids as read
+    from wattline.market.reach import misfit
 
     market = document.spec.regulation
     path = document.base / str(market.bids if market is not None else "")
@@ -177,28 +178,23 @@ def read_bids(document: Document, cluster: Cluster, from_s: float, until_s: floa
     idle_w = sum(c.count * c.idle_w for c in cluster.classes)
     max_w = sum(c.count * c.max_w for c in cluster.classes)
     for time_s, bid in found:
-        wrong = ""
-        if bid is None:
-            continue
-        if not idle_w <= bid.mean_w <= max_w:
-            wrong = f"a mean power of {bid.mean_w:g} W is none"
-        elif bid.reserve_w > max_w:
-            wrong = f"a reserve of {bid.reserve_w:g} W is none"
-        if wrong:
+        wrong = "" if bid is None else misfit(bid.mean_w, bid.reserve_w, idle_w, max_w)
+        if bid is not None and wrong:
+            what = f"mean power of {bid.mean_w:g} W" if wrong == "mean" else f"reserve of {bid.reserve_w:g} W"
             machine = f"that the machine can have (idle {idle_w:g} W, at most {max_w:g} W)"
-            told = f"{path}: bid at {time_s:g} s: {wrong} {machine}"
+            told = f"{path}: bid at {time_s:g} s: a {what} is none {machine}"
             raise document.source.error(("regulation", "bids"), told)
     return found
 
 
 def check_reach(document: Document, bid: Bid, values: Floats, cluster: Cluster) -> Reach:
     """Refuse a bid that the cluster cannot keep; return its reach otherwise."""
-    from wattline.market.reach import check_bid
+    from wattline.market.reach import check_bid, misfit
 
     market = document.spec.regulation or RegulationSpec()
     idle_w = sum(c.count * c.idle_w for c in cluster.classes)
     max_w = sum(c.count * c.max_w for c in cluster.classes)
-    key = "mean" if not idle_w <= bid.mean_w <= max_w else "reserve"
+    key = misfit(bid.mean_w, bid.reserve_w, idle_w, max_w) or "reserve"
     found: Reach = document.located(("regulation", key), check_bid, bid, values, idle_w, max_w, market.reach)
     return found
 
