@@ -84,6 +84,6 @@ def test_a_wanted_class_cap_of_nan_is_refused() -> None:
 def test_a_job_is_not_capped_at_nan_watts() -> None:
     """A running job whose wanted cap is NaN keeps its own; it is not moved to its lowest cap."""
     result = run(table(*ROWS), MACHINE, cap=nan_job)
-    caps = result.logs["a_kind"] == codes.ACT_CAP
+    caps = result.logs["a_kind"] == codes.ACT_JOB_CAP
     assert {codes.VERDICT_NAMES[v] for v in result.logs["a_verdict"][caps]} == {"not a cap"}
     assert result.state.end_s.tolist() == [10.0, 11.0, 20.0]

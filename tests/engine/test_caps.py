@@ -11,6 +11,7 @@ from wattline.model.cluster import Level
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.sim.options import Options
+from wattline.sim.result import frames
 
 IDLE, MAX, FLOOR, STRETCH = 100.0, 300.0, 150.0, 2.0
 
@@ -119,6 +120,11 @@ def test_one_job_capped_alone() -> None:
     np.testing.assert_array_equal(s.end_s[[0, 2]], [30.0, 30.0])
     slow = speed(200.0)
     assert s.end_s[1] == pytest.approx(20.0 + (30.0 - 10.0 - 10.0 * slow), rel=1e-14)
+    rows = frames(result)["decisions"]
+    capped = np.array(rows["action"].names)[rows["action"].codes] == "cap"
+    assert rows["job_id"][capped].tolist() == [2, 2]  # by name, though the policy may cap whole classes too
+    assert rows["rate_class"][capped].tolist() == [-1, -1]
+    np.testing.assert_array_equal(rows["cap_w"][capped], [200.0, np.nan])
     assert s.energy_j[1] == pytest.approx(300.0 * 10 + 200.0 * 10 + 300.0 * (s.end_s[1] - 20.0), rel=1e-14)
     assert s.n_solo[0] == s.c_n.size - 1
     assert accounted_energy_j(result) == pytest.approx(timeline_energy_j(result), rel=1e-12)

@@ -189,7 +189,9 @@ def test_sound_whatever_a_cap_policy_does(work: Work, outages: list[Any], select
         work.table(["a", "b"]), Cluster(classes, outages=lost), select=select, cap=whims, options=options, seed=seed
     )
     assert_sound(result, [])
-    caps = (result.logs["a_kind"] == codes.ACT_CAP) & np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))
+    caps = np.isin(result.logs["a_kind"], (codes.ACT_CAP, codes.ACT_JOB_CAP)) & np.isin(
+        result.logs["a_verdict"], (codes.OK, codes.CLIPPED)
+    )
     assert np.all(result.logs["a_cap_w"][caps] >= 110.0)
     s = result.state
     assert s.busy_w[0] == s.busy_w[1] == 0.0

@@ -185,3 +185,11 @@ def _timeline(submit: Any, start: Any, end: Any, nodes: Any, work: Any, total: i
         "backlog": steps(submit, np.nan_to_num(work)) - done,
         "target_w": np.full(time_s.size, np.nan),
     }
+
+
+def decisions_of(**given: Any) -> dict[str, Any]:
+    """Return decisions on jobs as the journal takes them: the columns of caps of classes, levels and bids are empty."""
+    count = len(given["time_s"])
+    whole = dict.fromkeys(("rate_class", "class_jobs", "level"), np.full(count, -1))
+    watts = dict.fromkeys(("mean_w", "reserve_w"), np.full(count, np.nan))
+    return {"action": given["slot"], **whole, **watts, "node_class": [""] * count, **given}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import frames_of
+from synthetic import decisions_of, frames_of
 
 from wattline.journal.journal import Coded, open_journal, write_journal
 from wattline.model.codes import EXCEEDS, VERDICT_NAMES
@@ -195,15 +195,15 @@ JOBS = {
 def write_run(folder: Path, manifest: dict[str, Any], verdicts: list[int]) -> Capping:
     """Write the journal of the run above with these verdicts on its three starts, and count its capping."""
     frames, made = frames_of(**JOBS, limit_w=2500.0)
-    frames["decisions"] = {
-        "time_s": np.array([0.0, 100.0, 200.0, 210.0, 220.0, 230.0])[: len(verdicts)],
-        "slot": Coded(np.array([0, 0, 0, 1, 1, 2])[: len(verdicts)], ["select", "cap", "stop"]),
-        "job_id": np.array([1, 2, 3, 3, 3, 3])[: len(verdicts)],
-        "nodes": np.array([5, 9, 2, 2, 2, 2])[: len(verdicts)],
-        "cap_w": np.array([math.nan, math.nan, math.nan, 200.0, math.nan, math.nan])[: len(verdicts)],
-        "why": Coded(np.array([0, 1, 0, 2, 2, 3])[: len(verdicts)], ["window", "deadlock", "chosen", "shed"]),
-        "verdict": Coded(np.array(verdicts), VERDICT_NAMES),
-    }
+    frames["decisions"] = decisions_of(
+        time_s=np.array([0.0, 100.0, 200.0, 210.0, 220.0, 230.0])[: len(verdicts)],
+        slot=Coded(np.array([0, 0, 0, 1, 1, 2])[: len(verdicts)], ["select", "cap", "stop"]),
+        job_id=np.array([1, 2, 3, 3, 3, 3])[: len(verdicts)],
+        nodes=np.array([5, 9, 2, 2, 2, 2])[: len(verdicts)],
+        cap_w=np.array([math.nan, math.nan, math.nan, 200.0, math.nan, math.nan])[: len(verdicts)],
+        why=Coded(np.array([0, 1, 0, 2, 2, 3])[: len(verdicts)], ["window", "deadlock", "chosen", "shed"]),
+        verdict=Coded(np.array(verdicts), VERDICT_NAMES),
+    )
     write_journal(folder, frames, made | manifest)
     found = summarize(open_journal(folder)).capping
     assert found is not None

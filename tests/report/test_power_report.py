@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from synthetic import block_schedule, frames_of, write_synthetic
+from synthetic import block_schedule, decisions_of, frames_of, write_synthetic
 from test_figure import validate
 from test_html import Tags, figures_of, own_text
 
@@ -34,15 +34,15 @@ def limited(folder: Path, **manifest: Any) -> Journal:
     frames, made = frames_of(**schedule, limit_w=5200.0)
     job = np.argsort(schedule["start"], kind="stable")
     verdict = np.where(np.arange(300) == 10, EXCEEDS, OK)
-    frames["decisions"] = {
-        "time_s": schedule["start"][job],
-        "slot": Coded(np.zeros(300, dtype=np.int64), ["select"]),
-        "job_id": job + 1,
-        "nodes": schedule["nodes"][job],
-        "cap_w": np.full(300, np.nan),
-        "why": Coded(np.zeros(300, dtype=np.int64), ["window"]),
-        "verdict": Coded(verdict, VERDICT_NAMES),
-    }
+    frames["decisions"] = decisions_of(
+        time_s=schedule["start"][job],
+        slot=Coded(np.zeros(300, dtype=np.int64), ["select"]),
+        job_id=job + 1,
+        nodes=schedule["nodes"][job],
+        cap_w=np.full(300, np.nan),
+        why=Coded(np.zeros(300, dtype=np.int64), ["window"]),
+        verdict=Coded(verdict, VERDICT_NAMES),
+    )
     level = np.minimum(2, 300 // (1 + np.arange(300)) // 40)
     frames["profiles"] = {
         "job_id": np.arange(1, 301),

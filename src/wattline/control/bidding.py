@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from wattline.control.compile import callable_from_python
+from wattline.control.logs import log_event_now, record_now
 from wattline.market.reach import misfit
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO
 from wattline.model.state.record import State
-from wattline.model.state.switches import N_REFUSED
 
 
 def is_due(s: State) -> bool:
@@ -62,14 +62,9 @@ def judge(s: State) -> int:
 
 
 def _record(s: State, verdict: int) -> None:
-    """Add the wanted bid to the decision log."""
-    n = int(s.a_n[0])
-    s.a_time_s[n], s.a_kind[n], s.a_job[n], s.a_nodes[n] = s.now[0], codes.ACT_BID, -1, 0
-    s.a_cap_w[n], s.a_why[n], s.a_verdict[n] = s.want_mean_w[0], codes.CHOSEN, verdict
-    s.a_n[0] = n + 1
-    if verdict != codes.OK:
-        s.counter[N_REFUSED] += 1
-        s.refused[verdict] += 1
+    """Add the wanted bid to the decision log: its mean power with the verdict, and its reserve."""
+    record_now(s, codes.ACT_BID, -1, 0, s.want_mean_w[0], codes.CHOSEN, verdict)
+    record_now(s, codes.ACT_RESERVE, -1, 0, s.want_reserve_w[0], codes.CHOSEN, codes.OK)
 
 
 def _note(s: State, holds_from_s: float, kept: bool) -> None:
@@ -83,7 +78,5 @@ def _note(s: State, holds_from_s: float, kept: bool) -> None:
     s.mean_w[0], s.reserve_w[0] = mean_w, reserve_w
     s.target_w[0] = mean_w + reserve_w * s.signal[max(0, int(s.signal_at[0]) - 1)]
     s.happened[0] |= codes.ENVELOPE
-    for kind, value in ((codes.EV_BID, mean_w), (codes.EV_RESERVE, reserve_w)):
-        n = int(s.ev_n[0])
-        s.ev_time_s[n], s.ev_kind[n], s.ev_job[n], s.ev_nodes[n], s.ev_value[n] = s.now[0], kind, -1, 0, value
-        s.ev_n[0] = n + 1
+    log_event_now(s, codes.EV_BID, -1, 0, mean_w)
+    log_event_now(s, codes.EV_RESERVE, -1, 0, reserve_w)

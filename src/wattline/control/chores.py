@@ -7,6 +7,7 @@ from typing import Any
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
+from wattline.control.logs import log_event
 from wattline.model import codes, nodes, running
 from wattline.model.compiled import outlined, seldom
 from wattline.model.state.record import POLICY, State
@@ -23,12 +24,12 @@ def change_nodes(s: State) -> int:
     kind = s.change_kind[i]
     if kind == codes.NODES_UP:
         commit.return_nodes(s, a, b)
-        commit.log_event(s, codes.EV_UP, -1, b - a, float(a))
+        log_event(s, codes.EV_UP, -1, b - a, float(a))
     elif kind == codes.NODES_DRAIN:
         commit.drain_nodes(s, a, b)
-        commit.log_event(s, codes.EV_DRAIN, -1, b - a, float(a))
+        log_event(s, codes.EV_DRAIN, -1, b - a, float(a))
     else:
-        commit.log_event(s, codes.EV_DOWN, -1, b - a, float(a))
+        log_event(s, codes.EV_DOWN, -1, b - a, float(a))
         commit.fail_nodes(s, a, b)
     return codes.NODE
 
@@ -42,7 +43,7 @@ def change_all(s: State) -> int:
     if s.next_sleep_s[0] <= s.now[0]:
         slept = nodes.fall_asleep(s)
         if slept > 0:
-            commit.log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
+            log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
             mask |= codes.NODE
     return mask
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wattline.control.logs import log_event
 from wattline.model import codes, nodes, queue, running
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
@@ -13,25 +14,6 @@ from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
-
-
-@outlined
-def log_event(s: State, kind: int, job: int, count: int, value: float) -> None:
-    """Add a row to the event log."""
-    n = s.ev_n[0]
-    s.ev_time_s[n] = s.now[0]
-    s.ev_kind[n] = kind
-    s.ev_job[n] = job
-    s.ev_nodes[n] = count
-    s.ev_value[n] = value
-    s.ev_n[0] = n + 1
-
-
-@kernel
-def log_bid(s: State) -> None:
-    """Add the bid in force to the event log: two rows."""
-    log_event(s, codes.EV_BID, -1, 0, s.mean_w[0])
-    log_event(s, codes.EV_RESERVE, -1, 0, s.reserve_w[0])
 
 
 # ------------------------------------------------------------------ entering the queue

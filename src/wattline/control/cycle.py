@@ -13,6 +13,7 @@ from numba import types
 
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
+from wattline.control.logs import record
 from wattline.model import codes
 from wattline.model.compiled import SlotType, kernel, outlined
 from wattline.model.many_running import first_end_s
@@ -55,7 +56,7 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
                 commit.start(s, j, guard.clip_cap(s, j, cap_w), slept)
                 if s.option[OPT_BELIEF] == 1:
                     power.count_started(s, j)
-        guard.record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
+        record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
         s.p_cap_w[i] = np.inf  # who says nothing about caps the next time wants none
         s.p_shape[i] = -1
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from wattline.control import commit
 from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
+from wattline.control.logs import log_bid, log_event
 from wattline.model import codes, fitindex, queue, running
 from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.many_running import listed
@@ -30,7 +31,7 @@ def pop_due(s: State) -> int:
         s.happened[0] |= codes.ARRIVAL
         return -1
     if s.status[j] == codes.RUNNING:
-        commit.log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
+        log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
     return j
 
 
@@ -44,13 +45,13 @@ def step_regulation(s: State) -> int:
         s.reserve_w[0] = s.bid_reserve_w[s.bid_at[0]]
         s.bid_at[0] += 1
         mask = codes.ENVELOPE
-        commit.log_bid(s)
+        log_bid(s)
     if s.next_bid_s[0] <= t:
         s.mean_w[0] = s.next_mean_w[0]
         s.reserve_w[0] = s.next_reserve_w[0]
         s.next_bid_s[0] = np.inf
         mask = codes.ENVELOPE
-        commit.log_bid(s)
+        log_bid(s)
     while s.signal_at[0] < s.signal.shape[0] and s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0] <= t:
         s.signal_at[0] += 1
         mask = codes.ENVELOPE
@@ -85,7 +86,7 @@ def step_envelope(s: State) -> int:
         s.limit_w[0] = s.env_w[s.env_at[0]]
         s.env_at[0] += 1
         mask |= codes.ENVELOPE
-        commit.log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
+        log_event(s, codes.EV_LIMIT, -1, 0, s.limit_w[0])
     if s.signal.shape[0] > 0:
         mask |= step_regulation(s)
     for slot in range(s.wake_at_s.shape[0]):

@@ -5,29 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.control import commit
+from wattline.control.logs import log_event, record
 from wattline.model import codes, nodes
 from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
-from wattline.model.state.switches import N_REFUSED, OPT_BELIEF, OPT_EXCEED
+from wattline.model.state.switches import OPT_BELIEF, OPT_EXCEED
 from wattline.physics import clocks, power
-
-
-@kernel
-def record(s: State, kind: int, job: int, count: int, cap_w: float, why: int, verdict: int) -> None:
-    """Add an action, taken or refused, to the decision log."""
-    n = s.a_n[0]
-    s.a_time_s[n] = s.now[0]
-    s.a_kind[n] = kind
-    s.a_job[n] = job
-    s.a_nodes[n] = count
-    s.a_cap_w[n] = cap_w
-    s.a_why[n] = why
-    s.a_verdict[n] = verdict
-    s.a_n[0] = n + 1
-    if verdict != codes.OK and verdict != codes.CLIPPED and verdict != codes.EXCEEDS:
-        s.counter[N_REFUSED] += 1
-        s.refused[verdict] += 1
 
 
 @kernel
@@ -180,7 +164,7 @@ def set_levels(s: State) -> None:
         s.level[p] = want
         s.idle_w[p] = s.level_idle_w[p, want]
         record(s, codes.ACT_LEVEL, p, want, np.inf, codes.CHOSEN, codes.OK)
-        commit.log_event(s, codes.EV_LEVEL, -1, s.pool_count[p], s.level_rate[p, want])
+        log_event(s, codes.EV_LEVEL, -1, s.pool_count[p], s.level_rate[p, want])
         for c in range(s.c_pool.shape[0]):
             if s.c_pool[c] == p:
                 clocks.apply_cap(s, c, s.c_cap_w[c])
@@ -217,29 +201,31 @@ def set_job_caps(s: State) -> None:
     for i in range(min(s.n_recap[0], s.recap_job.shape[0])):
         j = s.recap_job[i]
         if j < 0 or j >= s.status.shape[0]:
-            record(s, codes.ACT_CAP, j, 0, s.recap_w[i], codes.CHOSEN, codes.UNKNOWN_JOB)
+            record(s, codes.ACT_JOB_CAP, j, 0, s.recap_w[i], codes.CHOSEN, codes.UNKNOWN_JOB)
             continue
         if s.status[j] != codes.RUNNING:
-            record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.NOT_RUNNING)
+            record(s, codes.ACT_JOB_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.NOT_RUNNING)
             continue
         if s.recap_shape[i] >= 0:
             _set_shape(s, j, s.recap_shape[i])
             s.recap_shape[i] = -1
             continue
         if s.recap_w[i] != s.recap_w[i]:
-            record(s, codes.ACT_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.BAD_CAP)
+            record(s, codes.ACT_JOB_CAP, j, s.nodes[j], s.recap_w[i], codes.CHOSEN, codes.BAD_CAP)
             continue
         want = clip_cap(s, j, s.recap_w[i])
         old = s.rate_class[j]
         if want < np.inf and old != s.base_class[j]:
             clocks.apply_cap(s, old, want)
         elif want < np.inf and s.n_solo[0] == 0:
-            record(s, codes.ACT_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.NO_SOLO)
+            record(s, codes.ACT_JOB_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.NO_SOLO)
             continue
         else:
             _move_class(s, j, want)
         s.cap_w[j] = want
-        record(s, codes.ACT_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.OK if want == s.recap_w[i] else codes.CLIPPED)
+        record(
+            s, codes.ACT_JOB_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.OK if want == s.recap_w[i] else codes.CLIPPED
+        )
     s.n_recap[0] = 0
 
 
@@ -254,7 +240,7 @@ def reclaim(s: State) -> None:
             n += 1
     for i in range(n):
         j = s.recap_job[i]
-        record(s, codes.ACT_CAP, j, s.nodes[j], s.sh_cap_w[s.start_shape[j]], codes.CHOSEN, codes.OK)
+        record(s, codes.ACT_JOB_CAP, j, s.nodes[j], s.sh_cap_w[s.start_shape[j]], codes.CHOSEN, codes.OK)
         commit.change_shape(s, j, s.start_shape[j])
     if n > 0 and s.option[OPT_BELIEF] == 1:
         power.refresh_belief(s)
@@ -273,7 +259,7 @@ def _set_shape(s: State, j: int, row: int) -> None:
         if increase_w > 0.0 and increase_w > power.headroom_w(s) + power.LIMIT_SLACK * s.limit_w[0]:
             verdict = codes.OVER_LIMIT
     cap_w = s.sh_cap_w[row] if verdict != codes.BAD_SHAPE else np.inf
-    record(s, codes.ACT_CAP, j, s.nodes[j], cap_w, codes.CHOSEN, verdict)
+    record(s, codes.ACT_JOB_CAP, j, s.nodes[j], cap_w, codes.CHOSEN, verdict)
     if verdict == codes.OK and row != old:
         commit.change_shape(s, j, row)
         if s.option[OPT_BELIEF] == 1:

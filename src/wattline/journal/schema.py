@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wattline.market.hour import COLUMNS as HOUR_COLUMNS
+from wattline.model.codes import EVENT_NAMES
 
 _TYPES = {"float": "f64", "int": "i64", "str": "str"}
 
@@ -20,25 +21,8 @@ class Column(NamedTuple):
 
 
 STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
-EVENTS = (
-    "submit",
-    "start",
-    "end",
-    "kill",
-    "fail",
-    "preempt",
-    "resume",
-    "requeue",
-    "node-down",
-    "node-up",
-    "drain",
-    "limit",
-    "level",
-    "sleep",
-    "wake",
-    "reject",
-    "bid",
-)
+EVENTS = ("submit", "start", "end", *EVENT_NAMES, "reject")
+"""Events of the job table, those that the engine logs, and jobs that can never run."""
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
     "jobs": (
@@ -92,7 +76,15 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("event", "str", "", ", ".join(EVENTS)),
         Column("job_id", "i64", "", "the job, if one is concerned", null=True),
         Column("nodes", "i64", "", "nodes concerned", null=True),
-        Column("value", "f64", "", "new limit (W) or speed, where the event has one", null=True),
+        Column(
+            "value",
+            "f64",
+            "",
+            "of limit, cap, bid and reserve: the new one (W; null: no bid); of level: the speed; of node-down, node-up and "
+            "drain: the first node; of preempt, resume, requeue and fail: work that is left (s); of kill: the request (s); "
+            "of wake: how long it takes (s)",
+            null=True,
+        ),
     ),
     "timeline": (
         Column(
@@ -112,10 +104,24 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
     ),
     "decisions": (
         Column("time_s", "f64", "s", "when"),
-        Column("slot", "str", "", "which policy proposed: select, cap or stop"),
-        Column("job_id", "i64", "", "the job concerned, if any", null=True),
-        Column("nodes", "i64", "", "nodes concerned", null=True),
-        Column("cap_w", "f64", "W", "power cap per node, if one was set", null=True),
+        Column(
+            "slot",
+            "str",
+            "",
+            "which policy proposed: select, cap or bid; stop: select or the guard stopped or resumed a job",
+        ),
+        Column(
+            "action", "str", "", "start, stop, resume, cap, level or bid: it says which of the other columns are filled"
+        ),
+        Column("job_id", "i64", "", "the job of a start, stop, resume or cap of its own", null=True),
+        Column("nodes", "i64", "", "its nodes", null=True),
+        Column("cap_w", "f64", "W", "power cap per node of a start or cap, if one was set", null=True),
+        Column("rate_class", "i64", "", "the jobs of a common cap: those of one rate class of the engine", null=True),
+        Column("class_jobs", "i64", "", "how many of them ran", null=True),
+        Column("node_class", "str", "", 'the node class of a level ("" otherwise)'),
+        Column("level", "i64", "", "its speed level, counted from 0", null=True),
+        Column("mean_w", "f64", "W", "mean power of a bid", null=True),
+        Column("reserve_w", "f64", "W", "reserve of a bid", null=True),
         Column("why", "str", "", "the policy's reason: in-order, backfill, reservation, ..."),
         Column("verdict", "str", "", "accepted, or the guard's reason to refuse"),
     ),

@@ -49,8 +49,8 @@ WHY_NAMES = (
 )  # fmt: skip
 
 # -- kinds of action, and the guard's verdicts
-ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME, ACT_BID = range(6)
-ACTION_NAMES = ("start", "stop", "cap", "level", "resume", "bid")
+ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME, ACT_BID, ACT_JOB_CAP, ACT_RESERVE = range(8)
+ACTION_NAMES = ("start", "stop", "cap", "level", "resume", "bid", "cap", "bid")
 OK = 0
 NOT_WAITING = 1
 NOT_RUNNING = 2

@@ -32,7 +32,7 @@ _BEFORE_ARRIVALS = np.isin(
     [codes.EV_KILL, codes.EV_FAIL, codes.EV_REQUEUE, codes.EV_DOWN, codes.EV_UP, codes.EV_DRAIN, codes.EV_LIMIT, codes.EV_SLEEP,
      codes.EV_BID, codes.EV_RESERVE],
 )  # fmt: skip
-_SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2, 3])
+_SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2, 3, 1, 3])
 _SLOTS = ("select", "cap", "stop", "bid")
 
 
@@ -210,27 +210,31 @@ def _untouched(result: Result, start_s: float) -> Floats:
 
 
 def _decisions(result: Result) -> Columns:
-    logs, n = result.logs, len(result.jobs)
-    kind, row = logs["a_kind"], logs["a_job"]
-    # the rows of caps and levels carry a class, unless the policy caps single jobs only
-    cap = result.policies.cap
-    caps_jobs = (cap.solo_caps or cap.recaps) and not cap.caps
-    of_job = (
-        (kind == codes.ACT_START)
-        | (kind == codes.ACT_STOP)
-        | (kind == codes.ACT_RESUME)
-        | ((kind == codes.ACT_CAP) & caps_jobs)
+    """Return the decisions, each kind with columns of its own; the reserve of a bid is the log's next row."""
+    rows = np.flatnonzero(result.logs["a_kind"] != codes.ACT_RESERVE)
+    kind, row, count, watts, why, verdict, time_s = (
+        result.logs[f"a_{name}"][rows] for name in ("kind", "job", "nodes", "cap_w", "why", "verdict", "time_s")
     )
-    known = of_job & (row >= 0) & (row < n)
-    why = np.clip(logs["a_why"], 0, len(codes.WHY_NAMES) - 1)
+    of_job = np.isin(kind, (codes.ACT_START, codes.ACT_STOP, codes.ACT_RESUME, codes.ACT_JOB_CAP))
+    known = of_job & (row >= 0) & (row < len(result.jobs))
+    of_class, of_level, of_bid = (kind == code for code in (codes.ACT_CAP, codes.ACT_LEVEL, codes.ACT_BID))
+    reserve_w = np.full(rows.size, np.nan)
+    reserve_w[of_bid] = result.logs["a_cap_w"][rows[of_bid] + 1]
     return {
-        "time_s": logs["a_time_s"],
+        "time_s": time_s,
         "slot": Coded(_SLOT_OF_ACTION[kind], _SLOTS),
+        "action": Coded(kind, codes.ACTION_NAMES),
         "job_id": np.where(known, result.jobs.job_id[np.where(known, row, 0)], -1),
-        "nodes": logs["a_nodes"],
-        "cap_w": np.where(np.isfinite(logs["a_cap_w"]), logs["a_cap_w"], np.nan),
-        "why": Coded(why, codes.WHY_NAMES),
-        "verdict": Coded(logs["a_verdict"], codes.VERDICT_NAMES),
+        "nodes": np.where(of_job, count, -1),
+        "cap_w": np.where(~of_bid & np.isfinite(watts), watts, np.nan),
+        "rate_class": np.where(of_class, row, -1),
+        "class_jobs": np.where(of_class, count, -1),
+        "node_class": Coded(np.where(of_level, row, -1), [node_class.name for node_class in result.cluster.classes]),
+        "level": np.where(of_level, count, -1),
+        "mean_w": np.where(of_bid, watts, np.nan),
+        "reserve_w": reserve_w,
+        "why": Coded(np.clip(why, 0, len(codes.WHY_NAMES) - 1), codes.WHY_NAMES),
+        "verdict": Coded(verdict, codes.VERDICT_NAMES),
     }
 
 

@@ -19,6 +19,7 @@ from wattline.control import bidding, bridge
 from wattline.control.catalog import find
 from wattline.control.compile import callable_for, callable_from_python, chores_needed, compile_user
 from wattline.control.complaints import failed_run
+from wattline.control.logs import log_event_now
 from wattline.errors import InputError, PoisonedError, RunError, WattlineError
 from wattline.memory import machine_bytes, show_bytes
 from wattline.model import codes
@@ -428,9 +429,7 @@ class Simulation:
         s = self.state
         s.limit_w[0] = watts
         s.happened[0] |= codes.ENVELOPE
-        n = int(s.ev_n[0])
-        s.ev_time_s[n], s.ev_kind[n], s.ev_job[n], s.ev_nodes[n], s.ev_value[n] = s.now[0], codes.EV_LIMIT, -1, 0, watts
-        s.ev_n[0] = n + 1
+        log_event_now(s, codes.EV_LIMIT, -1, 0, watts)
         self.advance(PASS_ONLY)
 
     def explain(self, code: int) -> None:
