@@ -49,17 +49,21 @@ class Hour:
     bid_cost: float = _column(
         "$", "what the mean power bid costs (where there was no bid: the energy drawn)", null=True
     )
-    capacity_credit: float = _column("$", "paid to us for the reserve", null=True)
-    performance_credit: float = _column("$", "paid to us for following", null=True)
-    error_cost: float = _column("$", "penalty for the tracking error", null=True)
+    capacity_credit: float = _column("$", "paid to us for what is held ready: the reserve", null=True)
+    performance_credit: float = _column(
+        "$", "paid to us for what is done: following the signal, or a reduction that was due", null=True
+    )
+    error_cost: float = _column(
+        "$", "penalty for what is missed: the tracking error, or a part of the reduction", null=True
+    )
     cost: float = _column("$", "energy_cost - capacity_credit - performance_credit + error_cost", null=True)
     carbon_kg: float = _column("kg", "CO2 of the energy drawn; null where the intensity is not known", null=True)
     energy_price_per_kwh: float = _column("$/kWh", "price of energy (mean over time, as all prices)", null=True)
     capacity_price_per_kwh: float = _column("$/kWh", "price of a kW of reserve for an hour", null=True, default=0.0)
     performance_price_per_kwh: float = _column(
-        "$/kWh", "price of following with a kW of reserve for an hour", null=True, default=0.0
+        "$/kWh", "price of following with a kW of reserve, or of a kW of reduction, for an hour", null=True, default=0.0
     )
-    error_price_per_kwh: float = _column("$/kWh", "price of the error", null=True, default=0.0)
+    error_price_per_kwh: float = _column("$/kWh", "price of what is missed", null=True, default=0.0)
     mileage_ratio: float = _column("", "factor of the performance price", null=True, default=1.0)
     carbon_kg_per_kwh: float = _column("kg/kWh", "carbon intensity", null=True)
 
