@@ -257,7 +257,7 @@ def _row(result: Result, book: Book, ledger: Ledger, begin_s: float, end_s: floa
     """Return what a row of the bill must say, piece by piece between any two changes."""
     times, means, reserves = bid_steps(*(result.logs[name] for name in ("ev_time_s", "ev_kind", "ev_value")))
     signal = result.options.signal
-    price, carbon = book.energy, book.carbon
+    price, carbon = book.prices["energy"], book.carbon
     assert carbon is not None
     cuts = {begin_s, end_s, *(t for t, _ in ledger.steps), *price.time_s.tolist(), *times.tolist()}
     if signal is not None:
