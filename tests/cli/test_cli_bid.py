@@ -141,7 +141,7 @@ def test_weights_and_parameters_are_written_too(folder: Path) -> None:
     from wattline.bidding.choice import Choice
     from wattline.bidding.outcome import Outcome
     from wattline.model.regulation import Bid
-    from wattline.scenario.regulation import build_setting
+    from wattline.scenario.setting import build_setting
     from wattline.scenario.write_bid import write_bid
 
     own = '[[kind]]\nname = "own"\nnodes = 1\ntime = 60\npower = 300\nrate = "9/h"\n'

@@ -20,7 +20,7 @@ from wattline.market.held import Held, constant
 from wattline.market.products.paper import Paper
 from wattline.market.tariff import Tariff
 from wattline.report.count.metrics import Summary, summarize
-from wattline.scenario.accounts import Billing
+from wattline.scenario.built.billing import Billing
 from wattline.sim.result import frames, manifest, regulation_entry
 from wattline.sim.simulate import Result, bid_steps
 

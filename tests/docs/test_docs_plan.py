@@ -8,8 +8,8 @@ from programs import command
 from test_docs_commands import ROOT, follow, shows, works
 
 from wattline.formats.tables.configuration_rows import COLUMNS
+from wattline.scenario.plan import PlanSpec
 from wattline.scenario.reference import reference_markdown
-from wattline.scenario.spec_plan import PlanSpec
 
 PAGE = ROOT / "docs/how-many-nodes.md"
 

@@ -27,7 +27,7 @@ from wattline.formats.tables.profiles import read_profiles
 from wattline.journal.journal import VERSION, open_journal
 from wattline.journal.seal import sealed
 from wattline.reading import source
-from wattline.scenario.read import read_scenario
+from wattline.scenario import read_scenario
 from wattline.telemetry.read import open_source
 
 READERS: dict[str, Callable[[Path], Any]] = {

@@ -73,7 +73,8 @@ class Unfinished:
 
     def _resumed(self, folder: Path) -> dict[str, bytes]:
         from wattline.journal.unfinished import was_kept
-        from wattline.scenario.resume import keeper_for, make_readable, pick_up
+        from wattline.scenario.built.cut_off import make_readable
+        from wattline.scenario.resume import keeper_for, pick_up
 
         make_readable(folder)
         if not was_kept(folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenario.md"
-BEGIN = "<!-- made by scripts/update-golden from the code: edit src/wattline/scenario/spec.py instead -->\n"
+BEGIN = "<!-- made by scripts/update-golden from the code: edit the section's file in src/wattline/scenario/sections instead -->\n"
 END = "<!-- end -->"
 
 

@@ -10,9 +10,8 @@ import pytest
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
 from wattline.report.count.metrics import summarize
-from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.kinds import build_kinds
-from wattline.scenario.studies import Study
+from wattline.scenario import Study, read_scenario, variants, wire
+from wattline.scenario.parts import build_kinds
 
 TEXT = """kinds = "meggie-like"
 [trace]

@@ -11,9 +11,8 @@ import pytest
 from wattline.errors import InputError
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
-from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.kinds import build_kinds
-from wattline.scenario.studies import Study
+from wattline.scenario import Study, read_scenario, variants, wire
+from wattline.scenario.parts import build_kinds
 from wattline.sim.subjects.regulation import kind_codes
 
 KINDS = """name,nodes,work_s,draw_w,floor_w,stretch,limit,share,arrival_per_s

@@ -18,7 +18,8 @@ from wattline.journal.journal import SCHEMA, open_journal
 from wattline.journal.unfinished import place, read_flush
 from wattline.journal.unfinished_record import SEAL, encode
 from wattline.scenario import Study, read_scenario, variants, wire
-from wattline.scenario.resume import identity, keeper_for, make_readable, pick_up
+from wattline.scenario.built.cut_off import make_readable
+from wattline.scenario.resume import identity, keeper_for, pick_up
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = {
@@ -374,7 +375,7 @@ def test_studies_survive_being_written_down(name: str) -> None:
 
 def test_plain_data_makes_nothing_but_facts() -> None:
     """Data that names anything but a dataclass of this package, or one with other fields, is refused."""
-    for name in ("os:system", "wattline.errors:TraceError", "wattline.scenario.studies:wire"):
+    for name in ("os:system", "wattline.errors:TraceError", "wattline.scenario.study:wire"):
         with pytest.raises(TraceError, match="no fact that this Wattline knows"):
             thaw(json.dumps({"class": name, "fields": {}}), [])
     with pytest.raises(TraceError, match="has other fields in this Wattline"):

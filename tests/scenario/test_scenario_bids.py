@@ -22,8 +22,7 @@ from wattline.report.count.regulation import error_steps
 from wattline.report.count.run import load
 from wattline.report.tables.regulation import qos_terminal
 from wattline.report.tables.summary import fact_rows
-from wattline.scenario.read import read_scenario
-from wattline.scenario.studies import variants, wire
+from wattline.scenario import read_scenario, variants, wire
 from wattline.sim.simulate import Simulation
 
 DAY = """
@@ -99,7 +98,7 @@ def test_bids_from_a_file_are_those_of_the_policy(tmp_path: Path) -> None:
 
 
 def _bids(result: object) -> tuple[Floats, Floats, Floats]:
-    from wattline.scenario.accounts import bids_of
+    from wattline.scenario.built.billing import bids_of
 
     bids = bids_of(result)  # type: ignore[arg-type]
     assert bids is not None

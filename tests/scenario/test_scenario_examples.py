@@ -11,7 +11,8 @@ import pytest
 from example_runs import EXAMPLES, GOLDEN, names, run_example
 from reference_doc import PAGE, generated
 
-from wattline.scenario.reference import keys_of, sections
+from wattline.scenario.read.forms import keys_of, sections_of
+from wattline.scenario.spec import Spec
 
 
 def test_every_example_has_a_golden_summary() -> None:
@@ -49,7 +50,7 @@ def test_the_reference_is_made_from_the_code() -> None:
 
 def test_every_key_has_a_meaning() -> None:
     """The reference explains each key, and unknown sections know none."""
-    for path, _, model in sections():
-        assert keys_of(path)
+    for path, _, model in sections_of(Spec):
+        assert keys_of(path, Spec)
         assert all(info.description for info in model.model_fields.values()), path
-    assert keys_of(("nowhere",)) == []
+    assert keys_of(("nowhere",), Spec) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from example_runs import EXAMPLES
 
-from wattline.scenario.lines import key_lines
+from wattline.scenario.read.lines import key_lines
 
 TRICKY = '''\
 # comment with [brackets] = and "quotes"

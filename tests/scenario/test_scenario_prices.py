@@ -16,7 +16,7 @@ from wattline.journal.journal import Journal, open_journal
 from wattline.market.hour import Hour
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.accounts import bids_of
+from wattline.scenario.built.billing import bids_of
 
 PLAIN = """\
 name = "plain"

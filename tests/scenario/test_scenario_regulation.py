@@ -13,8 +13,8 @@ from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
 from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
-from wattline.scenario.kinds import build_kinds
-from wattline.scenario.regulation import build_setting
+from wattline.scenario.parts import build_kinds
+from wattline.scenario.setting import build_setting
 
 GOOD = """\
 seed = 3

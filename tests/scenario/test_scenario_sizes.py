@@ -11,9 +11,8 @@ from wattline import memory
 from wattline.errors import InputError, RunError
 from wattline.generate.jobs import MeggieLike, generate
 from wattline.generate.signal import GaussianSignal, generate_signal
-from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.regulation import build_setting
-from wattline.scenario.studies import Study
+from wattline.scenario import Study, read_scenario, variants, wire
+from wattline.scenario.setting import build_setting
 from wattline.sim import simulate
 
 KINDS = """[trace]

@@ -14,7 +14,7 @@ from wattline.cli.trace.commands import _inline
 from wattline.errors import ScenarioError
 from wattline.scenario import read_scenario
 from wattline.scenario.plan import read_plan
-from wattline.scenario.toml_read import MOST_BYTES, MOST_KEYS, MOST_LETTERS, MOST_NESTED, check_size, loads
+from wattline.scenario.read.toml_read import MOST_BYTES, MOST_KEYS, MOST_LETTERS, MOST_NESTED, check_size, loads
 
 TOO_MUCH = {
     "a." * 50_000 + "a = 1": "a dotted key has more than 12 parts",

@@ -9,8 +9,7 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.generate.jobs import MiraLike, generate
-from wattline.scenario import read_scenario, variants, wire
-from wattline.scenario.studies import Study
+from wattline.scenario import Study, read_scenario, variants, wire
 
 TEXT = """seed = 5
 [trace]

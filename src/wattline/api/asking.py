@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wattline.api.machine import Machine
     from wattline.api.trace import Trace
     from wattline.model.mechanism import Mechanism
-    from wattline.scenario.read import Document
+    from wattline.scenario.documents import Document
 
 Policy = Any
 """A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``), an object made by ``wl.policy``,
@@ -89,7 +89,9 @@ def ask(
 
     ``settings`` are dotted keys of a scenario.
     """
-    from wattline.scenario.read import Given, Source, document, set_key
+    from wattline.scenario.documents import Given, document
+    from wattline.scenario.read.files import set_key
+    from wattline.scenario.read.source import Source
 
     if settings is not None and not isinstance(settings, Mapping):
         raise InputError(f"settings: expected a mapping of dotted keys to values, got {type(settings).__name__}")

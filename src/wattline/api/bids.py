@@ -154,7 +154,7 @@ def find_bid(
     """Choose a bid for a scenario with one choice of policies, and test it."""
     from wattline.bidding.certificate import certify
     from wattline.bidding.trial import policies_of
-    from wattline.scenario.regulation import build_setting
+    from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
     setting = build_setting(document)
@@ -174,11 +174,11 @@ def _choose(document: Document, setting: Setting, method: str, listener: Listene
         Bid(market.mean, market.reserve) if market and market.mean is not None and market.reserve is not None else None
     )
     if method == "given":
-        if given is None:
+        if market is None or given is None:
             raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
-        from wattline.scenario.regulation import check_reach, reach_values
+        from wattline.scenario.sections.regulation import check_reach, reach_values
 
-        check_reach(document, given, reach_values(setting.signal), setting.cluster)
+        check_reach(market, document.context, given, reach_values(setting.signal), setting.cluster)
     else:
         listener.say(f"choosing a bid by {method} ...")
     try:

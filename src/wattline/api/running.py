@@ -9,7 +9,7 @@ from wattline.errors import ScenarioError
 
 if TYPE_CHECKING:
     from wattline.api.listener import Listener
-    from wattline.scenario.studies import Study
+    from wattline.scenario.study import Study
     from wattline.sim.keeping import Keeper
     from wattline.sim.simulate import Result
 

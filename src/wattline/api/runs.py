@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wattline.journal.journal import Journal
     from wattline.report.count.metrics import Summary
     from wattline.report.count.run import Run as Loaded
-    from wattline.scenario.studies import Study as Wired
+    from wattline.scenario.study import Study as Wired
     from wattline.sim.simulate import Result
 
 
@@ -229,7 +229,7 @@ def read_run(folder: Path | str) -> Run:
     """Open the journal that a run left; that of a run that was cut off is made first, up to the last simulated hour
     that was kept.
     """
-    from wattline.scenario.resume import make_readable
+    from wattline.scenario.built.cut_off import make_readable
 
     path = Path(folder)
     make_readable(path)

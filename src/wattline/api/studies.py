@@ -21,8 +21,8 @@ from wattline.errors import InputError, ScenarioError
 if TYPE_CHECKING:
     import polars as pl
 
-    from wattline.scenario.read import Document
-    from wattline.scenario.studies import Study as Wired
+    from wattline.scenario.documents import Document
+    from wattline.scenario.study import Study as Wired
 
 SLOT = "policy."
 
@@ -48,7 +48,9 @@ class Study:
 
     def set(self, keys: Mapping[str, Any]) -> Study:
         """Return the study with other values of some keys: ``{"cluster.nodes": 64, "policy.select": mine}``."""
-        from wattline.scenario.read import Source, document, set_key
+        from wattline.scenario.documents import document
+        from wattline.scenario.read.files import set_key
+        from wattline.scenario.read.source import Source
 
         data = copy.deepcopy(self.document.data)
         objects = dict(self.document.given.policies)
@@ -107,7 +109,7 @@ class Study:
 
     def wire(self) -> Wired:
         """Return everything that a simulation takes; a scenario that lists several policies is refused."""
-        from wattline.scenario.studies import wire
+        from wattline.scenario.study import wire
 
         return wire(only(self.document, "study.vary() runs them all, study.set({{'policy.{slot}': …}}) picks one"))
 
@@ -131,7 +133,7 @@ def only(document: Document, how: str) -> Any:
 
 def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
     """Read a scenario file; ``settings`` replace keys by their dotted names: ``{"cluster.nodes": 64}``."""
-    from wattline.scenario.read import read_scenario
+    from wattline.scenario.documents import read_scenario
 
     study = Study(read_scenario(path))
     return study.set(settings) if settings else study

@@ -86,20 +86,20 @@ class Trace:
 
     def _table(self) -> Table:
         if None not in self._read:
-            from wattline.scenario.jobs import file_sha256
+            from wattline.scenario.sections.trace import file_sha256
 
             self._read[None] = self._from_file(None)
             self._sha256 = file_sha256(Path(self.section["file"]))
         return self._read[None]
 
     def _from_file(self, nodes: int | None) -> Table:
-        from wattline.scenario.jobs import read
-        from wattline.scenario.read import Source, validate_as
-        from wattline.scenario.spec import TraceSpec
+        from wattline.scenario.read.source import Source
+        from wattline.scenario.read.validation import validate_as
+        from wattline.scenario.sections.trace import TraceSpec, read_log
 
         typed: dict[tuple[str | int, ...], str] = {(key,): f"{key}={value!r}" for key, value in self.section.items()}
         spec = validate_as(TraceSpec, self.section, Source("read_trace", overrides=typed, is_program=True))
-        return read(spec, Path(self.section["file"]), nodes)
+        return read_log(spec, Path(self.section["file"]), nodes)
 
 
 def _decides(table: Table, nodes: int) -> bool:
@@ -202,8 +202,9 @@ def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **key
     ``nodes`` is the size of the machine it is for. Other parameters are the keys of [trace] in a scenario
     (docs/scenario.md): ``jobs``, ``load``, ``duration``, ``rate``, ``users``, ``type`` …
     """
-    from wattline.scenario.read import Source, document
-    from wattline.scenario.studies import TraceCache
+    from wattline.scenario.documents import document
+    from wattline.scenario.read.source import Source
+    from wattline.scenario.traces import TraceCache
 
     section = {"generator": generator, **keys, "seed": seed}
     data: dict[str, Any] = {"schema": 1, "name": generator, "trace": section}

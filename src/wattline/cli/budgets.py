@@ -40,9 +40,8 @@ def budget(
     """
     from wattline.policies.budget import grants
     from wattline.scenario import TraceCache, read_scenario, variants
-    from wattline.scenario.budget import build_budgets, system_name
-    from wattline.scenario.jobs import run_bound_s
-    from wattline.scenario.machine import build_cluster
+    from wattline.scenario.machine import build_cluster, build_tree
+    from wattline.scenario.sections.budget import system_name
 
     terminal = Terminal(as_json, quiet)
     refuse_log(scenario)
@@ -50,11 +49,9 @@ def budget(
     if not document.spec.budget:
         raise ScenarioError(f"{scenario}: has no [[budget]] tables")
     trace, _ = TraceCache().get(document)
-    cluster = build_cluster(document, trace)
-    machine_w = sum(node_class.count * node_class.max_w for node_class in cluster.classes)
-    tree = build_budgets(document, run_bound_s(trace.jobs), machine_w)
+    tree = build_tree(document, trace.jobs, build_cluster(document, trace))
     found = grants(tree)
-    system = system_name(document)
+    system = system_name(document.spec.budget)
     if terminal.for_people:
         terminal.show(_table(tree, system))
     terminal.data(

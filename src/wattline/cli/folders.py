@@ -111,7 +111,7 @@ def check_writable(folder: Path) -> None:
 
 def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
     """Refuse to write a scenario over a file that is no scenario of this name."""
-    from wattline.scenario.toml_read import loads
+    from wattline.scenario.read.toml_read import loads
 
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         why = "no permission" if path.parent.is_dir() else "no such folder"

@@ -43,7 +43,7 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
         return
     tidy(folder)
     if is_unfinished(folder):
-        from wattline.scenario.resume import make_readable
+        from wattline.scenario.built.cut_off import make_readable
 
         said = make_readable(folder)
         if said:

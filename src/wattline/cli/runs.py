@@ -299,7 +299,8 @@ class Part:
 def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) -> tuple[Sequence[Part], Flush | None]:
     """Return the runs that are left to do and where the first goes on; say what becomes of one that was cut off."""
     from wattline.journal.unfinished import newest, was_kept
-    from wattline.scenario.resume import cut_text, is_over, pick_up
+    from wattline.scenario.built.cut_off import cut_text
+    from wattline.scenario.resume import is_over, pick_up
 
     first = runs[0].folder
     if not resume:

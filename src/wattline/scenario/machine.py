@@ -1,98 +1,58 @@
-"""From [cluster] to the machine: node classes, outages, failures."""
+"""The machine of a scenario with its network, and the power limit that it stays under."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wattline.errors import ScenarioError
-from wattline.scenario.checks import node_ranges
-from wattline.scenario.kinds import build_kinds
-from wattline.scenario.network import build_network
-from wattline.scenario.read import Document
-from wattline.scenario.spec import NodesSpec
+from wattline.scenario.documents import Document
+from wattline.scenario.parts import build_kinds, cluster_nodes
+from wattline.scenario.sections import cluster, limit
+from wattline.scenario.sections.budget import build_budgets, system_limit
+from wattline.scenario.sections.network import build_network
+from wattline.scenario.sections.policy import check_caps
+from wattline.scenario.sections.trace import run_bound_s
+from wattline.scenario.watts import build_watts
 
 if TYPE_CHECKING:
-    from wattline.model.cluster import Cluster, NodeClass, Outage
+    from wattline.model.budget import BudgetTree
+    from wattline.model.cluster import Cluster
+    from wattline.model.jobs import JobTable
     from wattline.reading.notes import Trace
-
-
-def cluster_nodes(document: Document) -> int | None:
-    """Return the number of nodes that the scenario states, if it does."""
-    cluster = document.spec.cluster
-    if cluster.class_:
-        return sum(c.count for c in cluster.class_)
-    network = build_network(document) if cluster.nodes is None else None
-    return cluster.nodes if network is None else network.nodes
 
 
 def build_cluster(document: Document, trace: Trace) -> Cluster:
     """Return the machine: stated, or as large as the trace says its own was; watts are those of what is scheduled."""
-    from wattline.model.cluster import Cluster
-    from wattline.scenario.watts import build_watts
-
-    spec = document.spec.cluster
-    if spec.class_:
-        classes = [
-            document.located(("cluster", "class", i), _node_class, c, c.name, c.count)
-            for i, c in enumerate(spec.class_)
-        ]
-    else:
-        stated = cluster_nodes(document)
-        count = stated if stated is not None else trace.suggested_nodes
-        if count is None:
-            raise ScenarioError(
-                f"{document.source.where(('cluster',))}: the trace does not say how large its machine was; "
-                "give nodes in [cluster] (or --nodes)"
-            )
-        watts = build_watts(document, trace)
-        classes = [watts.of(document.located(("cluster",), _node_class, spec, watts.unit, count))]
-    if document.spec.kind or document.spec.kinds is not None:  # jobs of kinds say how far they can be capped
-        lowest_w = min(kind.floor_w for kind in build_kinds(document, None))
-        classes = [replace(c, min_cap_w=min(c.max_w, lowest_w)) if math.isnan(c.min_cap_w) else c for c in classes]
-    cluster: Cluster = document.located(("cluster", "class"), Cluster, tuple(classes), spec.name)
-    cluster = replace(cluster, outages=tuple(_outages(document, trace, cluster.nodes)))
-    network = build_network(document)
-    wired: Cluster = document.located(("network", "topology"), replace, cluster, network=network)
+    spec, context = document.spec, document.context
+    stated = cluster_nodes(document)
+    found = cluster.build_cluster(
+        spec.cluster,
+        context,
+        build_watts(document, trace),
+        stated if stated is not None else trace.suggested_nodes,
+        build_kinds(document, None) if spec.has_kinds else (),
+        float(trace.jobs.submit_s[0]),
+        run_bound_s(trace.jobs),
+    )
+    network = build_network(spec.network, context)
+    wired: Cluster = context.located(("network", "topology"), replace, found, network=network)
     return wired
 
 
-def _node_class(spec: NodesSpec, name: str, count: int) -> NodeClass:
-    from wattline.model.cluster import Level, NodeClass, Sleep
-
-    sleep = spec.sleep
-    return NodeClass(
-        name=name,
-        count=count,
-        idle_w=spec.idle,
-        max_w=spec.max,
-        min_cap_w=math.nan if spec.min_cap is None else spec.min_cap,
-        sleep=None if sleep is None else Sleep(sleep.power, sleep.after, sleep.entry, sleep.exit),
-        levels=tuple(Level(level.rate, level.busy, level.idle) for level in spec.levels),
-    )
+def build_tree(document: Document, jobs: JobTable, machine: Cluster) -> BudgetTree:
+    """Return the budgets of a scenario; this machine asks for what all its nodes draw."""
+    machine_w = sum(node_class.count * node_class.max_w for node_class in machine.classes)
+    return build_budgets(document.spec.budget, document.context, run_bound_s(jobs), machine_w)
 
 
-def _outages(document: Document, trace: Trace, nodes: int) -> list[Outage]:
-    from wattline.model.cluster import Outage
-    from wattline.scenario.jobs import random_outages
-
-    spec = document.spec.cluster
-    start_s = float(trace.jobs.submit_s[0])
-    planned = []
-    for i, outage in enumerate(spec.outage):
-        for first, count in node_ranges(outage.nodes):
-            if first + count > nodes:
-                raise document.source.error(
-                    ("cluster", "outage", i, "nodes"),
-                    f"the cluster has nodes 0-{nodes - 1}, got {first}-{first + count - 1}",
-                )
-            times_s = (start_s + outage.start, start_s + outage.end)
-            planned.append(document.located(("cluster", "outage", i), Outage, *times_s, first, count, outage.drain))
-    if spec.failures is None:
-        return planned
-    seed = spec.failures.seed if spec.failures.seed is not None else document.spec.seed
-    found: list[Outage] = document.located(
-        ("cluster", "failures", "mtbf"), random_outages, spec.failures, seed, nodes, trace.jobs, planned
-    )
-    return planned + found
+def build_limit(document: Document, jobs: JobTable, machine: Cluster) -> list[tuple[float, float]]:
+    """Return the power limit as (seconds since the first submission, watts); refuse one that means nothing here."""
+    spec, context, nested = document.spec, document.context, bool(document.spec.budget)
+    if nested:
+        steps = system_limit(spec.budget, build_tree(document, jobs, machine))
+    else:
+        steps = limit.build_limit(spec.limit, context, run_bound_s(jobs))
+    check_caps(spec.policy, context, machine)
+    assumed_idle_w = spec.cluster.assumed_idle_w
+    limit.check_rest(spec.limit, context, steps, machine, nested=nested, assumed_idle_w=assumed_idle_w)
+    return steps

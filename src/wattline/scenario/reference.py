@@ -2,78 +2,54 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import types
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from wattline.scenario.quantities import Words
+from wattline.scenario.read.forms import fields_of, model_of, sections_of
+from wattline.scenario.read.quantities import Words
 from wattline.scenario.spec import Spec
 
 _PLAIN = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 
 
-def sections(
-    model: type[BaseModel] = Spec, path: tuple[str, ...] = (), *, repeated: bool = False
-) -> Iterator[tuple[tuple[str, ...], bool, type[BaseModel]]]:
-    """Yield (path, whether it is an array of tables, model) of every section, outermost first."""
-    yield path, repeated, model
-    for key, info in model.model_fields.items():
-        inner, many = _model_of(info.annotation)
-        if inner is not None and inner.__name__ != "MechanismSpec":
-            yield from sections(inner, (*path, info.alias or key), repeated=many)
-
-
-def keys_of(path: tuple[str, ...], top: type[BaseModel] = Spec) -> list[str]:
-    """Return the keys that a section knows (none for an unknown section)."""
-    return next((list(_keys(model)) for where, _, model in sections(top) if where == path), [])
-
-
 def reference_markdown(top: type[BaseModel] = Spec) -> str:
-    """Return all sections as Markdown tables: ``docs/scenario.md`` prints this (and the page on plans those of a plan)."""
+    """Return all sections of a form of file as Markdown tables.
+
+    ``docs/scenario.md`` prints those of a scenario, the page on plans those of a plan.
+    """
     parts = []
     titles: dict[type[BaseModel], list[str]] = {}
-    for path, repeated, model in sections(top):
+    for path, repeated, model in sections_of(top):
         name = ".".join(path)
         title = (f"`[[{name}]]`" if repeated else f"`[{name}]`") if path else "Top level"
         titles.setdefault(model, []).append(title)
     shown = set()
-    for path, _, model in sections(top):
+    for path, _, model in sections_of(top):
         if model in shown:  # sections of one form are described together
             continue
         shown.add(model)
         title = ", ".join(titles[model])
         rows = [
             f"| `{key}` | {_type(info)} | {_default(info)} | {info.description} |"
-            for key, info in _keys(model).items()
-            if path or _model_of(info.annotation)[0] is None
+            for key, info in fields_of(model).items()
+            if path or model_of(info.annotation)[0] is None
         ]
-        about = (model.__doc__ or "").strip()
+        about = _paragraphs(model.__doc__ or "")
         parts.append(
             f"### {title}\n\n{about}\n\n| key | takes | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
         )
     return "\n\n".join(parts) + "\n"
 
 
-def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return {info.alias or name: info for name, info in model.model_fields.items()}
-
-
-def _model_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """Return the model that a field holds, if any, and whether it holds a list of them."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    if get_origin(annotation) is list:
-        return _model_of(get_args(annotation)[0])[0], True
-    for part in get_args(annotation):
-        found, many = _model_of(part)
-        if found is not None:
-            return found, many
-    return None, False
+def _paragraphs(docstring: str) -> str:
+    """Return a docstring with one line a paragraph."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(docstring).split("\n\n"))
 
 
 def _type(info: FieldInfo) -> str:
@@ -90,7 +66,7 @@ def _words(annotation: Any) -> str:
     if origin in (Union, types.UnionType):
         return _words(next(part for part in parts if part is not type(None)))
     if origin is list:
-        inner = _model_of(parts[0])[0]
+        inner = model_of(parts[0])[0]
         return "tables" if inner else f"list of {_words(parts[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table"

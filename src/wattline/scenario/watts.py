@@ -1,72 +1,27 @@
-"""On what the watts of a run rest: somebody gave them, a question needs them so they are assumed, or nobody asks for
-any.
-"""
+"""On what the watts of a run rest: they are given, or assumed because a question needs them, or not known."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.scenario.checks import has_limit
+from wattline.scenario.built.watts import Basis, Watts
+from wattline.scenario.documents import Document
+from wattline.scenario.parts import cluster_nodes
 from wattline.units import show_power
 
 if TYPE_CHECKING:
-    from wattline.model.cluster import NodeClass
     from wattline.reading.machine import Unit
     from wattline.reading.notes import Trace
-    from wattline.scenario.read import Document
-
-Basis = Literal["given", "assumed", "unknown"]
 
 _OWN = ("idle", "max", "levels")
 """Keys that give a node's watts."""
 
-_POWER_COLUMNS = {
-    "jobs": ("energy_j",),
-    "timeline": ("power_w",),
-    "classes": ("busy_energy_j", "idle_energy_j", "sleep_energy_j", "boot_energy_j"),
-}
-"""What a journal leaves empty where no watts were given."""
-
 _ASSUMED = "ASSUMED POWER"
 
 HOW = "give idle and max of [cluster] (replay: --idle-power, --max-power), both of a node"
-
-
-@dataclass(frozen=True)
-class Watts:
-    """The basis of a run's watts, what they are watts of, and by how many processors a node's are divided for that.
-
-    ``words`` say it for people; "" where all of it was given, for nodes.
-    """
-
-    basis: Basis = "given"
-    unit: Unit = "node"
-    divide: int = 1
-    words: str = ""
-
-    @property
-    def known(self) -> bool:
-        """Whether power is reported at all."""
-        return self.basis != "unknown"
-
-    def of(self, node_class: NodeClass) -> NodeClass:
-        """Return a class whose watts are those of the unit that is scheduled."""
-        if self.divide == 1:
-            return node_class
-        part, sleep = 1.0 / self.divide, node_class.sleep
-        return replace(
-            node_class,
-            idle_w=node_class.idle_w * part,
-            max_w=node_class.max_w * part,
-            min_cap_w=node_class.min_cap_w * part,
-            sleep=None if sleep is None else replace(sleep, power_w=sleep.power_w * part),
-            levels=tuple(replace(v, busy_w=v.busy_w * part, idle_w=v.idle_w * part) for v in node_class.levels),
-        )
 
 
 def build_watts(document: Document, trace: Trace) -> Watts:
@@ -97,11 +52,10 @@ def asks_for_watts(document: Document, trace: Trace) -> bool:
     nodes = (spec.cluster, *spec.cluster.class_)
     policies = {slot: [m.name for m in getattr(spec.policy, slot)] for slot in ("cap", "profile", "bid")}
     return bool(
-        has_limit(spec)
+        spec.limited
         or spec.prices is not None
         or spec.regulation is not None
-        or spec.kind
-        or spec.kinds is not None
+        or spec.has_kinds
         or spec.configurations
         or spec.bounds.model_fields_set
         or spec.cluster.variability is not None
@@ -110,16 +64,6 @@ def asks_for_watts(document: Document, trace: Trace) -> bool:
         or jobs.series is not None
         or np.isfinite(jobs.draw_w).any()
     )
-
-
-def leave_power_out(tables: Mapping[str, Any], about: dict[str, Any]) -> None:
-    """Take power and energy out of the tables and the manifest of a run whose watts nobody knows."""
-    for table, columns in _POWER_COLUMNS.items():
-        for column in columns:
-            tables[table][column] = np.full(len(tables[table][column]), np.nan)
-    about["totals"] = dict.fromkeys(about["totals"])
-    for node_class in about["cluster"]["classes"]:
-        node_class |= {"idle_w": None, "max_w": None}
 
 
 def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit: Unit, divide: int) -> str:
@@ -150,8 +94,6 @@ def _words(document: Document, trace: Trace, basis: Basis, given: set[str], unit
 
 def _in_all(document: Document, trace: Trace, divide: int) -> str:
     """Return the watts of the whole machine, which show at a glance whether those of a node can be right."""
-    from wattline.scenario.machine import cluster_nodes
-
     cluster, stated = document.spec.cluster, cluster_nodes(document)
     count = stated if stated is not None else trace.suggested_nodes
     if count is None:

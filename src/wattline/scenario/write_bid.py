@@ -10,15 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattline.control.catalog import find
 from wattline.errors import ScenarioError
-from wattline.scenario.spec_prices import SERIES, is_price
-from wattline.scenario.spec_regulation import FITTED, GAUSSIAN, named_kinds
-from wattline.scenario.toml_text import to_toml
+from wattline.report.show import printable
+from wattline.scenario.documents import Document
+from wattline.scenario.read.toml_text import to_toml
+from wattline.scenario.sections.kinds import named_kinds
+from wattline.scenario.sections.regulation import FITTED, GAUSSIAN
+from wattline.scenario.sections.series import SERIES, is_price
 
 if TYPE_CHECKING:
     from wattline.bidding.choice import Choice
     from wattline.bidding.setting import Setting
-    from wattline.scenario.read import Document
 
 
 def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, verdict: Sequence[str] = ()) -> None:
@@ -26,8 +29,6 @@ def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, 
 
     Files that it names are found from its new place too.
     """
-    from wattline.report.show import printable
-
     data = with_bid(document, setting, choice)
     _move(data, document.base, path.parent)
     head = "".join(f"# {printable(line)}\n" for line in verdict)
@@ -61,8 +62,6 @@ def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:
 
 
 def _put_parameters(data: dict[str, Any], slot: str, values: Any, setting: Setting) -> None:
-    from wattline.control.catalog import find
-
     names = find(slot, getattr(setting.recipe, slot)).params
     policy = data.setdefault("policy", {})
     chosen = policy[slot][0] if isinstance(policy[slot], list) else policy[slot]

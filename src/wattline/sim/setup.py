@@ -43,8 +43,10 @@ from wattline.sim.options import Options
 from wattline.sim.subjects.network import check_network, fill_network, neighbour_sizes
 from wattline.sim.subjects.power import check_power, fill_power, learner_of, sampling_notes
 from wattline.sim.subjects.regulation import (
+    check_kinds,
     check_periods,
     check_rates,
+    check_target,
     check_weights,
     fill_kinds,
     fill_regulation,
@@ -73,16 +75,13 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
             raise InputError(
                 f"{m.slot} policy {m.name!r} switches between speeds: give a node class at least two levels"
             )
-        if m.kinds and not options.kinds:
-            raise InputError(f"{m.slot} policy {m.name!r} treats jobs by their kinds: declare them")
+        check_kinds(m, options.kinds)
         if m.weights:
             check_weights(m.name, options.kinds)
-        if m.rates:
-            check_rates(m, options.kinds)
+        check_rates(m, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
             raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
-        if m.target and not ((options.bids or options.bidding) and options.signal is not None):
-            raise InputError(f"{m.slot} policy {m.name!r} follows a power target: give a regulation signal and a bid")
+        check_target(m, followed=bool(options.bids or options.bidding) and options.signal is not None)
         if m.target and not np.isfinite(options.tick_s):
             raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
     check_periods(options.tick_s, options.stop_cost_s)

@@ -233,7 +233,7 @@ def _generate_like(name: str, law: dict[str, Any], own: float | None, target: Pa
 
 
 def _inline(flag: str, text: str) -> Any:
-    from wattline.scenario.toml_read import loads
+    from wattline.scenario.read.toml_read import loads
 
     try:
         return loads(f"v = {text}", f"{flag} {cut(text)}: ")["v"]

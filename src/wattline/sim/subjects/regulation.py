@@ -62,9 +62,23 @@ def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
             )
 
 
+def check_kinds(policy: Mechanism, kinds: Sequence[Kind]) -> None:
+    """Refuse a policy that treats jobs by their kinds where none is declared."""
+    if policy.kinds and not kinds:
+        raise InputError(f"{policy.slot} policy {policy.name!r} treats jobs by their kinds: declare them")
+
+
+def check_target(policy: Mechanism, *, followed: bool) -> None:
+    """Refuse a policy that follows a power target in a run without one (``followed``: it has one)."""
+    if policy.target and not followed:
+        raise InputError(
+            f"{policy.slot} policy {policy.name!r} follows a power target: give a regulation signal and a bid"
+        )
+
+
 def check_rates(policy: Mechanism, kinds: Sequence[Kind]) -> None:
     """Refuse kinds of which none is known to arrive, where a policy counts on how often they do."""
-    if not any(kind.arrival_per_s > 0 for kind in kinds if not kind.standby):
+    if policy.rates and not any(kind.arrival_per_s > 0 for kind in kinds if not kind.standby):
         raise InputError(
             f"{policy.slot} policy {policy.name!r} goes by the arrival rates of kinds, and no kind has one: give rate in "
             "[[kind]], or arrival_per_s in a file of kinds, as wattline trace kinds writes it"

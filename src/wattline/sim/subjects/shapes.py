@@ -38,8 +38,7 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
     if options.chooses is None and len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"configurations of {twice!r} are given twice")
-    if len(cluster.classes) > 1:
-        raise InputError("jobs that choose their configuration need nodes of one class")
+    check_one_class(cluster)
     if any(c.sleep is not None or len(c.levels) > 1 for c in cluster.classes):
         raise InputError("jobs that choose their configuration need nodes that neither sleep nor change their speed")
     if options.exceed:
@@ -52,6 +51,12 @@ def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Opt
         raise InputError(
             f"jobs that choose their configuration can neither be stopped nor capped ({stops or 'preempt'})"
         )
+
+
+def check_one_class(cluster: Cluster) -> None:
+    """Refuse a machine of several node classes, where a configuration would mean different things."""
+    if len(cluster.classes) > 1:
+        raise InputError("jobs that choose their configuration need nodes of one class")
 
 
 def by_kind(jobs: JobTable, moldable: Sequence[Moldable]) -> npt.NDArray[np.int64]:

@@ -1,0 +1,95 @@
+"""A TOML file with overrides: its plain data, and where every value of it stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from wattline.errors import ScenarioError, cut, shorten
+from wattline.files import open_regular
+from wattline.memory import show_bytes
+from wattline.scenario.read.base import KeyPath
+from wattline.scenario.read.lines import key_lines
+from wattline.scenario.read.source import Source
+from wattline.scenario.read.toml_read import MOST_BYTES, check_size, loads
+
+
+def read_toml(
+    path: Path | str, overrides: Sequence[str] = (), what: str = "scenario"
+) -> tuple[dict[str, Any], Source, str]:
+    """Read a TOML file with overrides: the plain data, where everything stands, and the text."""
+    where = Path(path)
+    try:
+        with open_regular(where) as file:
+            raw = file.read(MOST_BYTES + 1)  # devices never end
+        if len(raw) > MOST_BYTES:
+            raise ScenarioError(f"{path}: is larger than {show_bytes(MOST_BYTES)}, expected a TOML {what}")
+        text = raw.decode("utf-8-sig")  # editors of Windows put a mark before the first letter
+    except FileNotFoundError:
+        hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in where.parts else ""
+        raise ScenarioError(f"{path}: no such {what} file{hint}") from None
+    except IsADirectoryError:
+        raise ScenarioError(f"{path}: is a folder, expected a {what} file") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: is not UTF-8 text, expected a TOML {what}") from None
+    except (OSError, ValueError) as problem:
+        raise ScenarioError(f"{path}: cannot be read ({getattr(problem, 'strerror', None) or problem})") from None
+    data, lines = _parse(str(path), text)
+    applied = {}
+    for override in overrides:
+        applied[_override(data, override)] = f"--set {override}"
+    return data, Source(str(path), lines, applied), text
+
+
+def _parse(file: str, text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """Return what a text says, and the lines on which it does."""
+    try:
+        return loads(text, f"{file}: "), key_lines(text)
+    except tomllib.TOMLDecodeError as problem:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(problem))
+        message = re.sub(r"\s*\(at .*\)", "", str(problem))
+        line = found.group(1) if found else text.count("\n") + 1
+        raise ScenarioError(f"{file}:{line}: not valid TOML: {message}") from None
+
+
+def _override(data: dict[str, Any], text: str) -> KeyPath:
+    """Set one value; return its path."""
+    dotted, equals, raw = text.partition("=")
+    shown = f"--set {cut(text)}: "
+    check_size(dotted, shown)
+    if not equals or not dotted.strip():
+        raise ScenarioError(f"--set {text}: expected key=value, like --set cluster.nodes=64")
+    try:
+        value: Any = loads(f"v = {raw}", shown)["v"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    return set_key(data, dotted, value, f"--set {cut(text)}")
+
+
+def set_key(data: dict[str, Any], dotted: str, value: Any, shown: str) -> KeyPath:
+    """Set one value by the names of its sections and its key; return its path.
+
+    ``shown`` is what was typed, for messages.
+    """
+    *parents, last = [part.strip().strip('"') for part in dotted.strip().split(".")]
+    path: KeyPath = ()
+    table: Any = data
+    for part in parents:
+        path = (*path, _step(table, part, shown))
+        table = table.setdefault(part, {}) if isinstance(table, dict) else table[path[-1]]
+    key = _step(table, last, shown)
+    table[key] = value
+    return (*path, key)
+
+
+def _step(table: Any, part: str, shown: str) -> str | int:
+    if isinstance(table, dict):
+        return part
+    if isinstance(table, list):
+        if part.isdigit() and int(part) < len(table):
+            return int(part)
+        raise ScenarioError(f"{shown}: {part!r} is not a position in a list of {len(table)} (they count from 0)")
+    raise ScenarioError(f"{shown}: {part!r} is inside {shorten(table)}, which has no keys")

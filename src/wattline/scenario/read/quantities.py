@@ -1,0 +1,119 @@
+"""Quantities, counts and names as people write them in scenario files: checked, in SI units, and named for messages and
+docs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from wattline.errors import InputError, shorten
+from wattline.units import TIME_UNITS, bandwidth_bps, bytes_per_s, duration_s, power_w
+
+SEEDS = 2**53
+"""Seeds below this differ as floats too, which is how policies see them."""
+
+MOST = 1_000_000_000
+"""Nodes, jobs, users or hours beyond this are a slip of the keyboard."""
+
+SHORTEST_S = 1e-3
+"""No control loop and no signal has shorter periods."""
+
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a key takes, in words, for the reference."""
+
+    text: str
+
+
+def _quantity(parse: Callable[[Any], float], least: float = 0.0) -> BeforeValidator:
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise PydanticCustomError("quantity", "{text}", {"text": f"expected a number or text, got {value!r}"})
+        try:
+            found = parse(value)
+        except InputError as problem:
+            raise PydanticCustomError("quantity", "{text}", {"text": str(problem)}) from None
+        if math.isnan(found):
+            raise PydanticCustomError("quantity", "{text}", {"text": "must be a number, got nan"})
+        if found < 0:
+            raise PydanticCustomError("quantity", "{text}", {"text": f"must not be negative, got {value!r}"})
+        if found < least:
+            raise PydanticCustomError("quantity", "{text}", {"text": f"must be at least {least:g} s, got {value!r}"})
+        return found
+
+    return BeforeValidator(check)
+
+
+def rate_per_s(text: str | float) -> float:
+    """Return events per second; a bare number is per second.
+
+    >>> rate_per_s("30/h") == 30 / 3600, rate_per_s(0.5)
+    (True, 0.5)
+    """
+    if isinstance(text, int | float):
+        return float(text)
+    number, slash, unit = (part.strip() for part in text.partition("/"))
+    factor = TIME_UNITS.get(unit) if slash else 1.0
+    try:
+        count = float(number)
+    except ValueError:
+        factor = None
+    if factor is None:
+        raise InputError(f"expected a rate like '30/h' or a number per second, got {text!r}")
+    return count / factor
+
+
+def _name(text: str) -> str:
+    """Refuse a name that cannot be read in a table: empty, of several lines, or too long."""
+    if not text.strip():
+        problem = "must not be empty"
+    elif not text.isprintable():
+        problem = f"must be printable text in one line, got {shorten(text)}"
+    elif len(text) > LONGEST_NAME:
+        problem = f"must have at most {LONGEST_NAME} characters, got {len(text)}"
+    else:
+        return text
+    raise PydanticCustomError("quantity", "{text}", {"text": problem})
+
+
+def _folder_name(text: str) -> str:
+    """Refuse a name that leads out of the folder of results."""
+    if "/" in text or "\\" in text or text in (".", ".."):
+        told = f"must be a name, not a path, got {shorten(text)}; [output] folder says where results go"
+        raise PydanticCustomError("quantity", "{text}", {"text": told})
+    return _name(text)
+
+
+def _off_or_power(text: str | float) -> float:
+    return math.inf if text == "off" else power_w(text)
+
+
+Power = Annotated[float, _quantity(power_w), Words('power, like `"350 W"` (a number is watts)')]
+Limit = Annotated[float, _quantity(_off_or_power), Words('power, like `"12 MW"`, or `"off"`')]
+Duration = Annotated[float, _quantity(duration_s), Words('duration, like `"15 min"` (a number is seconds)')]
+Span = Annotated[Duration, Field(allow_inf_nan=False)]
+"""A duration that ends."""
+Period = Annotated[
+    float, _quantity(duration_s, SHORTEST_S), Words('duration, like `"2 s"` (a number is seconds), at least 1 ms')
+]
+Rate = Annotated[float, _quantity(rate_per_s), Words('rate, like `"30/h"` (a number is per second)')]
+Bandwidth = Annotated[
+    float, _quantity(bandwidth_bps), Words('bandwidth, like `"8 Gbit/s"` (a number is bits per second)')
+]
+DataRate = Annotated[
+    float, _quantity(bytes_per_s), Words('data rate, like `"500 MB/s"` (a number is bytes per second)')
+]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, AfterValidator(_name)]
+FolderName = Annotated[str, AfterValidator(_folder_name)]

@@ -1,0 +1,110 @@
+"""[profiles]: how the power of jobs is learned, and the files of profiles that a run begins with and leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from wattline.errors import InputError
+from wattline.model.profiles import DEFAULT
+from wattline.scenario.read.base import Problem, Section
+from wattline.scenario.read.quantities import Span, Words
+from wattline.scenario.read.source import Context
+from wattline.sim.options import Options
+
+if TYPE_CHECKING:
+    from wattline.sim.simulate import Result, Simulation
+
+
+def _levels() -> list[list[Any]]:
+    return [list(level) for level in DEFAULT]
+
+
+class ProfilesSpec(Section):
+    """Whose power tells that of a job; the slot `profile` of `[policy]` says how it is learned."""
+
+    levels: list[Annotated[list[Literal["group", "user", "kind", "nodes", "partition"]], Words("list of columns")]] = (
+        Field(
+            default_factory=_levels,
+            max_length=8,
+            description="columns of a job that make its own profile, then those of the groups that stand in for it",
+        )
+    )
+    sample: Span | None = Field(
+        None,
+        gt=0,
+        description="period at which power is sampled and changes (default: the step of the trace's power series, or "
+        "5 min)",
+    )
+    load: str | None = Field(None, description="profiles that an earlier run saved, relative to the scenario")
+    save: str | None = Field(None, description="file to save the profiles to when the run ends (.parquet)")
+
+
+def check_profiles(spec: ProfilesSpec, *, learns: bool) -> Iterator[Problem]:
+    """Yield every problem of the profiles; ``learns``: some profile policy learns them."""
+    for i, level in enumerate(spec.levels):
+        if not level:
+            yield ("profiles", "levels", i), "a level must name at least one column, got an empty list"
+        twice = [name for at, name in enumerate(level) if name in level[:at]]
+        if twice:
+            yield ("profiles", "levels", i), f"a level names a column once, got {twice[0]!r} twice"
+        elif any(set(level) == set(earlier) for earlier in spec.levels[:i]):
+            yield ("profiles", "levels", i), f"the level {' + '.join(level)} is there already: leave it out"
+    if not spec.levels:
+        yield ("profiles", "levels"), "expected at least one list of columns, got an empty list"
+    for key in ("load", "save"):
+        if getattr(spec, key) is not None and not learns:
+            yield ("profiles", key), "goes with a [policy] profile that learns"
+
+
+@dataclass(frozen=True)
+class LearnedFiles:
+    """Files of power profiles: to begin with, and to leave."""
+
+    load: Path | None = None
+    save: Path | None = None
+
+    def begin(self, run: Simulation) -> None:
+        """Let a run begin with what an earlier one has learned, and note how much of it is of use."""
+        from wattline.formats.tables.profiles import read_profiles
+
+        if self.load is None:
+            return
+        profiles = read_profiles(self.load)
+        try:
+            found = run.begin_with(profiles)
+        except InputError as problem:
+            raise InputError(f"{self.load}: {problem}") from None
+        note = ("kept", "power profiles of an earlier run, for jobs or groups of this one", found)
+        run.notes = (*run.notes, (*note, f"{len(profiles.labels):,} in {self.load.name}"))
+
+    def leave(self, result: Result) -> None:
+        """Save what a run has learned when it is over; one that was interrupted may begin with that file once more."""
+        from wattline.formats.tables.profiles import write_profiles
+
+        if self.save is not None and result.profiles is not None and result.stopped != "interrupted":
+            write_profiles(self.save, result.profiles)
+
+
+def build_learned(spec: ProfilesSpec, context: Context) -> LearnedFiles:
+    """Return the files of profiles that a scenario names; what could not be saved later is said now."""
+    target = None if spec.save is None else context.base / spec.save
+    if target is not None and target.suffix != ".parquet":
+        raise context.error(("profiles", "save"), f"end the name in .parquet, got {spec.save!r}")
+    if target is not None and not target.parent.is_dir():
+        raise context.error(("profiles", "save"), f"there is no folder {target.parent} to save them in")
+    if target is not None and target.is_dir():
+        raise context.error(("profiles", "save"), f"{target} is a folder: give the name of a file")
+    if target is not None and not os.access(target.parent, os.W_OK):
+        raise context.error(("profiles", "save"), f"the folder {target.parent} cannot be written to")
+    return LearnedFiles(None if spec.load is None else context.base / spec.load, target)
+
+
+def add_profiles(options: Options, spec: ProfilesSpec) -> Options:
+    """Return options with what profiles are learned from."""
+    return replace(options, sample_s=spec.sample, profiles=spec.levels)

@@ -1,0 +1,312 @@
+"""From a checked scenario to a run that is wired and ready: trace, machine, policies, options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.control.catalog import find
+from wattline.errors import InputError
+from wattline.journal.journal import write_journal
+from wattline.report.count.statistics import describe
+from wattline.scenario.built.billing import Billing
+from wattline.scenario.built.watts import Watts, leave_power_out
+from wattline.scenario.choices import Variant
+from wattline.scenario.documents import Document
+from wattline.scenario.machine import build_cluster, build_limit
+from wattline.scenario.parts import baseline_select, build_kinds, build_policies, cluster_nodes
+from wattline.scenario.read.base import KeyPath
+from wattline.scenario.read.toml_text import to_toml
+from wattline.scenario.sections.configurations import MoldableJobs, add_moldable, build_moldable, check_chooser
+from wattline.scenario.sections.limit import add_limit
+from wattline.scenario.sections.network import add_network
+from wattline.scenario.sections.output import add_output
+from wattline.scenario.sections.prices import build_billing
+from wattline.scenario.sections.profiles import LearnedFiles, add_profiles, build_learned
+from wattline.scenario.sections.regulation import Market, add_market, build_market, takes_part
+from wattline.scenario.sections.run import add_run, check_ticks
+from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
+from wattline.scenario.sections.variability import build_variability
+from wattline.scenario.traces import TraceCache
+from wattline.scenario.watts import build_watts
+from wattline.sim.options import Options
+
+if TYPE_CHECKING:
+    from wattline.model.cluster import Cluster
+    from wattline.reading.notes import Note, Trace
+    from wattline.sim.keeping import Keeper
+    from wattline.sim.simulate import Policies, Progress, Result
+
+_KINDS = (
+    "{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … "
+    "(wattline trace kinds finds them in a log)"
+)
+_TARGET = (
+    "{m.slot} policy {m.name!r} follows a power target: give [regulation] mean and reserve, "
+    "let wattline bid choose them (--write), or name a [policy] bid that makes them"
+)
+"""What the writer of a scenario can do, where the simulator refuses a policy."""
+
+Steps = Sequence[tuple[float, float]]
+"""A power limit as (seconds since the first submission, watts)."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A run, wired and ready: everything ``simulate`` takes, and what the journal says about where it came from."""
+
+    name: str
+    label: str
+    seed: int
+    trace: Trace
+    cluster: Cluster
+    policies: Policies
+    options: Options
+    scenario: str
+    scenario_sha256: str
+    trace_sha256: str = ""
+    market: Market | None = None
+    billing: Billing | None = None
+    baseline: Study | None = None
+    """The same jobs once more, in no market, to hold this run against."""
+    learned: LearnedFiles = field(default_factory=LearnedFiles)
+    watts: Watts = field(default_factory=Watts)
+    """On what its watts rest; where they are unknown, the journal has none."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was done to the trace, to the signal and to series of prices before the run."""
+        found = [*self.trace.notes]
+        found += self.market.notes if self.market is not None else ()
+        found += self.billing.notes if self.billing is not None else ()
+        return tuple(found)
+
+    def simulate(self, progress: Progress | None = None, keeper: Keeper | None = None) -> Result:
+        """Run it, or carry it on from where its keeper has it."""
+        from wattline.sim.simulate import Simulation
+
+        run = Simulation(self.trace.jobs, self.cluster, self.policies, self.options, seed=self.seed)
+        self.learned.begin(run)
+        if keeper is not None:
+            keeper.carry_on(run)
+        result = run.run(progress, keeper)
+        if keeper is not None and result.stopped != "interrupted":
+            keeper.forget()
+        return result
+
+    def write(self, result: Result, folder: Path, *, resume: Mapping[str, Any] | None = None) -> None:
+        """Write the journal of a run of this study; ``resume`` is the flush that carries on an interrupted one."""
+        write_journal(folder, *self.tables(result, resume=resume))
+        self.learned.leave(result)
+
+    def tables(
+        self, result: Result, *, resume: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tables of a run of this study and what its manifest says, as a journal takes them."""
+        from wattline.sim.result import frames, manifest
+
+        about = manifest(
+            result,
+            name=self.name,
+            source=self.trace.source,
+            notes=[asdict(note) for note in self.trace.notes],
+            scenario=self.scenario,
+            scenario_sha256=self.scenario_sha256,
+            trace_sha256=self.trace_sha256,
+        )
+        about["cluster"] |= {
+            "machine": self._machine(),
+            "power": {"basis": self.watts.basis, "words": self.watts.words},
+        }
+        recorded_s = self.trace.jobs.recorded_wait_s
+        if not np.isnan(recorded_s).all():
+            about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
+        about["kinds"] = [asdict(kind) for kind in self.options.kinds]
+        about["regulation"] = None if self.market is None else self.market.manifest()
+        about["accounts"] = None if self.billing is None else self.billing.manifest()
+        about["resume"] = resume
+        tables = frames(result)
+        if not self.watts.known:
+            leave_power_out(tables, about)
+        if self.billing is not None:
+            tables["hours"] = self.billing.columns(result, tables["timeline"])
+        return tables, about
+
+    def _machine(self) -> dict[str, Any]:
+        """Return what is scheduled, and what the log says of its machine."""
+        found = self.trace.machine
+        if found is None:
+            return {"unit": self.watts.unit, "per_node": 1, "words": ""}
+        return {"unit": self.watts.unit, "per_node": found.per_node, "words": found.words}
+
+
+def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None = None) -> Study:
+    """Make a study of a variant; ``seed`` replaces the scenario's, ``traces`` shares traces among studies."""
+    document = variant.document
+    spec = document.spec if seed is None else document.spec.model_copy(update={"seed": seed})
+    document = replace(document, spec=spec)
+    context = document.context
+    policies = build_policies(document)
+    trace, trace_sha256 = (traces or TraceCache()).get(document)
+    cluster = build_cluster(document, trace)
+    market = _market(document, trace, cluster, policies)
+    limit = build_limit(document, trace.jobs, cluster)
+    moldable = _moldable(document, trace, cluster, policies, limit)
+    trace = moldable.trace
+    options = _options(document, trace, cluster, market, limit, moldable)
+    _check_needs(document, cluster, policies, options)
+    start_s, arriving_s = clock_of(spec.trace, trace.jobs)
+    hours = None if market is None else market.hours
+    least_end_s = min(options.until_s, start_s + arriving_s)
+    text = document.text
+    if seed is not None and seed != document.data.get("seed", 1):
+        text = to_toml({**document.data, "seed": seed})
+    study = Study(
+        name=spec.name,
+        label=variant.label,
+        seed=spec.seed,
+        trace=trace,
+        cluster=cluster,
+        policies=policies,
+        options=options,
+        scenario=text,
+        scenario_sha256=content_sha256(document),
+        trace_sha256=trace_sha256,
+        market=market,
+        billing=build_billing(spec.prices, spec.regulation, context, trace.jobs, start_s, least_end_s, hours),
+        learned=build_learned(spec.profiles, context),
+        watts=build_watts(document, trace),
+    )
+    baseline = build_baseline(document, study, start_s)
+    return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
+
+
+def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
+    """Return the run of the same jobs that takes part in no market, if one is asked for and there is a bid.
+
+    It has neither target nor caps nor standby jobs, which only fill a target; everything else is as in the study.
+    """
+    select = baseline_select(document)
+    if select is None or study.market is None:
+        return None
+    standby = [kind.name for kind in study.options.kinds if kind.standby]
+    jobs = study.trace.jobs
+    wanted = np.array([name not in standby for name in jobs.kinds] or [True], dtype=bool)[jobs.kind]
+    if not wanted.any():
+        raise document.source.error(("regulation", "baseline"), "there is nothing to run: all jobs are standby ones")
+    policies = replace(
+        study.policies,
+        select=select,
+        cap=find("cap", "none"),
+        bid=find("bid", "given"),
+        params={slot: given for slot, given in study.policies.params.items() if slot not in ("select", "cap", "bid")},
+    )
+    options = replace(study.options, signal=None, bids=(), bidding=None, tick_s=document.spec.run.tick, start_s=start_s)
+    return replace(
+        study,
+        name=f"{study.name}, in no market",
+        trace=study.trace.with_jobs(jobs.take(np.flatnonzero(wanted))),
+        policies=policies,
+        options=options,
+        market=None,
+    )
+
+
+def content_sha256(document: Document) -> str:
+    """Return the hash of what was run: the resolved keys in SI units, defaults included, whatever is written where."""
+    content = document.spec.model_dump(mode="python", by_alias=True, exclude={"output"})
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _market(document: Document, trace: Trace, cluster: Cluster, policies: Policies) -> Market | None:
+    """Return what the run has to follow; a policy that follows something needs a bid."""
+    from wattline.sim.subjects.regulation import check_target
+
+    spec = document.spec
+    market = None
+    if spec.regulation is not None and takes_part(spec.regulation, spec.policy):
+        start_s, span_s = clock_of(spec.trace, trace.jobs)
+        market = build_market(spec.regulation, document.context, cluster, start_s, span_s, made=spec.policy.makes_bids)
+    for m in policies.slots():
+        key = ("regulation",) if spec.regulation else ("policy", m.slot)
+        _refuse(document, key, _TARGET.format(m=m), check_target, m, followed=market is not None)
+    return market
+
+
+def _moldable(document: Document, trace: Trace, cluster: Cluster, policies: Policies, limit: Steps) -> MoldableJobs:
+    spec, context = document.spec, document.context
+    moldable, varied = bool(spec.configurations), spec.cluster.variability is not None
+    check_chooser(policies.select, context, moldable=moldable, limited=spec.limited)
+    # until a limit comes into force there is none
+    highest_w = max(watts for _, watts in limit) if limit and limit[0][0] <= 0 else math.inf
+    return build_moldable(
+        spec.configurations, spec.bounds, context, trace, cluster, policies.select, highest_w, varied=varied
+    )
+
+
+def _options(
+    document: Document, trace: Trace, cluster: Cluster, market: Market | None, limit: Steps, moldable: MoldableJobs
+) -> Options:
+    spec, context = document.spec, document.context
+    start_s, arriving_s = clock_of(spec.trace, trace.jobs)
+    drawn = spec.trace.generator == "kinds"
+    until_s = start_s + (arriving_s if drawn and math.isinf(spec.run.until) else spec.run.until)
+    length_s = _least_length_s(document, trace, start_s, arriving_s, until_s)
+    key, tick_s = ("run", "tick"), spec.run.tick
+    if spec.regulation is not None:
+        key, tick_s = ("regulation", "control"), spec.regulation.control
+    context.located(key, check_ticks, tick_s, length_s, "control periods")
+    if spec.profiles.sample is not None:
+        context.located(("profiles", "sample"), check_ticks, spec.profiles.sample, length_s, "samples of power")
+    options = Options(
+        kinds=build_kinds(document, cluster_nodes(document)),
+        start_s=start_s if drawn or spec.trace.generator in LIKE_DURATION_S else None,
+    )
+    options = add_run(options, spec.run, until_s)
+    options = add_market(options, spec.regulation, context, market, length_s)
+    options = add_output(options, spec.output)
+    options = add_limit(options, spec.limit, limit, start_s)
+    options = add_profiles(options, spec.profiles)
+    options = add_moldable(options, moldable, build_variability(spec.cluster.variability, context, cluster.nodes))
+    return add_network(options, spec.network, context)
+
+
+def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s: float, until_s: float) -> float:
+    """Return how long a run takes at least: until jobs have arrived, the longest of them is done, and all fit in."""
+    jobs, nodes = trace.jobs, cluster_nodes(document)
+    least_s = arriving_s
+    if len(jobs):
+        least_s = max(least_s, float((jobs.submit_s + jobs.work_s).max()) - start_s)
+        if nodes:
+            least_s = max(least_s, float((jobs.work_s * jobs.nodes).sum()) / nodes)
+    return min(until_s - start_s, least_s)
+
+
+def _check_needs(document: Document, cluster: Cluster, policies: Policies, options: Options) -> None:
+    """Refuse what policies cannot work with, where the scenario names it; the checks are those of the simulator."""
+    from wattline.sim.subjects.regulation import check_kinds, check_rates
+    from wattline.sim.subjects.shapes import check_moldable
+
+    context = document.context
+    context.located(("configurations",), check_moldable, cluster, policies.slots(), options)
+    for m in policies.slots():
+        _refuse(document, ("policy", m.slot), _KINDS.format(m=m), check_kinds, m, options.kinds)
+        context.located(("policy", m.slot), check_rates, m, options.kinds)
+
+
+def _refuse(
+    document: Document, path: KeyPath, words: str, check: Callable[..., None], *args: Any, **named: Any
+) -> None:
+    """Call a check of the simulator; what it refuses is said of a key, in the words of a scenario."""
+    try:
+        check(*args, **named)
+    except InputError:
+        raise document.source.error(path, words) from None

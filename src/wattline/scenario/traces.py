@@ -1,0 +1,54 @@
+"""The jobs of a scenario: those of its trace, drawn from its kinds or held against them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wattline.scenario.built.jobs_of_kinds import draw_kinds, hold_against_kinds
+from wattline.scenario.documents import Document
+from wattline.scenario.parts import build_kinds, cluster_nodes
+from wattline.scenario.sections import trace as section
+
+if TYPE_CHECKING:
+    from wattline.reading.notes import Trace
+
+
+class TraceCache:
+    """Traces that were read or drawn already: policies compared on the same seed share one."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Any], tuple[Trace, str]] = {}
+
+    def get(self, document: Document) -> tuple[Trace, str]:
+        """Return the trace of a scenario and the hash of its file ("" if it was drawn)."""
+        spec = document.spec
+        seed = document.context.seed_of(spec.trace.seed)
+        machine = (cluster_nodes(document), spec.kinds, spec.kind)
+        key = (repr((spec.trace, seed, machine, str(document.base))), document.given.trace)
+        if key not in self._found:
+            self._found[key] = build_trace(document)
+        return self._found[key]
+
+
+def build_trace(document: Document) -> tuple[Trace, str]:
+    """Return the jobs of a scenario, and the hash of the file they came from."""
+    spec, context, handed = document.spec, document.context, document.given.trace
+    nodes = cluster_nodes(document)
+    if spec.trace.generator == "kinds":
+        return (_draw(document, nodes), "") if handed is None else handed(nodes)
+    trace, sha256 = section.build_trace(spec.trace, context, nodes, handed)
+    if spec.has_kinds:
+        kinds = build_kinds(document, trace.suggested_nodes)
+        trace = hold_against_kinds(trace, kinds, context, "kind" if spec.kind else "kinds")
+    return trace, sha256
+
+
+def _draw(document: Document, nodes: int | None) -> Trace:
+    """Draw jobs of the declared kinds."""
+    spec, context = document.spec, document.context
+    if nodes is None:
+        raise context.error(("cluster",), "key 'nodes' is missing: generator = \"kinds\" needs the machine's size")
+    kinds = context.keyed(("trace",), build_kinds, document, nodes)
+    duration_s = spec.trace.duration or section.DURATION_S
+    seed = context.seed_of(spec.trace.seed)
+    return draw_kinds(kinds, context, nodes, spec.cluster.idle, spec.cluster.max, duration_s, seed)
