@@ -92,7 +92,8 @@ _ROOMS = {
     "wattline.api.trace": "Trace draw_trace from_frame read_trace",
     "wattline.errors": "InputError PolicyError RunError ScenarioError TraceError WattlineError WattlineWarning",
     "wattline.model.mechanism": "Memory Param policy",
-    "wattline.policies.helpers": "estimated_wall_s free_extents headroom_w propose router_traffic start_increase_w uniform waiting",
+    "wattline.policies.helpers": "estimated_wall_s free_extents headroom_w propose router_traffic start_increase_w "
+    "uniform waiting",
 }
 """Module → what it gives, loaded when it is first asked for."""
 

@@ -54,7 +54,8 @@ def test_processors_where_jobs_share_nodes(wattline: Call, folder: Path) -> None
     for told in (
         "32 processors; the header says MaxNodes 8, MaxProcs 32",
         (
-            "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the processor "
+            "60 % of the jobs ask for processors that are no multiple of a node's 4, so jobs share nodes: the "
+            "processor "
             "is what is scheduled"
         ),
     ):

@@ -135,7 +135,9 @@ def test_a_job_can_be_in_its_own_way() -> None:
     network=st.sampled_from([FLY, FatTree(4, 5, 2), FatTree3(6, local_bps=2e9, spine_bps=1e9)]),
 )
 def test_speeds_are_those_computed_from_scratch(data: st.DataObject, place: str, network: Network) -> None:
-    """After every instant each running job goes at the rate that all placements of the moment give it, computed anew."""
+    """After every instant each running job goes at the rate that all placements of the moment give it, computed
+    anew.
+    """
     rows = data.draw(
         st.lists(
             st.tuples(st.integers(0, 30), st.integers(1, 60), st.integers(1, 9), st.integers(0, 3)),

@@ -168,8 +168,8 @@ def test_numba_is_left_as_it_was() -> None:
 
 
 def test_what_is_registered_meanwhile_is_found() -> None:
-    """Numba registers how to lower an intrinsic when it first meets its types, in the middle of a compilation and without
-    a new module: it is found there.
+    """Numba registers how to lower an intrinsic when it first meets its types, in the middle of a compilation and
+    without a new module: it is found there.
     """
     from wattline.model.numba_speed import remembering
 

@@ -67,7 +67,9 @@ print(*written)
 
 
 def run_probe(folder: Path, name: str, *, number: float = 0.0, ahead: bool = False) -> tuple[list[str], str]:
-    """Return what a process says that compiles an entry point: its result, its error, the helpers it translated; and its warnings."""
+    """Return what a process says that compiles an entry point: its result, its error, the helpers it translated;
+    and its warnings.
+    """
     helpers = folder / "helpers.py"
     helpers.write_text(HELPERS)
     file = folder / f"{name}.py"

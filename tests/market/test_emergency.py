@@ -43,7 +43,9 @@ def test_a_request_by_hand() -> None:
 
 
 def test_a_notice_reaches_over_the_hour_and_the_end_of_a_series() -> None:
-    """What is asked for just before an hour is due in it; a request that repeats is due a notice after each beginning."""
+    """What is asked for just before an hour is due in it; a request that repeats is due a notice after each
+    beginning.
+    """
     asked = held((0.0, 0.0), (3500.0, 10.0))
     assert [due(asked, 200.0).at(t) for t in (3500.0, 3699.0, 3700.0)] == [0.0, 0.0, 10.0]
     again = Held(np.array([0.0, 50.0]), np.array([10.0, 0.0]), 100.0, repeat=True)

@@ -26,7 +26,9 @@ def steps(*rows: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_an_hour_by_hand() -> None:
-    """Half an hour on target, a quarter 20 W off, a quarter 50 W off: ε̄ = 0.175 and a quarter of the time above 0.3."""
+    """Half an hour on target, a quarter 20 W off, a quarter 50 W off: ε̄ = 0.175 and a quarter of the time above
+    0.3.
+    """
     power = steps((0.0, 1100.0), (1800.0, 880.0), (2700.0, 950.0))
     signal = Signal(0.0, 1800.0, np.array([1.0, -1.0]))
     found = tracking(*power, signal, BID, 0.0, 3600.0)

@@ -121,7 +121,9 @@ steps = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(counts=st.lists(st.sampled_from([1, 5, 63, 64, 65, 130]), min_size=2, max_size=3), steps=steps)
 def test_extents_are_a_set_of_nodes(way: str, sleep_s: float, counts: list[int], steps: list[Any]) -> None:
-    """Whatever is taken and given back, extents are the runs of free nodes of a class; what is not free is not taken."""
+    """Whatever is taken and given back, extents are the runs of free nodes of a class; what is not free is not
+    taken.
+    """
     twin = Twin(way, counts, sleep_s=sleep_s)
     for what, p, a, width in steps:
         if what == "t":
@@ -135,7 +137,9 @@ def test_extents_are_a_set_of_nodes(way: str, sleep_s: float, counts: list[int],
 
 @pytest.mark.parametrize("way", ways)
 def test_wide_machines(way: str) -> None:
-    """An extent is found across thousands of nodes that are all taken, forwards by who places, backwards by who takes from its middle."""
+    """An extent is found across thousands of nodes that are all taken, forwards by who places, backwards by who
+    takes from its middle.
+    """
     n = 20_000
     twin = Twin(way, [n])
     twin.take(0, 0, n)

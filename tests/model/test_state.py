@@ -16,7 +16,9 @@ def made() -> State:
 
 
 def test_small_fields_come_first() -> None:
-    """Fields of a known size follow each other from the beginning, none twice, and those that a run changes are in ``changing``."""
+    """Fields of a known size follow each other from the beginning, none twice, and those that a run changes are in
+    ``changing``.
+    """
     s = made()
     base = s.option.__array_interface__["data"][0]
     ends = 0

@@ -1,4 +1,6 @@
-"""Plain twins of what the market's bill counts: the score of one bid, a signal's mileage, shares of time, a normal law."""
+"""Plain twins of what the market's bill counts: the score of one bid, a signal's mileage, shares of time, a normal
+law.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def row(**changes: Any) -> dict[str, Any]:
         (
             {},
             (
-                "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 W would "
+                "fastest with the 750 W and 10 nodes that were left; 5.75 % more time than its fair share of 800 "
+                "W would "
                 "take (8 × 12 at 65 W)"
             ),
         ),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenario.md"
-BEGIN = "<!-- made by scripts/update-golden from the code: edit the section's file in src/wattline/scenario/sections instead -->\n"
+BEGIN = (
+    "<!-- made by scripts/update-golden from the code: edit the section's file in src/wattline/scenario/sections "
+    "instead -->\n"
+)
 END = "<!-- end -->"
 
 

@@ -182,7 +182,9 @@ IDLE_W, MAX_W = 36 * 169.0, 36 * 429.0
     ],
 )
 def test_a_bid_that_the_guard_keeps_can_be_given(tmp_path: Path, mean_w: float, reserve_w: float, kept: bool) -> None:
-    """Whether the machine can keep a bid is one question: a policy's bid, one of a file and one of the scenario agree."""
+    """Whether the machine can keep a bid is one question: a policy's bid, one of a file and one of the scenario
+    agree.
+    """
     (tmp_path / "b.csv").write_text(f"time_s,mean_w,reserve_w\n0,{mean_w!r},{reserve_w!r}\n")
     given = f'mean = {mean_w!r}\nreserve = {reserve_w!r}\nreach = "paper"'
     studies = [variants(read_scenario(scenario(tmp_path, "", market)))[0] for market in (given, 'bids = "b.csv"')]

@@ -53,7 +53,9 @@ def filled(rows: pl.DataFrame) -> set[str]:
 
 
 def test_a_bid_is_no_cap(tmp_path: Path) -> None:
-    """Bids have mean power and reserve, taken or refused; caps of rate classes say which, and how many jobs they are for."""
+    """Bids have mean power and reserve, taken or refused; caps of rate classes say which, and how many jobs they
+    are for.
+    """
     (tmp_path / "greedy.py").write_text(GREEDY)
     rows = decisions(tmp_path, MARKET.format(bid="greedy.py"))
     bids, caps = (rows.filter(pl.col("action") == name) for name in ("bid", "cap"))

@@ -24,7 +24,9 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_first_run_starts_those_who_compile(started: list[str]) -> None:
-    """A command that simulates, where nothing was compiled, starts one process a core, and who compiles later takes those."""
+    """A command that simulates, where nothing was compiled, starts one process a core, and who compiles later takes
+    those.
+    """
     early.begin(["replay", "log.swf"])
     assert started == [early.WORKER] * 2
     early.take(early.WORKER)
@@ -43,7 +45,9 @@ def test_a_command_that_simulates_nothing_starts_nobody(started: list[str], argu
 
 
 def test_a_second_run_starts_nobody(started: list[str], tmp_path: Path) -> None:
-    """Where something was compiled from these sources, or nothing is to be compiled, nobody is started before it is known what for."""
+    """Where something was compiled from these sources, or nothing is to be compiled, nobody is started before it is
+    known what for.
+    """
     (tmp_path / fingerprint()).mkdir()
     early.begin(["replay", "log.swf"])
     assert started == []

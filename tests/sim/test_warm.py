@@ -95,7 +95,9 @@ def test_what_is_translated_ahead_is_what_the_core_calls() -> None:
 
 
 def test_helpers_come_right_after_the_parts_that_wait_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The long part of the core is begun first, then the helpers that it comes to late, then the rest, long ones first."""
+    """The long part of the core is begun first, then the helpers that it comes to late, then the rest, long ones
+    first.
+    """
     monkeypatch.setattr(warm, "workers", lambda: 1)
     worker = f"{READER}    open({str(tmp_path / 'made')!r}, 'a').write(part + '\\n')\n    print(part, flush=True)\n"
     warm.in_processes(["order=a", "control.daily", "select=b", "control.guard:take", "sim.engine"], NOTHING, worker)

@@ -38,7 +38,8 @@ BODIES = {
     ),
     "exception": (
         (
-            "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise ValueError('boom')\n    "
+            "@policy('select'{c})\ndef p(s, arg, param, memory):\n    if arg > 0:\n        raise "
+            "ValueError('boom')\n    "
             "return 0\n"
         ),
         "{f}:6",

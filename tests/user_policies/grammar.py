@@ -9,7 +9,15 @@ from wattline.model.state.record import FIELDS, WRITES
 
 HEAD = """import numpy as np
 from wattline import Memory, policy
-from wattline.policies.helpers import estimated_wall_s, free_extents, headroom_w, propose, router_traffic, start_increase_w, uniform
+from wattline.policies.helpers import (
+    estimated_wall_s,
+    free_extents,
+    headroom_w,
+    propose,
+    router_traffic,
+    start_increase_w,
+    uniform,
+)
 
 """
 SCALARS = [name for name, (_, field) in FIELDS.items() if field.shape == "1"]

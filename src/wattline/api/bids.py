@@ -119,7 +119,8 @@ class BidResult:
 
         told = bid_words.facts(self.document, self.setting, self.certificate) + bid_words.money(self.certificate)
         lines = "".join(f"<p><b>{escape(line)}</b></p>" for line in self.verdict)
-        return f"<h4>{escape(self.title)}</h4>{lines}{promise_table(self.certificate)}{facts((n or 'or', t) for n, t in told)}"
+        below = facts((name or "or", text) for name, text in told)
+        return f"<h4>{escape(self.title)}</h4>{lines}{promise_table(self.certificate)}{below}"
 
 
 def bid(

@@ -115,7 +115,9 @@ class Run:
 
     @cached_property
     def baseline(self) -> Summary | None:
-        """The numbers of the same jobs in no market, where the scenario asks for them and they lie beside the journal."""
+        """The numbers of the same jobs in no market, where the scenario asks for them and they lie beside the
+        journal.
+        """
         from wattline.report.count.baseline import baseline_of
 
         if self.against is not None:
@@ -177,7 +179,8 @@ class Run:
             there = read_manifest(target).get("name") if not force and is_journal(target) else self.name
             if there != self.name:
                 raise InputError(
-                    f"{target}: holds the journal of {there!r}, not of {self.name!r}; write(…, force=True) overwrites it, or give another folder"
+                    f"{target}: holds the journal of {there!r}, not of {self.name!r}; write(…, force=True) overwrites "
+                    "it, or give another folder"
                 )
             if self.wired is not None and self.result is not None:
                 self.wired.write(self.result, target)

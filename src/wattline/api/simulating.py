@@ -49,7 +49,8 @@ def simulate(
         return trace.simulate(progress=progress)
     if not isinstance(trace, (Trace, str, Path)):
         raise InputError(
-            f"simulate: expected a trace, a study or the path of a log, got {type(trace).__name__}; wl.from_frame makes a trace of a frame"
+            f"simulate: expected a trace, a study or the path of a log, got {type(trace).__name__}; wl.from_frame "
+            "makes a trace of a frame"
         )
     if machine is not None and not isinstance(machine, Machine):
         raise InputError(f"simulate: machine is a wl.Machine, got {type(machine).__name__}")

@@ -81,7 +81,8 @@ class Study:
         count = math.prod(len(values) for values in varied.values()) * seeds
         if count > MOST_RUNS:
             raise InputError(
-                f"vary: that would be {count:,} runs or more, at most {MOST_RUNS:,} are made; give fewer values or seeds"
+                f"vary: that would be {count:,} runs or more, at most {MOST_RUNS:,} are made; give fewer values "
+                "or seeds"
             )
         return Sweep(self, varied, seeds)
 

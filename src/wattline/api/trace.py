@@ -175,7 +175,8 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
         found = table_of(plain, name, strict=strict, **epoch)
     except (pl.exceptions.PolarsError, TypeError) as problem:
         raise InputError(
-            f"from_frame: a column is of a type that no number or name comes from: {' '.join(str(problem).split())[:200]}"
+            "from_frame: a column is of a type that no number or name comes from: "
+            f"{' '.join(str(problem).split())[:200]}"
         ) from None
     return Trace(section, name=name, table=found, sha256=digest)
 
@@ -192,7 +193,8 @@ def _polars(frame: Any) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, TypeError, ValueError, ImportError) as problem:
         why = " ".join(str(problem).split())
         raise InputError(
-            f"from_frame: cannot make a frame of a {type(frame).__name__} ({why[:200]}); give a polars or pandas frame, or a mapping of columns"
+            f"from_frame: cannot make a frame of a {type(frame).__name__} ({why[:200]}); give a polars or pandas "
+            "frame, or a mapping of columns"
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""QoSG's choice: for every mean power the largest reserve for which weights exist, by the closed bound of the theory."""
+"""QoSG's choice: for every mean power the largest reserve for which weights exist, by the closed bound of the
+theory.
+"""
 
 from __future__ import annotations
 

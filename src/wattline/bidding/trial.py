@@ -98,7 +98,9 @@ class TrialHour:
         return found
 
     def counted(self) -> tuple[Floats, Ints]:
-        """Return QoS degradation and kind of the jobs that count in the last run: the paper's are those that finished."""
+        """Return QoS degradation and kind of the jobs that count in the last run: the paper's are those that
+        finished.
+        """
         q, kind = self.degradation(), self.kind
         if self.setting.protocol.paper:
             finished = np.isfinite(q)

@@ -28,7 +28,8 @@ def main() -> None:
     # Nearly all that a command makes is modules, which stay. Looking through them for garbage takes a tenth of a short
     # run while they load, and more when Python ends, though the system takes all memory back anyway.
     gc.set_threshold(500_000)
-    # The matrices here are small: threads for their algebra only wait for one another, many times as long as one computes.
+    # The matrices here are small: threads for their algebra only wait for one another, many times as long as one
+    # computes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # We use no plug-ins of pydantic; it would look for them in everything that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

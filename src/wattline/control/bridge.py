@@ -58,8 +58,8 @@ def call(handle: float, arg: int) -> int:
 def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: Floats, memory: Floats) -> int:
     """Call a plain-Python policy; whatever it raises or returns in place of a number is an error with its name.
 
-    Policies are called in a thread of their own (``sim.watched``), where nobody else raises KeyboardInterrupt: one that comes from here is
-    the policy's own and no Ctrl-C.
+    Policies are called in a thread of their own (``sim.watched``), where nobody else raises KeyboardInterrupt: one
+    that comes from here is the policy's own and no Ctrl-C.
     """
     try:
         got = function(state, arg, param, memory)
@@ -77,6 +77,7 @@ def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: 
         )
     if not -_WORD <= got < _WORD:
         raise PolicyError(
-            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int of 64 bits, got one of {int(got).bit_length()}"
+            f"{code.co_filename}:{code.co_firstlineno}: policy {name!r} must return an int of 64 bits, got one of "
+            f"{int(got).bit_length()}"
         )
     return int(got)

@@ -52,7 +52,8 @@ def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
     told, wanted = named(name)
     if not told.endswith(".py"):
         raise PolicyError(
-            f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of its .py file)"
+            f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of "
+            "its .py file)"
         )
     file = (base or Path()) / told
     there = [m for m in load(file) if m.slot == slot]

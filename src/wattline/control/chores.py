@@ -1,4 +1,7 @@
-"""All chores: those of every run, and node changes, sleep, preemption, caps and levels. Compiled apart from the hot loop."""
+"""All chores: those of every run, and node changes, sleep, preemption, caps and levels.
+
+Compiled apart from the hot loop.
+"""
 
 from __future__ import annotations
 

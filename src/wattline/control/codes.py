@@ -13,5 +13,6 @@ CAPS = 4  # apply wanted levels and caps
 
 SOON_S = 1e-6
 SOON_SHARE = 1e-15
-"""A timer less than a microsecond ahead, or less than a few of the least steps of a clock that shows a large time, goes off
-*at once*: a policy that sets one again and again lets no time pass."""
+"""A timer less than a microsecond ahead, or less than a few of the least steps of a clock that shows a large time,
+goes off *at once*: a policy that sets one again and again lets no time pass.
+"""

@@ -361,7 +361,8 @@ def _log_segment(s: State, j: int) -> None:
 def change_shape(s: State, j: int, row: int) -> None:
     """Let a running job go on in a configuration with the same nodes and cores: the same part of its work is left.
 
-    Its run time so far counts as done, so that work and estimate are those of the whole run, part in one and part in the other.
+    Its run time so far counts as done, so that work and estimate are those of the whole run, part in one and part
+    in the other.
     """
     old = s.shape[j]
     c = s.rate_class[j]

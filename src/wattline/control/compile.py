@@ -62,7 +62,9 @@ def _nothing(s: Any, arg: int, param: Any, memory: Any) -> int:
 
 
 def chores_needed(policies: Sequence[Mechanism], *, nodes_change: bool, neighbours: bool = False) -> str:
-    """Return which chores a run needs: ``daily``, or all ``chores`` where nodes come and go, or jobs are stopped, capped or slowed by neighbours."""
+    """Return which chores a run needs: ``daily``, or all ``chores`` where nodes come and go, or jobs are stopped,
+    capped or slowed by neighbours.
+    """
     stops = any(m.slot == "select" and (m.preempts or not m.builtin) for m in policies)
     caps = any(m.slot == "cap" and m.wake for m in policies)
     return "chores" if stops or caps or nodes_change or neighbours else "daily"
@@ -97,7 +99,9 @@ def _invoker() -> Any:
 
 
 def compile_user(mechanism: Mechanism, *, checked: bool | None = None) -> Any:
-    """Compile a user's policy against a state whose other fields are read-only; what numba says against it is cut to one line.
+    """Compile a user's policy against a state whose other fields are read-only.
+
+    What numba says against it is cut to one line.
 
     ``checked`` code checks every index; by default that is all code which ``check-policy`` has not passed yet.
     """

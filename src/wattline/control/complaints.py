@@ -17,7 +17,10 @@ from wattline.model.mechanism import Mechanism
 from wattline.model.spare import FAULT, WHAT, WHO
 from wattline.model.state.record import State
 
-READ_ONLY = "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and keeps its own state in memory"
+READ_ONLY = (
+    "only the engine writes that, or a policy of another slot; a policy proposes (p_job, want_cap_w, …) and "
+    "keeps its own state in memory"
+)
 
 _IN_PLACE = "'NoneType' object has no attribute 'args'"
 """What numba says where a read-only array is changed in place, by ``+=``."""
@@ -57,10 +60,12 @@ def failed_run(problem: Exception, s: State, slots: Sequence[Mechanism], jobs: J
 def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     """Return what a policy wrote or returned that nobody can use."""
     counts = {
-        faults.STARTS: ("returned {} proposals", s.p_job.size), faults.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
-        faults.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size), faults.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
+        faults.STARTS: ("returned {} proposals", s.p_job.size),
+        faults.STOPS: ("put {} jobs on the stop list (n_stop)", s.stop_job.size),
+        faults.RESUMES: ("wants {} jobs resumed (n_resume)", s.resume_job.size),
+        faults.RECAPS: ("wants {} jobs capped (n_recap)", s.recap_job.size),
         faults.EXTENTS: ("returned {} extents of nodes", s.place_a.size),
-    }  # fmt: skip
+    }
     if fault in counts:
         text, room = counts[fault]
         return f"{text.format(what)}; there is room for 0 … {room}"
@@ -69,9 +74,11 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     if fault == faults.MARGIN:
         return f"set s.margin[0] to {s.margin[0]:g}; a number from 0 on is needed"
     name, array = {
-        faults.ESTIMATE: ("estimate_s", s.estimate_s), faults.PROFILE: ("profile_w", s.profile_w),
-        faults.SPREAD: ("spread_w", s.spread_w), faults.LEVEL: ("profile_from", s.profile_from),
-    }[fault]  # fmt: skip
+        faults.ESTIMATE: ("estimate_s", s.estimate_s),
+        faults.PROFILE: ("profile_w", s.profile_w),
+        faults.SPREAD: ("spread_w", s.spread_w),
+        faults.LEVEL: ("profile_from", s.profile_from),
+    }[fault]
     least = f"0 to {s.profile.shape[1] + 1}" if fault == faults.LEVEL else "0 on"
     return f"gave job {jobs.job_id[what]} s.{name} = {array[what]:g}; a number from {least} is needed"
 

@@ -63,7 +63,8 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
 
 @outlined
 def break_deadlock(s: State) -> int:
-    """Propose the first waiting job whose nodes are free, where nothing runs, nothing was proposed and it exceeds the limit.
+    """Propose the first waiting job whose nodes are free, where nothing runs, nothing was proposed and it exceeds
+    the limit.
 
     One that would fit is left alone: select knows why it does not start it.
     """

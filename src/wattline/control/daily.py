@@ -23,7 +23,10 @@ from wattline.physics import clocks, power
 
 @outlined
 def pop_due(s: State) -> int:
-    """Serve the first due job: a held one enters the queue; return another, which is to be killed or to begin, or -1."""
+    """Serve the first due job: a held one enters the queue.
+
+    Return another, which is to be killed or to begin, or -1.
+    """
     j = s.due_job[0]
     running.clear_due(s, j)
     if s.status[j] == codes.HELD:

@@ -1,9 +1,9 @@
 """A compiler for users' policies that refuses, by types, whatever is not known to leave read-only memory alone.
 
-numba marks an array as read-only in its type, and refuses to set its elements. But many of its functions pass over that mark: they
-write nevertheless, or return the same memory as an array that may be written. So each operation that is given read-only memory is looked
-at after numba has found all types. What is known to only read (``readers``) passes; functions of the user are looked through in
-turn; everything else is refused in one line.
+numba marks an array as read-only in its type, and refuses to set its elements. But many of its functions pass over
+that mark: they write nevertheless, or return the same memory as an array that may be written. So each operation
+that is given read-only memory is looked at after numba has found all types. What is known to only read
+(``readers``) passes; functions of the user are looked through in turn; everything else is refused in one line.
 """
 
 from __future__ import annotations
@@ -60,15 +60,38 @@ def read_only_in(kind: Any) -> Any:
 
 
 _TAME = (
-    types.Number, types.Boolean, types.NoneType, types.Omitted, types.Literal, types.NPDatetime, types.NPTimedelta, types.UnicodeType,
-    types.Bytes, types.DTypeSpec, types.RangeType, types.SliceType, types.BaseTuple, types.UnionType, types.List, types.ListType, types.Optional,
-    types.Pair, types.ArrayIterator, types.NumpyNdEnumerateType, types.ArrayFlags, types.BoundFunction, types.Array, RecordType,
-)  # fmt: skip
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.Omitted,
+    types.Literal,
+    types.NPDatetime,
+    types.NPTimedelta,
+    types.UnicodeType,
+    types.Bytes,
+    types.DTypeSpec,
+    types.RangeType,
+    types.SliceType,
+    types.BaseTuple,
+    types.UnionType,
+    types.List,
+    types.ListType,
+    types.Optional,
+    types.Pair,
+    types.ArrayIterator,
+    types.NumpyNdEnumerateType,
+    types.ArrayFlags,
+    types.BoundFunction,
+    types.Array,
+    RecordType,
+)
 
 
 @functools.cache
 def is_tame(kind: Any) -> bool:
-    """Tell whether nothing can be written through values of a type: numbers, read-only arrays, and what consists of them."""
+    """Tell whether nothing can be written through values of a type: numbers, read-only arrays, and what consists of
+    them.
+    """
     if isinstance(kind, types.Array):
         return not kind.mutable
     if isinstance(kind, (types.BoundFunction, RecordType)):
@@ -77,13 +100,35 @@ def is_tame(kind: Any) -> bool:
 
 
 _CONTAINERS = (
-    types.BaseTuple, types.List, types.LiteralList, types.ListType, types.Set, types.SetType, types.DictType, types.LiteralStrKeyDict,
-)  # fmt: skip
+    types.BaseTuple,
+    types.List,
+    types.LiteralList,
+    types.ListType,
+    types.Set,
+    types.SetType,
+    types.DictType,
+    types.LiteralStrKeyDict,
+)
 
-_PLAIN = frozenset((
-    "binop", "unary", "build_tuple", "build_list", "build_set", "build_map", "cast", "phi", "getiter", "iternext", "pair_first", "pair_second",
-    "exhaust_iter", "null", "undef",
-))  # fmt: skip
+_PLAIN = frozenset(
+    (
+        "binop",
+        "unary",
+        "build_tuple",
+        "build_list",
+        "build_set",
+        "build_map",
+        "cast",
+        "phi",
+        "getiter",
+        "iternext",
+        "pair_first",
+        "pair_second",
+        "exhaust_iter",
+        "null",
+        "undef",
+    )
+)
 """Operations that make new values, or hand on what they are given with the type that it has."""
 
 
@@ -145,7 +190,9 @@ class _Judge:
             self._refuse(f"{made.op} is not known to leave alone", held)
 
     def _taken(self, made: Any, result: Any) -> None:
-        """Look at a part of something: that of a read-only array must be read-only, unless arrays as indices make a new one."""
+        """Look at a part of something: that of a read-only array must be read-only, unless arrays as indices make a
+        new one.
+        """
         whole = self._type(made.value)
         if not isinstance(whole, types.Buffer) or whole.mutable or is_tame(result):
             return
@@ -216,7 +263,9 @@ class _Judge:
         return name in readers.METHODS_FRESH or (name in readers.METHODS_VIEWS and is_tame(result))
 
     def _given(self, made: Any, signature: Any, at: int) -> bool:
-        """Tell whether a call is given read-only memory to write to, as the argument ``at`` or a later one or by the name ``out``."""
+        """Tell whether a call is given read-only memory to write to, as the argument ``at`` or a later one or by
+        the name ``out``.
+        """
         named = [self._type(v) for name, v in made.kws if name == "out"]
         return any(read_only_in(kind) is not None for kind in (*signature.args[at:], *named))
 
@@ -278,7 +327,9 @@ class _Stop(AnalysisPass):
 
 
 class Judged(compiler.Compiler):
-    """numba's compiler, which looks at a function as soon as its types are known, and at those of the user that are compiled with it."""
+    """numba's compiler, which looks at a function as soon as its types are known, and at those of the user that are
+    compiled with it.
+    """
 
     def _compile_core(self) -> Any:
         values = (value for _, value in named_values(self.state.func_id.func))
@@ -319,11 +370,19 @@ class _OnlyJudged(compiler.CompilerBase):
 
 
 def look_through(dispatcher: Any, arguments: Any) -> None:
-    """Refuse a user's function for some types of arguments, also one that was compiled before or lies in a cache of the user's."""
+    """Refuse a user's function for some types of arguments, also one that was compiled before or lies in a cache of
+    the user's.
+    """
     inner = dispatcher._compiler
     flags = compiler.Flags()
     inner.targetdescr.options.parse_as_flags(flags, inner.targetoptions)
     compiler.compile_extra(
-        inner.targetdescr.typing_context, inner.targetdescr.target_context, inner.py_func, args=arguments, return_type=None, flags=flags,
-        locals=inner.locals, pipeline_class=_OnlyJudged,
-    )  # fmt: skip
+        inner.targetdescr.typing_context,
+        inner.targetdescr.target_context,
+        inner.py_func,
+        args=arguments,
+        return_type=None,
+        flags=flags,
+        locals=inner.locals,
+        pipeline_class=_OnlyJudged,
+    )

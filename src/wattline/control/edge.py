@@ -1,8 +1,9 @@
-"""The edge between the engine and policies of users: a call is noted, and what the policy did is judged before anybody uses it.
+"""The edge between the engine and policies of users: a call is noted, and what the policy did is judged before
+anybody uses it.
 
-Built-in policies are called without it. A plain-Python policy is reached through the bridge, a compiled one by the address
-that was noted for its slot. Who is being called stands in the state's spare words: that is how an error, or a policy that does not
-come back, gets its name.
+Built-in policies are called without it. A plain-Python policy is reached through the bridge, a compiled one by the
+address that was noted for its slot. Who is being called stands in the state's spare words: that is how an error, or
+a policy that does not come back, gets its name.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def _judge_profile(s: State, slot: int, j: int) -> None:
 
 @outlined
 def judge(s: State, slot: int, arg: int, got: int) -> None:
-    """Refuse what a policy of a slot wrote or returned where the engine could not go on with it; the guard judges the rest."""
+    """Refuse what a policy of a slot wrote or returned where the engine could not go on with it.
+
+    The guard judges the rest.
+    """
     if slot == codes.SELECT:
         _judge_select(s, slot, got)
     elif slot == codes.PLACE:

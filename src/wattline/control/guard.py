@@ -44,7 +44,10 @@ def judge_start(s: State, j: int, count: int, cap_w: float, why: int, shape: int
 
 @kernel
 def take(s: State, j: int, rows: int) -> int:
-    """Let a job hold the extents that the place policy wrote; return how many nodes slept, or -1 if they are not free."""
+    """Let a job hold the extents that the place policy wrote.
+
+    Return how many nodes slept, or -1 if they are not free.
+    """
     p = s.pool[j]
     count = 0
     slept = 0
@@ -248,7 +251,9 @@ def reclaim(s: State) -> None:
 
 @outlined
 def _set_shape(s: State, j: int, row: int) -> None:
-    """Let a running job go on under another cap, as a configuration of its application, if the power limit allows it."""
+    """Let a running job go on under another cap, as a configuration of its application, if the power limit allows
+    it.
+    """
     verdict = codes.OK
     old = s.shape[j]
     same = power.is_shape(s, j, row) and old >= 0

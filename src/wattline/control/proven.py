@@ -1,7 +1,9 @@
-"""Which compiled policies of users have passed ``check-policy`` on this machine: these run without checks of their indices.
+"""Which compiled policies of users have passed ``check-policy`` on this machine: these run without checks of their
+indices.
 
-What has passed is remembered by a hash of all that the compiled code comes from: the files of the policy and of the user's functions it
-calls, the constants they name, and versions. It lies beside the compiled code, in a folder that carries the fingerprint of our own.
+What has passed is remembered by a hash of all that the compiled code comes from: the files of the policy and of the
+user's functions it calls, the constants they name, and versions. It lies beside the compiled code, in a folder that
+carries the fingerprint of our own.
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ def on_probation(policies: Iterable[Mechanism]) -> list[str]:
     """Return a line for every compiled policy that runs with checks of its indices, and how to lift them."""
     unproven = {(m.slot, m.name): m for m in policies if JIT and not m.builtin and m.compiled and not is_proven(m)}
     return [
-        f"{m.slot} policy {m.name!r}: runs with bounds checks, which cost speed; wattline check-policy {m.file} lifts them once all checks pass"
+        f"{m.slot} policy {m.name!r}: runs with bounds checks, which cost speed; wattline check-policy {m.file} lifts "
+        "them once all checks pass"
         for m in unproven.values()
     ]

@@ -1,4 +1,6 @@
-"""Which functions of the user a policy reaches by name, what their names stand for, and whether one of them calls itself."""
+"""Which functions of the user a policy reaches by name, what their names stand for, and whether one of them calls
+itself.
+"""
 
 from __future__ import annotations
 

@@ -80,8 +80,10 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "value",
             "f64",
             "",
-            "of limit, cap, bid and reserve: the new one (W; null: no bid); of level: the speed; of node-down, node-up and "
-            "drain: the first node; of preempt, resume, requeue and fail: work that is left (s); of kill: the request (s); "
+            "of limit, cap, bid and reserve: the new one (W; null: no bid); of level: the speed; of node-down, "
+            "node-up and "
+            "drain: the first node; of preempt, resume, requeue and fail: work that is left (s); of kill: the "
+            "request (s); "
             "of wake: how long it takes (s)",
             null=True,
         ),

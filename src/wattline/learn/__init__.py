@@ -6,7 +6,9 @@ BUILTIN = {
     "learn": dict.fromkeys(("request", "exact", "recent"), "wattline.learn.estimates"),
     "profile": {
         **dict.fromkeys(("known", "maximum", "oracle"), "wattline.learn.profiles"),
-        "t-test": "wattline.learn.t_test", "quantile": "wattline.learn.quantile", "pooled": "wattline.learn.pooled",
+        "t-test": "wattline.learn.t_test",
+        "quantile": "wattline.learn.quantile",
+        "pooled": "wattline.learn.pooled",
     },
-}  # fmt: skip
+}
 """Slot → name → module of every built-in learner: a run imports only the modules that it names."""

@@ -1,7 +1,7 @@
 """Run-time estimates: the user's request, the truth, or what the user's last jobs took.
 
-A learner is called with ``arg = job`` when a job arrives, to write ``s.estimate_s[job]``, and with ``arg = -1 - job`` when
-it ends, to learn from it.
+A learner is called with ``arg = job`` when a job arrives, to write ``s.estimate_s[job]``, and with ``arg = -1 -
+job`` when it ends, to learn from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Profiles whose errors are pooled: means of jobs, and one margin on their sum that is held to a stated miss probability."""
+"""Profiles whose errors are pooled: means of jobs, and one margin on their sum that is held to a stated miss
+probability.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ OWN_WEIGHT = 3.0
 
 @outlined
 def tell(s: State, j: int, m: Any) -> None:
-    """Write mean and spread of a job's power: of the first level that is known, drawn towards what the run itself has shown."""
+    """Write mean and spread of a job's power: of the first level that is known, drawn towards what the run itself
+    has shown.
+    """
     rows = FIXED + 2 * s.submit_s.shape[0]
     for v in range(s.profile.shape[1]):
         row = s.profile[j, v]
@@ -49,8 +53,9 @@ def tell(s: State, j: int, m: Any) -> None:
 def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
     """Widen the margin when the power of running jobs exceeded its bound, narrow it a little when not.
 
-    In the long run the bound is exceeded in a share ``miss`` of the samples, whatever the law of the power and however jobs
-    depend on each other (adaptive conformal inference). Nothing is learned from an empty machine or from maxima.
+    In the long run the bound is exceeded in a share ``miss`` of the samples, whatever the law of the power and
+    however jobs depend on each other (adaptive conformal inference). Nothing is learned from an empty machine or
+    from maxima.
     """
     if s.believed_var[0] <= 0.0:
         return
@@ -66,14 +71,22 @@ def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
 
 
 @mechanism(
-    "profile", "pooled", wake=ARRIVAL | SAMPLE, memory=Memory(fixed=FIXED, per_job=2, per_profile=ROW),
+    "profile",
+    "pooled",
+    wake=ARRIVAL | SAMPLE,
+    memory=Memory(fixed=FIXED, per_job=2, per_profile=ROW),
     params={
-        "miss": Param(0.01, "share of samples in which the power of all running jobs may exceed what was counted with", 0.0001, 0.5),
+        "miss": Param(
+            0.01,
+            "share of samples in which the power of all running jobs may exceed what was counted with",
+            0.0001,
+            0.5,
+        ),
         "rate": Param(0.1, "step by which the margin widens after such a sample, in standard deviations", 0.0),
         "margin": Param(2.33, "margin before anything was seen, in standard deviations", 0.0),
     },
     source="Wattline; Gibbs & Candès 2021",
-)  # fmt: skip
+)
 def pooled(s: State, arg: int, param: Any, memory: Any) -> int:
     """Count with mean powers and one margin for all jobs, held to a stated probability by what is seen."""
     if memory[BEGUN] == 0.0:

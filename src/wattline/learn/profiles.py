@@ -1,8 +1,8 @@
 """Power profiles: what admission counts with for a job whose power is known, unknown or told by an oracle.
 
-A profile learner is called with ``arg = job`` when a job arrives, with ``arg = -1 - job`` when it ends, and with ``arg`` =
-the number of jobs when running ones were sampled. It writes ``s.profile_w`` (and ``s.spread_w``, ``s.profile_from``) of the
-newcomer, or of all jobs that run or wait.
+A profile learner is called with ``arg = job`` when a job arrives, with ``arg = -1 - job`` when it ends, and with
+``arg`` = the number of jobs when running ones were sampled. It writes ``s.profile_w`` (and ``s.spread_w``,
+``s.profile_from``) of the newcomer, or of all jobs that run or wait.
 """
 
 from __future__ import annotations

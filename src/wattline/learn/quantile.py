@@ -16,8 +16,9 @@ from wattline.model.state.record import State
 BINS = 128
 COUNT, TOLD, BIN = 0, 1, 2
 ROW = BIN + BINS
-"""A profile: how many samples; the quantile, for those who ask often; how many samples in each of equal bins from nothing
-to the greatest power of a node."""
+"""A profile: how many samples; the quantile, for those who ask often; how many samples in each of equal bins from
+nothing to the greatest power of a node.
+"""
 
 
 @kernel
@@ -29,10 +30,11 @@ def observe(m: Any, at: int, share: float) -> None:
 
 @outlined
 def upper_quantile(m: Any, at: int, miss: float) -> float:
-    """Return the share of the greatest power that the next sample exceeds with probability ``miss`` at most (2: unknown).
+    """Return the share of the greatest power that the next sample exceeds with probability ``miss`` at most (2:
+    unknown).
 
-    Of n samples and a further one, each is as likely to be the greatest: the ⌈(n + 1)(1 - miss)⌉-th of the n is exceeded
-    with at most that probability, whatever their law. The upper edge of its bin errs on the same side.
+    Of n samples and a further one, each is as likely to be the greatest: the ⌈(n + 1)(1 - miss)⌉-th of the n is
+    exceeded with at most that probability, whatever their law. The upper edge of its bin errs on the same side.
     """
     n = m[at + COUNT]
     rank = np.ceil((n + 1.0) * (1.0 - miss))
@@ -62,10 +64,13 @@ def tell(s: State, j: int, m: Any) -> None:
 
 
 @mechanism(
-    "profile", "quantile", wake=ARRIVAL | SAMPLE, memory=Memory(per_profile=ROW),
+    "profile",
+    "quantile",
+    wake=ARRIVAL | SAMPLE,
+    memory=Memory(per_profile=ROW),
     params={"miss": Param(0.05, "probability with which a sample may exceed the profile", 0.0001, 0.5)},
     source="split conformal prediction (Vovk, Gammerman & Shafer 2005)",
-)  # fmt: skip
+)
 def quantile(s: State, arg: int, param: Any, memory: Any) -> int:
     """Learn the power that samples of a job, or of its project, exceed with a stated probability."""
     if arg < 0:

@@ -1,4 +1,6 @@
-"""The data-driven learner: profiles of jobs and projects, doubted by a t-test of the last samples against the older ones."""
+"""The data-driven learner: profiles of jobs and projects, doubted by a t-test of the last samples against the older
+ones.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ RECENT = 20
 OLD, NEXT, TRUST, MEAN_W, SD_W, RING = 0, 3, 4, 5, 6, 7
 ROW = RING + RECENT
 """A profile: moments of the older samples; where the next one goes; levels up to the profile that stands in for it
-(0: its own data are trusted); mean and deviation of all samples, for those who ask often; the last samples in a ring."""
+(0: its own data are trusted); mean and deviation of all samples, for those who ask often; the last samples in a
+ring."""
 
 
 @kernel
@@ -60,7 +63,9 @@ def observe(m: Any, at: int, watts: float) -> None:
 
 @outlined
 def doubt(s: State, j: int, m: Any) -> None:
-    """Test a job's last samples against its older ones; where they differ, find the first level whose data they agree with."""
+    """Test a job's last samples against its older ones; where they differ, find the first level whose data they
+    agree with.
+    """
     at = s.profile[j, 0] * ROW
     n, mean, squares = recent_moments(m, at)
     m[at + TRUST] = 0.0
@@ -102,10 +107,15 @@ def tell(s: State, j: int, deviations: float, m: Any) -> None:
 
 
 @mechanism(
-    "profile", "t-test", wake=ARRIVAL | SAMPLE, memory=Memory(per_profile=ROW),
-    params={"deviations": Param(2.33, "standard deviations above the mean that make the high power of a profile", low=0)},
+    "profile",
+    "t-test",
+    wake=ARRIVAL | SAMPLE,
+    memory=Memory(per_profile=ROW),
+    params={
+        "deviations": Param(2.33, "standard deviations above the mean that make the high power of a profile", low=0)
+    },
     source="knapsack §V (decision 15)",
-)  # fmt: skip
+)
 def t_test(s: State, arg: int, param: Any, memory: Any) -> int:
     """Learn the high power of jobs and projects; assume the maximum when a t-test doubts both."""
     if arg < 0:

@@ -160,7 +160,9 @@ class Question:
 
     @property
     def affordable_nodes(self) -> int:
-        """Older nodes for the money of the high-end machine: ⌊n_wc·r_c⌋, or what prices, racks and running costs leave."""
+        """Older nodes for the money of the high-end machine: ⌊n_wc·r_c⌋, or what prices, racks and running costs
+        leave.
+        """
         n = self.worst_case_nodes
         if self.prices is None:
             return math.floor(n * float(self.cost_ratio or 0.0) * (1 + 1e-12))

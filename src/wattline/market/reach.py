@@ -2,8 +2,8 @@
 
 QoSG demands that the whole range can be reached: P̄ + R ≤ N·p_max and P̄ − R ≥ N·p_idle (thesis eqs. 2.22–2.23); that
 is ``strict``. AQA drops both, and most of its published costs need bids that break them. ``paper`` therefore refuses
-only a mean power outside [N·p_idle, N·p_max], a reserve above N·p_max, and a bid whose unreachable part alone breaks the tracking constraint.
-Either way the reach is returned, to be reported.
+only a mean power outside [N·p_idle, N·p_max], a reserve above N·p_max, and a bid whose unreachable part alone
+breaks the tracking constraint. Either way the reach is returned, to be reported.
 """
 
 from __future__ import annotations

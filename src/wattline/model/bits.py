@@ -1,4 +1,6 @@
-"""The lowest and the highest bit of a whole number: one instruction in compiled code, the same answers in plain Python."""
+"""The lowest and the highest bit of a whole number: one instruction in compiled code, the same answers in plain
+Python.
+"""
 
 # mypy: allow-untyped-calls, allow-untyped-decorators
 

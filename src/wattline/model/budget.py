@@ -53,7 +53,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class Budget:
-    """One budget of a tree; ``parent`` is "" for the whole. ``share`` is NaN unless the parent's parts have fixed ones."""
+    """One budget of a tree; ``parent`` is "" for the whole.
+
+    ``share`` is NaN unless the parent's parts have fixed ones.
+    """
 
     name: str
     parent: str = ""
@@ -66,7 +69,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetTree:
-    """Budgets by name, checked: one whole, parents that exist, no circle, shares that add up, no part above its whole."""
+    """Budgets by name, checked: one whole, parents that exist, no circle, shares that add up, no part above its
+    whole.
+    """
 
     budgets: tuple[Budget, ...]
 

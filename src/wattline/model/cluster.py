@@ -14,8 +14,8 @@ from wattline.model.networks.base import Network
 class Sleep:
     """A sleep state that an idle node enters by itself after ``after_s`` seconds without a job.
 
-    Entering takes ``entry_s`` at idle power, leaving takes ``exit_s`` at the class's maximum power (or the job's, where it
-    draws more), during which the job that asked for the node already holds it.
+    Entering takes ``entry_s`` at idle power, leaving takes ``exit_s`` at the class's maximum power (or the job's,
+    where it draws more), during which the job that asked for the node already holds it.
     """
 
     power_w: float

@@ -45,8 +45,18 @@ LOOP_SLOTS = 6  # slots that the compiled loop calls
 # -- why a policy proposes a start or a stop
 IN_ORDER, BACKFILL, RESERVATION, RESELECTED, CHOSEN, SHARE, FILL, URGENT, WINDOW, DEADLOCK, SHED = range(11)
 WHY_NAMES = (
-    "in-order", "backfill", "reservation", "reselected", "chosen", "share", "fill", "urgent", "window", "deadlock", "shed",
-)  # fmt: skip
+    "in-order",
+    "backfill",
+    "reservation",
+    "reselected",
+    "chosen",
+    "share",
+    "fill",
+    "urgent",
+    "window",
+    "deadlock",
+    "shed",
+)
 
 # -- kinds of action, and the guard's verdicts
 ACT_START, ACT_STOP, ACT_CAP, ACT_LEVEL, ACT_RESUME, ACT_BID, ACT_JOB_CAP, ACT_RESERVE = range(8)
@@ -67,11 +77,22 @@ BAD_CAP = 12
 BAD_BID = 13
 EXCEEDS = 14
 VERDICT_NAMES = (
-    "accepted", "not waiting", "not running", "not enough free nodes", "over the power limit", "not the job's shape",
-    "nodes not free", "clipped to the cap range", "no such level", "no such job",
-    "no caps for single jobs declared", "not paused", "not a cap", "not a bid that the machine can keep",
+    "accepted",
+    "not waiting",
+    "not running",
+    "not enough free nodes",
+    "over the power limit",
+    "not the job's shape",
+    "nodes not free",
+    "clipped to the cap range",
+    "no such level",
+    "no such job",
+    "no caps for single jobs declared",
+    "not paused",
+    "not a cap",
+    "not a bid that the machine can keep",
     "accepted over the power limit: nothing runs, nothing fits",
-)  # fmt: skip
+)
 
 # -- events that the job table alone does not show
 (
@@ -92,16 +113,36 @@ VERDICT_NAMES = (
     EV_RESERVE,
 ) = range(15)
 EVENT_NAMES = (
-    "preempt", "resume", "kill", "fail", "requeue", "node-down", "node-up", "limit", "level", "cap", "sleep", "wake", "drain",
-    "bid", "reserve",
-)  # fmt: skip
+    "preempt",
+    "resume",
+    "kill",
+    "fail",
+    "requeue",
+    "node-down",
+    "node-up",
+    "limit",
+    "level",
+    "cap",
+    "sleep",
+    "wake",
+    "drain",
+    "bid",
+    "reserve",
+)
 
 # -- why a compiled run came back
 DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE = range(9)
 STOP_NAMES = (
-    "done", "until", "budget", "stuck", "log full", "timer in the past", "key that is not a number", "bid due",
+    "done",
+    "until",
+    "budget",
+    "stuck",
+    "log full",
+    "timer in the past",
+    "key that is not a number",
+    "bid due",
     "estimate that is not a number",
-)  # fmt: skip
+)
 
 # -- columns of the timeline log
 (TL_TIME, TL_POWER, TL_BUSY, TL_ASLEEP, TL_DOWN, TL_QUEUED, TL_RUNNING, TL_LIMIT, TL_RATE, TL_BACKLOG, TL_TARGET) = (

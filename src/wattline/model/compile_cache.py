@@ -1,10 +1,12 @@
-"""Compiled code on disk: where it lies, who may write there, and seals by which damaged, stale or mixed-up files are known.
+"""Compiled code on disk: where it lies, who may write there, and seals by which damaged, stale or mixed-up files
+are known.
 
-numba keeps an index (``.nbi``) and data (``.nbc``) a function, both pickles that it takes as they are. Here each file begins with
-a checksum of its name and content, so that a cut or flipped byte is noticed before anything of it is unpickled or run; the
-file is then said to be damaged, and made again. Data carry what they were compiled for: numba writes index and data one
-after the other, and a process killed in between, or two that compile for other signatures at once, would leave an index that
-names the wrong code. A pickle runs what it says, so a folder that others may write to is refused.
+numba keeps an index (``.nbi``) and data (``.nbc``) a function, both pickles that it takes as they are. Here each
+file begins with a checksum of its name and content, so that a cut or flipped byte is noticed before anything of it
+is unpickled or run; the file is then said to be damaged, and made again. Data carry what they were compiled for:
+numba writes index and data one after the other, and a process killed in between, or two that compile for other
+signatures at once, would leave an index that names the wrong code. A pickle runs what it says, so a folder that
+others may write to is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ from wattline.model.sources import cache_root, fingerprint
 _config: Any = numba.config  # its attributes are made at run time
 
 TRIED = {(0, 68)}
-"""Versions of numba whose inner workings we know: any other compiles and loads in numba's own way, to the same results, but slower."""
+"""Versions of numba whose inner workings we know: any other compiles and loads in numba's own way, to the same
+results, but slower.
+"""
 
 FAST = numba.version_info.short in TRIED
 
@@ -85,7 +89,8 @@ def _make(folder: Path) -> None:
 def refuse_foreign(folder: Path, *, sticky: bool = False) -> None:
     """Refuse a folder of compiled code that others own or may write to.
 
-    Where folders of our own lie in it (``sticky``), others may write as long as they cannot rename or delete what is ours.
+    Where folders of our own lie in it (``sticky``), others may write as long as they cannot rename or delete what
+    is ours.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -93,7 +98,8 @@ def refuse_foreign(folder: Path, *, sticky: bool = False) -> None:
     instead = "set WATTLINE_CACHE_DIR to a folder of your own"
     if found.st_uid not in (os.geteuid(), 0):
         raise InputError(
-            f"{folder}: belongs to another user ({_user(found.st_uid)}), and compiled code that lies there would be run "
+            f"{folder}: belongs to another user ({_user(found.st_uid)}), and compiled code that lies there "
+            "would be run "
             f"as you; {instead}"
         )
     loose = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -337,7 +343,8 @@ class SealedCache(FunctionCache):
             return None
 
     def _load_only(self, sig: Any, target_context: Any) -> Any:
-        """Do as numba does, but load what a compiler needs (a third of a second) only where the code calls something of it.
+        """Do as numba does, but load what a compiler needs (a third of a second) only where the code calls
+        something of it.
 
         A name that the linker does not know would end the process.
         """

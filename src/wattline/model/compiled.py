@@ -3,8 +3,8 @@
 Three facts (measured; see docs/design.md) shape this module. A wide tuple of arrays costs nanoseconds an array at every
 call, so the state is one pointer to a table of array descriptors. Reference counting dominates a loop that touches
 dozens of arrays, so kernels are compiled without it (``_nrt=False``, a private option: this is the only line that names
-it; ``numba_speed`` holds what is private about how it compiles). numba's cache notices edits of a function's own file only, so the cache directory (``compile_cache``) carries a
-fingerprint of the whole package.
+it; ``numba_speed`` holds what is private about how it compiles). numba's cache notices edits of a function's own
+file only, so the cache directory (``compile_cache``) carries a fingerprint of the whole package.
 """
 
 from __future__ import annotations
@@ -113,18 +113,24 @@ class _Inner(CPUDispatcher):
     def __call__(self, *_: Any, **__: Any) -> Any:
         name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
         raise TypeError(
-            f"{name} is a kernel: only compiled code can call it. From Python take a helper of wattline.policies.helpers, or "
+            f"{name} is a kernel: only compiled code can call it. From Python take a helper of "
+            "wattline.policies.helpers, or "
             f"its plain twin, wattline.testing.plain.plain({self.py_func.__name__})"
         )
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Compile once for all whole numbers: numba would do so again for every constant that is passed, and every first guess."""
+        """Compile once for all whole numbers: numba would do so again for every constant that is passed, and every
+        first guess.
+        """
         plain = tuple(types.unliteral(a) for a in args)
         return super().get_call_template(plain, {name: types.unliteral(a) for name, a in kws.items()})
 
 
 def _helper(function: F, *, inline: bool) -> F:
-    """Compile what only compiled code calls. Python is refused: there is no wrapper for it, and it would get nothing without a word."""
+    """Compile what only compiled code calls.
+
+    Python is refused: there is no wrapper for it, and it would get nothing without a word.
+    """
     if not JIT:
         return function
     faster = {"pipeline_class": numba_speed.HelperCompiler} if FAST else {}
@@ -147,7 +153,10 @@ def outlined(function: F) -> F:
 
 
 def write_ahead(helper: Any) -> None:
-    """Translate a helper for whoever compiles its callers; its arguments are records and numbers, as its annotations say."""
+    """Translate a helper for whoever compiles its callers.
+
+    Its arguments are records and numbers, as its annotations say.
+    """
     kinds: dict[str, Any] = {"int": types.int64, "float": types.float64, "bool": types.boolean}
     plain = helper.py_func
     said = [kind for name, kind in plain.__annotations__.items() if name != "return"]
@@ -179,17 +188,21 @@ def library(function: F) -> F:
 
 
 def either(function: F) -> F:
-    """Let compiled code call a function that Python runs as it is: for generators, whose compiled form numba cannot keep on disk."""
+    """Let compiled code call a function that Python runs as it is: for generators, whose compiled form numba cannot
+    keep on disk.
+    """
     return register_jitable(function) if JIT else function
 
 
 def plugin(
     function: F, signature: Any, *, cache: bool, judge: Any = Compiler, boundscheck: bool = False, variant: str = ""
 ) -> F:
-    """Compile a user's policy: it may allocate. With ``boundscheck`` the functions it calls, if they are new, check their indices too.
+    """Compile a user's policy: it may allocate.
 
-    ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and is used again for
-    the same ``variant`` only.
+    With ``boundscheck`` the functions it calls, if they are new, check their indices too.
+
+    ``judge`` is the compiler, which refuses what a user's code must not do. What is kept on disk has passed it, and
+    is used again for the same ``variant`` only.
     """
     saved = _config.BOUNDSCHECK
     _config.BOUNDSCHECK = 1 if boundscheck else saved
@@ -289,7 +302,9 @@ def _load_field(context: Any, builder: Any, record: RecordType, pointer: Any, at
 
 
 def _load_near(builder: Any, pointer: Any, value_type: Any, offset: int, count: int) -> Any:
-    """Return the descriptor of a field of a known size: its place follows from that of the first, so it is not looked up."""
+    """Return the descriptor of a field of a known size: its place follows from that of the first, so it is not
+    looked up.
+    """
     word = ir.IntType(64)
     at = builder.bitcast(cgutils.pointer_add(builder, pointer, BASE_WORD * 8), cgutils.voidptr_t.as_pointer())
     base = builder.load(at)
@@ -305,9 +320,10 @@ class FieldArray(types.Array):
     """A field of a record: an array whose single elements are reached without the check for negative indices.
 
     Half of a kernel's instructions would otherwise be that check. ``boundscheck=True`` restores numba's own access.
-    ``step`` is the distance between elements in bytes: fields of one block are interleaved, so that all that is known of
-    a job lies in a few cache lines. A field with a ``label`` is one that code of users reaches: every index is checked, and
-    an error has that name and the line; ``wraps`` lets negative indices count from the end there.
+    ``step`` is the distance between elements in bytes: fields of one block are interleaved, so that all that is
+    known of a job lies in a few cache lines. A field with a ``label`` is one that code of users reaches: every
+    index is checked, and an error has that name and the line; ``wraps`` lets negative indices count from the end
+    there.
     """
 
     def __init__(
@@ -329,12 +345,18 @@ register_model(FieldArray)(models.ArrayModel)
 
 @lower_cast(FieldArray, types.Array)
 def _as_array(_context: Any, _builder: Any, _field: Any, _array: Any, value: Any) -> Any:
-    """Let a field stand where another path has an array: they are laid out alike. numba's own cast does not know fields."""
+    """Let a field stand where another path has an array: they are laid out alike.
+
+    Numba's own cast does not know fields.
+    """
     return value
 
 
 def _within(context: Any, builder: Any, array: Any, value: Any, axis: int, index: Any, kind: Any) -> Any:
-    """Return an index of a labelled field as a whole number of 64 bits; raise IndexError where the field has no such element."""
+    """Return an index of a labelled field as a whole number of 64 bits.
+
+    Raise IndexError where the field has no such element.
+    """
     number = context.cast(builder, index, kind, types.intp)
     extent = builder.extract_value(value, [5, axis])
     if array.wraps:
@@ -347,7 +369,10 @@ def _within(context: Any, builder: Any, array: Any, value: Any, axis: int, index
 
 
 def _line_being_lowered() -> Any:
-    """Return which line of source numba is translating at the moment; it does not tell those who translate an operation."""
+    """Return which line of source numba is translating at the moment.
+
+    It does not tell those who translate an operation.
+    """
     frame = sys._getframe(1)
     while frame is not None:
         lowering = frame.f_locals.get("self")
@@ -372,7 +397,10 @@ def _element(context: Any, builder: Any, array: Any, value: Any, index: Any, kin
 
 
 def fetch(array: Any, index: int) -> None:
-    """Ask for an element that is needed soon, so that memory is on its way; nothing is read, so an index beyond the end does no harm."""
+    """Ask for an element that is needed soon, so that memory is on its way.
+
+    Nothing is read, so an index beyond the end does no harm.
+    """
 
 
 type_callable(fetch)(lambda _context: lambda array, _index: types.none(array, types.int64))
@@ -518,7 +546,10 @@ def _box(_record: RecordType, value: Any, c: Any) -> Any:
 
 
 class SlotType(types.FunctionType):
-    """A function of one signature as an argument. numba's own kind looks its addresses up at every call, which costs 0.05 ms."""
+    """A function of one signature as an argument.
+
+    Numba's own kind looks its addresses up at every call, which costs 0.05 ms.
+    """
 
 
 register_model(SlotType)(FunctionModel)
@@ -527,7 +558,8 @@ register_model(SlotType)(FunctionModel)
 class Direct:
     """A compiled function in the form in which it is passed to others: its addresses, looked up once.
 
-    ``compiled_as`` is the signature it was compiled for, where that is another one of the same layout: with read-only fields.
+    ``compiled_as`` is the signature it was compiled for, where that is another one of the same layout: with
+    read-only fields.
     """
 
     def __init__(self, function: Any, signature: Any, compiled_as: Any = None) -> None:

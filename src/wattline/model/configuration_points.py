@@ -1,4 +1,6 @@
-"""Points of a configuration space that have names: packed and spread, worst cases, the best by nodes, the front of time and power."""
+"""Points of a configuration space that have names: packed and spread, worst cases, the best by nodes, the front of
+time and power.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ NONE = -1
 class Bounded:
     """What a table offers under a bound; rows, or ``NONE``.
 
-    ``worst_nodes`` are those that the bound feeds if every node draws ``node_max_w``. ``worst_case`` runs all cores on them
-    without a cap, ``worst_best`` is the best configuration on them; ``table_nodes`` is the largest node count of the table
-    among them, which both use.
+    ``worst_nodes`` are those that the bound feeds if every node draws ``node_max_w``. ``worst_case`` runs all cores
+    on them without a cap, ``worst_best`` is the best configuration on them; ``table_nodes`` is the largest node
+    count of the table among them, which both use.
     """
 
     bound_w: float
@@ -44,10 +46,11 @@ def whole_nodes(bound_w: float, node_w: float) -> int:
 
 
 def canonical_row(table: Configurations, name: str, bound_w: float) -> int:
-    """Return the row of a canonical configuration: all or the fewest cores at the highest or lowest cap, on as many nodes as fit.
+    """Return the row of a canonical configuration: all or the fewest cores at the highest or lowest cap, on as many
+    nodes as fit.
 
-    *packed* fills nodes with all their cores, *spread* uses the fewest cores that the table has; *max* is the highest cap
-    (turbo, where there is one), *min* the lowest.
+    *packed* fills nodes with all their cores, *spread* uses the fewest cores that the table has; *max* is the
+    highest cap (turbo, where there is one), *min* the lowest.
     """
     packing, _, power = name.partition("-")
     cores = table.cores.max() if packing == "packed" else table.cores.min()
@@ -68,9 +71,15 @@ def under_bound(table: Configurations, bound_w: float, node_max_w: float) -> Bou
     )
     worst_case = int(at[0]) if at.size and table.power_w[at[0]] <= bound_w else NONE
     return Bounded(
-        bound_w, node_max_w, worst, nodes, table.best(bound_w), worst_case, best_at(table, nodes, bound_w),
+        bound_w,
+        node_max_w,
+        worst,
+        nodes,
+        table.best(bound_w),
+        worst_case,
+        best_at(table, nodes, bound_w),
         {name: canonical_row(table, name, bound_w) for name in CANONICAL},
-    )  # fmt: skip
+    )
 
 
 def best_at(table: Configurations, nodes: int, bound_w: float) -> int:
@@ -80,7 +89,9 @@ def best_at(table: Configurations, nodes: int, bound_w: float) -> int:
 
 
 def best_by_nodes(table: Configurations, bound_w: float) -> Ints:
-    """Return the row of the best configuration at every node count that has one under the bound, by rising node count."""
+    """Return the row of the best configuration at every node count that has one under the bound, by rising node
+    count.
+    """
     rows = [best_at(table, int(nodes), bound_w) for nodes in np.unique(table.nodes)]
     return np.array([row for row in rows if row != NONE], np.int64)
 

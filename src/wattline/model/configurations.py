@@ -17,9 +17,9 @@ Ints = npt.NDArray[np.int64]
 class Configurations:
     """A row a configuration (n × c, p) of one application, sorted by nodes, cores and cap; no two rows are alike.
 
-    ``cores`` are those used on each node, ``cap_w`` is the cap of a processor (socket), ``power_w`` what all nodes of the job draw
-    together. ``turbo_w`` is the cap that means *uncapped, with turbo*: a level of its own, between which and the others nothing
-    may be interpolated (NaN: there is none).
+    ``cores`` are those used on each node, ``cap_w`` is the cap of a processor (socket), ``power_w`` what all nodes
+    of the job draw together. ``turbo_w`` is the cap that means *uncapped, with turbo*: a level of its own, between
+    which and the others nothing may be interpolated (NaN: there is none).
     """
 
     application: str
@@ -44,7 +44,8 @@ class Configurations:
             if bad.any():
                 row = int(np.argmax(bad))
                 raise InputError(
-                    f"{self.application}: row {row + 1}: {name} must be above {least if least == 0 else 0}, got {column[row]:g}"
+                    f"{self.application}: row {row + 1}: {name} must be above {least if least == 0 else 0}, got "
+                    f"{column[row]:g}"
                 )
         keys = np.column_stack([self.nodes, self.cores, self.cap_w])
         order = np.lexsort(keys.T[::-1])
@@ -89,7 +90,10 @@ class Configurations:
 
 @dataclass(frozen=True, eq=False)
 class Moldable:
-    """An application whose jobs may run in any of its configurations; ``told`` is what policies believe of them (None: the truth)."""
+    """An application whose jobs may run in any of its configurations.
+
+    ``told`` is what policies believe of them (None: the truth).
+    """
 
     truth: Configurations
     told: Configurations | None = None

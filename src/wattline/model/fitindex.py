@@ -1,8 +1,8 @@
 """The backfill index: the next waiting job that is narrow and short enough, without walking a deep queue.
 
-Jobs are put in buckets by width (bucket b holds widths in (2^(b-1), 2^b]). Each bucket lists its jobs in queue order and
-keeps a binary tree of least estimate and least width over them; whole subtrees that cannot fit are skipped. It is kept
-only while the queue is deep, because a short queue is walked faster.
+Jobs are put in buckets by width (bucket b holds widths in (2^(b-1), 2^b]). Each bucket lists its jobs in queue
+order and keeps a binary tree of least estimate and least width over them; whole subtrees that cannot fit are
+skipped. It is kept only while the queue is deep, because a short queue is walked faster.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class JobTable:
     * ``request_s``: the user's limit; ``recorded_wait_s``: what the log says it waited, for comparison only.
     * ``after``: row of the job that must end first, ``think_s`` seconds before this one may enter the queue.
     * ``draw_w``: power per node when uncapped; ``floor_w``: power per node at its lowest cap; ``stretch``: run time at
-      ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest power per node
-      that was measured while it ran, for those who look at logs; nothing is simulated with it.
+      ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest
+      power per node that was measured while it ran, for those who look at logs; nothing is simulated with it.
     * ``user``, ``group``, ``kind``, ``partition`` are codes into the tuples of names beside them.
     * ``series``: power per node over the run of each job, where it is known to change; ``draw_w`` is then its mean.
 
@@ -152,9 +152,14 @@ class JobTable:
             if name not in full:
                 full[name] = np.broadcast_to(np.array(default, dtype=dtype), submit.shape)
         return cls(
-            **full, users=tuple(users), groups=tuple(groups), kinds=tuple(kinds), partitions=tuple(partitions),
-            epoch_unix_s=epoch_unix_s, series=series,
-        )  # fmt: skip
+            **full,
+            users=tuple(users),
+            groups=tuple(groups),
+            kinds=tuple(kinds),
+            partitions=tuple(partitions),
+            epoch_unix_s=epoch_unix_s,
+            series=series,
+        )
 
     def take(self, rows: npt.ArrayLike) -> JobTable:
         """Return the given rows (a mask or increasing indices); links to rows left out are cut."""
@@ -169,10 +174,13 @@ class JobTable:
 
     def with_columns(self, **columns: Any) -> JobTable:
         """Return a copy with some columns (arrays of the same length) or name tuples replaced."""
-        return replace(self, **{
-            name: np.ascontiguousarray(value, dtype=ARRAY_COLUMNS[name][0]) if name in ARRAY_COLUMNS else value
-            for name, value in columns.items()
-        })  # fmt: skip
+        return replace(
+            self,
+            **{
+                name: np.ascontiguousarray(value, dtype=ARRAY_COLUMNS[name][0]) if name in ARRAY_COLUMNS else value
+                for name, value in columns.items()
+            },
+        )
 
     @property
     def span_s(self) -> float:
@@ -181,13 +189,24 @@ class JobTable:
 
 
 ARRAY_COLUMNS: dict[str, tuple[type, float]] = {
-    "job_id": (np.int64, UNKNOWN), "submit_s": (np.float64, 0.0), "work_s": (np.float64, 0.0), "nodes": (np.int64, 1),
-    "request_s": (np.float64, np.nan), "user": (np.int64, UNKNOWN), "group": (np.int64, UNKNOWN),
-    "kind": (np.int64, UNKNOWN), "partition": (np.int64, UNKNOWN), "priority": (np.float64, 0.0),
-    "after": (np.int64, UNKNOWN), "think_s": (np.float64, 0.0), "draw_w": (np.float64, np.nan),
-    "floor_w": (np.float64, np.nan), "stretch": (np.float64, np.nan), "recorded_wait_s": (np.float64, np.nan),
+    "job_id": (np.int64, UNKNOWN),
+    "submit_s": (np.float64, 0.0),
+    "work_s": (np.float64, 0.0),
+    "nodes": (np.int64, 1),
+    "request_s": (np.float64, np.nan),
+    "user": (np.int64, UNKNOWN),
+    "group": (np.int64, UNKNOWN),
+    "kind": (np.int64, UNKNOWN),
+    "partition": (np.int64, UNKNOWN),
+    "priority": (np.float64, 0.0),
+    "after": (np.int64, UNKNOWN),
+    "think_s": (np.float64, 0.0),
+    "draw_w": (np.float64, np.nan),
+    "floor_w": (np.float64, np.nan),
+    "stretch": (np.float64, np.nan),
+    "recorded_wait_s": (np.float64, np.nan),
     "peak_w": (np.float64, np.nan),
-}  # fmt: skip
+}
 """Array columns of a job table: name → (dtype, value when missing)."""
 
 _BOUNDS = {

@@ -15,10 +15,11 @@ from wattline.model.jobs import Floats, JobTable
 class Kind:
     """One kind of job (an application on a number of nodes).
 
-    QoS degradation of a job is Q = (end - submit - work) / work, where ``work_s`` is its run time uncapped. The promise:
-    at most ``share`` of the jobs reach Q ≥ ``limit``, or (``average``) the mean of Q does not exceed it. Without a cap a node draws ``draw_w``; at ``floor_w`` the run time
-    is ``stretch`` times as long, and it grows linearly in between. ``weight`` counts where nodes are shared by weights.
-    A ``standby`` kind was promised nothing: its jobs run only to fill a power target.
+    QoS degradation of a job is Q = (end - submit - work) / work, where ``work_s`` is its run time uncapped. The
+    promise: at most ``share`` of the jobs reach Q ≥ ``limit``, or (``average``) the mean of Q does not exceed it.
+    Without a cap a node draws ``draw_w``; at ``floor_w`` the run time is ``stretch`` times as long, and it grows
+    linearly in between. ``weight`` counts where nodes are shared by weights. A ``standby`` kind was promised
+    nothing: its jobs run only to fill a power target.
     """
 
     name: str

@@ -1,8 +1,10 @@
-"""The running jobs in blocks while they are many and sorted: a start or an end moves the jobs of one block, not all that follow.
+"""The running jobs in blocks while they are many and sorted: a start or an end moves the jobs of one block, not all
+that follow.
 
-The blocks are the list then; ``s.running`` and ``s.run_end_s`` are its copy, as far as somebody has asked for it: the leading
-``n_listed`` blocks, ``n_ready`` jobs, stand there. Whoever reads all running jobs asks ``listed`` first, whoever walks along them
-``ready``. Outside the loop, and before any policy of a user, all of them are listed.
+The blocks are the list then; ``s.running`` and ``s.run_end_s`` are its copy, as far as somebody has asked for it:
+the leading ``n_listed`` blocks, ``n_ready`` jobs, stand there. Whoever reads all running jobs asks ``listed``
+first, whoever walks along them ``ready``. Outside the loop, and before any policy of a user, all of them are
+listed.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from wattline.model.state.record import State
 from wattline.model.state.sizes import BLOCK, MANY_RUNNING
 
 FEW_RUNNING = MANY_RUNNING // 2
-"""Running jobs below which the blocks are given up. (This number is compared first: where few jobs run, all this costs nothing.)"""
+"""Running jobs below which the blocks are given up.
+
+(This number is compared first: where few jobs run, all this costs nothing.)
+"""
 
 # ------------------------------------------------------------------ reading
 

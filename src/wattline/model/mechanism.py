@@ -49,13 +49,29 @@ class Memory:
     per_router: int = 0
     per_group: int = 0
     table: str = ""
-    """Parameter whose value, plus one, is the number of rows of a table over node counts in units of their common divisor."""
+    """Parameter whose value, plus one, is the number of rows of a table over node counts in units of their common
+    divisor.
+    """
 
     def size(
-        self, *, jobs: int, running: int, users: int, kinds: int, classes: int, profiles: int = 0, units: int = 0,
-        nodes: int = 0, routers: int = 0, groups: int = 0, values: Mapping[str, float] | None = None,
-    ) -> int:  # fmt: skip
-        """Return the number of floats for a given run (at least one); ``classes`` are node classes, ``groups`` those of routers."""
+        self,
+        *,
+        jobs: int,
+        running: int,
+        users: int,
+        kinds: int,
+        classes: int,
+        profiles: int = 0,
+        units: int = 0,
+        nodes: int = 0,
+        routers: int = 0,
+        groups: int = 0,
+        values: Mapping[str, float] | None = None,
+    ) -> int:
+        """Return the number of floats for a given run (at least one).
+
+        ``classes`` are node classes, ``groups`` those of routers.
+        """
         scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
         scaled += self.per_class * classes + self.per_profile * profiles
         scaled += self.per_node * nodes + self.per_router * routers + self.per_group * groups
@@ -69,14 +85,17 @@ class Mechanism:
     """One policy mechanism, built in or a user's.
 
     ``function(s, arg, param, memory) -> int``. ``compiled`` says whether it is translated to machine code or called as
-    plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated end and
-    the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps`` that jobs may
-    be capped one by one; ``recaps`` says that it
-    gives running jobs that chose their configuration higher caps, which the engine takes back before those who wait are looked at; ``levels`` that some node class have two speeds to switch between; ``kinds`` that every job be of
-    a declared kind; ``target`` that there be a bid to follow, looked at every control period; ``one_class`` that the nodes
-    be all of one class; ``shapes`` that it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a weight above 0; ``rates`` that kinds have arrival rates; ``network``
-    that the cluster have a network, ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers, ``links`` that the loads of its links be kept up to date. ``ordered`` names pairs of parameters of which
-    the first must not exceed the second.
+    plain Python through the bridge. ``sorted_running`` asks the engine to keep ``s.running`` sorted by estimated
+    end and the backfill index at hand; ``caps`` that rate classes be fine enough for continuous caps; ``solo_caps``
+    that jobs may be capped one by one; ``recaps`` says that it gives running jobs that chose their configuration
+    higher caps, which the engine takes back before those who wait are looked at; ``levels`` that some node class
+    have two speeds to switch between; ``kinds`` that every job be of a declared kind; ``target`` that there be a
+    bid to follow, looked at every control period; ``one_class`` that the nodes be all of one class; ``shapes`` that
+    it shares out a power limit among jobs that may take several configurations; ``weights`` that every kind have a
+    weight above 0; ``rates`` that kinds have arrival rates; ``network`` that the cluster have a network,
+    ``traffic`` that the traffic of jobs on it be known, ``stalls`` that somebody count those of its routers,
+    ``links`` that the loads of its links be kept up to date. ``ordered`` names pairs of parameters of which the
+    first must not exceed the second.
     """
 
     name: str
@@ -139,11 +158,16 @@ class Mechanism:
         return number
 
 
+def summary_of(function: Callable[..., int]) -> str:
+    """Return the first paragraph of a function's docstring in one line (nothing: an empty text)."""
+    return " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
+
+
 def mechanism(slot: str, name: str, **declared: Any) -> Callable[[Callable[..., int]], Mechanism]:
-    """Declare a built-in mechanism; its summary is the first line of the function's docstring."""
+    """Declare a built-in mechanism; its summary is the first paragraph of the function's docstring."""
 
     def wrap(function: Callable[..., int]) -> Mechanism:
-        summary = (function.__doc__ or "").strip().splitlines()[0]
+        summary = summary_of(function)
         return Mechanism(name=name, slot=slot, function=function, summary=summary, **declared)
 
     return wrap
@@ -194,14 +218,23 @@ def policy(
     def wrap(function: Callable[..., int]) -> Mechanism:
         if not isinstance(function, types.FunctionType):
             raise PolicyError(f"a policy is a function that def makes, got {type(function).__name__}")
-        doc = (function.__doc__ or "").strip().splitlines()
         return Mechanism(
-            name=name or function.__name__, slot=slot, function=function, summary=doc[0] if doc else "", wake=bits,
-            params={key: value if isinstance(value, Param) else Param(value, "") for key, value in (params or {}).items()},
-            memory=floats, compiled=compiled, builtin=False,
-            sorted_running=sorted_running, caps=caps, solo_caps=solo_caps,
+            name=name or function.__name__,
+            slot=slot,
+            function=function,
+            summary=summary_of(function),
+            wake=bits,
+            params={
+                key: value if isinstance(value, Param) else Param(value, "") for key, value in (params or {}).items()
+            },
+            memory=floats,
+            compiled=compiled,
+            builtin=False,
+            sorted_running=sorted_running,
+            caps=caps,
+            solo_caps=solo_caps,
             file=Path(function.__code__.co_filename),
-        )  # fmt: skip
+        )
 
     return wrap
 

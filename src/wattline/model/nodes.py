@@ -1,10 +1,11 @@
 """Node occupancy by extents: ranges of free nodes per class, ranges held per job, both kept under their own nodes.
 
-A free extent a … b-1 is marked at its two ends (boundary tags): ``fx_to[a] = b`` and ``fx_from[b - 1] = a + 1``, 0 elsewhere. So who
-gives nodes back sees at once whether their neighbours are free, and nothing is searched for or moved. Where extents begin is
-also a bit each in ``fx_words``, and which of those words are not 0 a bit each in ``fx_some``: the next extent is found by
-looking at a few words. The bit of the node after the last one is always set, so that a search ends. With sleep states an extent
-also knows, under its first node, since when it is free and whether it sleeps; unlike neighbours are then not merged.
+A free extent a … b-1 is marked at its two ends (boundary tags): ``fx_to[a] = b`` and ``fx_from[b - 1] = a + 1``, 0
+elsewhere. So who gives nodes back sees at once whether their neighbours are free, and nothing is searched for or
+moved. Where extents begin is also a bit each in ``fx_words``, and which of those words are not 0 a bit each in
+``fx_some``: the next extent is found by looking at a few words. The bit of the node after the last one is always
+set, so that a search ends. With sleep states an extent also knows, under its first node, since when it is free and
+whether it sleeps; unlike neighbours are then not merged.
 
 An extent that a job holds is known by its first node: ``hx_to`` is where it ends, ``hx_next`` the job's next one.
 """
@@ -23,7 +24,9 @@ from wattline.model.state.switches import OPT_SLEEP
 
 
 def lay_out_free(s: State, p: int, extents: npt.ArrayLike) -> None:
-    """Let exactly these extents (first, one past the last; disjoint, not touching, rising) of class p be free, and set their number."""
+    """Let exactly these extents (first, one past the last; disjoint, not touching, rising) of class p be free, and
+    set their number.
+    """
     first, last = int(s.pool_first[p]), int(s.pool_first[p] + s.pool_count[p])
     rows = np.asarray(extents, dtype=np.int64).reshape(-1, 2)
     s.fx_to[first:last] = 0
@@ -61,7 +64,10 @@ def _clear_start(s: State, node: int) -> None:
 
 @kernel
 def next_start(s: State, node: int) -> int:
-    """Return the first node, from a node on, at which a free extent begins, of whatever class; the number of nodes if none does."""
+    """Return the first node, from a node on, at which a free extent begins, of whatever class.
+
+    The number of nodes if none does.
+    """
     w = node >> 6
     word = s.fx_words[w] & (np.int64(-1) << (node & 63))
     if word == 0:

@@ -1,4 +1,6 @@
-"""Compiled code before it is machine code: a helper as it was written, and an entry point that links all its helpers once."""
+"""Compiled code before it is machine code: a helper as it was written, and an entry point that links all its
+helpers once.
+"""
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ DYNAMIC = "numba.dynamic.globals"
 
 
 class Helper(JITCodeLibrary):
-    """One helper's code as it was written: not linked with other helpers that it calls, not optimised, never machine code."""
+    """One helper's code as it was written: not linked with other helpers that it calls, not optimised, never
+    machine code.
+    """
 
     of: tuple[str, str, tuple[Any, ...]]
     """Module, name and argument types of the function."""
@@ -29,8 +33,8 @@ class Helper(JITCodeLibrary):
     def finalize(self) -> None:
         """Make the code fit for linking: it may be there many times, and goes where nobody calls it.
 
-        What it calls of numba's own (``min``, ``max``) is small, and becomes a private part of it: numba numbers such functions, in each
-        process otherwise.
+        What it calls of numba's own (``min``, ``max``) is small, and becomes a private part of it: numba numbers
+        such functions, in each process otherwise.
         """
         module = self._final_module
         for function in module.functions:
@@ -130,20 +134,27 @@ class Whole(JITCodeLibrary):
         self._finalize_final_module()
 
     def _keep_helpers_private(self) -> None:
-        """Let no other entry point find the helpers that are left here: they may be optimised more than its own, or less."""
+        """Let no other entry point find the helpers that are left here: they may be optimised more than its own, or
+        less.
+        """
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage.name == "linkonce_odr":
                 function.linkage = "internal"
 
     def _optimize_final_module(self) -> None:
-        """Run numba's full optimisation; its first, cheap one prepares the pruning of reference counts, which there are none of."""
+        """Run numba's full optimisation; its first, cheap one prepares the pruning of reference counts, which there
+        are none of.
+        """
         manager, builder = self._codegen._module_pass_manager()
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
 
 
 class Loaded(JITCodeLibrary):
-    """Machine code of an entry point that was loaded; its code for linking, which hardly anybody asks for, stays as it lies on disk."""
+    """Machine code of an entry point that was loaded.
+
+    Its code for linking, which hardly anybody asks for, stays as it lies on disk.
+    """
 
     def __init__(self, codegen: Any, name: str, machine_code: bytes, bitcode: bytes, defined: tuple[str, ...]) -> None:
         super().__init__(codegen, name)
@@ -179,10 +190,19 @@ def rebuild(context: Any, reduced: Any, defined: tuple[str, ...]) -> Any:
     for one in environments:
         library.codegen.set_env(one.env_name, one)
     return compile_result(
-        typing_context=context.typing_context, target_context=context, entry_point=function, library=library, signature=signature,
-        objectmode=objectmode, lifted=lifted, fndesc=described, environment=environment, type_annotation=annotation,
-        reload_init=reload_init, referenced_envs=environments,
-    )  # fmt: skip
+        typing_context=context.typing_context,
+        target_context=context,
+        entry_point=function,
+        library=library,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        fndesc=described,
+        environment=environment,
+        type_annotation=annotation,
+        reload_init=reload_init,
+        referenced_envs=environments,
+    )
 
 
 def refuse_lost(name: str, functions: Any) -> None:
@@ -193,6 +213,8 @@ def refuse_lost(name: str, functions: Any) -> None:
 
 
 def refuse_addresses(name: str, variables: Any) -> None:
-    """Raise where code that another process wrote still holds an address of that process: as a rule nobody reads it, and it goes."""
+    """Raise where code that another process wrote still holds an address of that process: as a rule nobody reads
+    it, and it goes.
+    """
     if any(one.name.startswith(DYNAMIC) for one in variables):
         raise RuntimeError(f"{name}: compiled code holds an address of the process that compiled it")

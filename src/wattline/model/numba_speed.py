@@ -1,14 +1,16 @@
 """How numba compiles our kernels in half the time: the one module that reaches into its compiler.
 
-Four things take the time of a compiler that is made for small functions, and are done here once instead (docs/design.md says what each
-gains). *Linking*: numba links every helper with all that it calls, and optimises that, before the callers do the same again; here a
-helper stays as it was written (``numba_link.Helper``), and an entry point links all of them once (``Whole``). *Typing*: numba tries a dozen
-templates for every operator, thousands of times for the same types; here the answer is remembered. *Looking up*: flags are compared as
-dictionaries, sizes of types are asked of LLVM, and registries are searched for news, each thousands of times; here once. *Passes*: of
-numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks, array expressions or literals to unroll.
+Four things take the time of a compiler that is made for small functions, and are done here once instead
+(docs/design.md says what each gains). *Linking*: numba links every helper with all that it calls, and optimises
+that, before the callers do the same again; here a helper stays as it was written (``numba_link.Helper``), and an
+entry point links all of them once (``Whole``). *Typing*: numba tries a dozen templates for every operator,
+thousands of times for the same types; here the answer is remembered. *Looking up*: flags are compared as
+dictionaries, sizes of types are asked of LLVM, and registries are searched for news, each thousands of times; here
+once. *Passes*: of numba's 26 passes kernels need eleven, as they have no closures, ``with`` blocks, array
+expressions or literals to unroll.
 
-All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While it compiles,
-it replaces some functions of numba, under numba's own lock, and puts them back.
+All of this is private to numba, so ``compiled`` imports this module only for versions that it was tried with. While
+it compiles, it replaces some functions of numba, under numba's own lock, and puts them back.
 """
 # mypy: allow-untyped-calls
 
@@ -64,9 +66,15 @@ class _LowerHelper(LoweringPass):
         library = state.library = Helper(context.codegen(), state.func_id.func_qualname)
         library._reload_init.update(state.reload_init)
         described = funcdesc.PythonFunctionDescriptor.from_specialized_function(
-            state.func_ir, state.typemap, state.return_type, state.calltypes, mangler=context.mangler,
-            inline=flags.forceinline, noalias=flags.noalias, abi_tags=[flags.get_mangle_string()],
-        )  # fmt: skip
+            state.func_ir,
+            state.typemap,
+            state.return_type,
+            state.calltypes,
+            mangler=context.mangler,
+            inline=flags.forceinline,
+            noalias=flags.noalias,
+            abi_tags=[flags.get_mangle_string()],
+        )
         with context.push_code_library(library):
             lower = lowering.Lower(context, library, described, state.func_ir, metadata=state.metadata)
             lower.lower()
@@ -98,9 +106,18 @@ class _Lean(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = PassManager("wattline")
         for one in (
-            TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, GenericRewrites, ReconstructSSA,
-            NopythonTypeInference, PreLowerStripPhis, IRLegalization, self.last, NoPythonBackend,
-        ):  # fmt: skip
+            TranslateByteCode,
+            FixupArgs,
+            IRProcessing,
+            RewriteSemanticConstants,
+            GenericRewrites,
+            ReconstructSSA,
+            NopythonTypeInference,
+            PreLowerStripPhis,
+            IRLegalization,
+            self.last,
+            NoPythonBackend,
+        ):
             manager.add_pass(one, one.__name__)
         manager.finalize()
         return [manager]
@@ -198,9 +215,11 @@ def _size(plain: Any) -> Any:
 
 def _room(plain: Any) -> Any:
     def alloca_once(builder: Any, ty: Any, size: Any = None, name: str = "", zfill: bool = False) -> Any:
-        """Make room on the stack, as it is: numba fills it with zeros at the function's beginning, for reference counts.
+        """Make room on the stack, as it is: numba fills it with zeros at the function's beginning, for reference
+        counts.
 
-        Inlined into a loop, these zeros would be written in every round for each call that is there, also for those not made.
+        Inlined into a loop, these zeros would be written in every round for each call that is there, also for those
+        not made.
         """
         flags: Any = ConfigStack.top_or_none()
         if zfill or size is not None or flags is None or flags.nrt:
@@ -224,7 +243,8 @@ def _with_line(plain: Any) -> Any:
 def _news(context: Any) -> tuple[int, int]:
     """Return what grows when a registry of a context has something new: modules, and entries of all registries.
 
-    An entry may come without a module: numba registers how to lower an intrinsic when it first meets its argument types.
+    An entry may come without a module: numba registers how to lower an intrinsic when it first meets its argument
+    types.
     """
     entries = sum(len(getattr(one, items)) for one in context._registries for items in _ITEMS if hasattr(one, items))
     return len(sys.modules), entries

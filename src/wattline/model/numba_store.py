@@ -1,8 +1,9 @@
 """Code of helpers on disk, as it was written (LLVM's bitcode): what one process has translated, others link.
 
-The loop, the chores and the policies call the same helpers, and are compiled by several processes or at several times. Translating a
-helper takes fifty milliseconds, loading it one. Files are sealed like those of entry points (``compile_cache``), and lie beside them, so they hold for one state of
-the sources. Function names must be the same in all processes, so they carry no number of their process (``named_alike``).
+The loop, the chores and the policies call the same helpers, and are compiled by several processes or at several
+times. Translating a helper takes fifty milliseconds, loading it one. Files are sealed like those of entry points
+(``compile_cache``), and lie beside them, so they hold for one state of the sources. Function names must be the same
+in all processes, so they carry no number of their process (``named_alike``).
 """
 # mypy: allow-untyped-calls
 
@@ -63,10 +64,17 @@ def key_of(function: Any, state: Any) -> str:
     made_for = _machine(state.targetctx.codegen())
     return "\n".join(
         (
-            f"{function.__module__}.{function.__qualname__}", repr(state.args), repr(state.flags), str(_config.BOUNDSCHECK),
-            repr(state.locals), repr(state.return_type), numba.__version__, llvmlite.__version__, repr(made_for),
+            f"{function.__module__}.{function.__qualname__}",
+            repr(state.args),
+            repr(state.flags),
+            str(_config.BOUNDSCHECK),
+            repr(state.locals),
+            repr(state.return_type),
+            numba.__version__,
+            llvmlite.__version__,
+            repr(made_for),
         )
-    )  # fmt: skip
+    )
 
 
 def _path(key: str) -> Path:
@@ -118,6 +126,15 @@ def load(key: str, function: Any, state: Any) -> Any:
     stands_for: Any = [].append  # numba wants a distinct built-in to stand for the function
     context.insert_user_function(stands_for, described, [library])
     return compile_result(
-        typing_context=state.typingctx, target_context=context, entry_point=stands_for, library=library, signature=signature,
-        objectmode=False, lifted=(), fndesc=described, environment=environment, metadata={}, reload_init=list(reload_init),
-    )  # fmt: skip
+        typing_context=state.typingctx,
+        target_context=context,
+        entry_point=stands_for,
+        library=library,
+        signature=signature,
+        objectmode=False,
+        lifted=(),
+        fndesc=described,
+        environment=environment,
+        metadata={},
+        reload_init=list(reload_init),
+    )

@@ -23,7 +23,9 @@ DEFAULT: tuple[tuple[str, ...], ...] = (("group", "user", "kind", "nodes"), ("gr
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """The profiles of a workload: a row each, all levels in one table, and every job's row at every level (-1: none)."""
+    """The profiles of a workload: a row each, all levels in one table, and every job's row at every level (-1:
+    none).
+    """
 
     levels: tuple[tuple[str, ...], ...]
     rows: Ints

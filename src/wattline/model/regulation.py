@@ -65,7 +65,9 @@ class Bid:
 
 @dataclass(frozen=True)
 class Bidding:
-    """When a bid policy is asked: for every period from ``first_s`` on, ``lead_s`` before it begins, until ``until_s``."""
+    """When a bid policy is asked: for every period from ``first_s`` on, ``lead_s`` before it begins, until
+    ``until_s``.
+    """
 
     first_s: float
     every_s: float = 3600.0

@@ -1,4 +1,6 @@
-"""Which sources compiled code comes from, and where it is kept: without numba, so that a command can look before it loads anything."""
+"""Which sources compiled code comes from, and where it is kept: without numba, so that a command can look before it
+loads anything.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The spare words of a state's table: compiled code notes there which policy of a user is called and what was wrong with it.
+"""The spare words of a state's table: compiled code notes there which policy of a user is called and what was wrong
+with it.
 
 They are no fields: nothing of them is saved, compared or resumed, and the engine itself never looks at them.
 """

@@ -12,7 +12,9 @@ from wattline.errors import InputError
 from wattline.model.configurations import Floats
 
 CAB, TELLER, VULCAN = 0.23, 0.21, 0.11
-"""Published spreads of processor power at equal work: 2,386 Sandy Bridge sockets, 64 Piledriver and 1,536 BlueGene/Q processors."""
+"""Published spreads of processor power at equal work: 2,386 Sandy Bridge sockets, 64 Piledriver and 1,536
+BlueGene/Q processors.
+"""
 
 TAILS = 3.0
 """Standard deviations within which a drawn factor lies; the spread is between these two ends."""
@@ -20,7 +22,9 @@ TAILS = 3.0
 
 @dataclass(frozen=True)
 class NodeFactors:
-    """A factor a node: its power over that of a typical node of the class at the same work and speed (1.1: draws a tenth more)."""
+    """A factor a node: its power over that of a typical node of the class at the same work and speed (1.1: draws a
+    tenth more).
+    """
 
     factors: Floats
 
@@ -52,8 +56,8 @@ class NodeFactors:
     def drawn(cls, nodes: int, spread: float, seed: int) -> NodeFactors:
         """Return factors from a normal law around 1 that is cut off where the ends differ by ``spread``.
 
-        Half the width h satisfies (1 + h)/(1 - h) = 1 + spread, and is three standard deviations: so many nodes come near the
-        spread, few reach it.
+        Half the width h satisfies (1 + h)/(1 - h) = 1 + spread, and is three standard deviations: so many nodes
+        come near the spread, few reach it.
 
         >>> NodeFactors.drawn(2000, 0.23, seed=1).spread < 0.23
         True
@@ -72,8 +76,9 @@ class NodeFactors:
 class Variability:
     """Nodes of a machine that differ, and how a job's power is shared among its nodes.
 
-    Under ``equal`` caps every node of a job has the cap of its configuration and the slowest decides; caps of ``equal-speed`` give
-    thirsty nodes more of the same sum. ``fixed_w`` is the part of a node's power that is alike in all (memory, board).
+    Under ``equal`` caps every node of a job has the cap of its configuration and the slowest decides; caps of
+    ``equal-speed`` give thirsty nodes more of the same sum. ``fixed_w`` is the part of a node's power that is alike
+    in all (memory, board).
     """
 
     nodes: NodeFactors

@@ -31,7 +31,9 @@ class Response(Protocol):
 
 @dataclass(frozen=True)
 class LinearTime:
-    """The engine's rule: run time grows linearly from 1 to ``stretch`` as power falls from ``draw_w`` to ``floor_w``."""
+    """The engine's rule: run time grows linearly from 1 to ``stretch`` as power falls from ``draw_w`` to
+    ``floor_w``.
+    """
 
     draw_w: float
     floor_w: float
@@ -40,7 +42,8 @@ class LinearTime:
     def __post_init__(self) -> None:
         if not (0 < self.floor_w <= self.draw_w and self.stretch >= 1.0):
             raise InputError(
-                f"need 0 < floor <= draw and stretch >= 1, got {self.floor_w:g} W, {self.draw_w:g} W and {self.stretch:g}"
+                f"need 0 < floor <= draw and stretch >= 1, got {self.floor_w:g} W, {self.draw_w:g} W and "
+                f"{self.stretch:g}"
             )
 
     def speed(self, power_w: Floats) -> Floats:

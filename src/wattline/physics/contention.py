@@ -1,8 +1,8 @@
 """How much slower jobs are that share links: a fluid model, calibrated on the packet engine.
 
-Every job goes at the greatest rate at which nobody slower is slowed down (max-min fairness), the fullest link that it uses
-deciding; queues on links that are not full, and links crossed, add to its time in proportion. All jobs of a run take time from each
-other only while both communicate.
+Every job goes at the greatest rate at which nobody slower is slowed down (max-min fairness), the fullest link that
+it uses deciding; queues on links that are not full, and links crossed, add to its time in proportion. All jobs of a
+run take time from each other only while both communicate.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ Floats = npt.NDArray[np.float64]
 class Calibration:
     """What the packet engine says of the fluid: ``slowdown = 1 / rate + waiting · Σ share · load + hop · Σ share``.
 
-    ``efficiency``: part of a link's bandwidth that gets through; loads are parts of the bandwidth in use, sums go over links.
-    Fitted on random workloads (six patterns, 1 KB, five place policies) on 272 nodes with minimal routing and crossbar 4. On other
-    workloads, machines (272 to 1056 nodes), link ratios (¼, 1, 4), routing (adaptive) and crossbar (1), a job's communication time is 12
-    to 19 % off in the mean, and of two placements that differ by more than 5 % the better one is named in 89 to 98 % of cases.
+    ``efficiency``: part of a link's bandwidth that gets through; loads are parts of the bandwidth in use, sums go
+    over links. Fitted on random workloads (six patterns, 1 KB, five place policies) on 272 nodes with minimal
+    routing and crossbar 4. On other workloads, machines (272 to 1056 nodes), link ratios (¼, 1, 4), routing
+    (adaptive) and crossbar (1), a job's communication time is 12 to 19 % off in the mean, and of two placements
+    that differ by more than 5 % the better one is named in 89 to 98 % of cases.
     """
 
     efficiency: float = 1.0
@@ -43,11 +44,12 @@ class Calibration:
 DEFAULT = Calibration()
 
 OVERLOAD, WAITING = 0.63, 0.7
-"""Parts of an overload, and of the loads by others that bytes meet, that show in the time jobs of a run communicate (``neighbours``).
+"""Parts of an overload, and of the loads by others that bytes meet, that show in the time jobs of a run communicate
+(``neighbours``).
 
-Fitted on 15 random workloads (164 jobs of 4 to 80 nodes, six patterns, five place policies, 10 to 70 % of the time in communication, 50
-to 800 MB/s a node meanwhile) on 272 nodes, minimal routing, crossbar 4. Run times are then 7 % off in the mean, on ten further
-workloads 12 %; as if nothing were in the way, 13 and 17 %.
+Fitted on 15 random workloads (164 jobs of 4 to 80 nodes, six patterns, five place policies, 10 to 70 % of the time
+in communication, 50 to 800 MB/s a node meanwhile) on 272 nodes, minimal routing, crossbar 4. Run times are then 7 %
+off in the mean, on ten further workloads 12 %; as if nothing were in the way, 13 and 17 %.
 """
 
 
@@ -106,8 +108,8 @@ def _fill(demand: Floats, room: Floats, rates: Floats) -> None:
 def slowdowns(shares: Floats, bytes_per_s: Floats, room: Floats, calibration: Calibration = DEFAULT) -> Floats:
     """Return communication time over what it were with links that never fill, for jobs that all communicate at once.
 
-    ``shares[job, link]`` come from ``link_loads.share_table``, ``room`` from its ``capacities``; ``bytes_per_s`` is what all nodes of
-    a job together send at full speed.
+    ``shares[job, link]`` come from ``link_loads.share_table``, ``room`` from its ``capacities``; ``bytes_per_s`` is
+    what all nodes of a job together send at full speed.
     """
     demand = shares * np.asarray(bytes_per_s, dtype=np.float64)[:, None]
     rates = max_min_rates(demand, room * calibration.efficiency)
@@ -121,7 +123,8 @@ def finish_times(
 ) -> Floats:
     """Return when jobs end that begin to communicate together: each end makes the others faster.
 
-    ``alone_s`` is the time of each with links that never fill, ``volume_bytes`` what its nodes send to each other in it.
+    ``alone_s`` is the time of each with links that never fill, ``volume_bytes`` what its nodes send to each other
+    in it.
     """
     ends = np.zeros(len(alone_s))
     left = np.array(alone_s, dtype=np.float64)  # seconds at full speed
@@ -142,8 +145,8 @@ def finish_times(
 def neighbour_slowdowns(network: Network, placed: Sequence[Ints], bytes_per_s: Floats, share: Floats) -> Floats:
     """Return run time over what it were with links that never fill, for jobs that communicate a part of their time.
 
-    Each of a job's nodes sends ``bytes_per_s``, all of it in a part ``share`` of the time. This is, in plain numpy and from scratch, what
-    ``neighbours`` keeps up to date in a run (there in whole bytes per second on every link).
+    Each of a job's nodes sends ``bytes_per_s``, all of it in a part ``share`` of the time. This is, in plain numpy
+    and from scratch, what ``neighbours`` keeps up to date in a run (there in whole bytes per second on every link).
     """
     sizes = np.array([nodes.size for nodes in placed], dtype=np.float64)
     shares, room = share_table(network, placed), capacities(network).ravel()

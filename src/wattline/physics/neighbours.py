@@ -1,12 +1,14 @@
 """What neighbours on the network cost: the speed of jobs that communicate, kept up to date as jobs come and go.
 
-A job that communicates for a part φ of its time sends, in all, what ``traffic`` says; while it communicates, 1/φ of that. Its bytes
-load links as ``link_loads`` says (minimal routes, every pair of its nodes alike). Its communication takes 1 + c max(0, u - 1) + w Σ share · v
-times as long, with u the load of the fullest link that it uses, itself at its full rate and the others at their mean; v what the
-others load a link with (1 at most), the sum over the links that its bytes cross. ``contention`` has c and w, fitted on packets.
+A job that communicates for a part φ of its time sends, in all, what ``traffic`` says; while it communicates, 1/φ of
+that. Its bytes load links as ``link_loads`` says (minimal routes, every pair of its nodes alike). Its communication
+takes 1 + c max(0, u - 1) + w Σ share · v times as long, with u the load of the fullest link that it uses, itself at
+its full rate and the others at their mean; v what the others load a link with (1 at most), the sum over the links
+that its bytes cross. ``contention`` has c and w, fitted on packets.
 
-Loads are whole bytes per second: what begins and stops to send leaves no residue, so that a job without neighbours runs at
-rate 1 exactly. Jobs on minimal routes meet only in groups where both have nodes: a change concerns nobody else.
+Loads are whole bytes per second: what begins and stops to send leaves no residue, so that a job without neighbours
+runs at rate 1 exactly. Jobs on minimal routes meet only in groups where both have nodes: a change concerns nobody
+else.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def lowest_node_w(s: State, j: int) -> float:
 def class_cap_w(s: State, c: int) -> float:
     """Return the cap per node that a job would find on joining a rate class.
 
-    A class in use has the cap in force. An empty one takes the wanted cap, within what nodes and jobs can follow; where its
-    jobs differ a common cap means nothing, and it has none.
+    A class in use has the cap in force. An empty one takes the wanted cap, within what nodes and jobs can follow;
+    where its jobs differ a common cap means nothing, and it has none.
     """
     if s.c_n[c] > 0 or s.c_draw_w[c] != s.c_draw_w[c] or s.want_cap_w[c] != s.want_cap_w[c]:
         return s.c_cap_w[c]
@@ -98,7 +98,8 @@ def series_value_w(s: State, j: int, done_s: float) -> float:
 
 @kernel
 def node_w(s: State, j: int, cap_w: float) -> float:
-    """Return what admission counts for a node of a job that would start now, at a cap of its own or (inf) at its class's.
+    """Return what admission counts for a node of a job that would start now, at a cap of its own or (inf) at its
+    class's.
 
     Where power changes over time and is known, that is its mean, or what the job draws at once if that is more.
     """
@@ -117,7 +118,8 @@ def node_w(s: State, j: int, cap_w: float) -> float:
 
 @kernel
 def end_decrease_w(s: State, j: int) -> float:
-    """Return by how much the power that admission counts falls when a job ends and its nodes idle: one that runs, or would start now.
+    """Return by how much the power that admission counts falls when a job ends and its nodes idle: one that runs,
+    or would start now.
 
     What it counts of running jobs is what they draw now, or what is believed of them and their part of the margin: the
     decreases of all of them leave the power of idle nodes, so that a plan in which all have ended has room for any job.
@@ -143,7 +145,8 @@ def end_decrease_w(s: State, j: int) -> float:
 
 @kernel
 def waking_node_w(s: State, j: int, cap_w: float) -> float:
-    """Return what counts for a node of a job while its nodes wake: the class's greatest power, or the job's if it is more.
+    """Return what counts for a node of a job while its nodes wake: the class's greatest power, or the job's if it
+    is more.
 
     So a job whose nodes are awake never draws more than was counted when it was let in.
     """
@@ -174,7 +177,9 @@ def start_increase_w(s: State, j: int, cap_w: float) -> float:
 
 @kernel
 def lowest_share(s: State, c: int) -> float:
-    """Return the power of a class at its lowest cap over its uncapped power (1 where its jobs differ: no cap fits all)."""
+    """Return the power of a class at its lowest cap over its uncapped power (1 where its jobs differ: no cap fits
+    all).
+    """
     if s.c_draw_w[c] != s.c_draw_w[c]:
         return 1.0
     return capped_power(s.c_draw_w[c], s.c_floor_w[c], max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c]))
@@ -248,7 +253,10 @@ def counts_belief(s: State) -> bool:
 
 @kernel
 def believed_system_w(s: State) -> float:
-    """Return the power to count with by profiles, margin included; where jobs may be stopped, at least what is drawn."""
+    """Return the power to count with by profiles, margin included.
+
+    Where jobs may be stopped, at least what is drawn.
+    """
     if counts_belief(s):
         return believed_busy_w(s) + idle_system_w(s)
     return system_w(s)
@@ -256,7 +264,10 @@ def believed_system_w(s: State) -> float:
 
 @kernel
 def margin_increase_w(s: State, j: int) -> float:
-    """Return by how much a start raises the margin. Deviations add up by squares, so sums of these are never too small."""
+    """Return by how much a start raises the margin.
+
+    Deviations add up by squares, so sums of these are never too small.
+    """
     deviation = s.nodes[j] * s.spread_w[j]
     variance = s.believed_var[0]
     return s.margin[0] * (np.sqrt(variance + deviation * deviation) - np.sqrt(variance))

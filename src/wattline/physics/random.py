@@ -60,15 +60,21 @@ def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, i
 def uniform(seed: int, stream: int, counter: int) -> float:
     """Return number ``counter`` of a stream, uniform in [0, 1), with 53 random bits."""
     x0, x1, _, _ = philox(
-        counter & _WORD, (counter >> 32) & _WORD, stream & _WORD, (stream >> 32) & _WORD,
-        seed & _WORD, (seed >> 32) & _WORD,
-    )  # fmt: skip
+        counter & _WORD,
+        (counter >> 32) & _WORD,
+        stream & _WORD,
+        (stream >> 32) & _WORD,
+        seed & _WORD,
+        (seed >> 32) & _WORD,
+    )
     return ((x0 >> 5) * 67108864.0 + (x1 >> 6)) * _SCALE
 
 
 @kernel
 def words(seed: int, stream: int, block: int, number: int) -> tuple[int, int, int, int]:
-    """Return block ``number`` of four random 32-bit words out of many that belong to ``block`` (a job, a start, …) of a stream."""
+    """Return block ``number`` of four random 32-bit words out of many that belong to ``block`` (a job, a start, …)
+    of a stream.
+    """
     return philox(number & _WORD, block & _WORD, stream & _WORD, 0, seed & _WORD, (seed >> 32) & _WORD)
 
 
@@ -87,8 +93,13 @@ def uniforms(seed: int, stream: int, n: int, *, first: int = 0) -> Floats:
     counter = np.arange(first, first + n, dtype=np.int64)
     zero = np.zeros_like(counter)
     x0, x1, _, _ = _rounds(
-        counter & _WORD, (counter >> 32) & _WORD, zero + (stream & _WORD), zero + ((stream >> 32) & _WORD),
-        seed & _WORD, (seed >> 32) & _WORD, _high_low,
-    )  # fmt: skip
+        counter & _WORD,
+        (counter >> 32) & _WORD,
+        zero + (stream & _WORD),
+        zero + ((stream >> 32) & _WORD),
+        seed & _WORD,
+        (seed >> 32) & _WORD,
+        _high_low,
+    )
     values: Floats = ((x0 >> 5) * 67108864.0 + (x1 >> 6)) * _SCALE
     return values

@@ -1,7 +1,8 @@
 """Traffic of routers: what their nodes send, counted over windows of time as a machine's counters are read.
 
-A node sends at a constant rate while its job works. Whoever asks is told the mean over the last whole window; in the first
-window nothing is known yet and every router shows none. Rates are whole bytes per second, so that sums leave no residue.
+A node sends at a constant rate while its job works. Whoever asks is told the mean over the last whole window; in
+the first window nothing is known yet and every router shows none. Rates are whole bytes per second, so that sums
+leave no residue.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Capped:
-    """Caps of a job's nodes and what follows: the speed of each, that of the job (its slowest node's), what each draws."""
+    """Caps of a job's nodes and what follows: the speed of each, that of the job (its slowest node's), what each
+    draws.
+    """
 
     caps_w: Floats
     speeds: Floats
@@ -69,9 +71,9 @@ def equal_caps(response: Response, nodes: NodeFactors, bound_w: float, hardware:
 def equal_speed_caps(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> Capped:
     """Return the caps under a job's bound that make its slowest node fastest: all at one speed, thirsty nodes get more.
 
-    A typical node's power x gives every node one speed and costs Σ max(least, fixed + v (x - fixed)), which grows with x: the
-    greatest x within the bound is found exactly, from the most thirsty node on (water-filling). Nobody gets more than that
-    speed needs, beyond the least cap that the hardware takes.
+    A typical node's power x gives every node one speed and costs Σ max(least, fixed + v (x - fixed)), which grows
+    with x: the greatest x within the bound is found exactly, from the most thirsty node on (water-filling). Nobody
+    gets more than that speed needs, beyond the least cap that the hardware takes.
     """
     factors, spare_w = np.sort(nodes.factors)[::-1], hardware.fixed_w
     most = min(response.draw_w, spare_w + (hardware.most_w - spare_w) / factors[0])
@@ -100,7 +102,9 @@ def gain(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardw
 
 
 def frugal(nodes: NodeFactors, count: int) -> Ints:
-    """Return the nodes to take for a job under a bound: those that draw least (no other choice of as many is faster)."""
+    """Return the nodes to take for a job under a bound: those that draw least (no other choice of as many is
+    faster).
+    """
     if not 0 < count <= len(nodes):
         raise InputError(f"cannot take {count} of {len(nodes)} nodes")
     return np.sort(np.argsort(nodes.factors, kind="stable")[:count])

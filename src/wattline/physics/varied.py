@@ -8,9 +8,11 @@ from wattline.model.state.record import State
 
 @kernel
 def speed_at(s: State, row: int, typical_w: float) -> float:
-    """Return the speed of a node in a configuration's nodes and cores whose power equals that of a typical one at this power.
+    """Return the speed of a node in a configuration's nodes and cores whose power equals that of a typical one at
+    this power.
 
-    Straight lines between measured points; below the lowest, speed falls in proportion to power; above the highest it stays.
+    Straight lines between measured points; below the lowest, speed falls in proportion to power; above the highest
+    it stays.
     """
     first = s.re_first[row]
     last = first + s.re_count[row] - 1
@@ -29,9 +31,10 @@ def speed_at(s: State, row: int, typical_w: float) -> float:
 def settle(s: State, j: int, row: int) -> None:
     """Set run time and power of a job that takes a configuration on the nodes it holds.
 
-    A node of factor v that runs as fast as a typical one does at x watts draws f + v (x - f). Without a cap all are equally fast and
-    draw what they draw. Under equal caps the thirstiest node is the slowest, and the job waits for it; nodes that have spare power
-    draw what their own speed takes, as waiting MPI processes do. Caps of equal speed share the same sum so that none is slower.
+    A node of factor v that runs as fast as a typical one does at x watts draws f + v (x - f). Without a cap all are
+    equally fast and draw what they draw. Under equal caps the thirstiest node is the slowest, and the job waits for
+    it; nodes that have spare power draw what their own speed takes, as waiting MPI processes do. Caps of equal
+    speed share the same sum so that none is slower.
     """
     count = s.sh_nodes[row]
     fixed_w = s.varied[0]

@@ -15,7 +15,8 @@ cap               none, randomized, count-hysteresis, workload-hysteresis, match
 bid               given, fixed-heuristic, adaptive, quantile
 ================  =====================================================================
 
-``wattline policies`` prints the table with parameters, from the code. Learners (of run times and power profiles) live in ``wattline.learn``.
+``wattline policies`` prints the table with parameters, from the code. Learners (of run times and power profiles)
+live in ``wattline.learn``.
 """
 
 from __future__ import annotations
@@ -28,21 +29,32 @@ def _family(slot: str, names: str, **files: str) -> dict[str, str]:
 
 
 BUILTIN = {
-    "order": _family("order", "fcfs lcfs shortest longest priority wfp", keys="fcfs lcfs shortest longest priority wfp"),
+    "order": _family(
+        "order", "fcfs lcfs shortest longest priority wfp", keys="fcfs lcfs shortest longest priority wfp"
+    ),
     "select": _family(
         "select",
-        "in-order first-fit easy backfill-by-end conservative reselect gps tracking-only energyqare slackline qoscap window "
+        "in-order first-fit easy backfill-by-end conservative reselect gps tracking-only energyqare slackline "
+        "qoscap window "
         "rmap-traditional rmap-naive rmap-adaptive surplus",
-        in_order="first-fit", track="tracking-only energyqare", rmap="rmap-traditional rmap-naive rmap-adaptive surplus",
+        in_order="first-fit",
+        track="tracking-only energyqare",
+        rmap="rmap-traditional rmap-naive rmap-adaptive surplus",
     ),
     "place": _family(
         "place",
-        "lowest frugal slurm slurm-best-fit rdn rdr rdg rrn rrr jokanovic jokanovic-released level-spread least-contention "
+        "lowest frugal slurm slurm-best-fit rdn rdr rdg rrn rrr jokanovic jokanovic-released level-spread "
+        "least-contention "
         "fewer-router nedd low-traffic high-traffic low-stall",
-        slurm="slurm-best-fit fewer-router", at_random="rdn rdr rdg", round_robin="rrn rrr", jokanovic="jokanovic-released",
+        slurm="slurm-best-fit fewer-router",
+        at_random="rdn rdr rdg",
+        round_robin="rrn rrr",
+        jokanovic="jokanovic-released",
         by_counters="nedd low-traffic high-traffic low-stall",
     ),
     "cap": _family("cap", "none randomized count-hysteresis workload-hysteresis match-target under-limit leftover"),
     "bid": _family("bid", "given fixed-heuristic adaptive quantile"),
-}  # fmt: skip
-"""Slot → name → module of every built-in policy, in the order of the table: a run imports only the modules that it names."""
+}
+"""Slot → name → module of every built-in policy, in the order of the table: a run imports only the modules that it
+names.
+"""

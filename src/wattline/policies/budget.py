@@ -9,7 +9,9 @@ from wattline.model.budget import Budget, BudgetTree
 
 
 def grants(tree: BudgetTree) -> dict[str, list[tuple[float, float]]]:
-    """Return what each budget is granted as steps (from time, watts); at every instant parts sum to at most their whole."""
+    """Return what each budget is granted as steps (from time, watts); at every instant parts sum to at most their
+    whole.
+    """
     found: dict[str, list[tuple[float, float]]] = {b.name: [] for b in tree.budgets}
     for time_s in tree.times_s():
         for name, watts in grants_at(tree, time_s).items():
@@ -32,7 +34,9 @@ def grants_at(tree: BudgetTree, time_s: float) -> dict[str, float]:
 
 
 def share_out(whole: Budget, parts: Sequence[Budget], watts: float, time_s: float) -> list[float]:
-    """Share a budget among its parts by its rule; nobody gets more than its own limit, nor, by demand, than it asks for."""
+    """Share a budget among its parts by its rule; nobody gets more than its own limit, nor, by demand, than it asks
+    for.
+    """
     most = [part.limit.at(time_s) for part in parts]
     if whole.rule == "fixed":
         return [min(cap, part.share * watts) for cap, part in zip(most, parts, strict=True)]

@@ -1,7 +1,7 @@
 """Helpers for policies of users: called alike from plain Python and from compiled code.
 
-The kernels behind them live inside the compiled engine, cannot be called from Python and trust whoever calls them; these can,
-and trust nobody: each looks at its arguments first.
+The kernels behind them live inside the compiled engine, cannot be called from Python and trust whoever calls them;
+these can, and trust nobody: each looks at its arguments first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NO_ROUTER = "there is no such router: they are numbered 0 … s.net[1] * s.net[2
 
 @either
 def waiting(s: State, new: bool = False) -> Iterator[int]:
-    """Yield the jobs that wait, in the order of the queue; with ``new=True`` those that came since the order was last asked."""
+    """Yield the jobs that wait, in the order of the queue; with ``new=True`` those that came since the order was
+    last asked.
+    """
     first = s.q_new[0] if new else s.q_head[0]
     for i in range(first, s.q_tail[0]):
         j = s.queue[i]

@@ -1,7 +1,8 @@
-"""Processes that compile, started before it is known what: they load numba's compiler while the command reads its input.
+"""Processes that compile, started before it is known what: they load numba's compiler while the command reads its
+input.
 
-Loading it takes a second, and so does what a command does before it knows its policies. Where nothing was ever compiled from these
-sources, something will be. Whoever is not needed after all ends with the command.
+Loading it takes a second, and so does what a command does before it knows its policies. Where nothing was ever
+compiled from these sources, something will be. Whoever is not needed after all ends with the command.
 """
 
 from __future__ import annotations
@@ -54,8 +55,12 @@ def start(worker: str) -> subprocess.Popen[str]:
     """Start a process that reads what to do, line by line, and says what it has done."""
     return subprocess.Popen(  # noqa: S603  (this very interpreter)
         [sys.executable, "-c", worker],
-        start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        start_new_session=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
 
 
 def _end() -> None:

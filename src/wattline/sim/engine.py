@@ -1,7 +1,8 @@
 """The simulator's loop: advance to the next instant, let control pass, log.
 
 Within an instant, in this order: ends (and ends of waking, and kills), node changes, falling asleep, envelope steps,
-timers and ticks, arrivals (then released jobs); then one control pass. Under ``ties = event`` the pass comes after each single end or arrival instead.
+timers and ticks, arrivals (then released jobs); then one control pass. Under ``ties = event`` the pass comes after
+each single end or arrival instead.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from wattline.physics import clocks, power
 
 NOTHING_LEFT, AFTER_UNTIL, TIMER_PASSED = -1, -2, -3
 MOST_TIMER_REPEATS = 1_000
-"""Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once) before the run stops."""
+"""Timers that may fire in a row while the clock hardly moves (one set to *now* fires again at once) before the run
+stops.
+"""
 
 AHEAD = 8
 """Submissions ahead for which memory is asked for what is known of a job."""
@@ -268,9 +271,20 @@ ADVANCE_ONLY, PASS_ONLY = -1, -2
 
 @kernel
 def run_on(
-    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, profile: Any, chores: Any,
-    param: Any, memory: Any, until_s: float, max_events: int,
-) -> int:  # fmt: skip
+    s: State,
+    wake: Any,
+    order: Any,
+    select: Any,
+    place: Any,
+    cap: Any,
+    learn: Any,
+    profile: Any,
+    chores: Any,
+    param: Any,
+    memory: Any,
+    until_s: float,
+    max_events: int,
+) -> int:
     """Simulate until there is a reason to stop; return it."""
     budget = max_events
     passing = (
@@ -329,10 +343,24 @@ def run_on(
     )
 )
 def run(
-    s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, learn: Any, profile: Any, chores: Any,
-    param: Any, memory: Any, until_s: float, max_events: int,
-) -> int:  # fmt: skip
-    """Simulate until nothing is left, ``until_s`` or ``max_events`` instants; return why it stopped (codes.STOP_NAMES)."""
+    s: State,
+    wake: Any,
+    order: Any,
+    select: Any,
+    place: Any,
+    cap: Any,
+    learn: Any,
+    profile: Any,
+    chores: Any,
+    param: Any,
+    memory: Any,
+    until_s: float,
+    max_events: int,
+) -> int:
+    """Simulate until nothing is left, ``until_s`` or ``max_events`` instants.
+
+    Return why it stopped (codes.STOP_NAMES).
+    """
     why = run_on(s, wake, order, select, place, cap, learn, profile, chores, param, memory, until_s, max_events)
     listed(s)  # whoever looks at the state now finds all running jobs in s.running
     return why

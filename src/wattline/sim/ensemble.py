@@ -1,4 +1,6 @@
-"""Many runs of prepared worlds: lay a state out once, then run it again and again with other bids, weights, parameters."""
+"""Many runs of prepared worlds: lay a state out once, then run it again and again with other bids, weights,
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ R = TypeVar("R")
 
 
 class World:
-    """A prepared run that can be started over; nothing but the bid, the weights and the parameters differs between runs."""
+    """A prepared run that can be started over.
+
+    Nothing but the bid, the weights and the parameters differs between runs.
+    """
 
     def __init__(
         self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options, *, seed: int = 0
@@ -48,10 +53,12 @@ class World:
         params: Mapping[str, Sequence[float]] | None = None,
         limit_w: float | None = None,
     ) -> None:
-        """Put everything back to the beginning; give another bid, weights of kinds, parameters by slot, power limit for this run only.
+        """Put everything back to the beginning.
 
-        The bid takes the place of every one that the options have; where they have none in force, none is. A limit takes the
-        place of one that holds from the start to the end.
+        Give another bid, weights of kinds, parameters by slot, power limit for this run only.
+
+        The bid takes the place of every one that the options have; where they have none in force, none is. A limit
+        takes the place of one that holds from the start to the end.
         """
         s = self.state
         for array, saved in self._saved:
@@ -116,8 +123,8 @@ def in_processes(
 ) -> list[R]:
     """Apply a function to all items, one process a core, in order; ``done`` is told of each as it ends.
 
-    For long work that is half Python: threads would wait for each other there. What is passed must be picklable. With one
-    worker or one item it happens here.
+    For long work that is half Python: threads would wait for each other there. What is passed must be picklable.
+    With one worker or one item it happens here.
     """
     work = list(items)
     count = min(len(work), workers or len(os.sched_getaffinity(0)))

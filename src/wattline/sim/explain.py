@@ -17,7 +17,9 @@ from wattline.units import show_duration, show_power
 
 
 def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
-    """Return why a run came back, with what the loop has no time to look for: keys, timers and estimates that are no numbers."""
+    """Return why a run came back, with what the loop has no time to look for: keys, timers and estimates that are
+    no numbers.
+    """
     if s.fault[0] != 0:
         return codes.BAD_KEY
     learner = slots[codes.LEARN]
@@ -34,7 +36,8 @@ def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism])
     if code == codes.BAD_ESTIMATE:
         j = int(np.argmin(s.estimate_s >= 0.0))
         return PolicyError(
-            f"{where(slots[codes.LEARN])} gave job {jobs.job_id[j]} s.estimate_s = {s.estimate_s[j]:g}; a number from 0 on is needed"
+            f"{where(slots[codes.LEARN])} gave job {jobs.job_id[j]} s.estimate_s = {s.estimate_s[j]:g}; a number from "
+            "0 on is needed"
         )
     if code == codes.STUCK:
         return _stuck(s, jobs, slots)
@@ -61,7 +64,9 @@ def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
 
 
 def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism]) -> str:
-    """Return whose fault it is that the head of the line waits: the limit's, the place policy's or the select policy's."""
+    """Return whose fault it is that the head of the line waits: the limit's, the place policy's or the select
+    policy's.
+    """
     refused, verdict = int(s.counter[N_REFUSED]), int(np.argmax(s.refused))
     job = f"job {jobs.job_id[head]}"
     free = int(s.free[s.pool[head]])
@@ -78,7 +83,8 @@ def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism
         return told + (how if waits else "")
     if refused and verdict == codes.BAD_PLACE:
         return (
-            f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; {free} are "
+            f"place policy {slots[codes.PLACE].name!r} does not find {job} its nodes ({jobs.nodes[head]} nodes; "
+            f"{free} are "
             f"free, {int(s.refused[verdict])} proposals were refused: {codes.VERDICT_NAMES[verdict]})"
         )
     most = f", mostly: {codes.VERDICT_NAMES[verdict]}" if refused else ""
@@ -101,14 +107,16 @@ def _bad_timer(s: State, slots: Sequence[Mechanism]) -> WattlineError:
     not_ahead = [i for i in range(s.wake_at_s.size) if not s.wake_at_s[i] >= s.now[0]]
     if not not_ahead:
         return StuckError(
-            f"policy {slots[s.timer_slot[0]].name!r} set its timer to {s.now[0]:g} s at {s.now[0]:g} s: it must be in the "
+            f"policy {slots[s.timer_slot[0]].name!r} set its timer to {s.now[0]:g} s at {s.now[0]:g} s: it must "
+            "be in the "
             f"future ({int(s.counter[N_TIMER_REPEATS])} times in a row the clock stood still, or all but)"
         )
     slot = not_ahead[0]
     if np.isnan(s.wake_at_s[slot]):
         return PolicyError(f"{where(slots[slot])} set its timer to NaN: a time is needed, or inf for none")
     return RunError(
-        f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in the future"
+        f"policy {slots[slot].name!r} set its timer to {s.wake_at_s[slot]:g} s at {s.now[0]:g} s: it must be in "
+        "the future"
     )
 
 

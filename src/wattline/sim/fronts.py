@@ -12,7 +12,9 @@ from wattline.model.jobs import Floats, Ints
 
 
 class Fronts:
-    """The configurations of all applications, sorted so that the best under a power bound and a number of nodes is found at once."""
+    """The configurations of all applications, sorted so that the best under a power bound and a number of nodes is
+    found at once.
+    """
 
     def __init__(self, moldable: Sequence[Moldable]) -> None:
         self.up: list[Ints] = []
@@ -50,7 +52,9 @@ def _front(order: Ints, time_s: Floats) -> Ints:
 
 
 def _next_faster(told: Configurations, order: Ints, first: int) -> Ints:
-    """Return for each configuration the one with the same nodes and cores of least power above its own that is faster (-1: none)."""
+    """Return for each configuration the one with the same nodes and cores of least power above its own that is
+    faster (-1: none).
+    """
     up = np.full(len(told), -1, dtype=np.int64)
     shape = told.nodes * (int(told.cores.max()) + 1) + told.cores
     for same in np.unique(shape):

@@ -1,7 +1,7 @@
 """Keep a run while it goes on: when, what of it, and how it is carried on from there.
 
-A flush is taken between two instants, so that a run which is carried on does not differ from one that was never cut off.
-Everything that a run changes is in the state's ``changing`` part, in the policies' memory and in the logs.
+A flush is taken between two instants, so that a run which is carried on does not differ from one that was never cut
+off. Everything that a run changes is in the state's ``changing`` part, in the policies' memory and in the logs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Describe = Callable[[], tuple[Mapping[str, Any], Sequence[Array]]]
 class Keeper:
     """Keeps a run at full simulated hours in the folder it will write its journal to.
 
-    ``describe`` returns what is run, for the first flush; ``since`` is the flush that the run was carried on from. The state
-    is handed to the system while the run waits; a thread sees to the rest. A disk that is full or cannot be written to is
-    warned about, and the run goes on without being kept. ``every_hour`` leaves no hour out.
+    ``describe`` returns what is run, for the first flush; ``since`` is the flush that the run was carried on from.
+    The state is handed to the system while the run waits; a thread sees to the rest. A disk that is full or cannot
+    be written to is warned about, and the run goes on without being kept. ``every_hour`` leaves no hour out.
     """
 
     def __init__(self, out: Path, describe: Describe, *, since: Flush | None = None, every_hour: bool = False) -> None:
@@ -90,9 +90,13 @@ class Keeper:
         pieces = {**_pieces(run), **_at(run, cut_s)}
         logs = self._new_rows(run)
         record = {
-            "cut_s": cut_s, "start_s": float(run.state.start_s[0]), "wall_s": run.elapsed_s(), "names": list(pieces),
-            "logs": list(LOGS), "layout_of_state": layout(),
-        }  # fmt: skip
+            "cut_s": cut_s,
+            "start_s": float(run.state.start_s[0]),
+            "wall_s": run.elapsed_s(),
+            "names": list(pieces),
+            "logs": list(LOGS),
+            "layout_of_state": layout(),
+        }
         try:
             if not self._begun:
                 self._writer.begin()

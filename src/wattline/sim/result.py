@@ -29,15 +29,28 @@ _EVENT_NAMES = (*codes.EVENT_NAMES, "submit", "start", "end", "reject")
 _SUBMIT, _START, _END, _REJECT = range(len(codes.EVENT_NAMES), len(_EVENT_NAMES))
 _BEFORE_ARRIVALS = np.isin(
     np.arange(len(codes.EVENT_NAMES)),
-    [codes.EV_KILL, codes.EV_FAIL, codes.EV_REQUEUE, codes.EV_DOWN, codes.EV_UP, codes.EV_DRAIN, codes.EV_LIMIT, codes.EV_SLEEP,
-     codes.EV_BID, codes.EV_RESERVE],
-)  # fmt: skip
+    [
+        codes.EV_KILL,
+        codes.EV_FAIL,
+        codes.EV_REQUEUE,
+        codes.EV_DOWN,
+        codes.EV_UP,
+        codes.EV_DRAIN,
+        codes.EV_LIMIT,
+        codes.EV_SLEEP,
+        codes.EV_BID,
+        codes.EV_RESERVE,
+    ],
+)
 _SLOT_OF_ACTION = np.array([0, 2, 1, 1, 2, 3, 1, 3])
 _SLOTS = ("select", "cap", "stop", "bid")
 
 
 def frames(result: Result) -> dict[str, Columns]:
-    """Return the tables of a run as ``journal.journal.write_journal`` takes them; jobs still running are counted up to now."""
+    """Return the tables of a run as ``journal.journal.write_journal`` takes them.
+
+    Jobs still running are counted up to now.
+    """
     s = result.state
     running_j, waking_j = running_energy_j(s), waking_energy_j(s)
     placements = _placements(result)
@@ -64,7 +77,10 @@ def running_energy_j(s: State) -> Floats:
 
 
 def waking_energy_j(s: State) -> Floats:
-    """Return what every job whose nodes wake has been charged since it got them; node classes have it in ``node_j`` already."""
+    """Return what every job whose nodes wake has been charged since it got them.
+
+    Node classes have it in ``node_j`` already.
+    """
     waking_s = np.where(s.status == codes.WAKING, s.now[0] - s.resumed_s, 0.0)
     return np.asarray(s.nodes * s.wake_w * waking_s, dtype=np.float64)
 
@@ -80,13 +96,23 @@ def _jobs(result: Result, open_j: Floats) -> Columns:
         for column, names in (("user", "users"), ("group", "groups"), ("kind", "kinds"), ("partition", "partitions"))
     }
     return {
-        "job_id": jobs.job_id, "submit_s": jobs.submit_s, "eligible_s": s.eligible_s, "start_s": s.started_s,
-        "end_s": s.end_s, "nodes": jobs.nodes, "request_s": jobs.request_s, "estimate_s": s.estimate_s,
-        "work_s": jobs.work_s, **texts, "status": Coded(_STATUS[s.status], STATUSES),
-        "wait_s": s.started_s - s.eligible_s, "runtime_s": runtime_s,
+        "job_id": jobs.job_id,
+        "submit_s": jobs.submit_s,
+        "eligible_s": s.eligible_s,
+        "start_s": s.started_s,
+        "end_s": s.end_s,
+        "nodes": jobs.nodes,
+        "request_s": jobs.request_s,
+        "estimate_s": s.estimate_s,
+        "work_s": jobs.work_s,
+        **texts,
+        "status": Coded(_STATUS[s.status], STATUSES),
+        "wait_s": s.started_s - s.eligible_s,
+        "runtime_s": runtime_s,
         "energy_j": np.where(started, s.energy_j + open_j, np.nan),
-        "preemptions": s.preemptions, "restarts": s.restarts,
-    }  # fmt: skip
+        "preemptions": s.preemptions,
+        "restarts": s.restarts,
+    }
 
 
 def _slowdowns(result: Result) -> Columns:
@@ -105,10 +131,13 @@ def _slowdowns(result: Result) -> Columns:
     of_kind = [names.index(patterns[name]) if name in patterns else -1 for name in result.jobs.kinds]
     pattern = np.array([*of_kind, -1])[np.where(result.jobs.kind >= 0, result.jobs.kind, len(of_kind))]
     return {
-        "job_id": result.jobs.job_id[who], "share": s.comm[who], "traffic": s.traffic[who].astype(np.float64),
-        "pattern": Coded(pattern[who], names), "lost_s": lost_s[who],
+        "job_id": result.jobs.job_id[who],
+        "share": s.comm[who],
+        "traffic": s.traffic[who].astype(np.float64),
+        "pattern": Coded(pattern[who], names),
+        "lost_s": lost_s[who],
         "slowdown": np.divide(runtime_s, spent_s, out=np.ones_like(spent_s), where=lost_s > 0)[who],
-    }  # fmt: skip
+    }
 
 
 def _placements(result: Result) -> Columns:
@@ -128,9 +157,12 @@ def _placements(result: Result) -> Columns:
             who, x = who[x >= 0], x[x >= 0]
     open_ended = sum(len(part) for part in job[1:])
     return {
-        "job_id": np.concatenate(job), "first_node": np.concatenate(first), "count": np.concatenate(count),
-        "start_s": np.concatenate(start), "end_s": np.concatenate([logs["px_until_s"], np.full(open_ended, np.nan)]),
-    }  # fmt: skip
+        "job_id": np.concatenate(job),
+        "first_node": np.concatenate(first),
+        "count": np.concatenate(count),
+        "start_s": np.concatenate(start),
+        "end_s": np.concatenate([logs["px_until_s"], np.full(open_ended, np.nan)]),
+    }
 
 
 def _events(result: Result) -> Columns:
@@ -187,12 +219,19 @@ def _timeline(result: Result) -> Columns:
         rows = np.vstack([_untouched(result, start_s), rows])
     busy, asleep, down = (rows[:, c].astype(np.int64) for c in (codes.TL_BUSY, codes.TL_ASLEEP, codes.TL_DOWN))
     return {
-        "time_s": rows[:, codes.TL_TIME], "power_w": rows[:, codes.TL_POWER], "busy_nodes": busy,
-        "idle_nodes": result.cluster.nodes - busy - asleep - down, "asleep_nodes": asleep, "down_nodes": down,
-        "queued_jobs": rows[:, codes.TL_QUEUED].astype(np.int64), "running_jobs": rows[:, codes.TL_RUNNING].astype(np.int64),
-        "limit_w": rows[:, codes.TL_LIMIT], "rate": rows[:, codes.TL_RATE], "backlog": rows[:, codes.TL_BACKLOG],
+        "time_s": rows[:, codes.TL_TIME],
+        "power_w": rows[:, codes.TL_POWER],
+        "busy_nodes": busy,
+        "idle_nodes": result.cluster.nodes - busy - asleep - down,
+        "asleep_nodes": asleep,
+        "down_nodes": down,
+        "queued_jobs": rows[:, codes.TL_QUEUED].astype(np.int64),
+        "running_jobs": rows[:, codes.TL_RUNNING].astype(np.int64),
+        "limit_w": rows[:, codes.TL_LIMIT],
+        "rate": rows[:, codes.TL_RATE],
+        "backlog": rows[:, codes.TL_BACKLOG],
         "target_w": rows[:, codes.TL_TARGET],
-    }  # fmt: skip
+    }
 
 
 def _untouched(result: Result, start_s: float) -> Floats:
@@ -249,49 +288,73 @@ def _profiles(result: Result, open_j: Floats) -> Columns:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_w = np.where(ran_s > 0, (s.energy_j + open_j)[started] / (ran_s * s.nodes[started]), np.nan)
     return {
-        "job_id": result.jobs.job_id[started], "submit_level": s.submit_profile_from[started],
+        "job_id": result.jobs.job_id[started],
+        "submit_level": s.submit_profile_from[started],
         "start_level": s.start_profile_from[started],
-        "start_w": s.start_profile_w[started], "mean_w": mean_w,
+        "start_w": s.start_profile_w[started],
+        "mean_w": mean_w,
         "seen_w": np.where(s.seen_w[started] > 0, s.seen_w[started], np.nan),
-    }  # fmt: skip
+    }
 
 
 def _classes(result: Result, running_j: Floats) -> Columns:
     s, classes = result.state, result.cluster.classes
     busy_j = s.node_j[:, 0] + np.bincount(s.pool, running_j, minlength=len(classes))
     return {
-        "node_class": [c.name for c in classes], "nodes": np.array([c.count for c in classes]), "busy_energy_j": busy_j,
-        "idle_energy_j": s.node_j[:, 1], "sleep_energy_j": s.node_j[:, 2], "boot_energy_j": s.node_j[:, 3],
-        "busy_node_s": s.node_s[:, 0], "idle_node_s": s.node_s[:, 1], "asleep_node_s": s.node_s[:, 2],
+        "node_class": [c.name for c in classes],
+        "nodes": np.array([c.count for c in classes]),
+        "busy_energy_j": busy_j,
+        "idle_energy_j": s.node_j[:, 1],
+        "sleep_energy_j": s.node_j[:, 2],
+        "boot_energy_j": s.node_j[:, 3],
+        "busy_node_s": s.node_s[:, 0],
+        "idle_node_s": s.node_s[:, 1],
+        "asleep_node_s": s.node_s[:, 2],
         "down_node_s": s.node_s[:, 3],
-    }  # fmt: skip
+    }
 
 
 def manifest(
-    result: Result, *, name: str, source: str, notes: Sequence[Mapping[str, Any]] = (), scenario: str = "",
-    scenario_sha256: str = "", trace_sha256: str = "",
-) -> dict[str, Any]:  # fmt: skip
+    result: Result,
+    *,
+    name: str,
+    source: str,
+    notes: Sequence[Mapping[str, Any]] = (),
+    scenario: str = "",
+    scenario_sha256: str = "",
+    trace_sha256: str = "",
+) -> dict[str, Any]:
     """Return the manifest of a run; versions and the time of writing are added when it is written."""
     s, cluster = result.state, result.cluster
     said = [dict(zip(("action", "reason", "count", "example"), note, strict=True)) for note in result.notes]
     energy = s.node_j.sum(axis=0)
     energy[0] += running_energy_j(s).sum()
     return {
-        "seed": result.seed, "scenario_sha256": scenario_sha256, "scenario": scenario, "name": name,
+        "seed": result.seed,
+        "scenario_sha256": scenario_sha256,
+        "scenario": scenario,
+        "name": name,
         "policies": {m.slot: m.name for m in result.policies.slots()},
         "parameters": {m.slot: dict(result.policies.params.get(m.slot, {})) for m in result.policies.slots()},
-        "ties": result.options.ties, "kill": result.options.kill, "power": _power_entry(result),
+        "ties": result.options.ties,
+        "kill": result.options.kill,
+        "power": _power_entry(result),
         "cluster": {
-            "name": cluster.name, "nodes": cluster.nodes,
-            "classes": [{"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes],
+            "name": cluster.name,
+            "nodes": cluster.nodes,
+            "classes": [
+                {"name": c.name, "count": c.count, "idle_w": c.idle_w, "max_w": c.max_w} for c in cluster.classes
+            ],
             "network": network_entry(cluster.network),
         },
         "trace": {"source": source, "sha256": trace_sha256, "notes": [*notes, *said]},
-        "start_s": float(s.start_s[0]), "end_s": float(s.now[0]), "wall_s": result.wall_s,
+        "start_s": float(s.start_s[0]),
+        "end_s": float(s.now[0]),
+        "wall_s": result.wall_s,
         "totals": {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
         | {"total_j": float(energy.sum())},
         "stopped": result.stopped,
-    }  # fmt: skip
+    }
 
 
 def _power_entry(result: Result) -> dict[str, Any]:
@@ -299,24 +362,38 @@ def _power_entry(result: Result) -> dict[str, Any]:
     s, options = result.state, result.options
     tick_s, sample_s = (float(period) if np.isfinite(period) else None for period in (s.tick_s[0], s.sample_s[0]))
     return {
-        "tick_s": tick_s, "sample_s": sample_s, "passes": "ticks" if options.quantum else "events",
-        "levels": [list(level) for level in options.profiles], "deadlock": "exceed" if options.exceed else "wait",
-        "preempt": options.shed, "decisions": options.decisions,
-    }  # fmt: skip
+        "tick_s": tick_s,
+        "sample_s": sample_s,
+        "passes": "ticks" if options.quantum else "events",
+        "levels": [list(level) for level in options.profiles],
+        "deadlock": "exceed" if options.exceed else "wait",
+        "preempt": options.shed,
+        "decisions": options.decisions,
+    }
 
 
 def regulation_entry(
-    bid: Bid | None, tariff: Tariff, reach: Reach | None, hours: Sequence[tuple[float, float]], span: tuple[float, float],
+    bid: Bid | None,
+    tariff: Tariff,
+    reach: Reach | None,
+    hours: Sequence[tuple[float, float]],
+    span: tuple[float, float],
     signal: Mapping[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are billed.
+) -> dict[str, Any]:
+    """Return what the manifest of a run says of the bid that it followed over a ``span``, and of the hours that are
+    billed.
 
     Where bids change (``bid`` is None) the events have them.
     """
     return {
-        "mean_w": None if bid is None else bid.mean_w, "reserve_w": None if bid is None else bid.reserve_w, "from_s": span[0], "until_s": span[1],
-        "hours": [list(hour) for hour in hours], "signal": dict(signal), "tariff": dict(vars(tariff)),
+        "mean_w": None if bid is None else bid.mean_w,
+        "reserve_w": None if bid is None else bid.reserve_w,
+        "from_s": span[0],
+        "until_s": span[1],
+        "hours": [list(hour) for hour in hours],
+        "signal": dict(signal),
+        "tariff": dict(vars(tariff)),
         "outside_share": None if reach is None else reach.outside_share,
         "outside_exceed_share": None if reach is None else reach.exceed_share,
         "outside_error": None if reach is None else reach.mean_error,
-    }  # fmt: skip
+    }

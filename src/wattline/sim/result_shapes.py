@@ -42,14 +42,25 @@ def shape_columns(result: Result, open_j: Floats | float = 0.0) -> dict[str, Any
     return {
         "job_id": result.jobs.job_id[jobs],
         "application": Coded(s.app[jobs], [m.truth.application for m in moldable]),
-        "start_s": s.resumed_s[jobs], "nodes": s.sh_nodes[row], "cores": s.sh_cores[row], "cap_w": s.sh_cap_w[row],
-        "turbo": (s.sh_cap_w[row] == turbo_w).astype(np.int64), "time_s": s.work[jobs], "power_w": mean_w,
-        "told_s": s.sh_told_s[row], "told_w": s.sh_told_w[row], "limit_w": limit_w, "share_w": _share_w(s, jobs, limit_w),
-        "room_w": np.where(np.isfinite(s.shape_room_w[jobs]), s.shape_room_w[jobs], np.nan), "room_nodes": s.shape_room[jobs],
+        "start_s": s.resumed_s[jobs],
+        "nodes": s.sh_nodes[row],
+        "cores": s.sh_cores[row],
+        "cap_w": s.sh_cap_w[row],
+        "turbo": (s.sh_cap_w[row] == turbo_w).astype(np.int64),
+        "time_s": s.work[jobs],
+        "power_w": mean_w,
+        "told_s": s.sh_told_s[row],
+        "told_w": s.sh_told_w[row],
+        "limit_w": limit_w,
+        "share_w": _share_w(s, jobs, limit_w),
+        "room_w": np.where(np.isfinite(s.shape_room_w[jobs]), s.shape_room_w[jobs], np.nan),
+        "room_nodes": s.shape_room[jobs],
         "rule": Coded(np.array([rule for rule, *_ in found]), RULES),
-        "share_shape": words[0::2], "share_told_s": s.sh_told_s[others[:, 0]],
-        "asked_shape": words[1::2], "asked_told_s": s.sh_told_s[others[:, 1]],
-    }  # fmt: skip
+        "share_shape": words[0::2],
+        "share_told_s": s.sh_told_s[others[:, 0]],
+        "asked_shape": words[1::2],
+        "asked_told_s": s.sh_told_s[others[:, 1]],
+    }
 
 
 def _share_w(s: State, jobs: Any, limit_w: Any) -> Any:
@@ -75,7 +86,10 @@ def _why(s: State, j: int, *, asked_first: bool) -> tuple[int, int, int]:
 
 
 def _waited_for(s: State, rows: Ints, p: int, limit_w: float) -> Ints:
-    """Return the configurations that could start beside idle nodes only; where none could, all that the machine is wide enough for."""
+    """Return the configurations that could start beside idle nodes only.
+
+    Where none could, all that the machine is wide enough for.
+    """
     wide = rows[s.sh_nodes[rows] <= s.pool_count[p]]
     spare_w = limit_w * (1.0 + LIMIT_SLACK) - s.pool_count[p] * s.idle_w[p]
     able: Ints = wide[s.sh_told_w[wide] - s.sh_nodes[wide] * s.idle_w[p] <= spare_w]

@@ -101,14 +101,34 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
     most_running = min(len(jobs), cluster.nodes) + 1
     sizes = Sizes(
-        J=len(jobs), N=cluster.nodes, P=len(cluster.classes), C=max(1, len(classes)) + (most_running if solo else 0),
-        L=max(1, *(len(c.levels) for c in cluster.classes)), E=len(options.limit_w), K=2 * len(cluster.outages),
-        Y=max(1, len(options.kinds)), S=0 if jobs.series is None else jobs.series.watts.size, V=1 if table is None else len(table.levels), NET=1 if cluster.network is None else cluster.network.routers, **links, Z=max(1, len(options.configurations)),
-        A=sum(len(m.truth) for m in options.configurations), SZ=fronts.numbers, FR=fronts.entries,
-        F=0 if options.variability is None else cluster.nodes, U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
-        G=0 if options.signal is None else options.signal.values.size, M=len(_with_end(options)),
-        D=options.log_rows + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + solo) + 4 * cluster.nodes + len(classes) + 4 * len(cluster.outages) + len(options.limit_w) + 2 * len(options.bids),
-    )  # fmt: skip
+        J=len(jobs),
+        N=cluster.nodes,
+        P=len(cluster.classes),
+        C=max(1, len(classes)) + (most_running if solo else 0),
+        L=max(1, *(len(c.levels) for c in cluster.classes)),
+        E=len(options.limit_w),
+        K=2 * len(cluster.outages),
+        Y=max(1, len(options.kinds)),
+        S=0 if jobs.series is None else jobs.series.watts.size,
+        V=1 if table is None else len(table.levels),
+        NET=1 if cluster.network is None else cluster.network.routers,
+        **links,
+        Z=max(1, len(options.configurations)),
+        A=sum(len(m.truth) for m in options.configurations),
+        SZ=fronts.numbers,
+        FR=fronts.entries,
+        F=0 if options.variability is None else cluster.nodes,
+        U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
+        G=0 if options.signal is None else options.signal.values.size,
+        M=len(_with_end(options)),
+        D=options.log_rows
+        + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + solo)
+        + 4 * cluster.nodes
+        + len(classes)
+        + 4 * len(cluster.outages)
+        + len(options.limit_w)
+        + 2 * len(options.bids),
+    )
     s = allocate(sizes)
     _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
     _fill_nodes(s, cluster)
@@ -131,14 +151,23 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     _estimates(s, policies, notes)
     notes += sampling_notes(jobs, options)
     switches = {
-        OPT_SORTED: any(m.sorted_running for m in policies), OPT_TIES_EVENT: options.ties == "event",
-        OPT_KILL: options.kill, OPT_TIMELINE: options.timeline, OPT_PLACEMENTS: options.placements,
-        OPT_DECISIONS: options.decisions, OPT_REQUEUE: options.requeue, OPT_BACKLOG: options.backlog,
-        OPT_KEEP_PROGRESS: options.keep_progress, OPT_SLEEP: any(c.sleep is not None for c in cluster.classes), OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
-        OPT_QUANTUM: options.quantum, OPT_EXCEED: options.exceed, OPT_SHED: options.shed,
+        OPT_SORTED: any(m.sorted_running for m in policies),
+        OPT_TIES_EVENT: options.ties == "event",
+        OPT_KILL: options.kill,
+        OPT_TIMELINE: options.timeline,
+        OPT_PLACEMENTS: options.placements,
+        OPT_DECISIONS: options.decisions,
+        OPT_REQUEUE: options.requeue,
+        OPT_BACKLOG: options.backlog,
+        OPT_KEEP_PROGRESS: options.keep_progress,
+        OPT_SLEEP: any(c.sleep is not None for c in cluster.classes),
+        OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
+        OPT_QUANTUM: options.quantum,
+        OPT_EXCEED: options.exceed,
+        OPT_SHED: options.shed,
         OPT_RECLAIM: any(m.recaps for m in policies),
         OPT_CAPPED: capped,
-    }  # fmt: skip
+    }
     if options.ties not in ("instant", "event"):
         raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
     for bit, on in switches.items():
@@ -154,7 +183,9 @@ def _with_end(options: Options) -> Sequence[tuple[float, Bid | None]]:
 
 
 def _pools(jobs: JobTable, cluster: Cluster) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the node class of every job: the one its partition names, otherwise the first wide enough (or the widest)."""
+    """Return the node class of every job: the one its partition names, otherwise the first wide enough (or the
+    widest).
+    """
     counts = np.array([c.count for c in cluster.classes], dtype=np.int64)
     pool = np.full(len(jobs), int(np.argmax(counts)), dtype=np.int64)
     for p in range(len(counts) - 1, -1, -1):
@@ -183,9 +214,15 @@ def _profiles(jobs: JobTable, cluster: Cluster, pool: np.ndarray) -> tuple[np.nd
 
 
 def _rate_classes(
-    pool: np.ndarray, kind: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray, pools: int, *,
+    pool: np.ndarray,
+    kind: np.ndarray,
+    draw_w: np.ndarray,
+    floor_w: np.ndarray,
+    stretch: np.ndarray,
+    pools: int,
+    *,
     by_profile: bool,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rate classes as rows (pool, kind, draw, floor, stretch) and every job's class.
 
     Without caps all jobs of a node class move together, whatever they draw.
@@ -205,9 +242,14 @@ def _rate_classes(
 
 
 def _fill_jobs(
-    s: State, jobs: JobTable, pool: np.ndarray, draw_w: np.ndarray, floor_w: np.ndarray, stretch: np.ndarray,
+    s: State,
+    jobs: JobTable,
+    pool: np.ndarray,
+    draw_w: np.ndarray,
+    floor_w: np.ndarray,
+    stretch: np.ndarray,
     base_class: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     s.submit_s[:] = jobs.submit_s
     s.work[:] = s.remaining[:] = jobs.work_s
     s.nodes[:] = jobs.nodes
@@ -303,7 +345,8 @@ def _fill_index(s: State) -> None:
 def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
     """Note how full each log may be before an instant that fills it the most could overflow it.
 
-    A policy of a user may fill all its lists with whatever it likes (``wild``): every row is judged, and every verdict is logged.
+    A policy of a user may fill all its lists with whatever it likes (``wild``): every row is judged, and every
+    verdict is logged.
     """
     rows, running = s.a_time_s.size, s.running.size
     actions = 6 if wild else 3  # stops, starts, caps, levels; also resumptions, jobs that are shed, caps taken back
@@ -317,9 +360,15 @@ def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
 
 
 def _reject(
-    s: State, jobs: JobTable, cluster: Cluster, notes: list[tuple[str, str, int, str]], *,
-    unknown: bool, capped: bool, chooses: bool,
-) -> None:  # fmt: skip
+    s: State,
+    jobs: JobTable,
+    cluster: Cluster,
+    notes: list[tuple[str, str, int, str]],
+    *,
+    unknown: bool,
+    capped: bool,
+    chooses: bool,
+) -> None:
     """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
 
     Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
@@ -340,8 +389,13 @@ def _reject(
         ("wider than its node class", s.nodes > s.pool_count[s.pool]),
         ("wider than its node class in every configuration", (s.app >= 0) & (least > s.pool_count[s.pool])),
         ("asks for no node", s.nodes < 1),
-        ("needs more power than the limit ever allows", (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0) if np.isfinite(limit) else np.zeros(len(jobs), bool)),
-    )  # fmt: skip
+        (
+            "needs more power than the limit ever allows",
+            (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
+            if np.isfinite(limit)
+            else np.zeros(len(jobs), bool),
+        ),
+    )
     for reason, applies in checks:
         mask = applies & (s.status == codes.FUTURE)
         if np.any(mask):

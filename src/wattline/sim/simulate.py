@@ -40,10 +40,14 @@ if TYPE_CHECKING:
     from wattline.formats.tables.profiles import Profiles
 
 SLICE_INSTANTS, SLICE_S = 100_000, 0.1
-"""Instants simulated, and seconds taken, at most between two looks from outside: at Ctrl-C, the progress bar, the keeper."""
+"""Instants simulated, and seconds taken, at most between two looks from outside: at Ctrl-C, the progress bar, the
+keeper.
+"""
 
 PASS_ONLY = -2
-"""A number of instants that means the pass of the present one (see ``engine``, which is not imported before it is needed)."""
+"""A number of instants that means the pass of the present one (see ``engine``, which is not imported before it is
+needed).
+"""
 
 FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
 """Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all."""
@@ -136,7 +140,9 @@ class Simulation:
         self._bind()
 
     def _bind(self) -> None:
-        """Fix the arguments of the compiled loop: callables, parameters (the last one is the bridge's handle), memory."""
+        """Fix the arguments of the compiled loop: callables, parameters (the last one is the bridge's handle),
+        memory.
+        """
         s = self.state
         users = int(s.user.max(initial=-1)) + 1
         self.wake = np.array([m.wake for m in self.policies.in_loop()], dtype=np.int64)
@@ -149,11 +155,18 @@ class Simulation:
             given = self.policies.params.get(m.slot, {})
             param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
             floats = m.memory.size(
-                jobs=len(self.jobs), running=s.running.size, users=users, kinds=s.k_nodes.size, classes=s.free.size,
-                profiles=0 if self.profiles is None else len(self.profiles), units=units,
-                nodes=s.node_state.size, routers=int(s.net[1] * s.net[2]), groups=int(s.net[2]),
+                jobs=len(self.jobs),
+                running=s.running.size,
+                users=users,
+                kinds=s.k_nodes.size,
+                classes=s.free.size,
+                profiles=0 if self.profiles is None else len(self.profiles),
+                units=units,
+                nodes=s.node_state.size,
+                routers=int(s.net[1] * s.net[2]),
+                groups=int(s.net[2]),
                 values=dict(zip(m.params, param[-1], strict=False)),
-            )  # fmt: skip
+            )
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         functions = [callable_for(m) for m in self.policies.in_loop()]
@@ -191,8 +204,8 @@ class Simulation:
     def advance(self, max_instants: int, *, until_s: float | None = None, short: bool = False) -> int:
         """Run compiled code for a number of instants (or ADVANCE_ONLY, PASS_ONLY); return why it came back.
 
-        ``short`` leaves the clock at the last instant up to ``until_s``: passing the rest of the time in two steps instead of
-        one would change the last digits of what is summed up.
+        ``short`` leaves the clock at the last instant up to ``until_s``: passing the rest of the time in two steps
+        instead of one would change the last digits of what is summed up.
         """
         self.state.option[OPT_STOP_SHORT] = int(short)
         stop_s = self.options.until_s if until_s is None else until_s
@@ -281,8 +294,10 @@ class Simulation:
         if self.logged_bytes > machine_bytes() / 2:  # which is copied once more when the journal is made
             raise RunError(
                 f"the logs of this run take {show_bytes(self.logged_bytes)}, half of this machine's memory, after "
-                f"{show_duration(float(s.now[0]) - float(s.submit_s[0]) if s.submit_s.size else 0.0)} of simulated time: "
-                "end it earlier (run.until), or log less (a longer run.tick, output.decisions = false, output.placements = false)"
+                f"{show_duration(float(s.now[0]) - float(s.submit_s[0]) if s.submit_s.size else 0.0)} of "
+                "simulated time: "
+                "end it earlier (run.until), or log less (a longer run.tick, output.decisions = false, "
+                "output.placements = false)"
             )
 
     def forget_logs(self) -> None:
@@ -318,7 +333,10 @@ class Simulation:
         return time.perf_counter() - self._began + self.earlier_s
 
     def next_hour_s(self) -> float:
-        """Return when the next simulated hour ends at which the run was not kept; hours count from the start of the run."""
+        """Return when the next simulated hour ends at which the run was not kept.
+
+        Hours count from the start of the run.
+        """
         start_s, now_s = float(self.state.start_s[0]), float(self.state.now[0])
         hour = math.floor((now_s - start_s) / HOUR_S) + 1
         while start_s + HOUR_S * hour <= self.kept_s:
@@ -328,7 +346,8 @@ class Simulation:
     def run(self, progress: Progress | None = None, keeper: Keeper | None = None) -> Result:
         """Simulate to the end; Ctrl-C ends the run early and keeps what was simulated.
 
-        With a keeper the run is kept at full simulated hours, and one that is interrupted goes on to the end of its hour.
+        With a keeper the run is kept at full simulated hours, and one that is interrupted goes on to the end of its
+        hour.
         """
         self._loop()
         self._began = time.perf_counter()  # compiling, if it was needed, is no part of simulating
@@ -379,7 +398,10 @@ class Simulation:
         return codes.BUDGET
 
     def _to_the_hour(self, keeper: Keeper) -> int:
-        """Go on to the end of the hour, or as far as there is time, and keep the run there; it may reach its end before."""
+        """Go on to the end of the hour, or as far as there is time, and keep the run there.
+
+        It may reach its end before.
+        """
         cut_s = self.next_hour_s()
         short = cut_s < self.options.until_s
         deadline = time.perf_counter() + LAST_HOUR_S
@@ -398,9 +420,18 @@ class Simulation:
         """Return what the run has left behind so far."""
         self.empty_logs()
         return Result(
-            self.jobs, self.cluster, self.policies, self.options, self.state, join_logs(self.chunks, self.state), self.notes, stopped,
-            wall_s, self.seed, self.learned(),
-        )  # fmt: skip
+            self.jobs,
+            self.cluster,
+            self.policies,
+            self.options,
+            self.state,
+            join_logs(self.chunks, self.state),
+            self.notes,
+            stopped,
+            wall_s,
+            self.seed,
+            self.learned(),
+        )
 
     def learned(self) -> Profiles | None:
         """Return what was learned so far of the power of jobs (None: nothing that could be kept)."""
@@ -423,7 +454,10 @@ class Simulation:
         return profiles.fill(self.profiles, self.memory[codes.PROFILE], tuple(c.max_w for c in self.cluster.classes))
 
     def push_limit(self, watts: float) -> None:
-        """Change the power limit now, as an operator would, and let control pass; steps that were planned still come."""
+        """Change the power limit now, as an operator would, and let control pass.
+
+        Steps that were planned still come.
+        """
         if not watts >= 0.0:
             raise InputError(f"a power limit must not be negative, got {watts:g} W")
         s = self.state
@@ -470,8 +504,13 @@ def join_logs(chunks: Mapping[str, Sequence[npt.NDArray[Any]]], s: State) -> dic
 
 
 def simulate(
-    jobs: JobTable, cluster: Cluster, policies: Policies, options: Options | None = None, *, seed: int = 0,
+    jobs: JobTable,
+    cluster: Cluster,
+    policies: Policies,
+    options: Options | None = None,
+    *,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> Result:  # fmt: skip
+) -> Result:
     """Simulate a workload on a cluster under the given policies."""
     return Simulation(jobs, cluster, policies, options, seed=seed).run(progress)

@@ -1,7 +1,8 @@
 """Compile what a run needs and the cache has not: say so, use all cores, and show how far it is.
 
-The loop, the rare transitions (chores) and every policy are entry points of their own, so processes can compile them side by side;
-all write to the same cache. This process only hands out work and waits, since a compiler hears no Ctrl-C.
+The loop, the rare transitions (chores) and every policy are entry points of their own, so processes can compile
+them side by side; all write to the same cache. This process only hands out work and waits, since a compiler hears
+no Ctrl-C.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ AHEAD = {
     "sim.engine": ("control.guard:judge_start", "control.guard:take", "control.commit:start"),
     "control.chores": ("control.commit:fail_nodes", "control.guard:set_job_caps"),
 }
-"""Helpers that a part of the core comes to late: another process translates them meanwhile, so that both cores are busy to the end."""
+"""Helpers that a part of the core comes to late: another process translates them meanwhile, so that both cores are
+busy to the end.
+"""
 
 
 def warm_up(
@@ -44,7 +47,9 @@ def warm_up(
     *,
     nodes_change: bool | None,
 ) -> None:
-    """Compile what a run needs unless the cache has it; ``say`` is called once before, ``show`` whenever a part is done.
+    """Compile what a run needs unless the cache has it.
+
+    ``say`` is called once before, ``show`` whenever a part is done.
 
     ``nodes_change`` is None for many runs, some where nodes change and some where they do not.
     """
@@ -77,7 +82,9 @@ def _stands(function: Callable[..., int]) -> bool:
 
 
 def make(part: str) -> None:
-    """Compile one part: a module of the core, a helper of it as ``module:name``, or a built-in mechanism as ``slot=name``."""
+    """Compile one part: a module of the core, a helper of it as ``module:name``, or a built-in mechanism as
+    ``slot=name``.
+    """
     slot, is_policy, name = part.partition("=")
     module, is_helper, helper = part.partition(":")
     if is_policy:
@@ -89,7 +96,8 @@ def make(part: str) -> None:
 
 
 def skip_blas() -> None:
-    """Load numba's compiler without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy would need.
+    """Load numba's compiler without scipy.linalg, which takes a third of a second and only ``np.cov`` in a policy
+    would need.
 
     In a program of our own that is a fair trade; as a library we leave numba as it is.
     """
@@ -107,7 +115,7 @@ def work() -> None:
     """Compile the parts that are read, line by line, and say of each when it is done (in a process of its own)."""
     gc.disable()  # nearly all that a compiler makes is needed to the end
     skip_blas()
-    cpu_target.typing_context.refresh()  # which compiling begins with, and takes half a second: there may be time to spare
+    cpu_target.typing_context.refresh()  # compiling begins with it, half a second: there may be time to spare
     cpu_target.target_context.refresh()
     for line in sys.stdin:
         try:
@@ -122,7 +130,10 @@ def _weight(part: str) -> int:
 
 
 def in_processes(parts: Sequence[str], show: Callable[[int, int], None], worker: str = WORKER) -> None:
-    """Let processes make parts side by side, long ones first (helpers of these right after them); Ctrl-C ends them at once, and they say nothing about it."""
+    """Let processes make parts side by side, long ones first (helpers of these right after them).
+
+    Ctrl-C ends them at once, and they say nothing about it.
+    """
     weights = {part: _weight(part) for part in parts}
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -1,7 +1,8 @@
-"""Calls of users' policies from a thread that nobody waits for blindly: Ctrl-C is heard, and a policy that does not come back is named.
+"""Calls of users' policies from a thread that nobody waits for blindly: Ctrl-C is heard, and a policy that does not
+come back is named.
 
-The loop works in a thread of its own, with or without the interpreter; who called it looks at it twenty times a second. Runs of built-in
-policies do not come here.
+The loop works in a thread of its own, with or without the interpreter; who called it looks at it twenty times a
+second. Runs of built-in policies do not come here.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ class _Worker:
 def watched(work: Callable[[], Any], state: State, slots: Sequence[Mechanism], look: Look | None) -> Any:
     """Do work that calls policies of users, and return what it returns.
 
-    ``look`` is called now and then and may raise KeyboardInterrupt, as Ctrl-C does. The work then has its time to come to an end of its own;
-    only a policy that goes on and on is left behind. The interrupt is raised when the work is done, as ``Later``.
+    ``look`` is called now and then and may raise KeyboardInterrupt, as Ctrl-C does. The work then has its time to
+    come to an end of its own; only a policy that goes on and on is left behind. The interrupt is raised when the
+    work is done, as ``Later``.
     """
     words, most_s = state.words, limit_s()
     worker = _Worker(work)
@@ -133,6 +135,7 @@ def _give_up(worker: _Worker, policy: Mechanism, asked: BaseException | None, mo
         left_behind.append(f"interrupted while {where(policy)} was at work, which did not come back")
         raise KeyboardInterrupt(left_behind[-1]) from None
     left_behind.append(
-        f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: {LIMIT_KEY}=SECONDS)"
+        f"{where(policy)} did not come back within {most_s:g} s, an endless loop perhaps (one that needs longer: "
+        f"{LIMIT_KEY}=SECONDS)"
     )
     raise EndlessError(left_behind[-1])

@@ -35,7 +35,9 @@ class Terms:
 
     @classmethod
     def starting_at(cls, mean_w: float, energy_price_per_kwh: float = 0.10, hours: float = 1.0) -> Terms:
-        """Return terms with β = 0.1·Π^P·P̄₀·H for a search that starts at P̄₀, the other prices like the energy price."""
+        """Return terms with β = 0.1·Π^P·P̄₀·H for a search that starts at P̄₀, the other prices like the energy
+        price.
+        """
         price = energy_price_per_kwh
         return cls(
             beta=1e-4 * price * mean_w * hours,

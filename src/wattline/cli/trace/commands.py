@@ -273,7 +273,8 @@ def _info_table(facts: dict[str, Any]) -> Any:
         (
             "jobs",
             (
-                f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, {facts['repaired']:,} "
+                f"{facts['jobs']:,} of {facts['records']:,} records ({facts['dropped']:,} dropped, "
+                f"{facts['repaired']:,} "
                 "repaired)"
             ),
         ),

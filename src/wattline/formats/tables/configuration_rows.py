@@ -232,7 +232,8 @@ def _power(job_w: float, node_w: float, nodes: int, cap_w: float, node: Socketed
         )
     if each_w > most_w * (1 + SLACK):
         told = (
-            f"is {each_w:.4g} W a node, above what {node.sockets} sockets may draw: {most_w:g} W under a cap of {cap_w:g} W "
+            f"is {each_w:.4g} W a node, above what {node.sockets} sockets may draw: {most_w:g} W under a cap of "
+            f"{cap_w:g} W "
             f"and {node.memory_w:g} W of memory each"
         )
         hint = "give the number of sockets and the power of their memory"
@@ -254,7 +255,9 @@ def _yes(path: Path | str, line: int, cells: Mapping[str, Any], header: Header) 
 
 
 def _check_times(path: Path | str, rows: Sequence[Row], header: Header) -> None:
-    """Refuse a time that is far from all others of its application: milliseconds among seconds, or the other way round."""
+    """Refuse a time that is far from all others of its application: milliseconds among seconds, or the other way
+    round.
+    """
     by: dict[str, list[tuple[float, Row]]] = {}
     for row in rows:
         by.setdefault(row.application, []).append((row.time_s * row.nodes * row.cores, row))
@@ -265,7 +268,8 @@ def _check_times(path: Path | str, rows: Sequence[Row], header: Header) -> None:
                 much = work / middle if work > middle else middle / work
                 raise TraceError.at(
                     path,
-                    f"is {much:,.0f} times {'longer' if work > middle else 'shorter'} than the application's other times (in core-seconds)",
+                    f"is {much:,.0f} times {'longer' if work > middle else 'shorter'} than the application's other "
+                    "times (in core-seconds)",
                     line=row.line,
                     field=header.found["time"][0],
                     value=row.time_s,

@@ -110,7 +110,10 @@ def _reduce(path: Path | str, rows: Sequence[Row], reduce: Reduce) -> tuple[list
         seen: dict[str, Row] = {}
         for row in trials:
             if row.trial in seen:
-                told = f"the configuration of {nodes} nodes, {cores} cores, {cap_w:g} W is on line {seen[row.trial].line} already"
+                told = (
+                    f"the configuration of {nodes} nodes, {cores} cores, {cap_w:g} W is on line "
+                    f"{seen[row.trial].line} already"
+                )
                 hint = "number trials in a column 'trial'" if not row.trial else f"both are trial {row.trial!r}"
                 raise TraceError.at(path, told, line=row.line, hint=hint)
             seen[row.trial] = row

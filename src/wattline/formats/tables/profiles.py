@@ -42,7 +42,8 @@ class Profiles:
     def _same_nodes(self, max_w: tuple[float, ...]) -> None:
         if self.learner == "quantile" and self.max_w and max_w and self.max_w != max_w:
             raise InputError(
-                f"profiles of {self.learner!r} are shares of what a node draws at most, and that was {_watts(self.max_w)} "
+                f"profiles of {self.learner!r} are shares of what a node draws at most, and that was "
+                f"{_watts(self.max_w)} "
                 f"and is {_watts(max_w)}: they are of no use to other nodes"
             )
 

@@ -23,8 +23,9 @@ def next_rows(
 
     ``measured`` are the rows that are known already (those that the model was fitted to, if the table is the same one).
 
-    What is known of them is what the model says: each choice takes the row that lowers the mean variance over *all* rows most
-    (of time and of power, each relative to what it is now), per unit of ``cost`` if given, and counts as measured for the next.
+    What is known of them is what the model says: each choice takes the row that lowers the mean variance over *all*
+    rows most (of time and of power, each relative to what it is now), per unit of ``cost`` if given, and counts as
+    measured for the next.
     """
     unknown = np.ones(len(table), dtype=bool)
     known = fitted.rows if measured is None else measured
@@ -45,7 +46,9 @@ def next_rows(
 def _turbo_first(
     table: Configurations, known: Ints, unknown: npt.NDArray[np.bool_], price: Floats, count: int
 ) -> list[int]:
-    """Return rows with turbo that are missing before anything can be said of that level: the middle of the table, cheapest first."""
+    """Return rows with turbo that are missing before anything can be said of that level: the middle of the table,
+    cheapest first.
+    """
     turbo = table.cap_w == table.turbo_w
     missing = min(TURBO - int(turbo[known].sum()), int((turbo & unknown).sum()), count)
     if missing <= 0:

@@ -1,4 +1,6 @@
-"""How wrong a model of configurations is: draws of measurements, errors on the rest, power that was promised too low first."""
+"""How wrong a model of configurations is: draws of measurements, errors on the rest, power that was promised too
+low first.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ def quartiles(errors: Floats) -> Quartiles:
 
 
 def histogram(errors: Floats, step: float = 0.05) -> list[tuple[float, int]]:
-    """Return how many signed errors lie in each bin of a width, by its lower edge, from the lowest that has one (Fig. 5.5).
+    """Return how many signed errors lie in each bin of a width, by its lower edge, from the lowest that has one
+    (Fig. 5.5).
 
     >>> histogram(np.array([-0.07, -0.02, 0.01, 0.02, 0.11]))
     [(-0.1, 1), (-0.05, 1), (0.0, 2), (0.05, 0), (0.1, 1)]
@@ -112,11 +115,19 @@ def summarise(time: Floats, power: Floats, truth_s: Floats) -> Errors:
     """Return the figures of signed relative errors (above 0: predicted too much)."""
     t, w = np.abs(time), np.abs(power)
     return Errors(
-        float((power < -OVERDRAFT).mean()), float(max(0.0, -power.min())),
-        float(w.mean()), float(np.median(w)), float(w.max()), float(np.quantile(w, 0.75)),
-        float(t.mean()), float(np.median(t)), float(t.max()), float(np.quantile(t, 0.75)),
-        float(np.median(t * truth_s)), int(t.size),
-    )  # fmt: skip
+        float((power < -OVERDRAFT).mean()),
+        float(max(0.0, -power.min())),
+        float(w.mean()),
+        float(np.median(w)),
+        float(w.max()),
+        float(np.quantile(w, 0.75)),
+        float(t.mean()),
+        float(np.median(t)),
+        float(t.max()),
+        float(np.quantile(t, 0.75)),
+        float(np.median(t * truth_s)),
+        int(t.size),
+    )
 
 
 def unseen(table: Configurations, rows: Ints) -> Ints:

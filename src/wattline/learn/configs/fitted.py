@@ -31,8 +31,8 @@ class Points(NamedTuple):
 class Curve(Protocol):
     """The logarithm of one quantity over configurations, as a weighted sum of the logarithms that were measured.
 
-    Taking a measurement away is then the same as replacing it by what the others say of it, so all models that leave one
-    out are known without fitting again: at x the i-th is ``at(x) - weights(x)[:, i] * left[i]``.
+    Taking a measurement away is then the same as replacing it by what the others say of it, so all models that
+    leave one out are known without fitting again: at x the i-th is ``at(x) - weights(x)[:, i] * left[i]``.
     """
 
     @property
@@ -78,9 +78,10 @@ class Fitted:
     def interval(self, nodes: npt.ArrayLike, cores: npt.ArrayLike, cap_w: npt.ArrayLike, miss: float = 0.1) -> Bounds:
         """Return bounds that time, and power, leave with probability ``miss``, half of it on either side (jackknife+).
 
-        Whatever the model's form, a new configuration drawn like the measured ones leaves them with at most 2 ``miss``; in
-        practice with about ``miss``. An upper bound alone is missed with half of that. Beyond what was measured (``reaches``) there is
-        no such promise: more nodes than any that was tried are not drawn like the others.
+        Whatever the model's form, a new configuration drawn like the measured ones leaves them with at most 2
+        ``miss``; in practice with about ``miss``. An upper bound alone is missed with half of that. Beyond what was
+        measured (``reaches``) there is no such promise: more nodes than any that was tried are not drawn like the
+        others.
         """
         points, shape = self._points(nodes, cores, cap_w)
         sides = [side.reshape(shape) for curve in (self.time, self.power) for side in jackknife(curve, points, miss)]
@@ -91,7 +92,9 @@ class Fitted:
         return ~self.is_turbo(cap_w) | bool(self.measured.turbo.any())
 
     def reaches(self, nodes: npt.ArrayLike, cores: npt.ArrayLike, cap_w: npt.ArrayLike) -> Bools:
-        """Return which configurations lie between the least and the most that was measured: bounds promise nothing elsewhere."""
+        """Return which configurations lie between the least and the most that was measured: bounds promise nothing
+        elsewhere.
+        """
         points, shape = self._points(nodes, cores, cap_w)
         caps = self.measured.cap_w[~self.measured.turbo]
         inside = np.ones(points.nodes.shape, dtype=bool)
@@ -119,7 +122,8 @@ class Fitted:
                 raise InputError(f"{self.application}: {name} must be above 0 and finite, got {values[bad][0]:g}")
         if not self.covers(p).all():
             raise InputError(
-                f"{self.application}: none of the {self.rows.size} measurements is at {self.turbo_w:g} W (turbo); measure one"
+                f"{self.application}: none of the {self.rows.size} measurements is at {self.turbo_w:g} W (turbo); "
+                "measure one"
             )
         flat = Points(n.ravel(), c.ravel(), p.ravel(), self.is_turbo(p).ravel())
         return flat, n.shape

@@ -16,7 +16,9 @@ MOST = 200_000
 
 
 class Predicted(NamedTuple):
-    """A predicted table, bounds of its times and powers, which rows were measured (they are predicted all the same), which are beyond."""
+    """A predicted table, bounds of its times and powers, which rows were measured (they are predicted all the
+    same), which are beyond.
+    """
 
     table: Configurations
     bounds: Bounds
@@ -27,9 +29,14 @@ class Predicted(NamedTuple):
 
 
 def predict_grid(
-    fitted: Fitted, measured: Configurations, *, nodes: Sequence[int] = (), cores: Sequence[int] = (),
-    caps_w: Sequence[float] = (), miss: float = 0.1,
-) -> Predicted:  # fmt: skip
+    fitted: Fitted,
+    measured: Configurations,
+    *,
+    nodes: Sequence[int] = (),
+    cores: Sequence[int] = (),
+    caps_w: Sequence[float] = (),
+    miss: float = 0.1,
+) -> Predicted:
     """Return predictions for all combinations; counts and caps that are not given are those of the measured table.
 
     Combinations that nothing can be said of (turbo, where it was not measured) are left out.

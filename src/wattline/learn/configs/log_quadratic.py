@@ -11,7 +11,9 @@ from wattline.learn.configs.fitted import Fitted, Points, points_of
 from wattline.model.configurations import Configurations, Floats, Ints
 
 TINY = 1e-7
-"""Share of a term's length that must be its own for it to be kept: below, the measurements do not tell it from the others."""
+"""Share of a term's length that must be its own for it to be kept: below, the measurements do not tell it from the
+others.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,16 @@ class Regression:
 def fit_log_quadratic(table: Configurations, rows: Ints) -> Fitted:
     """Fit the published model to some rows of a table.
 
-    Terms are 1, n, c, p, n², c², p², nc, np, cp of logarithms. Rows with turbo have a level of their own in place of all terms
-    in p (in products: the mean of the capped rows'). What the rows cannot tell apart (one node count only, say) is left out, later terms first.
+    Terms are 1, n, c, p, n², c², p², nc, np, cp of logarithms. Rows with turbo have a level of their own in place
+    of all terms in p (in products: the mean of the capped rows'). What the rows cannot tell apart (one node count
+    only, say) is left out, later terms first.
     """
     points = points_of(table).take(rows)
     terms = _choose(points)
     if rows.size <= terms.kept.size:
         raise InputError(
-            f"{table.application}: {rows.size} measurements are too few for {terms.kept.size} terms; give at least {terms.kept.size + 1}"
+            f"{table.application}: {rows.size} measurements are too few for {terms.kept.size} terms; give at least "
+            f"{terms.kept.size + 1}"
         )
     design = terms.of(points)
     pseudo: Floats = np.linalg.pinv(design).astype(np.float64)

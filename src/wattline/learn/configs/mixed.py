@@ -12,7 +12,9 @@ from wattline.learn.configs.shapes import PowerShape, TimeShape
 from wattline.model.configurations import Configurations, Floats, Ints
 
 NODES, CORES, EXCESS = 1.0, 0.7, 0.15
-"""Distances over which a smooth departure from the shape changes: logarithms of nodes, of cores, of power cut by the cap."""
+"""Distances over which a smooth departure from the shape changes: logarithms of nodes, of cores, of power cut by
+the cap.
+"""
 NODES_NEAR, EXCESS_NEAR = 0.7, 0.10
 """The same for departures of one core count."""
 ACROSS_TURBO = 0.7
@@ -27,8 +29,9 @@ ROUNDS = 12
 class Effects:
     """Departures from a shape as sums of Gaussian processes, each with a variance of its own.
 
-    In order: smooth in nodes, cores and cap; of a core count; of a core count, changing with nodes; of a core count, changing
-    with the cap; of a node count. Codes split their work unevenly over 12 threads, or over 24 nodes: neighbours say nothing of it.
+    In order: smooth in nodes, cores and cap; of a core count; of a core count, changing with nodes; of a core
+    count, changing with the cap; of a node count. Codes split their work unevenly over 12 threads, or over 24
+    nodes: neighbours say nothing of it.
     """
 
     power: PowerShape
@@ -136,8 +139,8 @@ def _of_parameters(fit: Shaped, a: Floats, b: Floats) -> Floats:
 def _variances(shape: Floats, parts: Floats, rest: Floats, start: Floats) -> Floats:
     """Return the variances of the parts that make what is left most likely, pulled a little to where they start.
 
-    Each round multiplies a variance by the root of (what the data show of its part) over (what they would show if it were
-    right), the minorize-maximize step for variance components: no step size, never below 0.
+    Each round multiplies a variance by the root of (what the data show of its part) over (what they would show if
+    it were right), the minorize-maximize step for variance components: no step size, never below 0.
     """
     flat = parts.reshape(len(parts), -1)
     found = start.copy()

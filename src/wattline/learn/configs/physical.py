@@ -15,7 +15,9 @@ from wattline.learn.configs.shapes import PowerShape, Prior, Scale, Shape, TimeS
 from wattline.model.configurations import Configurations, Floats, Ints
 
 POWER_NOISE, TIME_NOISE = 0.02, 0.03
-"""Standard deviations that are expected of a measurement around the shapes, beyond twice of which it counts as disturbed."""
+"""Standard deviations that are expected of a measurement around the shapes, beyond twice of which it counts as
+disturbed.
+"""
 
 LEAST = 8
 """Measurements below which nothing is fitted: priors alone would speak."""

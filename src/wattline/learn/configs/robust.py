@@ -25,8 +25,9 @@ def fit_robust(
 ) -> tuple[Floats, Floats]:
     """Return the parameters of least loss, and how much each measurement counts (1: fully).
 
-    ``shape`` gives values and derivatives; ``noise`` is the standard deviation expected of a measurement. A few measurements
-    that went wrong then hardly move the parameters. The best end of all starts counts (the prior's centre if none is given).
+    ``shape`` gives values and derivatives; ``noise`` is the standard deviation expected of a measurement. A few
+    measurements that went wrong then hardly move the parameters. The best end of all starts counts (the prior's
+    centre if none is given).
     """
     ends = [_descend(shape, prior, logs, noise, start) for start in starts or (prior.centre,)]
     _, theta, weights = min(ends, key=lambda end: end[0])

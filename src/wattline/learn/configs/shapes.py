@@ -11,7 +11,9 @@ from wattline.learn.configs.fitted import Points
 from wattline.model.configurations import Floats
 
 PACKED = 0.4
-"""Logarithm of what a second socket adds to the cap line where ranks are packed: about a half, for boards and memory draw too."""
+"""Logarithm of what a second socket adds to the cap line where ranks are packed: about a half, for boards and
+memory draw too.
+"""
 
 SHARPNESS = 40.0
 """How suddenly a cap takes hold: free power and cap line blend where they are within a fortieth of each other."""
@@ -26,7 +28,9 @@ class Prior(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """The middle of the measured configurations, from which logarithms are taken, and half of the most cores that were used."""
+    """The middle of the measured configurations, from which logarithms are taken, and half of the most cores that
+    were used.
+    """
 
     nodes: float
     cores: float
@@ -43,7 +47,9 @@ class Scale:
         return cls(n, c, p, 0.5 * float(points.cores.max()))
 
     def second(self, points: Points) -> Floats:
-        """Return where more than half of the cores are used: codes that fill one socket first have then begun the second."""
+        """Return where more than half of the cores are used: codes that fill one socket first have then begun the
+        second.
+        """
         return (points.cores > self.half).astype(np.float64)
 
 
@@ -51,15 +57,18 @@ class Scale:
 class PowerShape:
     """Logarithm of a node's power: free it grows with its active cores and falls with communication, and a cap cuts it.
 
-    Free: ln u = a + ln(1 + e^d c) - ln(1 + e^d) - ε ln n + g [n = 1], with turbo + τ + τ' ln c. Cap line: ln l = λ + ρ ln p + η h, where h
-    is 1 if more than half of the cores are used (a second socket has a cap of its own, where ranks are packed). Power is the
-    lesser of both, blended; with turbo there is no line. Nodes, cores and caps are relative to the middle.
+    Free: ln u = a + ln(1 + e^d c) - ln(1 + e^d) - ε ln n + g [n = 1], with turbo + τ + τ' ln c. Cap line: ln l = λ
+    + ρ ln p + η h, where h is 1 if more than half of the cores are used (a second socket has a cap of its own,
+    where ranks are packed). Power is the lesser of both, blended; with turbo there is no line. Nodes, cores and
+    caps are relative to the middle.
     """
 
     scale: Scale
 
     def prior(self, points: Points, logs: Floats) -> Prior:
-        """Return what is likely: free power near the median, the line above all that was seen under caps, sockets alike."""
+        """Return what is likely: free power near the median, the line above all that was seen under caps, sockets
+        alike.
+        """
         capped = ~points.turbo
         if not capped.any():
             middle, line = float(np.median(logs)) - 0.25, 50.0
@@ -84,7 +93,9 @@ class PowerShape:
         return lesser, np.column_stack([by_free * share[:, None], by_line * (1.0 - share)[:, None]])
 
     def excess(self, theta: Floats, points: Points) -> Floats:
-        """Return by how much (as a logarithm) free power is above what the cap leaves: 0 where the cap does not bind."""
+        """Return by how much (as a logarithm) free power is above what the cap leaves: 0 where the cap does not
+        bind.
+        """
         free, _, line, _ = self._parts(theta, points)
         return free - _softmin(free, line)[0]
 
@@ -105,10 +116,12 @@ class PowerShape:
 
 @dataclass(frozen=True)
 class TimeShape:
-    """Logarithm of the time: work shared by nodes and cores and slowed by the cap, over a part that nothing makes shorter.
+    """Logarithm of the time: work shared by nodes and cores and slowed by the cap, over a part that nothing makes
+    shorter.
 
-    ln t = b + ln(w + s) - ln(1 + s), ln w = -α ln n - γ ln c + β z - turbo (τ + τ' ln c) + g [n = 1] - ζ h: z is the power shape's excess, so
-    caps that do not bind change nothing; g is what the first step out of one node costs, ζ what a second socket's memory brings. Memory-bound codes have small β and γ.
+    ln t = b + ln(w + s) - ln(1 + s), ln w = -α ln n - γ ln c + β z - turbo (τ + τ' ln c) + g [n = 1] - ζ h: z is
+    the power shape's excess, so caps that do not bind change nothing; g is what the first step out of one node
+    costs, ζ what a second socket's memory brings. Memory-bound codes have small β and γ.
     """
 
     scale: Scale
@@ -120,7 +133,9 @@ class TimeShape:
         return self.power.excess(self.power_theta, points)
 
     def prior(self, points: Points, logs: Floats) -> Prior:
-        """Return what is likely: near linear speed-up in nodes and cores, time nearly in inverse proportion to power."""
+        """Return what is likely: near linear speed-up in nodes and cores, time nearly in inverse proportion to
+        power.
+        """
         del points
         return Prior(
             np.array([float(np.median(logs)), 0.9, 0.8, -2.5, 0.8, 0.18, -0.06, 0.0, 0.0]),

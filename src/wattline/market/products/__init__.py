@@ -1,7 +1,7 @@
 """Market products, one a file: what is sold to a grid and how it is billed. No list of them has to be kept.
 
-Each file here but ``base`` has a class as ``base.Product`` says, called ``PRODUCT``: ``rules`` of ``[prices]`` takes its
-name, its keys become keys of that section.
+Each file here but ``base`` has a class as ``base.Product`` says, called ``PRODUCT``: ``rules`` of ``[prices]``
+takes its name, its keys become keys of that section.
 """
 
 from __future__ import annotations

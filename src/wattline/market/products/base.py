@@ -1,8 +1,9 @@
 """What a market product is: the keys it takes from ``[prices]``, and the money it turns a span of time into.
 
-A product is one file of this folder: a frozen dataclass, called ``PRODUCT`` there, that inherits ``Product`` and has the
-attributes below; its fields are its settings (keys of kind ``span``), each with a default. Scenario, journal, reports and searches know
-products by this protocol alone. ``wattline.testing.check_product`` tells whether one keeps it.
+A product is one file of this folder: a frozen dataclass, called ``PRODUCT`` there, that inherits ``Product`` and
+has the attributes below; its fields are its settings (keys of kind ``span``), each with a default. Scenario,
+journal, reports and searches know products by this protocol alone. ``wattline.testing.check_product`` tells whether
+one keeps it.
 """
 
 from __future__ import annotations

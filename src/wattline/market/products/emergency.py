@@ -1,4 +1,5 @@
-"""Emergency curtailment: the grid asks for a reduction of power below a baseline, pays for it, and charges what is missed.
+"""Emergency curtailment: the grid asks for a reduction of power below a baseline, pays for it, and charges what is
+missed.
 
 A request is a step function: the reduction that is asked for, 0 where nothing is. It is due after a notice: at any time
 the least reduction that was asked for during the last ``notice`` seconds, so a rise is due a notice later and a fall at

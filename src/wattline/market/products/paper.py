@@ -1,8 +1,8 @@
 """Regulation as the papers settle it: the mean power bid is charged, the reserve paid, the tracking error penalised.
 
 AQA eq. 4: cost = (Π^P·P̄ − Π^R·R + Π^ε·R·ε̄)·h. The last term is Π^ε ∫ |P − P_target| dt (AQA eq. 26), which exists
-without a reserve too; so a bid cannot escape its error by offering R = 0, and the cost is continuous in R. Without a bid
-the energy drawn is charged.
+without a reserve too; so a bid cannot escape its error by offering R = 0, and the cost is continuous in R. Without
+a bid the energy drawn is charged.
 """
 
 from __future__ import annotations

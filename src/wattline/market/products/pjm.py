@@ -1,8 +1,8 @@
 """Regulation in the manner of PJM (Manual 28 §4): energy as drawn, capacity and performance paid by the score.
 
 Capacity credit score·Π^C·R·h; performance credit score·mileage ratio·Π^M·R·h. The score (``market.score``) is that of
-the whole span, of (P − P̄)/R against y while there is a reserve. A span without a stretch of reserve as long as a window
-of the score cannot be scored and is paid nothing.
+the whole span, of (P − P̄)/R against y while there is a reserve. A span without a stretch of reserve as long as a
+window of the score cannot be scored and is paid nothing.
 """
 
 from __future__ import annotations

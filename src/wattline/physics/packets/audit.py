@@ -13,7 +13,10 @@ from wattline.physics.packets.state import LANE_BITS, LANE_MASK, LANES, NetState
 
 
 def broken_laws(s: NetState, setting: Setting) -> list[str]:
-    """Return every violation found: packets, space of output buffers, credits of input buffers, events; empty if all is well."""
+    """Return every violation found: packets, space of output buffers, credits of input buffers, events.
+
+    Empty if all is well.
+    """
     found = []
     in_pool = _length(int(s.free_packet[0]), s.pk_next)
     out = int(s.tally[c.S_MADE] - s.tally[c.S_DELIVERED])
@@ -71,6 +74,9 @@ def _credit_law(s: NetState, setting: Setting, lane: int, travelling: Ints) -> l
     parts = (int(s.credit[lane]), returning, int(travelling[lane]), buffered)
     if min(parts) < 0 or sum(parts) != size:
         return [
-            f"lane {lane}: credits {parts[0]} + returning {returning} + on the link {parts[2]} + buffered {buffered} are not {size}"
+            (
+                f"lane {lane}: credits {parts[0]} + returning {returning} + on the link {parts[2]} + "
+                f"buffered {buffered} are not {size}"
+            )
         ]
     return []

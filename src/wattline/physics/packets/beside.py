@@ -1,7 +1,9 @@
-"""Jobs that compute and communicate in turn beside each other, packet by packet: what the fast model of neighbours is held against.
+"""Jobs that compute and communicate in turn beside each other, packet by packet: what the fast model of neighbours
+is held against.
 
-A job is to communicate a part of its time and to send so much: the message size follows, as the one at which its pattern, with
-links that never fill, sends at that rate. Slowdowns are mean iterations beside the others over those alone with such links.
+A job is to communicate a part of its time and to send so much: the message size follows, as the one at which its
+pattern, with links that never fill, sends at that rate. Slowdowns are mean iterations beside the others over those
+alone with such links.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class Stage:
         return Beside(packets, model, sent, np.array(sizes, dtype=np.int64))
 
     def _pass(self, pattern: str, nodes: int, message_bytes: int) -> tuple[float, float]:
-        """Return how long one pass of a pattern takes with links that never fill, and the bytes that leave nodes in it."""
+        """Return how long one pass of a pattern takes with links that never fill, and the bytes that leave nodes in
+        it.
+        """
         key = (pattern, nodes, message_bytes)
         if key not in self._alone:
             result = self.endless.run([PacketJob(np.arange(nodes), [Communicate(pattern, message_bytes)])])

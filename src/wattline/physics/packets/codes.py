@@ -32,8 +32,11 @@ UNIFORM, ADVERSARIAL = 0, 1
 # -- totals
 S_NOW, S_MADE, S_DELIVERED, S_HOPS, S_EVENTS, S_WANT, S_LEFT, S_DRAWN = 0, 1, 2, 3, 4, 5, 6, 7
 S_SEEN, S_LATENCY, S_SEEN_HOPS, S_GOT_FLITS, S_DETOURS, S_LOCAL = 8, 9, 10, 11, 12, 13
-"""Present time; packets made and delivered, links crossed, events; 1: a pool is empty; jobs that must still finish; random
-draws; open loop: packets, their latencies, links and flits while measuring; packets sent on a detour; messages inside nodes."""
+"""Present time; packets made and delivered, links crossed, events; 1: a pool is empty.
+
+Jobs that must still finish; random
+draws; open loop: packets, their latencies, links and flits while measuring; packets sent on a detour; messages
+inside nodes."""
 
 # -- kinds of message
 M_EAGER, M_ASK, M_CLEAR, M_DATA, M_GET, M_REPLY = 0, 1, 2, 3, 4, 5

@@ -14,8 +14,17 @@ from wattline.errors import InputError, did_you_mean
 Ints = npt.NDArray[np.int64]
 
 PATTERNS = (
-    "all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26", "allreduce", "barrier", "random-ring", "rma-broadcast",
-)  # fmt: skip
+    "all-to-all",
+    "broadcast",
+    "fft3d",
+    "halo2d",
+    "halo3d",
+    "halo3d26",
+    "allreduce",
+    "barrier",
+    "random-ring",
+    "rma-broadcast",
+)
 """Patterns of communication that a step can name; docs/network.md says what each does."""
 MOST_MESSAGE_BYTES = 1 << 40
 
@@ -35,9 +44,10 @@ class Compute:
 class Communicate:
     """One pass of a pattern in which every message has ``message_bytes`` (None: the job's).
 
-    With ``wait=False`` tasks go on after posting the pattern's last round; a later ``Wait`` (or any step that waits) ends it.
-    ``seed`` sets the ring of ``random-ring``; ``periodic`` closes the grid of a halo pattern; ``roots`` is the number of
-    ranks (the first ones) that others read from in ``rma-broadcast``, rank r from rank r modulo ``roots``.
+    With ``wait=False`` tasks go on after posting the pattern's last round; a later ``Wait`` (or any step that
+    waits) ends it. ``seed`` sets the ring of ``random-ring``; ``periodic`` closes the grid of a halo pattern;
+    ``roots`` is the number of ranks (the first ones) that others read from in ``rma-broadcast``, rank r from rank r
+    modulo ``roots``.
     """
 
     pattern: str
@@ -77,8 +87,8 @@ class PacketJob:
     """Tasks on nodes of a network and the program they run.
 
     ``program`` is a pattern's name or a sequence of steps, run ``repeat`` times. Rank r runs on node
-    ``nodes[r // tasks_per_node]``; with ``mapping="random"`` ranks are dealt out by ``seed`` first. A ``background`` job
-    repeats its program until all other jobs are done.
+    ``nodes[r // tasks_per_node]``; with ``mapping="random"`` ranks are dealt out by ``seed`` first. A
+    ``background`` job repeats its program until all other jobs are done.
     """
 
     nodes: npt.ArrayLike

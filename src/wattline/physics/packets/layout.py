@@ -47,9 +47,16 @@ def sizes(setting: Setting, **room: int) -> dict[str, int]:
     w = setting.wiring
     lanes = w.ports * LANES
     found = {
-        "P": w.ports, "L": lanes, "N": w.node_router.size, "R": w.group.size, "G": w.toward.shape[1], "A": w.beside.shape[1],
-        "B": 1 << (REACH_BITS - bucket_bits(w.node_router.size)), "Q": lanes * ring_size(setting), **room,
-    }  # fmt: skip
+        "P": w.ports,
+        "L": lanes,
+        "N": w.node_router.size,
+        "R": w.group.size,
+        "G": w.toward.shape[1],
+        "A": w.beside.shape[1],
+        "B": 1 << (REACH_BITS - bucket_bits(w.node_router.size)),
+        "Q": lanes * ring_size(setting),
+        **room,
+    }
     found["E"] = 2 * w.router_ports + 2 * lanes + found["N"] + found["T"] + found["K"]
     return found
 
@@ -92,13 +99,45 @@ def _set_options(s: NetState, setting: Setting) -> None:
 
 
 _EMPTY = (
-    "wheel_head", "wheel_tail", "ev_time", "wait_head", "wait_tail", "in_head", "in_tail", "wait_next",
-    "hold_head", "hold_tail", "leave_head", "leave_tail", "nic_head", "nic_tail",
-)  # fmt: skip
+    "wheel_head",
+    "wheel_tail",
+    "ev_time",
+    "wait_head",
+    "wait_tail",
+    "in_head",
+    "in_tail",
+    "wait_next",
+    "hold_head",
+    "hold_tail",
+    "leave_head",
+    "leave_tail",
+    "nic_head",
+    "nic_tail",
+)
 _ZERO = (
-    "tally", "cursor", "near", "late", "link_free", "in_free", "out_free", "in_lanes", "blocked", "blocked_since", "flits",
-    "packets", "stall_ps", "cross_ps", "starved", "armed", "ring_first", "ring_count", "sent_flits", "got_flits", "made_at", "made",
-)  # fmt: skip
+    "tally",
+    "cursor",
+    "near",
+    "late",
+    "link_free",
+    "in_free",
+    "out_free",
+    "in_lanes",
+    "blocked",
+    "blocked_since",
+    "flits",
+    "packets",
+    "stall_ps",
+    "cross_ps",
+    "starved",
+    "armed",
+    "ring_first",
+    "ring_count",
+    "sent_flits",
+    "got_flits",
+    "made_at",
+    "made",
+)
 
 
 def reset(s: NetState, setting: Setting, seed: int) -> None:
@@ -145,9 +184,16 @@ def grow(s: NetState, setting: Setting, room: dict[str, int]) -> NetState:
 
 
 def setting_of(
-    wiring: Wiring, local_bps: float, *, routing: str, crossbar: float, buffers: Buffers, latencies: Latencies,
-    protocol: Protocol, inside: bool,
-) -> Setting:  # fmt: skip
+    wiring: Wiring,
+    local_bps: float,
+    *,
+    routing: str,
+    crossbar: float,
+    buffers: Buffers,
+    latencies: Latencies,
+    protocol: Protocol,
+    inside: bool,
+) -> Setting:
     """Check the parameters of a simulation and put them together."""
     if routing not in c.ROUTINGS:
         raise InputError(f"packets: unknown routing {routing!r}{did_you_mean(routing, c.ROUTINGS)}")
@@ -156,7 +202,8 @@ def setting_of(
     for side in ("input_bytes", "output_bytes"):
         if getattr(buffers, side) // c.FLIT_BYTES * c.FLIT_BYTES < protocol.packet_bytes:
             raise InputError(
-                f"packets: a buffer must hold a whole packet of {protocol.packet_bytes} bytes in flits of {c.FLIT_BYTES}, "
+                f"packets: a buffer must hold a whole packet of {protocol.packet_bytes} bytes in flits of "
+                f"{c.FLIT_BYTES}, "
                 f"got {side} = {getattr(buffers, side)}"
             )
     return Setting(wiring, routing, flit_time_ps(crossbar * local_bps), buffers, latencies, protocol, inside)

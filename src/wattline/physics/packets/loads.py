@@ -1,4 +1,6 @@
-"""Expected load of every channel for open-loop traffic, computed from the routes: the bounds that saturation is held against."""
+"""Expected load of every channel for open-loop traffic, computed from the routes: the bounds that saturation is
+held against.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 class ChannelLoads:
     """Share of its time that each router port's link sends when every node injects at the full rate of its host link.
 
-    The least ``1 / load`` is the fraction of host bandwidth at which the first channel saturates. ``mean_router_links``: links between
-    routers that a packet crosses.
+    The least ``1 / load`` is the fraction of host bandwidth at which the first channel saturates.
+    ``mean_router_links``: links between routers that a packet crosses.
     """
 
     load: Floats
@@ -38,7 +40,8 @@ class ChannelLoads:
 def channel_loads(
     network: Dragonfly, pattern: str = "uniform", *, routing: str = "minimal", shift: int = 1, inside: bool = True
 ) -> ChannelLoads:
-    """Compute loads for *minimal* or *valiant* routing under *uniform* or *adversarial* traffic (to ``shift`` groups on).
+    """Compute loads for *minimal* or *valiant* routing under *uniform* or *adversarial* traffic (to ``shift``
+    groups on).
 
     ``inside=False``: routes inside a group are always direct, also under *valiant*.
     """
@@ -75,10 +78,22 @@ def _add_ejection(crossings: Floats, traffic: Floats, w: Wiring, network: Dragon
 
 @library
 def _walk(
-    start: int, target: int, amount: float, peer: Ints, router: Ints, group: Ints, within: Ints, toward: Ints,
-    beside: Ints, crossings: Floats, to_group: int,
-) -> int:  # fmt: skip
-    """Add a flow to every channel from a router to another, or to the first one reached in a group; return where it ends."""
+    start: int,
+    target: int,
+    amount: float,
+    peer: Ints,
+    router: Ints,
+    group: Ints,
+    within: Ints,
+    toward: Ints,
+    beside: Ints,
+    crossings: Floats,
+    to_group: int,
+) -> int:
+    """Add a flow to every channel from a router to another, or to the first one reached in a group.
+
+    Return where it ends.
+    """
     here = start
     while True:
         if to_group >= 0:
@@ -97,9 +112,17 @@ def _walk(
 
 @library
 def _add_routes(
-    traffic: Floats, peer: Ints, router: Ints, group: Ints, within: Ints, toward: Ints, beside: Ints, valiant: bool,
-    inside: bool, crossings: Floats,
-) -> None:  # fmt: skip
+    traffic: Floats,
+    peer: Ints,
+    router: Ints,
+    group: Ints,
+    within: Ints,
+    toward: Ints,
+    beside: Ints,
+    valiant: bool,
+    inside: bool,
+    crossings: Floats,
+) -> None:
     """Add all flows, each split equally over its detours."""
     routers, groups, size = traffic.shape[0], toward.shape[1], beside.shape[1]
     for a in range(routers):

@@ -1,7 +1,9 @@
-"""Metrics of congestion from the counters of ports: stalls and flits of network and processor tiles, traffic of routers.
+"""Metrics of congestion from the counters of ports: stalls and flits of network and processor tiles, traffic of
+routers.
 
-A *stall* is a flit's time on the port's link during which a packet at the head of the port's input buffers waited for the
-crossbar, as the counters of an Aries router's input queues have it; flits of a network tile are those that came in.
+A *stall* is a flit's time on the port's link during which a packet at the head of the port's input buffers waited
+for the crossbar, as the counters of an Aries router's input queues have it; flits of a network tile are those that
+came in.
 """
 
 from __future__ import annotations
@@ -71,8 +73,8 @@ def stall_flit_ratio(samples: TileSamples, thresholds: Mapping[str, float], rout
     """Return the mean stall/flit ratio of the network tiles of some routers (the ntile stall/flit ratio).
 
     A sample with fewer stalls per second than its class's threshold says nothing and is left out, and so is one without
-    flits; a port's ratio is the mean of its samples, the ratio of the routers the mean over their ports. A port without a
-    sample left counts as 0: nothing worth counting stalled there.
+    flits; a port's ratio is the mean of its samples, the ratio of the routers the mean over their ports. A port
+    without a sample left counts as 0: nothing worth counting stalled there.
     """
     limit = np.zeros(samples.kind.size)
     for name, kind in NETWORK_KINDS.items():
@@ -102,8 +104,8 @@ class HostRates:
 def host_rates(result: PacketResult, nodes: npt.ArrayLike, since_s: float = 0.0) -> HostRates:
     """Return the rates of the processor tiles of some nodes.
 
-    A node takes whatever its link brings, so that a router's port toward it never stalls for credits. Stalls are those of the
-    other direction: packets from the node that wait for the crossbar.
+    A node takes whatever its link brings, so that a router's port toward it never stalls for credits. Stalls are
+    those of the other direction: packets from the node that wait for the crossbar.
     """
     rows, seconds = _rows(result, since_s)
     counters, ports = result.intervals, result.ports

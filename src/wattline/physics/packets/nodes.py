@@ -1,4 +1,7 @@
-"""Nodes: messages cut into packets, put on the host link in order, put together again; rendezvous and one-sided reads."""
+"""Nodes: messages cut into packets, put on the host link in order, put together again.
+
+Rendezvous and one-sided reads.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +155,9 @@ def send(s: NetState, source: int, target: int, cell: int, size: int, now: int) 
 
 @outlined
 def ask_for(s: NetState, kind: int, reader: int, owner: int, cell: int, size: int, now: int) -> int:
-    """Post the reader's short message that makes the owner's node send ``size`` bytes: M_CLEAR (rendezvous) or M_GET."""
+    """Post the reader's short message that makes the owner's node send ``size`` bytes: M_CLEAR (rendezvous) or
+    M_GET.
+    """
     message = _new_message(s, reader, owner, cell, size, now)
     if s.tk_node[reader] == s.tk_node[owner]:
         s.ms_kind[message] = M_REPLY

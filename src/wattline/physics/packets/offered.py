@@ -1,4 +1,7 @@
-"""Open-loop traffic at a given load: what a network accepts, and how long packets take. Importing this imports numba."""
+"""Open-loop traffic at a given load: what a network accepts, and how long packets take.
+
+Importing this imports numba.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,13 @@ TRAFFIC = ("uniform", "adversarial")
 
 @dataclass(frozen=True, eq=False)
 class Offered:
-    """Open-loop traffic in the measured window. Loads are fractions of a host link's bandwidth, a mean over sending nodes.
+    """Open-loop traffic in the measured window.
 
-    ``mean_latency_s`` counts from the time a packet was made; packets that had not arrived at the end are not in it, so it
-    means little beyond saturation. ``mean_router_links`` counts links between routers. ``channel_load`` is, for every port,
-    the share of time its link was sending.
+    Loads are fractions of a host link's bandwidth, a mean over sending nodes.
+
+    ``mean_latency_s`` counts from the time a packet was made; packets that had not arrived at the end are not in
+    it, so it means little beyond saturation. ``mean_router_links`` counts links between routers. ``channel_load``
+    is, for every port, the share of time its link was sending.
     """
 
     load: float
@@ -55,13 +60,22 @@ def offered(
 ) -> Offered:
     """Let every node (or ``sources``) make packets at random (Poisson) times and measure after a warm-up.
 
-    *uniform*: to any other node; *adversarial*: to the nodes of the group ``shift`` groups on. A ``Simulator`` in place of the
-    network brings its own parameters.
+    *uniform*: to any other node; *adversarial*: to the nodes of the group ``shift`` groups on. A ``Simulator`` in
+    place of the network brings its own parameters.
     """
-    simulator = network if isinstance(network, Simulator) else Simulator(
-        network, routing=routing, crossbar=crossbar, buffers=buffers, latencies=latencies,
-        protocol=Protocol(packet_bytes=max(packet_bytes, 1)), inside=inside,
-    )  # fmt: skip
+    simulator = (
+        network
+        if isinstance(network, Simulator)
+        else Simulator(
+            network,
+            routing=routing,
+            crossbar=crossbar,
+            buffers=buffers,
+            latencies=latencies,
+            protocol=Protocol(packet_bytes=max(packet_bytes, 1)),
+            inside=inside,
+        )
+    )
     _check(simulator.network, pattern, load, packet_bytes, shift)
     flits = -(-packet_bytes // c.FLIT_BYTES)
     sending = _prepare(simulator, pattern, flits / load, flits, shift, sources, seed)
@@ -100,8 +114,14 @@ def _check(network: Dragonfly, pattern: str, load: float, packet_bytes: int, shi
 
 
 def _prepare(
-    simulator: Simulator, pattern: str, gap_flits: float, flits: int, shift: int, sources: npt.ArrayLike | None, seed: int
-) -> int:  # fmt: skip
+    simulator: Simulator,
+    pattern: str,
+    gap_flits: float,
+    flits: int,
+    shift: int,
+    sources: npt.ArrayLike | None,
+    seed: int,
+) -> int:
     """Empty the network and schedule the first packets; return how many nodes send."""
     s, network = simulator.state, simulator.network
     reset(s, simulator.setting, seed)

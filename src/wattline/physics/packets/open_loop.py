@@ -1,7 +1,7 @@
 """Open-loop traffic: every node makes packets at random times, whatever the network does with them.
 
-A node keeps only when its next packet is made: packets leave in the order they are made, so the one behind is drawn when
-it is its turn, however long the queue is. Draws depend on (seed, node, number) alone.
+A node keeps only when its next packet is made: packets leave in the order they are made, so the one behind is drawn
+when it is its turn, however long the queue is. Draws depend on (seed, node, number) alone.
 """
 
 from __future__ import annotations

@@ -54,7 +54,10 @@ class Reader:
         """Read the end of a run."""
         tally = s.tally
         return PacketResult(
-            jobs=tuple(_times(s, j, job, program) for j, (job, program) in enumerate(zip(self._jobs, self._programs, strict=True))),
+            jobs=tuple(
+                _times(s, j, job, program)
+                for j, (job, program) in enumerate(zip(self._jobs, self._programs, strict=True))
+            ),
             time_s=float(tally[c.S_NOW]) / PS_PER_S,
             stopped=stopped,
             packets_made=int(tally[c.S_MADE] - tally[c.S_LOCAL]),
@@ -67,7 +70,7 @@ class Reader:
             counters=_counters([getattr(s, name).copy() for name in _COUNTERS]),
             interval_s=self._interval_s,
             intervals=self._intervals(),
-        )  # fmt: skip
+        )
 
 
 def _counters(columns: list[Ints]) -> Counters:

@@ -17,11 +17,11 @@ Ints = npt.NDArray[np.int64]
 class Counters:
     """What ports and nodes counted, from the beginning or (rows of) an interval each.
 
-    The last axis of the first four is the port: row i of ``PacketResult.ports``. ``flits`` and ``packets`` crossed the link
-    away from the port; ``stall_s``: that link was idle and a packet for it lacked credits; ``crossbar_stall_s``: packets at
-    the head of the port's input buffers waited for the crossbar (another channel of the port had its turn, their output was
-    busy or full), added over the channels.
-    The last axis of the others is the node.
+    The last axis of the first four is the port: row i of ``PacketResult.ports``. ``flits`` and ``packets`` crossed
+    the link away from the port; ``stall_s``: that link was idle and a packet for it lacked credits;
+    ``crossbar_stall_s``: packets at the head of the port's input buffers waited for the crossbar (another channel
+    of the port had its turn, their output was busy or full), added over the channels. The last axis of the others
+    is the node.
     """
 
     flits: Ints

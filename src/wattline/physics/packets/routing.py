@@ -79,13 +79,15 @@ def _draw(s: NetState) -> int:
         seed, counter = s.option[O_SEED], drawn >> 2
         s.word[0], s.word[1], s.word[2], s.word[3] = philox(
             counter & 0xFFFFFFFF, counter >> 32, DETOURS, 0, seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
-        )  # fmt: skip
+        )
     return s.word[drawn & 3]
 
 
 @outlined
 def choose_detour(s: NetState, router: int, target: int, now: int) -> int:
-    """Return the detour of a packet at its first router: a group, groups + a router, -1, or -2 - what UGAL turned down."""
+    """Return the detour of a packet at its first router: a group, groups + a router, -1, or -2 - what UGAL turned
+    down.
+    """
     routing = s.option[O_ROUTING]
     groups, within = s.option[O_GROUPS], s.option[O_WITHIN]
     here, there = s.group[router], s.group[target]

@@ -26,7 +26,8 @@ class MpiProfile:
         parts = (self.allreduce, self.send, self.broadcast, self.test, self.wait, self.barrier)
         if min(parts) < 0 or not 0 <= self.mpi <= 1 or sum(parts) > self.mpi + 0.005:
             raise InputError(
-                f"profile: parts of MPI are not negative and add up to at most MPI's {self.mpi:.1%} of the time, got {sum(parts):.1%}"
+                f"profile: parts of MPI are not negative and add up to at most MPI's {self.mpi:.1%} of the time, got "
+                f"{sum(parts):.1%}"
             )
 
     @property
@@ -43,11 +44,13 @@ class MpiProfile:
     def sensitive(self) -> bool:
         """Whether congestion will be felt: collectives, or messages waited for, take more than 5 % of the time.
 
-        Where MPI is mostly ``MPI_Test``, messages do not depend on each other and it is not. Message sizes and data rates say
-        nothing.
+        Where MPI is mostly ``MPI_Test``, messages do not depend on each other and it is not. Message sizes and data
+        rates say nothing.
 
-        >>> MpiProfile(0.06, allreduce=0.054).sensitive, MpiProfile(0.314, allreduce=0.023, barrier=0.044, test=0.213).sensitive
-        (True, False)
+        >>> MpiProfile(0.06, allreduce=0.054).sensitive
+        True
+        >>> MpiProfile(0.314, allreduce=0.023, barrier=0.044, test=0.213).sensitive
+        False
         """
         if self.test > 0.5 * self.mpi:
             return False

@@ -28,7 +28,8 @@ BACKGROUND_ROWS = 4096
 class Simulator:
     """A network with its state, used for one run after the other: what a run needs beyond it is filled in, not made.
 
-    ``crossbar`` is the crossbar's speed over that of a local link. With ``inside=False`` routes inside a group are always direct.
+    ``crossbar`` is the crossbar's speed over that of a local link. With ``inside=False`` routes inside a group are
+    always direct.
     """
 
     def __init__(
@@ -46,9 +47,15 @@ class Simulator:
             raise InputError(f"packets: simulated on dragonflies only, got a {network.kind}")
         self.network = network
         self.setting = setting_of(
-            wire(network), network.local_bps, routing=routing, crossbar=crossbar, buffers=buffers or Buffers(),
-            latencies=latencies or Latencies(), protocol=protocol or Protocol(), inside=inside,
-        )  # fmt: skip
+            wire(network),
+            network.local_bps,
+            routing=routing,
+            crossbar=crossbar,
+            buffers=buffers or Buffers(),
+            latencies=latencies or Latencies(),
+            protocol=protocol or Protocol(),
+            inside=inside,
+        )
         self._room = {
             "T": 1,
             "J": 2,
@@ -114,7 +121,8 @@ class Simulator:
             low, high = int(job.placed.min()), int(job.placed.max())
             if low < 0 or high >= nodes:
                 raise InputError(
-                    f"packets: job {job.name!r} is on node {low if low < 0 else high}, the network has nodes 0 to {nodes - 1}"
+                    f"packets: job {job.name!r} is on node {low if low < 0 else high}, the network has nodes 0 to "
+                    f"{nodes - 1}"
                 )
 
     def _refuse_stuck(self, jobs: Sequence[PacketJob], why: int, until: float | None) -> None:

@@ -1,8 +1,8 @@
 """The state of a packet simulation: every array that its kernels share, behind one pointer.
 
 Time is whole picoseconds. A *port* is one end of a link: router ports first (``router * K + q``: hosts, then routers of
-the group, then other groups), then one port a node. A *lane* is a virtual channel of a port, ``port * 4 + channel``; its
-output side sends (credits, space), its input side receives (a queue of packets). -1 is *nothing*.
+the group, then other groups), then one port a node. A *lane* is a virtual channel of a port, ``port * 4 +
+channel``; its output side sends (credits, space), its input side receives (a queue of packets). -1 is *nothing*.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NEVER = 1 << 62
 class NetState(Record):
     """All that the packet kernels know.
 
-    Letters of shapes: P ports, L lanes, E events, B buckets, Q credits, K packets, M messages, N nodes, R routers, A routers
-    of a group, G groups, J jobs, I iterations, T tasks, F phases, U and V rows of lists, C cells.
+    Letters of shapes: P ports, L lanes, E events, B buckets, Q credits, K packets, M messages, N nodes, R routers,
+    A routers of a group, G groups, J jobs, I iterations, T tasks, F phases, U and V rows of lists, C cells.
     """
 
     blocks: dict[str, Ints]
@@ -201,10 +201,16 @@ BLOCKS: dict[str, list[str]] = {}
 for _name, _field in FIELDS.items():
     BLOCKS.setdefault(_field.block or _name, []).append(_name)
 
-register(NetState, "NetState", {
-    name: FieldArray(types.int64, field.shape.count(",") + 1, step=8 * len(BLOCKS[field.block or name]), readonly=field.fixed)
-    for name, field in FIELDS.items()
-})  # fmt: skip
+register(
+    NetState,
+    "NetState",
+    {
+        name: FieldArray(
+            types.int64, field.shape.count(",") + 1, step=8 * len(BLOCKS[field.block or name]), readonly=field.fixed
+        )
+        for name, field in FIELDS.items()
+    },
+)
 
 _LINE = 8
 """Numbers in a cache line; every array begins at one."""

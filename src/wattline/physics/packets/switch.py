@@ -1,10 +1,11 @@
 """Routers: input buffers, crossbar, output buffers, links and credits.
 
-A packet that heads an input lane asks for an output; the crossbar moves it as soon as input and output side are free and
-the output lane has space, the longest waiting one first. Both sides are then held for its length. In the output lane it takes the link in the
-order in which packets got hold of credits: as nothing can overtake it then, its turn is set at once and its arrival
-scheduled, so that a packet in an empty network costs one event a hop. Latencies of crossbar, output, link and input
-follow the link's grant. A credit goes back when the packet leaves the input buffer.
+A packet that heads an input lane asks for an output; the crossbar moves it as soon as input and output side are
+free and the output lane has space, the longest waiting one first. Both sides are then held for its length. In the
+output lane it takes the link in the order in which packets got hold of credits: as nothing can overtake it then,
+its turn is set at once and its arrival scheduled, so that a packet in an empty network costs one event a hop.
+Latencies of crossbar, output, link and input follow the link's grant. A credit goes back when the packet leaves the
+input buffer.
 """
 
 from __future__ import annotations
@@ -91,7 +92,10 @@ def unstarve(s: NetState, lane: int, now: int) -> None:
 
 @kernel
 def take_link(s: NetState, packet: int, lane: int, now: int) -> int:
-    """Give a packet, whose credits are taken, its turn on the link; return when. It holds space of its lane until then."""
+    """Give a packet, whose credits are taken, its turn on the link; return when.
+
+    It holds space of its lane until then.
+    """
     port = lane >> LANE_BITS
     flits = s.pk_flits[packet]
     start = s.link_free[port]
@@ -211,7 +215,9 @@ def _want_space(s: NetState, lane: int) -> None:
 
 @outlined
 def serve(s: NetState, port: int, now: int) -> int:
-    """Give a free output to the input lane that has waited longest among those that can use it; return whether any could.
+    """Give a free output to the input lane that has waited longest among those that can use it.
+
+    Return whether any could.
 
     A lane that lacks space keeps those behind it from taking what becomes free in the same output lane.
     """

@@ -1,8 +1,9 @@
-"""Tasks: programs of phases (compute, shifts, lists of messages, one-sided reads, wait), carried on until they must wait.
+"""Tasks: programs of phases (compute, shifts, lists of messages, one-sided reads, wait), carried on until they must
+wait.
 
 Every message has a *cell* of its receiver: it counts up when the message arrives and down when the task asks for it, so
-that a message for a later round, or a later iteration, is never taken for one of this round. A round ends when all that it
-asked for has arrived and all that it sent has left the node.
+that a message for a later round, or a later iteration, is never taken for one of this round. A round ends when all
+that it asked for has arrived and all that it sent has left the node.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def _expect(s: NetState, task: int, source: int, cell: int, size: int, now: int)
 
 @kernel
 def _shift(s: NetState, task: int, first: int, phase: int, now: int) -> int:
-    """Do a round of an all-to-all among every ``stride``-th rank: receive from k before, send to k behind; 0: no more."""
+    """Do a round of an all-to-all among every ``stride``-th rank: receive from k before, send to k behind.
+
+    0: no more.
+    """
     stride, size = s.ph_a[phase], s.ph_b[phase]
     k = s.tk_round[task]
     if k >= size:

@@ -2,8 +2,8 @@
 
 Every thing that can happen (a packet arrives, a port becomes free, …) owns one event, so nothing is allocated. A bucket
 spans so little time that it holds an event or two; an event goes behind those of the same time, so that order is first
-come, first served. What lies further ahead than the wheel reaches (long computations, packets queued before a very slow link) waits in the heap
-and enters the wheel as soon as it fits.
+come, first served. What lies further ahead than the wheel reaches (long computations, packets queued before a very
+slow link) waits in the heap and enters the wheel as soon as it fits.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Seconds that the head of a packet takes over a link, through an input and an output, and a message inside a node."""
+    """Seconds that the head of a packet takes over a link, through an input and an output, and a message inside a
+    node.
+    """
 
     link_s: float = 40e-9
     input_s: float = 50e-9

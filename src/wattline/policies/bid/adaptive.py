@@ -15,7 +15,9 @@ from wattline.policies.select.kinds import degradation
 
 @kernel
 def lowest_w(s: State, j: int) -> float:
-    """Return the least power per node at which a job may be held: its lowest cap, or none if it has missed its limit."""
+    """Return the least power per node at which a job may be held: its lowest cap, or none if it has missed its
+    limit.
+    """
     k = s.kind[j]
     if s.k_standby[k] == 0 and degradation(s, j) > s.k_limit[k]:
         return s.draw_w[j]
@@ -23,10 +25,18 @@ def lowest_w(s: State, j: int) -> float:
 
 
 @mechanism(
-    "bid", "adaptive", wake=BIDDING, kinds=True, one_class=True,
-    params={"pass_over": Param(0.0, "1: waiting jobs that do not fit are passed over; 0: counting ends at the first", 0.0, 1.0)},
+    "bid",
+    "adaptive",
+    wake=BIDDING,
+    kinds=True,
+    one_class=True,
+    params={
+        "pass_over": Param(
+            0.0, "1: waiting jobs that do not fit are passed over; 0: counting ends at the first", 0.0, 1.0
+        )
+    },
     source="Y. Zhang's thesis, §2.8.2 (Adaptive)",
-)  # fmt: skip
+)
 def adaptive(s: State, hour: int, param: Any, memory: Any) -> int:
     """Promise the middle and half the width of what caps reach with the jobs that run and those that fit beside them.
 

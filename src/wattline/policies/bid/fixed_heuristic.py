@@ -10,10 +10,19 @@ from wattline.model.state.record import State
 
 
 @mechanism(
-    "bid", "fixed-heuristic", wake=BIDDING, kinds=True, one_class=True, rates=True,
-    params={"weighted": Param(0.0, "1: mean powers of kinds weighted by their node-hours; 0: each kind counts once", 0.0, 1.0)},
+    "bid",
+    "fixed-heuristic",
+    wake=BIDDING,
+    kinds=True,
+    one_class=True,
+    rates=True,
+    params={
+        "weighted": Param(
+            0.0, "1: mean powers of kinds weighted by their node-hours; 0: each kind counts once", 0.0, 1.0
+        )
+    },
     source="Y. Zhang's thesis, §2.8.2 (FH)",
-)  # fmt: skip
+)
 def fixed_heuristic(s: State, hour: int, param: Any, memory: Any) -> int:
     """Promise the middle and half the width of the range that caps reach at the mean number of busy nodes."""
     busy = 0.0

@@ -1,4 +1,6 @@
-"""Quantile bidding: as much reserve as the tail of the signal allows, around a mean power that the users' slack allows."""
+"""Quantile bidding: as much reserve as the tail of the signal allows, around a mean power that the users' slack
+allows.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def stays(s: State, j: int, ahead_s: float) -> bool:
 
 @kernel
 def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
-    """Return the power that caps reach now or some time ahead: jobs that still run then, and those that fit beside them."""
+    """Return the power that caps reach now or some time ahead: jobs that still run then, and those that fit beside
+    them.
+    """
     low_w = 0.0
     high_w = 0.0
     free = s.free[0]
@@ -105,7 +109,9 @@ def reach_w(s: State, average: Any, ahead_s: float) -> tuple[float, float]:
 def judge_bid(
     memory: Any, mean_w: float, reserve_w: float, low_w: float, high_w: float, margin: float
 ) -> tuple[float, float]:
-    """Return the weight of the signal's bins beyond the tracking margin, and the weighted gap in watts, within a range."""
+    """Return the weight of the signal's bins beyond the tracking margin, and the weighted gap in watts, within a
+    range.
+    """
     missed = 0.0
     gaps_w = 0.0
     for b in range(BINS):
@@ -118,26 +124,36 @@ def judge_bid(
 
 
 @mechanism(
-    "bid", "quantile", wake=BIDDING, kinds=True, one_class=True, memory=Memory(fixed=BINS + 1, per_kind=2),
+    "bid",
+    "quantile",
+    wake=BIDDING,
+    kinds=True,
+    one_class=True,
+    memory=Memory(fixed=BINS + 1, per_kind=2),
     params={
-        "share": Param(0.07, "share of time that may lie beyond the tracking margin, by what was seen of the signal", 0.0, 1.0),
+        "share": Param(
+            0.07, "share of time that may lie beyond the tracking margin, by what was seen of the signal", 0.0, 1.0
+        ),
         "ease": Param(0.5, "part of its limit up to which no kind's wait raises the mean power", 0.0, 0.99),
         "std": Param(0.4, "standard deviation of the signal before any was seen", 0.01, 1.0),
         "energy": Param(0.10, "price of energy, $/kWh", 0.0),
         "reserve": Param(0.10, "price paid for reserve, $/kWh", 0.0),
         "error": Param(0.10, "price of |power - target|, $/kWh", 0.0),
-        "strict": Param(1.0, "1: the whole target stays between the machine's idle and greatest power; 0: not", 0.0, 1.0),
+        "strict": Param(
+            1.0, "1: the whole target stays between the machine's idle and greatest power; 0: not", 0.0, 1.0
+        ),
         "margin": Param(0.3, "tracking error beyond which time counts as missed; less is more careful", 0.0, 1.0),
     },
     source="Wattline",
-)  # fmt: skip
+)
 def quantile(s: State, hour: int, param: Any, memory: Any) -> int:
     """Promise the cheapest bid whose target the jobs at hand can follow but for a tolerated share of the time.
 
-    Caps reach from low to high with the jobs that run and those that fit beside them, now and at the hour's end by what is
-    estimated of run times. For every mean power and reserve the cost of an hour and the time beyond the margin follow, half
-    by each range, from the distribution of the signal as seen so far. The mean
-    power lies the higher in the range the closer the worst kind is to its limit, at the middle or above once it is there. See docs/quantile.md.
+    Caps reach from low to high with the jobs that run and those that fit beside them, now and at the hour's end by
+    what is estimated of run times. For every mean power and reserve the cost of an hour and the time beyond the
+    margin follow, half by each range, from the distribution of the signal as seen so far. The mean power lies the
+    higher in the range the closer the worst kind is to its limit, at the middle or above once it is there. See
+    docs/quantile.md.
     """
     kinds = s.k_nodes.shape[0]
     average = memory[BINS + 1 : BINS + 1 + kinds]

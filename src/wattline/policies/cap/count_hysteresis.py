@@ -11,14 +11,18 @@ from wattline.policies.cap.levels import want_speed
 
 
 @mechanism(
-    "cap", "count-hysteresis", levels=True, wake=ARRIVAL | END | NODE, memory=Memory(fixed=1),
+    "cap",
+    "count-hysteresis",
+    levels=True,
+    wake=ARRIVAL | END | NODE,
+    memory=Memory(fixed=1),
     ordered=(("k_low", "k_high"),),
     params={
         "k_low": Param(None, "lowest speed when this many jobs, or fewer, are in the system", low=0),
         "k_high": Param(None, "highest speed when more jobs than this are in the system (inf: never)", low=0),
     },
     source="recursion model, §III-A",
-)  # fmt: skip
+)
 def count_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:  # the one policy signature
     """Lowest speed at k_low jobs or fewer, highest above k_high jobs, unchanged in between."""
     present = s.q_len[0] + s.n_running[0]

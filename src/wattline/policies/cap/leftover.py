@@ -1,4 +1,6 @@
-"""Give power that is left over to running jobs: higher caps on the same nodes and cores, as long as nobody who waits needs it."""
+"""Give power that is left over to running jobs: higher caps on the same nodes and cores, as long as nobody who
+waits needs it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def _sooner(s: State, j: int, than: int) -> bool:
 
 @outlined
 def best_raise(s: State, n: int, watts: float) -> int:
-    """Return the running job that a step to its next higher cap saves most time for each watt, among those it fits (-1: none).
+    """Return the running job that a step to its next higher cap saves most time for each watt, among those it fits
+    (-1: none).
 
     At ties it is the one that ends first by the estimates, then the first in the trace.
     """
@@ -56,7 +59,9 @@ def best_raise(s: State, n: int, watts: float) -> int:
 
 @mechanism("cap", "leftover", wake=ANY_CHANGE, recaps=True, one_class=True, source="Wattline")
 def leftover(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Raise the caps of running jobs with power that nobody could start with, step by step where a watt saves most time."""
+    """Raise the caps of running jobs with power that nobody could start with, step by step where a watt saves most
+    time.
+    """
     watts = headroom_w(s)
     n = 0
     j = best_raise(s, n, watts)

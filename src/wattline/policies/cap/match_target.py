@@ -13,7 +13,9 @@ from wattline.model.state.record import State
 from wattline.physics.power import lowest_share, span_w
 
 M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)
-"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which kinds were spared"""
+"""memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which
+kinds were spared
+"""
 
 
 @kernel
@@ -45,9 +47,14 @@ def others_spared(s: State, before: Any) -> bool:
 
 
 @mechanism(
-    "cap", "match-target", wake=TICK, caps=True, target=True, memory=Memory(fixed=4, per_kind=1),
+    "cap",
+    "match-target",
+    wake=TICK,
+    caps=True,
+    target=True,
+    memory=Memory(fixed=4, per_kind=1),
     source="AQA §3.4, eq. for γ",
-)  # fmt: skip
+)
 def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
     """One ratio for all caps, so that power meets the target when it would exceed it.
 

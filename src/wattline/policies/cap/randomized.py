@@ -12,13 +12,17 @@ from wattline.policies.cap.levels import want_speed
 
 
 @mechanism(
-    "cap", "randomized", levels=True, wake=ARRIVAL | END, memory=Memory(fixed=2),
+    "cap",
+    "randomized",
+    levels=True,
+    wake=ARRIVAL | END,
+    memory=Memory(fixed=2),
     params={
         "p_low": Param(None, "probability of the lowest speed after a departure", 0, 1),
         "p_high": Param(None, "probability of the highest speed after an arrival", 0, 1),
     },
     source="recursion model, eq. 5",
-)  # fmt: skip
+)
 def randomized(s: State, mask: int, param: Any, memory: Any) -> int:
     """Lowest and highest speed by coins: p_high at arrivals, p_low at departures.
 

@@ -1,4 +1,6 @@
-"""Stay under the power limit with caps: one ratio for all running jobs while they would draw more, none while they do not."""
+"""Stay under the power limit with caps: one ratio for all running jobs while they would draw more, none while they
+do not.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ M_CAPPED = 0
     "cap", "under-limit", wake=ANY_CHANGE | SAMPLE | TICK, solo_caps=True, memory=Memory(fixed=1), source="Wattline"
 )
 def under_limit(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Cap running jobs, each between its lowest power and what it would draw, so that the machine stays under the limit."""
+    """Cap running jobs, each between its lowest power and what it would draw, so that the machine stays under the
+    limit.
+    """
     if s.limit_w[0] == np.inf and memory[M_CAPPED] == 0.0:
         return 0
     low_w = idle_system_w(s)

@@ -1,4 +1,6 @@
-"""Hysteretic switching by the work that is left in the system; falling to the lower threshold is an event of its own."""
+"""Hysteretic switching by the work that is left in the system; falling to the lower threshold is an event of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -60,16 +62,22 @@ def waking_nodes(s: State) -> int:
 
 
 @mechanism(
-    "cap", "workload-hysteresis", levels=True, wake=EVERYTHING, memory=Memory(fixed=3),
+    "cap",
+    "workload-hysteresis",
+    levels=True,
+    wake=EVERYTHING,
+    memory=Memory(fixed=3),
     ordered=(("k_low", "k_high"),),
     params={
         "k_low": Param(None, "lowest speed when the work left in the system falls to this amount", low=0),
         "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)", low=0),
         "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes", 0, 1),
-        "as_printed": Param(0.0, "1 times the switch as the paper prints it, as if one job were served (an error)", 0, 1),
+        "as_printed": Param(
+            0.0, "1 times the switch as the paper prints it, as if one job were served (an error)", 0, 1
+        ),
     },
     source="recursion model, §III-C, corrected",
-)  # fmt: skip
+)
 def workload_hysteresis(s: State, mask: int, param: Any, memory: Any) -> int:
     """Lowest speed once the work left falls to k_low, highest when it exceeds k_high, unchanged in between.
 

@@ -1,7 +1,7 @@
 """Orders of the queue: each writes a key a job, smaller goes first, ties by the time of entering the queue.
 
-``arg`` is what happened. A policy writes the keys of the jobs that are new (slots from ``s.q_new[0]``) and returns 0, or
-writes those of all waiting jobs and returns 1, after which the whole queue is sorted again.
+``arg`` is what happened. A policy writes the keys of the jobs that are new (slots from ``s.q_new[0]``) and returns
+0, or writes those of all waiting jobs and returns 1, after which the whole queue is sorted again.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ def lcfs(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @mechanism(
-    "order", "shortest", wake=NEWCOMERS,
+    "order",
+    "shortest",
+    wake=NEWCOMERS,
     params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
     source="recursion model, §III-B (SPF)",
-)  # fmt: skip
+)
 def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
     """Shortest (remaining) processing time first."""
     for i in range(s.q_new[0], s.q_tail[0]):
@@ -55,10 +57,12 @@ def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @mechanism(
-    "order", "longest", wake=NEWCOMERS,
+    "order",
+    "longest",
+    wake=NEWCOMERS,
     params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
     source="recursion model, §III-B (LPF)",
-)  # fmt: skip
+)
 def longest(s: State, mask: int, param: Any, memory: Any) -> int:
     """Longest (remaining) processing time first."""
     for i in range(s.q_new[0], s.q_tail[0]):

@@ -1,4 +1,6 @@
-"""Place one job outside of any run: the place policies of the scheduler as a plain function, for studies and drawings."""
+"""Place one job outside of any run: the place policies of the scheduler as a plain function, for studies and
+drawings.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +58,24 @@ class OnLinks:
 
 
 def allocate(
-    name: str, network: Network, free: npt.ArrayLike, n: int, seed: int = 0, traffic: Sequence[float] | None = None,
-    stalls: Sequence[float] | None = None, *, job: int = 0, sensitive: bool = True, links: OnLinks | None = None,
-) -> Ints:  # fmt: skip
+    name: str,
+    network: Network,
+    free: npt.ArrayLike,
+    n: int,
+    seed: int = 0,
+    traffic: Sequence[float] | None = None,
+    stalls: Sequence[float] | None = None,
+    *,
+    job: int = 0,
+    sensitive: bool = True,
+    links: OnLinks | None = None,
+) -> Ints:
     """Return the nodes that a place policy picks for a job of n nodes, in rising order.
 
-    ``free`` says of every node whether it is free (booleans), or lists the free ones (numbers). ``traffic`` (bytes per second)
-    and ``stalls`` are per router, for policies that go by them, as is what is known of ``links``. Policies that draw at random take the same nodes for the same
-    ``seed`` and ``job``, whatever was placed before; jobs that are placed one after another are numbered by ``job``.
+    ``free`` says of every node whether it is free (booleans), or lists the free ones (numbers). ``traffic`` (bytes
+    per second) and ``stalls`` are per router, for policies that go by them, as is what is known of ``links``.
+    Policies that draw at random take the same nodes for the same ``seed`` and ``job``, whatever was placed before;
+    jobs that are placed one after another are numbered by ``job``.
 
     >>> from wattline.model.networks.dragonfly import Dragonfly
     >>> allocate("rrn", Dragonfly(2, 1, 3, "relative"), [True, False, True, True, True, True], 4).tolist()
@@ -92,12 +104,18 @@ ALIKE = 0.6
 
 
 def allocate_all(
-    name: str, network: Network, sizes: Sequence[int], seed: int = 0, *, bytes_per_s: Sequence[float] | None = None, ahead: bool = True,
-) -> list[Ints]:  # fmt: skip
+    name: str,
+    network: Network,
+    sizes: Sequence[int],
+    seed: int = 0,
+    *,
+    bytes_per_s: Sequence[float] | None = None,
+    ahead: bool = True,
+) -> list[Ints]:
     """Place jobs one after another on an empty machine; return the nodes of each.
 
-    Policies that go by the loads of links are told what each node of a job sends (all the same, unless given), and with ``ahead``
-    which jobs come next.
+    Policies that go by the loads of links are told what each node of a job sends (all the same, unless given), and
+    with ``ahead`` which jobs come next.
 
     >>> from wattline.model.networks.dragonfly import Dragonfly
     >>> [nodes.tolist() for nodes in allocate_all("least-contention", Dragonfly(2, 2, 3), [2, 4])]
@@ -135,9 +153,15 @@ class Room:
         self.policy, self.function = policy, compile_builtin(policy.function)
         self.state = s = _empty_state(network, links=policy.links)
         floats = policy.memory.size(
-            jobs=1, running=2, users=1, kinds=1, classes=1, nodes=network.nodes, routers=network.routers,
+            jobs=1,
+            running=2,
+            users=1,
+            kinds=1,
+            classes=1,
+            nodes=network.nodes,
+            routers=network.routers,
             groups=network.groups,
-        )  # fmt: skip
+        )
         self.memory, self.values = np.zeros(floats), policy.values({})
         s.net[:] = (network.nodes_per_router, network.routers_per_group, network.groups)
         s.pool_count[0], s.traffic_s[0] = network.nodes, 1.0
@@ -173,7 +197,8 @@ class Room:
             raise InputError(f"loads: expected a finite number for each of {s.n_load.shape} links, got {loads.shape}")
         if not (0 <= links.bytes_per_s < MOST_BYTES_PER_S and 0 < links.share <= 1):
             raise InputError(
-                f"a job sends 0 bytes per second or more in a share of its time above 0, 1 at most, got {links.bytes_per_s:g} in {links.share:g}"
+                "a job sends 0 bytes per second or more in a share of its time above 0, 1 at most, got "
+                f"{links.bytes_per_s:g} in {links.share:g}"
             )
         s.n_load[:] = loads.round()
         s.traffic[0], s.comm[0] = round(links.bytes_per_s), links.share

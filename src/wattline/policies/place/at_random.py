@@ -95,9 +95,13 @@ def rdr(s: State, j: int, param: Any, memory: Any) -> int:
 
 
 @mechanism(
-    "place", "rdg", wake=0, network=True, memory=Memory(per_router=2, per_group=3),
+    "place",
+    "rdg",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=2, per_group=3),
     source="thesis-DR §3.3.4; Jain et al. 2014",
-)  # fmt: skip
+)
 def rdg(s: State, j: int, param: Any, memory: Any) -> int:
     """Random groups: all free nodes of one group after another, drawn at random."""
     p = s.pool[j]

@@ -45,8 +45,8 @@ def _part(value: Any, weight: Any, low: int, high: int, pivot: float, equal: int
 def take_by_key(free: Any, take: Any, key: Any, room: Any, n: float) -> None:
     """Take all free nodes of router after router, smallest key first (then lowest number), until n are taken.
 
-    Routers are not sorted. The key of the last one is found by parting them, and only the part that holds it again: the time
-    grows with their number only.
+    Routers are not sorted. The key of the last one is found by parting them, and only the part that holds it again:
+    the time grows with their number only.
     """
     high = 0
     for r in range(free.shape[0]):

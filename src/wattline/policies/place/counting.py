@@ -1,7 +1,8 @@
 """What place policies share: free nodes per router and group, and from a choice to the extents that the engine takes.
 
-A policy's choice is either a number of nodes for every router, which are then its lowest free ones, or a mark on some of the
-free nodes, which count from 0 in the order of their numbers. Both are turned into extents in one walk over the free ones.
+A policy's choice is either a number of nodes for every router, which are then its lowest free ones, or a mark on
+some of the free nodes, which count from 0 in the order of their numbers. Both are turned into extents in one walk
+over the free ones.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ def pick_counted(s: State, p: int, take: Any, n: int) -> int:
 
 @outlined
 def pick_marked(s: State, p: int, mark: Any) -> int:
-    """Pick every free node whose mark, by its place among the free ones, is 1 and not 0; return the number of extents."""
+    """Pick every free node whose mark, by its place among the free ones, is 1 and not 0; return the number of
+    extents.
+    """
     begun = 0
     ended = 0
     i = 0

@@ -1,4 +1,6 @@
-"""Small jobs from one end of the machine, large ones from the other (Jokanovic et al. 2015, carried over to dragonflies)."""
+"""Small jobs from one end of the machine, large ones from the other (Jokanovic et al. 2015, carried over to
+dragonflies).
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,13 @@ def _before_first_fit(s: State, p: int, n: int, free: Any, group_free: Any) -> i
 
 
 @mechanism(
-    "place", "jokanovic", wake=0, network=True, memory=Memory(per_router=1, per_group=1),
+    "place",
+    "jokanovic",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=1, per_group=1),
     source="thesis-DR §3.3.4; Jokanovic et al. 2015",
-)  # fmt: skip
+)
 def jokanovic(s: State, j: int, param: Any, memory: Any) -> int:
     """Up to a group's size: the first group with room, or the lowest free nodes; larger: the highest free nodes."""
     p = s.pool[j]
@@ -41,7 +47,9 @@ def jokanovic(s: State, j: int, param: Any, memory: Any) -> int:
 
 @outlined
 def _mark_outside(mark: Any, total: int, first: int, n: int) -> None:
-    """Mark the n lowest entries outside ``first … first + n - 1``; where they are too few, also the last ones inside."""
+    """Mark the n lowest entries outside ``first … first + n - 1``; where they are too few, also the last ones
+    inside.
+    """
     clear(mark)
     left = n
     for i in range(total):
@@ -53,14 +61,18 @@ def _mark_outside(mark: Any, total: int, first: int, n: int) -> None:
 
 
 @mechanism(
-    "place", "jokanovic-released", wake=0, network=True, memory=Memory(per_router=1, per_group=1, per_node=1),
+    "place",
+    "jokanovic-released",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=1, per_group=1, per_node=1),
     source="SST's code for thesis-DR",
-)  # fmt: skip
+)
 def jokanovic_released(s: State, j: int, param: Any, memory: Any) -> int:
     """As jokanovic, but a job that fits a group gets the lowest free nodes outside the room found for it.
 
-    SST's released code goes on after it has found the room and overwrites it, node by node, with the lowest free nodes that
-    are not part of it.
+    SST's released code goes on after it has found the room and overwrites it, node by node, with the lowest free
+    nodes that are not part of it.
     """
     p = s.pool[j]
     n = s.nodes[j]

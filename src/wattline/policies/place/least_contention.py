@@ -19,13 +19,19 @@ INTACT, ROOM, AHEAD, TRIES, SEED = range(5)
 FREEST, CALMEST, TIGHTEST, RANDOM, ORDERS = range(5)
 """Orders in which groups join until they hold a job, and then one by one while there are any."""
 SMALL, SMALL_NODES, MIDDLE, MIDDLE_NODES, SMALL_FIT, MIDDLE_FIT = range(6)
-"""Of those who wait: jobs that fit a router, their mean size, those that fit a group only, theirs; how many of each find room."""
+"""Of those who wait: jobs that fit a router, their mean size, those that fit a group only, theirs; how many of each
+find room.
+"""
 COST, CHOSEN, GROUPS, PACKED = range(4)
-"""The best choice up to now: what it costs, the group or the order of groups, how many of them, whether on few routers."""
+"""The best choice up to now: what it costs, the group or the order of groups, how many of them, whether on few
+routers.
+"""
 
 
 FINE = 50_000
-"""Links up to which a job that no group holds is tried on nearly every number of groups, in every order; beyond, on twice as many each time, in two."""
+"""Links up to which a job that no group holds is tried on nearly every number of groups, in every order; beyond, on
+twice as many each time, in two.
+"""
 STEPS = 2_000_000
 """Links that may be looked at in trying nodes elsewhere: bounds the time on large networks to a few ms."""
 
@@ -54,14 +60,26 @@ def _desk(s: State, memory: Any) -> Desk:
     m = memory[10:]
     f = m[5 * r :]
     return Desk(
-        memory[:6], memory[6:10], m[:r], m[r : 2 * r], m[2 * r : 3 * r], m[3 * r : 4 * r], m[4 * r : 5 * r],
-        f[:g], f[g : 2 * g], f[2 * g : 3 * g], f[3 * g : 4 * g], f[4 * g : 5 * g],
-    )  # fmt: skip
+        memory[:6],
+        memory[6:10],
+        m[:r],
+        m[r : 2 * r],
+        m[2 * r : 3 * r],
+        m[3 * r : 4 * r],
+        m[4 * r : 5 * r],
+        f[:g],
+        f[g : 2 * g],
+        f[2 * g : 3 * g],
+        f[3 * g : 4 * g],
+        f[4 * g : 5 * g],
+    )
 
 
 @outlined
 def _look_ahead(s: State, j: int, ahead: float, d: Desk) -> None:
-    """Count the first jobs that wait for nodes, by whether a router or only a group can hold them, and how many still find that."""
+    """Count the first jobs that wait for nodes, by whether a router or only a group can hold them, and how many
+    still find that.
+    """
     for x in range(6):
         d.wait[x] = 0.0
     i = s.q_head[0]
@@ -87,7 +105,9 @@ def _look_ahead(s: State, j: int, ahead: float, d: Desk) -> None:
 
 @outlined
 def _cost_later(s: State, param: Any, d: Desk, k: int) -> float:
-    """Return what a choice costs those who come after: routers no longer whole, waiting jobs that no longer fit one or a group."""
+    """Return what a choice costs those who come after: routers no longer whole, waiting jobs that no longer fit one
+    or a group.
+    """
     a = s.net[1]
     broken = 0.0
     small = d.wait[SMALL_FIT]
@@ -148,7 +168,9 @@ def _measure_loads(s: State, d: Desk) -> None:
 
 @outlined
 def _grow(s: State, d: Desk) -> int:
-    """Write the groups that have free nodes such that each has the calmest links, its own and those to the ones before it, of all that follow."""
+    """Write the groups that have free nodes such that each has the calmest links, its own and those to the ones
+    before it, of all that follow.
+    """
     a = s.net[1]
     g = d.group_free.shape[0]
     some = 0
@@ -310,15 +332,27 @@ def _choose(s: State, j: int, param: Any, d: Desk) -> None:
 
 
 @mechanism(
-    "place", "least-contention", wake=0, network=True, links=True, memory=Memory(fixed=10, per_router=5, per_group=5),
+    "place",
+    "least-contention",
+    wake=0,
+    network=True,
+    links=True,
+    memory=Memory(fixed=10, per_router=5, per_group=5),
     params={
         "intact": Param(0.2, "worth of a free node beside free nodes of its router, in links", 0.0, 1e6),
-        "room": Param(2.0, "cost of each node of a waiting job that would find no router, or no group, to hold it, in links", 0.0, 1e6),
+        "room": Param(
+            2.0,
+            "cost of each node of a waiting job that would find no router, or no group, to hold it, in links",
+            0.0,
+            1e6,
+        ),
         "ahead": Param(64.0, "waiting jobs that it leaves room for", 0.0, 1e6),
-        "tries": Param(10.0, "times that it tries each node elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6),
+        "tries": Param(
+            10.0, "times that it tries each node elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6
+        ),
     },
     source="Wattline",
-)  # fmt: skip
+)
 def least_contention(s: State, j: int, param: Any, memory: Any) -> int:
     """The tightest router that holds the job; else the group, else the groups, where all jobs wait least for links."""
     p = s.pool[j]

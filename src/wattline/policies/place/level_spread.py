@@ -22,11 +22,17 @@ def _most(free: Any) -> int:
 
 
 @mechanism(
-    "place", "level-spread", wake=0, network=True, memory=Memory(per_router=2, per_group=2),
+    "place",
+    "level-spread",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=2, per_group=2),
     source="thesis-DR §3.2; Zhang et al. 2018",
-)  # fmt: skip
+)
 def level_spread(s: State, j: int, param: Any, memory: Any) -> int:
-    """The router with most free nodes if it holds the job; else the group with most, its routers in turn; else as rrn."""
+    """The router with most free nodes if it holds the job; else the group with most, its routers in turn; else as
+    rrn.
+    """
     p = s.pool[j]
     n = s.nodes[j]
     routers = routers_of(s)

@@ -29,9 +29,13 @@ def spread(s: State, free: Any, take: Any, group_free: Any, group_take: Any, n: 
 
 
 @mechanism(
-    "place", "rrn", wake=0, network=True, memory=Memory(per_router=2, per_group=2),
+    "place",
+    "rrn",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=2, per_group=2),
     source="thesis-DR §3.3.4; Jain et al. 2014",
-)  # fmt: skip
+)
 def rrn(s: State, j: int, param: Any, memory: Any) -> int:
     """Round-robin nodes: the groups in turn, the lowest free node of each visit."""
     p = s.pool[j]
@@ -48,7 +52,9 @@ def rrn(s: State, j: int, param: Any, memory: Any) -> int:
 
 @outlined
 def _take_routers_in_turn(free: Any, take: Any, after: Any, a: int, n: float) -> None:
-    """Take all free nodes of the next router that has any, from one group after another; ``after`` is where each stands."""
+    """Take all free nodes of the next router that has any, from one group after another; ``after`` is where each
+    stands.
+    """
     clear(take)
     clear(after)
     groups = after.shape[0]
@@ -67,9 +73,13 @@ def _take_routers_in_turn(free: Any, take: Any, after: Any, a: int, n: float) ->
 
 
 @mechanism(
-    "place", "rrr", wake=0, network=True, memory=Memory(per_router=2, per_group=1),
+    "place",
+    "rrr",
+    wake=0,
+    network=True,
+    memory=Memory(per_router=2, per_group=1),
     source="thesis-DR §3.3.4; Jain et al. 2014",
-)  # fmt: skip
+)
 def rrr(s: State, j: int, param: Any, memory: Any) -> int:
     """Round-robin routers: the groups in turn, all free nodes of the first router that has any."""
     p = s.pool[j]

@@ -19,7 +19,9 @@ def tightest(free: Any, n: int) -> int:
 
 @kernel
 def pack(free: Any, take: Any, first: int, last: int, n: float) -> None:
-    """Take n nodes from as few of the routers ``first … last - 1`` as can be: the tightest that holds the rest, else the freest."""
+    """Take n nodes from as few of the routers ``first … last - 1`` as can be: the tightest that holds the rest,
+    else the freest.
+    """
     for r in range(first, last):
         take[r] = 0.0
     while n > 0.0:
@@ -73,7 +75,9 @@ def balance(free: Any, take: Any, first: int, last: int, n: float) -> None:
 
 @kernel
 def deal(free: Any, picked: Any, share: Any, room: Any, k: int, n: float) -> None:
-    """Deal n nodes to the first k groups picked alike, as far as they have free ones; what does not divide goes to the first."""
+    """Deal n nodes to the first k groups picked alike, as far as they have free ones; what does not divide goes to
+    the first.
+    """
     for m in range(k):
         room[m] = free[int(picked[m])]
     level = _level(room, 0, k, n)

@@ -1,4 +1,6 @@
-"""As Slurm places jobs on a dragonfly: one router if it holds the job, otherwise the routers with the fewest free nodes."""
+"""As Slurm places jobs on a dragonfly: one router if it holds the job, otherwise the routers with the fewest free
+nodes.
+"""
 
 from __future__ import annotations
 

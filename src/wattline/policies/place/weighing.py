@@ -1,7 +1,7 @@
 """What a choice of nodes costs on the links of a network, by the loads that ``physics.neighbours`` keeps.
 
-A choice is a number of nodes for every router of some groups. The cost is in links: 1 is what a link that is always full does to the
-bytes it carries.
+A choice is a number of nodes for every router of some groups. The cost is in links: 1 is what a link that is always
+full does to the bytes it carries.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _weigh_tree(s: State, j: int, take: Any, picked: Any, inside: Any, k: int) -
 def cost_on_links(s: State, j: int, take: Any, picked: Any, inside: Any, beyond: Any, k: int) -> float:
     """Return what a job adds to the waiting of all bytes, its own and others', and to its own overload.
 
-    It takes ``take[router]`` nodes, ``inside[group]`` in each of the k groups ``picked``. On a link with load l and bandwidth b the job's own
-    bytes o wait (l + o) / b, the others' o / b longer: o (2 l + o) / b in all.
+    It takes ``take[router]`` nodes, ``inside[group]`` in each of the k groups ``picked``. On a link with load l and
+    bandwidth b the job's own bytes o wait (l + o) / b, the others' o / b longer: o (2 l + o) / b in all.
     """
     if not sends(s, j):
         return 0.0

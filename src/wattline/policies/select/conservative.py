@@ -27,8 +27,9 @@ from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w
 JOB_COLUMNS = 3
 """start, planned, plan: floats for each job"""
 NODE_STEPS, WATT_STEPS = 2, 4
-"""Steps that a reservation may add to a profile: where it begins and ends; watts do not add up to what was taken away, so
-that the steps of one that moved may stay"""
+"""Steps that a reservation may add to a profile: where it begins and ends; watts do not add up to what was taken
+away, so that the steps of one that moved may stay
+"""
 SLACK = 6
 """Steps of a profile beyond those of the jobs: its first one, and two cuts before they are joined again"""
 
@@ -134,9 +135,20 @@ def move_forward(s: State, planned: Any, start: Any, t: Any, f: Any, base: Any, 
 
 @outlined
 def promise_newcomers(
-    s: State, depth: float, plan: Any, n0: int, planned: Any, start: Any, t: Any, f: Any, base: Any, size: Any,
-    t_w: Any, f_w: Any, count: Any,
-) -> int:  # fmt: skip
+    s: State,
+    depth: float,
+    plan: Any,
+    n0: int,
+    planned: Any,
+    start: Any,
+    t: Any,
+    f: Any,
+    base: Any,
+    size: Any,
+    t_w: Any,
+    f_w: Any,
+    count: Any,
+) -> int:
     """Give the first hole to each waiting job without a reservation, in order; return the size of the plan.
 
     ``depth`` counts for each node class: they are lines of their own.

@@ -150,7 +150,9 @@ def backfill_simple(s: State, n0: int, first: int, free0: int, window_s: float, 
 
 @kernel
 def easy_simple(s: State, mask: int, memory: Any) -> int:
-    """EASY on one node class, one rate class, without a power limit: all that it needs lies in the queue's own arrays."""
+    """EASY on one node class, one rate class, without a power limit: all that it needs lies in the queue's own
+    arrays.
+    """
     n = 0
     free = s.free[0]
     tail = s.q_tail[0]

@@ -79,7 +79,9 @@ def share_nodes(s: State, n: float, waiting: Any, running: Any, shares: Any) -> 
 
 @kernel
 def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any, debt: Any) -> None:
-    """Turn shares of nodes into whole jobs to start: the nearest number, or (carry) rounded down with a carried debt."""
+    """Turn shares of nodes into whole jobs to start: the nearest number, or (carry) rounded down with a carried
+    debt.
+    """
     for k in range(s.k_nodes.shape[0]):
         jobs = shares[k] / s.k_nodes[k] if s.k_nodes[k] > 0 else 0.0
         if not carry:
@@ -93,14 +95,24 @@ def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any,
 
 
 @mechanism(
-    "select", "gps", wake=TICK, kinds=True, target=True, one_class=True, weights=True, preempts=True, memory=Memory(per_kind=5, per_running=1),
+    "select",
+    "gps",
+    wake=TICK,
+    kinds=True,
+    target=True,
+    one_class=True,
+    weights=True,
+    preempts=True,
+    memory=Memory(per_kind=5, per_running=1),
     params={
         "carry": Param(0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest"),
         "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),
-        "standby": Param(0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits"),
+        "standby": Param(
+            0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits"
+        ),
     },
     source="AQA §3.2–3.4, QoSG §2.4.4",
-)  # fmt: skip
+)
 def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     """Share the nodes that the power target allows among the kinds of job by weights."""
     kinds = s.k_nodes.shape[0]

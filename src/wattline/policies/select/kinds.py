@@ -83,7 +83,9 @@ def average_degradation(s: State, average: Any, count: Any) -> None:
 
 @kernel
 def danger(s: State, j: int) -> float:
-    """Return how much of its limit of QoS degradation a job has used up (0 … 1 and beyond; 0 where nothing was promised)."""
+    """Return how much of its limit of QoS degradation a job has used up (0 … 1 and beyond; 0 where nothing was
+    promised).
+    """
     k = s.kind[j]
     return 0.0 if k < 0 or s.k_standby[k] == 1 else degradation(s, j) / s.k_limit[k]
 
@@ -138,8 +140,9 @@ def resume_increase_w(s: State, j: int) -> float:
 def pause_or_resume(s: State, holds: int, marked: Any) -> float:
     """Ask for pauses where even the lowest caps exceed the target, or for resumes where they leave room.
 
-    Standby jobs and those least in danger of missing their promise pause first; those most in danger resume first, while
-    a power limit allows it. Returns by how much power without caps rises with it. ``marked`` is room for one number a running job.
+    Standby jobs and those least in danger of missing their promise pause first; those most in danger resume first,
+    while a power limit allows it. Returns by how much power without caps rises with it. ``marked`` is room for one
+    number a running job.
     """
     low_w, high_w = span_w(s)
     room_w = s.target_w[0] - (low_w if low_w == low_w else high_w)  # where jobs of a class differ nothing is capped

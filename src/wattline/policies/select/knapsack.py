@@ -1,8 +1,8 @@
 """The exact window: which of a few jobs fill the most nodes under a limit of nodes and one of watts.
 
-A table holds, for the jobs from each one on and every number of nodes, the least power that uses exactly so many. The most
-nodes whose least power is affordable is the optimum; walking the jobs from the first, each is taken if the rest can still
-make it, so that of all optimal choices the earliest jobs win.
+A table holds, for the jobs from each one on and every number of nodes, the least power that uses exactly so many.
+The most nodes whose least power is affordable is the optimum; walking the jobs from the first, each is taken if the
+rest can still make it, so that of all optimal choices the earliest jobs win.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def gcd(a: int, b: int) -> int:
 
 @outlined
 def fill_table(width: Any, watts: Any, n: int, units: int, table: Any) -> None:
-    """Write the least power of jobs i … n - 1 on exactly u units into ``table[i * (units + 1) + u]``, i from n down to 0."""
+    """Write the least power of jobs i … n - 1 on exactly u units into ``table[i * (units + 1) + u]``, i from n down
+    to 0.
+    """
     row = units + 1
     base = n * row
     table[base] = 0.0
@@ -63,7 +65,8 @@ def choose(width: Any, watts: Any, n: int, units: int, budget_w: float, table: A
         if need > left:
             continue
         rest = table[below + left - need]
-        # what the rest costs was summed in another order than what is left: where rounding decides, take what the table took
+        # what the rest costs was summed in another order than what is left: where rounding decides, take what the
+        # table took
         if watts[i] + rest <= money or not table[below + left] <= money:
             taken[i] = 1.0
             left -= need

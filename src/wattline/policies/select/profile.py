@@ -67,7 +67,9 @@ def earliest_from(t: Any, f: Any, m: int, from_s: float, width: float, wall_s: f
 def earliest_both(
     t: Any, f: Any, m: int, t_w: Any, f_w: Any, m_w: int, width: int, watts: float, wall_s: float
 ) -> float:
-    """Return the first time from which both ``width`` nodes and ``watts`` are free for ``wall_s`` seconds (inf: none)."""
+    """Return the first time from which both ``width`` nodes and ``watts`` are free for ``wall_s`` seconds (inf:
+    none).
+    """
     at_s = t[0]
     while at_s < np.inf:
         nodes_s = earliest_from(t, f, m, at_s, float(width), wall_s)
@@ -121,7 +123,9 @@ def _join(t: Any, f: Any, m: int, at_s: float) -> int:
 
 @outlined
 def add(t: Any, f: Any, m: int, start_s: float, end_s: float, amount: float) -> int:
-    """Free an amount (or take it: negative) between two times, not before the first step; return the number of steps."""
+    """Free an amount (or take it: negative) between two times, not before the first step; return the number of
+    steps.
+    """
     if not end_s > start_s:
         return m
     m = _cut(t, f, m, start_s)

@@ -49,8 +49,8 @@ def estimated_wall_s(s: State, j: int) -> float:
 def outlasts(s: State, j: int, window_s: float) -> bool:
     """Tell whether a job that starts now is estimated to run longer than a span of time.
 
-    Work is compared with what the span holds at the job's rate, as the walk over the queue's own arrays and the index do:
-    one expression decides exact ties everywhere.
+    Work is compared with what the span holds at the job's rate, as the walk over the queue's own arrays and the
+    index do: one expression decides exact ties everywhere.
     """
     return estimated_left(s, j) > window_s * s.c_rate[s.base_class[j]]
 

@@ -54,16 +54,29 @@ def worst_waiting(s: State, first: Any, average: Any) -> int:
 
 
 @mechanism(
-    "select", "qoscap", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(fixed=2, per_kind=4, per_job=1),
+    "select",
+    "qoscap",
+    wake=TICK,
+    kinds=True,
+    target=True,
+    one_class=True,
+    memory=Memory(fixed=2, per_kind=4, per_job=1),
     params={
-        "near": Param(0.9, "part of its limit of QoS degradation at which a waiting job starts whatever the target says"),
-        "meets": Param(1.0, "part of its limit up to which the average of a kind counts as kept, so that its caps may be lowered"),
-        "hold": Param(0.0, "1: nodes are kept free for a job that must start and does not fit; 0: others pass it", 0.0, 1.0),
+        "near": Param(
+            0.9, "part of its limit of QoS degradation at which a waiting job starts whatever the target says"
+        ),
+        "meets": Param(
+            1.0, "part of its limit up to which the average of a kind counts as kept, so that its caps may be lowered"
+        ),
+        "hold": Param(
+            0.0, "1: nodes are kept free for a job that must start and does not fit; 0: others pass it", 0.0, 1.0
+        ),
     },
     source="Y. Zhang's thesis, §2.8.1",
-)  # fmt: skip
+)
 def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Start what is about to miss its limit; then, below the target, jobs of the kinds that suffer most; spare those from caps.
+    """Start what is about to miss its limit; then, below the target, jobs of the kinds that suffer most; spare
+    those from caps.
 
     The cap policy is asked to set no cap on kinds whose average (over the jobs present) is beyond its limit.
     """

@@ -20,7 +20,9 @@ from wattline.policies.select.in_order import propose_fitting
 from wattline.policies.select.proposals import headroom_left_w, propose
 
 M_SEQ, M_AGAIN, M_ROOM = range(3)
-"""memory: the number of the next job to enter the line; the time of a pass to be made once more, plus one; room to sort"""
+"""memory: the number of the next job to enter the line; the time of a pass to be made once more, plus one; room to
+sort
+"""
 
 
 @kernel
@@ -61,8 +63,8 @@ def serve_prefix(s: State, p: int, n0: int, drift: float, jobs: Any, keys: Any) 
     """Serve the longest fitting prefix of all jobs of a node class: stop who is not in it, propose who joins.
 
     A job that could not run if all others left (its nodes are down, or drain) blocks those behind it in the line, but
-    stops nobody: nothing would be gained. Nor would it by stopping a job all of whose nodes drain, or one that runs alone
-    above the limit because it may: it would start again at once.
+    stops nobody: nothing would be gained. Nor would it by stopping a job all of whose nodes drain, or one that runs
+    alone above the limit because it may: it would start again at once.
     """
     n = n0
     served = 0
@@ -167,12 +169,12 @@ def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
     memory=Memory(fixed=2, per_running=2),
     preempts=True,
     source="recursion model, §III-B, corrected",
-)  # fmt: skip
+)
 def reselect(s: State, mask: int, param: Any, memory: Any) -> int:
     """Serve the longest fitting prefix of the order, chosen anew; preemptive-resume or among the waiting only.
 
-    LCFS preemptive-resume: order lcfs and the defaults. LPF or SPF: order longest or shortest (truth = 1), at_arrivals = 0
-    and drift = 1 or -1; preempt = 0 for the non-preemptive form.
+    LCFS preemptive-resume: order lcfs and the defaults. LPF or SPF: order longest or shortest (truth = 1),
+    at_arrivals = 0 and drift = 1 or -1; preempt = 0 for the non-preemptive form.
     """
     again = mask & TIMER != 0 and memory[M_AGAIN] == 1.0  # with passes at ticks it is later by now
     if mask & ANY_CHANGE == 0 and not again:

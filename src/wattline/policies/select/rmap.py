@@ -1,4 +1,6 @@
-"""RMAP: moldable jobs under a power limit, each with its fair share; node backfilling, and backfilling with power left over."""
+"""RMAP: moldable jobs under a power limit, each with its fair share; node backfilling, and backfilling with power
+left over.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
 """Which configuration a job gets."""
 
 M_LIMIT, M_JOBS, WANTED, PASSED = 0, 1, 0, 1
-"""memory: the limit for which it holds; then for each job the configuration it waits for (0: not looked up, 1: as it is), and the
-pass in which it was passed over."""
+"""memory: the limit for which it holds; then for each job the configuration it waits for (0: not looked up, 1: as
+it is), and the pass in which it was passed over.
+"""
 
 WAIT = -2
 """No configuration that may start now; -1 stands for a rigid job as it is."""
@@ -64,7 +67,8 @@ def wanted(s: State, j: int, mode: int, memory: Any) -> int:
 
 @kernel
 def needed_w(s: State, j: int, mode: int, want: int) -> float:
-    """Return the power above idle that a job waits for: Naive and Adaptive ask for its whole share, whatever it will draw.
+    """Return the power above idle that a job waits for: Naive and Adaptive ask for its whole share, whatever it
+    will draw.
 
     A share pays for the nodes of the job while they idle too, and is never more than an idle machine has to give.
     """
@@ -271,36 +275,60 @@ MEMORY = Memory(fixed=1, per_job=2)
 
 
 @mechanism(
-    "select", "rmap-traditional", sorted_running=True, one_class=True, shapes=True, params={"best_fit": BEST_FIT}, memory=MEMORY,
+    "select",
+    "rmap-traditional",
+    sorted_running=True,
+    one_class=True,
+    shapes=True,
+    params={"best_fit": BEST_FIT},
+    memory=MEMORY,
     source="T. Patki's thesis, §5.2.1",
-)  # fmt: skip
+)
 def traditional(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Traditional: the nodes asked for, all cores, no cap; fewer nodes where the limit allows no more."""
     return plan(s, TRADITIONAL, 0.0, param[0], 0.0, memory)
 
 
 @mechanism(
-    "select", "rmap-naive", sorted_running=True, one_class=True, shapes=True, params={"best_fit": BEST_FIT}, memory=MEMORY,
+    "select",
+    "rmap-naive",
+    sorted_running=True,
+    one_class=True,
+    shapes=True,
+    params={"best_fit": BEST_FIT},
+    memory=MEMORY,
     source="T. Patki's thesis, §5.2.2",
-)  # fmt: skip
+)
 def naive(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Naive: the fastest configuration under a job's fair share of the power."""
     return plan(s, NAIVE, 0.0, param[0], 0.0, memory)
 
 
 @mechanism(
-    "select", "rmap-adaptive", sorted_running=True, one_class=True, shapes=True,
-    params={"slower": SLOWER, "best_fit": BEST_FIT, "small": SMALL}, memory=MEMORY, source="T. Patki's thesis, §5.2.3",
-)  # fmt: skip
+    "select",
+    "rmap-adaptive",
+    sorted_running=True,
+    one_class=True,
+    shapes=True,
+    params={"slower": SLOWER, "best_fit": BEST_FIT, "small": SMALL},
+    memory=MEMORY,
+    source="T. Patki's thesis, §5.2.3",
+)
 def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
     """RMAP Adaptive: as Naive, or at once with the power that is left if that is fast enough."""
     return plan(s, ADAPTIVE, param[0], param[1], param[2], memory)
 
 
 @mechanism(
-    "select", "surplus", sorted_running=True, one_class=True, shapes=True,
-    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)}, memory=MEMORY, source="Wattline",
-)  # fmt: skip
+    "select",
+    "surplus",
+    sorted_running=True,
+    one_class=True,
+    shapes=True,
+    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
+    memory=MEMORY,
+    source="Wattline",
+)
 def surplus(s: State, mask: int, param: Any, memory: Any) -> int:
     """Give a starting job its fair share of power and nodes, and what the others who wait would leave over."""
     return plan(s, SURPLUS, param[0], param[1], 0.0, memory)

@@ -21,7 +21,9 @@ def fair_w(s: State, j: int) -> float:
 
 @kernel
 def may_ever(s: State, j: int, row: int) -> bool:
-    """Tell whether a job could start in a configuration, under the limit in force, if nothing ran and all nodes were idle."""
+    """Tell whether a job could start in a configuration, under the limit in force, if nothing ran and all nodes
+    were idle.
+    """
     p = s.pool[j]
     if s.sh_nodes[row] > s.pool_count[p]:
         return False
@@ -48,10 +50,11 @@ def counts(s: State, j: int, row: int, some: bool) -> bool:  # kernels take no k
 
 @outlined
 def asked_row(s: State, j: int) -> int:
-    """Return the configuration with all cores, no cap and the nodes asked for; fewer nodes where that exceeds the limit.
+    """Return the configuration with all cores, no cap and the nodes asked for; fewer nodes where that exceeds the
+    limit.
 
-    All cores come first, then the highest cap, then the most nodes up to those asked for (the table's fewest where it has none).
-    Where the limit allows none of them it is the one of least power.
+    All cores come first, then the highest cap, then the most nodes up to those asked for (the table's fewest where
+    it has none). Where the limit allows none of them it is the one of least power.
     """
     a = s.app[j]
     some = any_may_ever(s, j)
@@ -77,7 +80,8 @@ def _more(s: State, row: int, than: int) -> bool:
 
 @outlined
 def best_row(s: State, a: int, bound_w: float, most: int) -> int:
-    """Return an application's fastest configuration, as told, under a power bound and a number of nodes (-1: none fits).
+    """Return an application's fastest configuration, as told, under a power bound and a number of nodes (-1: none
+    fits).
 
     Two binary searches: for the front of all configurations with at most that many nodes, and on it for the bound.
     """
@@ -119,7 +123,8 @@ def least_row(s: State, j: int, some: bool) -> int:  # kernels take no keywords
 def share_row(s: State, j: int) -> int:
     """Return the fastest configuration under a job's fair share of power, or of least power where none is under it.
 
-    Those that could never start, because the idle nodes beside them leave too few watts, do not count unless all are such.
+    Those that could never start, because the idle nodes beside them leave too few watts, do not count unless all
+    are such.
     """
     a = s.app[j]
     bound_w = min(fair_w(s, j), s.limit_w[0])

@@ -1,7 +1,8 @@
 """Backfilling where several node classes share a power limit: who was promised watts gets them.
 
-The first job of each class that cannot start gets a reservation of nodes and watts. Those made before are booked first and
-only ever move forward; then the line is walked once, and nobody, of whatever class, may take what is booked.
+The first job of each class that cannot start gets a reservation of nodes and watts. Those made before are booked
+first and only ever move forward; then the line is walked once, and nobody, of whatever class, may take what is
+booked.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from wattline.policies.select.profile import add, earliest_both, is_free, step_a
 from wattline.policies.select.proposals import estimated_left, estimated_wall_s, propose
 
 ROWS = 6
-"""Floats for each class: free nodes; the head (a job, plus one) and when it can start, which last between passes; the nodes
-left over then; how many behind it were looked at; whether the walk has met it"""
+"""Floats for each class: free nodes; the head (a job, plus one) and when it can start, which last between passes;
+the nodes left over then; how many behind it were looked at; whether the walk has met it
+"""
 SLACK = 8
 """Steps of a profile beyond those of the jobs: its first one, and two cuts before they are joined again."""
 
@@ -33,7 +35,9 @@ def room(fixed: int) -> Memory:
 
 @outlined
 def end_of(at_s: float, wall_s: float) -> float:
-    """Return when a job that starts at a time is gone; one that takes no time still holds what it needs for a moment."""
+    """Return when a job that starts at a time is gone; one that takes no time still holds what it needs for a
+    moment.
+    """
     return max(at_s + wall_s, np.nextafter(at_s, np.inf))
 
 
@@ -55,7 +59,9 @@ def reserve(s: State, h: int, n: int, t: Any, f: Any, t_w: Any, f_w: Any, m_w: i
 
 @kernel
 def passes(s: State, j: int, window_s: float, extra: float, strict: bool) -> bool:  # kernels take no keywords
-    """Tell whether a job may pass the head of its class: gone before that starts, or (not strict) in its extra nodes."""
+    """Tell whether a job may pass the head of its class: gone before that starts, or (not strict) in its extra
+    nodes.
+    """
     window = window_s * s.c_rate[s.base_class[j]]
     if strict:
         return estimated_left(s, j) < window
@@ -85,7 +91,9 @@ def forget_passed(s: State, head: Any) -> None:
 
 @outlined
 def book_heads(s: State, head: Any, shadow: Any, extra: Any, t: Any, f: Any, t_w: Any, f_w: Any, m0: int) -> int:
-    """Book the reservations that were made before, the earliest first: none moves back for another; return the steps."""
+    """Book the reservations that were made before, the earliest first: none moves back for another; return the
+    steps.
+    """
     m_w = m0
     for _ in range(s.free.shape[0]):
         p = -1

@@ -69,17 +69,25 @@ def most_pressing(s: State, first: Any, slow: float) -> int:
 
 
 @mechanism(
-    "select", "slackline", wake=TICK, kinds=True, target=True, one_class=True, preempts=True,
+    "select",
+    "slackline",
+    wake=TICK,
+    kinds=True,
+    target=True,
+    one_class=True,
+    preempts=True,
     memory=Memory(per_kind=2, per_job=1, per_running=1),
     params={
         "force": Param(0.95, "part of its slack after which a job starts whatever the target says"),
         "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
         "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack"),
         "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),
-        "fill": Param(0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"),
+        "fill": Param(
+            0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"
+        ),
     },
     source="Wattline",
-)  # fmt: skip
+)
 def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     """Start jobs in the order in which they run out of slack, as deep into the caps as their need justifies.
 

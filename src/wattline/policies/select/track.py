@@ -70,14 +70,24 @@ def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
 
 
 @mechanism(
-    "select", "energyqare", wake=TICK, kinds=True, target=True, one_class=True, memory=Memory(per_kind=2),
+    "select",
+    "energyqare",
+    wake=TICK,
+    kinds=True,
+    target=True,
+    one_class=True,
+    memory=Memory(per_kind=2),
     params={
-        "largest": Param(0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0),
+        "largest": Param(
+            0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0
+        ),
     },
     source="AQA §4.3 [5]",
-)  # fmt: skip
+)
 def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Follow the target while the tracking error weighs more than what users suffer; otherwise start all that fits, uncapped."""
+    """Follow the target while the tracking error weighs more than what users suffer; otherwise start all that fits,
+    uncapped.
+    """
     if s.reserve_w[0] > 0.0:
         kinds = s.k_nodes.shape[0]
         error = abs(system_w(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED

@@ -28,7 +28,8 @@ M_JOB, M_WIDTH, M_WATTS, M_TAKEN, M_TABLE = (i * MOST for i in range(5))
 def look(
     s: State, p: int, first: int, most: int, free: int, watts: float, before_s: float, but: int, memory: Any
 ) -> tuple[int, int]:
-    """Gather the jobs of a window that fit by themselves, from a slot on; return how many, and the slot behind the window.
+    """Gather the jobs of a window that fit by themselves, from a slot on; return how many, and the slot behind the
+    window.
 
     Those that would outlast a span of time are left out, and so is the job ``but``, which starts anyway.
     """
@@ -69,9 +70,14 @@ def pick(n: int, free: int, watts: float, memory: Any) -> None:
     for i in range(n):
         memory[M_WIDTH + i] /= unit
     choose(
-        memory[M_WIDTH:], memory[M_WATTS:], n, int(min(float(free), nodes)) // unit, watts, memory[M_TABLE:],
+        memory[M_WIDTH:],
+        memory[M_WATTS:],
+        n,
+        int(min(float(free), nodes)) // unit,
+        watts,
+        memory[M_TABLE:],
         memory[M_TAKEN:],
-    )  # fmt: skip
+    )
 
 
 @outlined
@@ -139,16 +145,23 @@ def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory
 
 
 @mechanism(
-    "select", "window", memory=Memory(fixed=M_TABLE + 64, per_running=2, table="window"), sorted_running=True,
+    "select",
+    "window",
+    memory=Memory(fixed=M_TABLE + 64, per_running=2, table="window"),
+    sorted_running=True,
     params={
         "window": Param(20.0, "jobs at the head of the queue that are chosen from", 1, MOST),
-        "patience": Param(np.inf, "wait in seconds after which nobody may delay a job any further (inf: others always may)", 0),
+        "patience": Param(
+            np.inf, "wait in seconds after which nobody may delay a job any further (inf: others always may)", 0
+        ),
         "widen": Param(0.0, "1: look behind the window when nothing runs and nothing in it fits", 0, 1),
     },
     source="knapsack §VI, solved exactly (decision 16)",
-)  # fmt: skip
+)
 def window(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and watts."""
+    """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and
+    watts.
+    """
     drained_s = np.inf
     if param[W_PATIENCE] < np.inf and s.option[OPT_EXCEED] == 1:
         due = overdue(s, -1, param[W_PATIENCE])

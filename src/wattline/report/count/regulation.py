@@ -1,4 +1,6 @@
-"""What demand response came to in a run, as its accounts have it: bills, how the target was followed, service of kinds."""
+"""What demand response came to in a run, as its accounts have it: bills, how the target was followed, service of
+kinds.
+"""
 
 from __future__ import annotations
 

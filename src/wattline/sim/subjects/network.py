@@ -70,11 +70,13 @@ def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: 
     for sent in options.communication:
         if sent.pattern not in PATTERNS:
             raise InputError(
-                f"jobs of kind {sent.kind!r} communicate in an unknown pattern {sent.pattern!r}{did_you_mean(sent.pattern, PATTERNS)}"
+                f"jobs of kind {sent.kind!r} communicate in an unknown pattern "
+                f"{sent.pattern!r}{did_you_mean(sent.pattern, PATTERNS)}"
             )
         if sent.share > 0 and 8 * sent.bytes_per_s > sent.share * host_bps * (1 + 1e-9):
             raise InputError(
-                f"a node of kind {sent.kind!r} sends {sent.bytes_per_s / 1e6:g} MB/s, all in {sent.share:g} of its time: more "
+                f"a node of kind {sent.kind!r} sends {sent.bytes_per_s / 1e6:g} MB/s, all in {sent.share:g} of its "
+                "time: more "
                 f"than its link's {host_bps / 8e6:g} MB/s; raise share or lower traffic"
             )
     for m in policies:

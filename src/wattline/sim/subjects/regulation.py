@@ -58,7 +58,8 @@ def check_weights(policy: str, kinds: Sequence[Kind]) -> None:
     for kind in kinds:
         if not kind.standby and not kind.weight > 0:
             raise InputError(
-                f"select policy {policy!r} shares nodes by weights: kind {kind.name!r} has none, so none of its jobs would start"
+                f"select policy {policy!r} shares nodes by weights: kind {kind.name!r} has none, so none of its jobs "
+                "would start"
             )
 
 
@@ -80,7 +81,8 @@ def check_rates(policy: Mechanism, kinds: Sequence[Kind]) -> None:
     """Refuse kinds of which none is known to arrive, where a policy counts on how often they do."""
     if policy.rates and not any(kind.arrival_per_s > 0 for kind in kinds if not kind.standby):
         raise InputError(
-            f"{policy.slot} policy {policy.name!r} goes by the arrival rates of kinds, and no kind has one: give rate in "
+            f"{policy.slot} policy {policy.name!r} goes by the arrival rates of kinds, and no kind has one: give "
+            "rate in "
             "[[kind]], or arrival_per_s in a file of kinds, as wattline trace kinds writes it"
         )
 
@@ -99,7 +101,10 @@ def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:
 def fill_regulation(
     s: State, signal: Signal | None, bids: Sequence[tuple[float, Bid | None]], bidding: Bidding | None
 ) -> None:
-    """Write the signal, the bids and when others are made; the first instant brings those up to date that hold from the start."""
+    """Write the signal, the bids and when others are made.
+
+    The first instant brings those up to date that hold from the start.
+    """
     if (bids or bidding) and signal is None:
         raise InputError("a bid needs a regulation signal to follow")
     if signal is None:
@@ -111,7 +116,8 @@ def fill_regulation(
         s.bid_mean_w[i], s.bid_reserve_w[i] = (np.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
     if steps and not signal.covers(steps[0][0], steps[0][0]):
         raise InputError(
-            f"the bid begins at {steps[0][0]:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"
+            f"the bid begins at {steps[0][0]:g} s, the signal has values from {signal.start_s:g} s to "
+            f"{signal.end_s:g} s"
         )
     if bidding is not None:
         s.bid_first_s[0], s.bid_every_s[0], s.bid_lead_s[0] = bidding.first_s, bidding.every_s, bidding.lead_s
@@ -122,5 +128,6 @@ def fill_regulation(
         s.bidding_s[0] = max(float(s.start_s[0]), due_s)
         if not signal.covers(bidding.first_s, bidding.first_s):
             raise InputError(
-                f"bids begin at {bidding.first_s:g} s, the signal has values from {signal.start_s:g} s to {signal.end_s:g} s"
+                f"bids begin at {bidding.first_s:g} s, the signal has values from {signal.start_s:g} s to "
+                f"{signal.end_s:g} s"
             )

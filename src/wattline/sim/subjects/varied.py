@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def as_counted(moldable: tuple[Moldable, ...], found: Variability | None) -> tuple[Moldable, ...]:
-    """Return applications with the power that policies and admission count with: where no cap holds nodes back, that on the thirstiest.
+    """Return applications with the power that policies and admission count with: where no cap holds nodes back,
+    that on the thirstiest.
 
     So power stays below the limit whichever nodes a job gets. A cap holds for every node, whatever it would draw.
     """
@@ -63,7 +64,9 @@ def _check(s: State, jobs: JobTable, cluster: Cluster, options: Options, found: 
 
 
 def _shapes(table: Configurations) -> list[tuple[Ints, MeasuredResponse, Ints]]:
-    """Return for each number of nodes and cores its rows without turbo, how they respond to caps, and those whose cap holds nodes back."""
+    """Return for each number of nodes and cores its rows without turbo, how they respond to caps, and those whose
+    cap holds nodes back.
+    """
     found = []
     for nodes, cores in np.unique(np.column_stack([table.nodes, table.cores]), axis=0).tolist():
         rows = np.flatnonzero((table.nodes == nodes) & (table.cores == cores) & (table.cap_w != table.turbo_w))
@@ -79,7 +82,8 @@ def _respond(s: State, table: Configurations, at: int, found: Variability) -> No
         if found.fixed_w >= response.floor_w:
             nodes, cores = table.nodes[rows[0]], table.cores[rows[0]]
             raise InputError(
-                f"{table.application}: the fixed part of a node's power, {found.fixed_w:g} W, must be below the {response.floor_w:.4g} W "
+                f"{table.application}: the fixed part of a node's power, {found.fixed_w:g} W, must be below the "
+                f"{response.floor_w:.4g} W "
                 f"that a node draws on {nodes} × {cores} at its lowest cap"
             )
         first, count = at + int(rows[0]), response.power_w.size

@@ -105,7 +105,8 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         (
             "jobs",
             (
-                f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: {PUBLISHED_JOBS:,} jobs "
+                f"a Mira-like stream of {study.scale.days:g} days at {LOAD:.0%} load (published: "
+                f"{PUBLISHED_JOBS:,} jobs "
                 "in a year)"
             ),
         ),

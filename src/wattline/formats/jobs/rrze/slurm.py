@@ -69,7 +69,9 @@ def _job(file: Path, number: int, line: str, cells: list[str]) -> Job:
 
 
 def _add(log: Log, before: dict[int, Job], job: Job) -> None:
-    """Add a job; of two runs of one the later counts, from the first submission (months overlap: equal rows are one)."""
+    """Add a job; of two runs of one the later counts, from the first submission (months overlap: equal rows are
+    one).
+    """
     old = before.get(job.number)
     before[job.number] = job
     log.jobs.append(job)

@@ -114,8 +114,8 @@ def count_nodes(text: str) -> int:
 
     0 if unknown.
 
-    >>> count_nodes("4:ppn=40"), count_nodes("e0101:ppn=40+e0102:ppn=40"), count_nodes("2:ppn=40+1:ppn=20"), count_nodes("")
-    (4, 2, 3, 0)
+    >>> [count_nodes(text) for text in ("4:ppn=40", "e0101:ppn=40+e0102:ppn=40", "2:ppn=40+1:ppn=20", "")]
+    [4, 2, 3, 0]
     """
     parts = [part.split(":")[0] for part in text.split("+") if part]
     return sum(int(part) if part.isascii() and part.isdigit() and len(part) < 10 else 1 for part in parts)

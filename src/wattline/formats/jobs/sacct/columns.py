@@ -1,5 +1,5 @@
-"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what ``formats.jobs.sacct.read`` works
-with.
+"""Columns of a Slurm dump → numbers and codes, part by part, so that no text stays: what
+``formats.jobs.sacct.read`` works with.
 """
 
 from __future__ import annotations

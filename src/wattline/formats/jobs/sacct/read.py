@@ -27,7 +27,10 @@ from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, 
 
 Mask = npt.NDArray[np.bool_]
 
-EXAMPLE = "sacct -a -P -X -S 2024-01-01 -o JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
+EXAMPLE = (
+    "sacct -a -P -X -S 2024-01-01 -o "
+    "JobID,JobIDRaw,Submit,Start,ElapsedRaw,AllocNodes,TimelimitRaw,User,Account,Partition,JobName,State"
+)
 MAX_DRAW_W = 1e5
 """No node draws more: energy counters that say so have overflowed or mean "not available"."""
 

@@ -1,4 +1,6 @@
-"""Standard Workload Format text → 18 columns of numbers: in bulk when the file is clean, line by line when it is not."""
+"""Standard Workload Format text → 18 columns of numbers: in bulk when the file is clean, line by line when it is
+not.
+"""
 
 from __future__ import annotations
 
