@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import os
 import stat
 from pathlib import Path
@@ -68,8 +69,25 @@ def _require(path: Path | str, mode: int) -> None:
     raise OSError(errno.EINVAL, f"is {what}, expected a file", str(path))
 
 
+def refuse_journal_file(path: Path | str) -> None:
+    """Refuse to write over the manifest or a table of a journal: what a run left would be lost."""
+    try:
+        found = Path(path).resolve()
+        manifest = found.parent / "manifest.json"
+        if found.name != manifest.name and found.suffix != ".parquet":
+            return
+        told = json.loads(read_regular(manifest))
+    except (OSError, ValueError, RuntimeError, RecursionError):  # no manifest, or none of a journal
+        return
+    if isinstance(told, dict) and "journal" in told:
+        tables = told.get("tables")
+        if found.name == manifest.name or found.stem in (tables if isinstance(tables, dict) else {}):
+            raise TraceError.at(path, "belongs to a journal, so it is not overwritten", hint="give another name")
+
+
 def write_whole(path: Path | str, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; files of a journal are left alone."""
+    refuse_journal_file(path)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.writing-{os.getpid()}")
     try:

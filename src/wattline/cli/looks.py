@@ -16,6 +16,7 @@ from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, ma
 from wattline.cli.paths import say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
+from wattline.files import refuse_journal_file
 
 if TYPE_CHECKING:
     from wattline.journal.journal import Journal
@@ -109,6 +110,9 @@ def report(
         show_again(journal, out, terminal)
         return
     say_cut(journal, terminal)
+    for target in (out, bids):
+        if target is not None:
+            refuse_journal_file(target)
     run = Run(folder=journal)
     told = _write_bids(run.journal, bids)
     page = run.report(out or journal / REPORT)

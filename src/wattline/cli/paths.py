@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.errors import ScenarioError, TraceError
+from wattline.files import refuse_journal_file
 
 if TYPE_CHECKING:
     from wattline.cli.terminal import Terminal
@@ -53,6 +54,11 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
 
 
 def refuse_same(source: Path, target: Path) -> None:
-    """Raise an error if a result would be written over what it is made from."""
-    if target.exists() and source.exists() and target.samefile(source):
+    """Raise an error if a result would be written over what it is made from, or over a table of a journal."""
+    refuse_journal_file(target)
+    try:
+        same = target.exists() and source.exists() and target.samefile(source)
+    except (OSError, ValueError):  # no name of a file: whoever reads or writes it says so
+        same = False
+    if same:
         raise ScenarioError(f"{target}: is the file that is read; give another name for the result")

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from wattline.errors import InputError
+from wattline.files import refuse_journal_file
 from wattline.report.figures.style import Drawn
 
 # Nothing may be fetched: a browser refuses whatever this line does not allow.
@@ -45,6 +46,7 @@ class Page:
     def write(self, path: Path) -> Path:
         """Write the page as one file; a reader never sees half of it."""
         shown, path = path, _regular(path)
+        refuse_journal_file(path)
         temporary = path.with_name(f".{path.name}.writing-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli.paths import refuse_scenario, say_cut
+from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.telemetry.flags import (
     LONGEST_S,
     MOST_NODES,
@@ -40,6 +40,7 @@ from wattline.cli.telemetry.flags import (
     write_coverage,
 )
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.files import refuse_journal_file
 from wattline.units import duration_s, power_w
 
 app = typer.Typer(no_args_is_help=True, help="Power samples: look at them, join them to jobs, make some.")
@@ -173,6 +174,9 @@ def join(
 
     terminal = Terminal(as_json, quiet)
     check_target(out, (source, jobs, placements, sensors))
+    for path in (Path(source), jobs, placements, sensors, out):
+        if path is not None and coverage is not None:
+            refuse_same(path, coverage)
     refuse_scenario(jobs)
     say_cut(jobs, terminal)
     rules = rules_of(period, hold, patience, stuck, most)
@@ -247,6 +251,9 @@ def sample(
     from wattline.telemetry.sample import Plan
 
     terminal = Terminal(as_json, quiet)
+    refuse_journal_file(out)
+    if trace is not None:
+        refuse_same(trace, out)
     say_cut(journal, terminal)
     every_s, jitter_s = asked("--every", duration_s, every) or 0.0, asked("--jitter", duration_s, jitter) or 0.0
     bounded("--every", every_s, SHORTEST_S, LONGEST_S, "s")

@@ -12,6 +12,7 @@ import typer
 
 from wattline.cli.paths import refuse_same
 from wattline.errors import InputError, ScenarioError
+from wattline.files import refuse_journal_file
 from wattline.units import duration_s, power_w
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def check_target(out: Path, read: tuple[str | Path | None, ...]) -> None:
         raise ScenarioError(
             f"--out {out}: power over the run of jobs needs a table in Parquet; end the name in .parquet"
         )
+    refuse_journal_file(out)
     for path in read:
         if path is not None and "://" not in str(path):
             refuse_same(Path(path), out)
