@@ -205,8 +205,14 @@ def test_a_bid_overwrites_nothing_else(folder: Path, wattline: Call) -> None:
     (folder / "here").mkdir()
     (folder / "here" / "certificate.json").write_text('{"name": "mine"}')
     for flags, said in (
-        (("--write", "sold.toml"), "sold.toml: holds the scenario 'mine', not 'slackline-w4'; --force overwrites it"),
-        (("--write", "notes.txt"), "notes.txt: is there and no scenario; --force overwrites it"),
+        (
+            ("--write", "sold.toml"),
+            "sold.toml: is there and not a file that wattline bid --write made; --force overwrites",
+        ),
+        (
+            ("--write", "notes.txt"),
+            "notes.txt: is there and not a file that wattline bid --write made; --force overwrites",
+        ),
         (("--write", "pipe.toml"), "pipe.toml: is no regular file, so no scenario is written there; give another"),
         (("--write", "pipe.toml", "--force"), "pipe.toml: is no regular file, so no scenario is written there; give"),
         (("--write", "here"), "here: is a folder, so no scenario is written there; give another --write"),

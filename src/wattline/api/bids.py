@@ -76,10 +76,15 @@ class BidResult:
         }
         return dict(_plain(told))
 
-    def write(self, path: Path | str) -> Path:
-        """Write the scenario with the bid put in, under its verdict."""
-        from wattline.scenario.write_bid import write_bid
+    def write(self, path: Path | str, *, force: bool = False) -> Path:
+        """Write the scenario with the bid put in, under its verdict.
 
+        A file that an earlier bid for this scenario made is replaced; any other only with ``force``.
+        """
+        from wattline.scenario.write_bid import refuse_own, write_bid
+
+        if not force:
+            refuse_own(self.document, Path(path), "force")
         write_bid(self.document, self.setting, self.choice, Path(path), (self.title, *self.verdict))
         return Path(path)
 

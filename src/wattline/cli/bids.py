@@ -12,7 +12,7 @@ import typer
 
 from wattline.api.bids import CERTIFICATE, MOST_HOURS, PAGE
 from wattline.api.studies import only
-from wattline.cli.folders import Force, check_writable, refuse_other, refuse_other_scenario
+from wattline.cli.folders import Force, check_writable, refuse_other, refuse_own_scenario
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import Json, Quiet, Terminal
@@ -86,14 +86,14 @@ def bid(
     document = read_scenario(scenario, [*(sets or ()), *([f"regulation.reach={reach.value}"] if reach else [])])
     document = only(document, f"pick one with {pick_one(document)}").document
     if write is not None:
-        refuse_other_scenario(write, document.spec.name, force=force)
+        refuse_own_scenario(write, document, force=force)
     if out is not None:
         context.with_resource(held(out))  # let go when the command ends
         refuse_other(out, CERTIFICATE, document.spec.name, force=force)
         check_writable(out)
     found = find_bid(document, terminal, method=method.value if method else None, hours=hours)
     if write is not None:
-        found.write(write)
+        found.write(write, force=force)
     if terminal.for_people:
         terminal.show(found)
         terminal.line("\n" + "\n".join(found.verdict))

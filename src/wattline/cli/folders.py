@@ -12,11 +12,11 @@ import typer
 
 from wattline.api.bids import CERTIFICATE
 from wattline.errors import ScenarioError, shorten
-from wattline.files import read_regular
+from wattline.files import read_regular, refuse_journal_file
 
 if TYPE_CHECKING:
     from wattline.cli.terminal import Terminal
-    from wattline.scenario import Study
+    from wattline.scenario import Document, Study
 
 RESULT, REPRODUCTION = "comparison.json", "reproduction.json"
 """What a folder is known by that holds a comparison, a certificate or a reproduction."""
@@ -109,9 +109,10 @@ def check_writable(folder: Path) -> None:
         raise ScenarioError(f"{folder}: cannot be written ({why}); give another --out") from None
 
 
-def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
-    """Refuse to write a scenario over a file that is no scenario of this name."""
-    from wattline.scenario.read.toml_read import loads
+def refuse_own_scenario(path: Path, document: Document, *, force: bool) -> None:
+    """Refuse to write a scenario with a bid over a file that none of its bids made, before the bid is searched."""
+    from wattline.scenario.inputs import refuse_input
+    from wattline.scenario.write_bid import refuse_own
 
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         why = "no permission" if path.parent.is_dir() else "no such folder"
@@ -119,17 +120,10 @@ def refuse_other_scenario(path: Path, name: str, *, force: bool) -> None:
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file"
         raise ScenarioError(f"{path}: is {what}, so no scenario is written there; give another --write")
-    if force or not path.exists():
-        return
-    try:
-        there: Any = loads(read_regular(path).decode("utf-8-sig")).get("name", path.stem)
-    except (OSError, ValueError, ScenarioError):
-        raise ScenarioError(
-            f"{path}: is there and no scenario; --force overwrites it, or give another --write"
-        ) from None
-    if there != name:
-        held = f"holds the scenario {shorten(there)}, not {name!r}"
-        raise ScenarioError(f"{path}: {held}; --force overwrites it, or give another --write")
+    refuse_input(document, path, "--write", but=((),))
+    refuse_journal_file(path)
+    if not force:
+        refuse_own(document, path, "--force")
 
 
 def _refuse_other(folder: Path, what: str, there: list[str], names: list[str], created: object) -> None:

@@ -7,13 +7,17 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.control.catalog import find
-from wattline.errors import ScenarioError
+from wattline.errors import ScenarioError, shorten
+from wattline.files import read_regular, refuse_journal_file
 from wattline.report.show import printable
 from wattline.scenario.documents import Document
+from wattline.scenario.inputs import is_same, refuse_input
+from wattline.scenario.read.toml_read import loads
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.kinds import named_kinds
 from wattline.scenario.sections.regulation import FITTED, GAUSSIAN
@@ -24,6 +28,31 @@ if TYPE_CHECKING:
     from wattline.bidding.setting import Setting
 
 
+MADE = "# Made by wattline bid --write, which replaces it without asking: put your own changes into another file."
+"""First line of what is written: files without it are somebody's own."""
+
+
+def refuse_own(document: Document, path: Path, force: str) -> None:
+    """Refuse to write over the scenario that is read, or over a file that no ``bid --write`` of this scenario made.
+
+    ``force`` says how to do it all the same.
+    """
+    if not path.exists():
+        return
+    held = "is there and not a file that wattline bid --write made"
+    if not document.source.is_program and is_same(Path(document.source.file), path):
+        held = "is the scenario that is read"
+    else:
+        with suppress(OSError, UnicodeDecodeError, ScenarioError, ValueError):
+            text = read_regular(path).decode("utf-8-sig")
+            there = loads(text).get("name", path.stem) if text.startswith(MADE) else None
+            if there == document.spec.name:
+                return
+            if there is not None:
+                held = f"holds the bid of {shorten(there)}, not of {document.spec.name!r}"
+    raise ScenarioError(f"{path}: {held}; {force} overwrites it, or give another name")
+
+
 def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, verdict: Sequence[str] = ()) -> None:
     """Write the scenario with the bid in it, under its verdict.
 
@@ -31,7 +60,9 @@ def write_bid(document: Document, setting: Setting, choice: Choice, path: Path, 
     """
     data = with_bid(document, setting, choice)
     _move(data, document.base, path.parent)
-    head = "".join(f"# {printable(line)}\n" for line in verdict)
+    head = MADE + "\n" + "".join(f"# {printable(line)}\n" for line in verdict)
+    refuse_input(document, path, "--write", but=((),))
+    refuse_journal_file(path)
     try:
         path.write_text(head + to_toml(data), encoding="utf-8")
     except OSError as problem:
