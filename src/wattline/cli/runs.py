@@ -250,12 +250,16 @@ def carry_out(
     """Wire, simulate, write, show."""
     from wattline.api.studies import only
     from wattline.journal.folder_lock import held
+    from wattline.journal.schema import SCHEMA
     from wattline.scenario import build_policies
+    from wattline.scenario.inputs import refuse_input
 
     choice = only(document, f"compare them with wattline compare, or pick one with {pick_one(document)}")
     build_policies(choice.document)  # a misspelt policy is said before anything about folders
     folder = out or Path(document.spec.output.folder or f"out/{document.spec.name}")
     check_folder(folder)
+    for place in (folder, *(folder / f"{name}.parquet" for name in SCHEMA)):
+        refuse_input(choice.document, place, "--out")
     with held(folder):
         refuse_other_journal(folder, document.spec.name, force=force)
         _carry_out(choice, folder, terminal, report=report and document.spec.output.report, resume=resume)

@@ -14,12 +14,14 @@ import numpy as np
 
 from wattline.control.catalog import find
 from wattline.errors import InputError
+from wattline.files import refuse_journal_file
 from wattline.journal.journal import write_journal
 from wattline.report.count.statistics import describe
 from wattline.scenario.built.billing import Billing
 from wattline.scenario.built.watts import Watts, leave_power_out
 from wattline.scenario.choices import Variant
 from wattline.scenario.documents import Document
+from wattline.scenario.inputs import refuse_input
 from wattline.scenario.machine import build_cluster, build_limit
 from wattline.scenario.parts import baseline_select, build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
@@ -181,11 +183,21 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         trace_sha256=trace_sha256,
         market=market,
         billing=build_billing(spec.prices, spec.regulation, context, trace.jobs, start_s, least_end_s, hours),
-        learned=build_learned(spec.profiles, context),
+        learned=_learned(document, context),
         watts=build_watts(document, trace),
     )
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
+
+
+def _learned(document: Document, context: Context) -> LearnedFiles:
+    """Return the files of profiles; a run may leave anew what it begins with, and no other file that it reads."""
+    learned = build_learned(document.spec.profiles, context)
+    if learned.save is not None:
+        where = document.source.where(("profiles", "save"))
+        refuse_input(document, learned.save, where, but=(("profiles", "load"),))
+        refuse_journal_file(learned.save)
+    return learned
 
 
 def build_baseline(document: Document, study: Study, start_s: float) -> Study | None:
