@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _NEWLINE = 10
 _MAX_HEADER_CHARS = 20_000
 _SHOWN_CHARS = 80
+AGAIN = "the header line again: left out"
+"""Reason of the note on header lines between the rows, as in dumps that were put together."""
 _GROWTH = 8
 """A column grows by this part of itself."""
 Tidy = Callable[["pl.DataFrame"], "pl.DataFrame"]
@@ -76,7 +78,7 @@ class _QuoteError(Exception):
 class Delimited:
     """A table on disk: lower-case ``names`` of its columns; ``lines[i]`` is the line of row i.
 
-    ``wrong`` are rows of other widths.
+    ``wrong`` are rows of other widths; ``said`` is what else is to be said of its text.
 
     ``quotes``: fields may be quoted, as in CSV; a table with a single quote is read so from its beginning. ``head`` is
     a header line for a table without; ``skip_blank``: lines above the header may be blank. ``tidy`` is done to texts
@@ -101,6 +103,7 @@ class Delimited:
         self._headless = bool(self.names)
         self.lines: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
         self.wrong: tuple[Finding, ...] = ()
+        self.said: tuple[Finding, ...] = ()
         self._text = TextParts(path, head, squeeze)
         self._quotes, self._skip_blank, self._tidy = quotes, skip_blank, tidy
         self._quoted = False
@@ -138,7 +141,12 @@ class Delimited:
             empty = _parse(self.path, b"", self.names, self.separator)
             take(empty if self._tidy is None else self._tidy(empty))
         self.lines = places.take("line") if "line" in places else np.empty(0, dtype=np.int64)
-        self.wrong = (replace(wrong[0], count=sum(found.count for found in wrong)),) if wrong else ()
+        again = [found for found in wrong if found.reason == AGAIN]
+        others = [found for found in wrong if found.reason != AGAIN]
+        self.wrong, repeated = (
+            (replace(some[0], count=sum(f.count for f in some)),) if some else () for some in (others, again)
+        )
+        self.said = (*repeated, *self._text.not_utf8())
         return take
 
     def _plain_parts(self, text: Iterable[tuple[int, bytes]]) -> Iterator[Part]:
@@ -219,14 +227,20 @@ def _read_part(
     lines = np.arange(line, line + starts.size, dtype=np.int64)
     expected = f"{len(names)} columns like the header" if header else f"{len(names)} columns"
     wrong = _wrong_width(body, starts, ends, lines, width, filled & ~right & ~repeated, expected)
+    if repeated.any():
+        wrong = (*wrong, _again(int(np.count_nonzero(repeated)), int(lines[repeated][0]), header.decode()))
     return _parse(path, _pick(body, starts, ends, right), names, separator), lines[right], wrong
+
+
+def _again(count: int, line: int, text: str) -> Finding:
+    return Finding("repaired", AGAIN, count, line, "header", text[:_SHOWN_CHARS], text[:1000])
 
 
 def _header_names(path: Path | str, header: bytes, separator: str) -> list[str]:
     """Return the lower-case names of the columns; an unnamed last one (``sacct --parsable``) is called so."""
     if len(header) > _MAX_HEADER_CHARS:
         raise TraceError.at(path, f"the header line has {len(header)} characters", line=1, hint="is it a table at all?")
-    names = [name.strip().strip('"').lower() for name in header.decode("utf-8", errors="replace").split(separator)]
+    names = [name.strip().strip('"').lower() for name in header.decode("utf-8").split(separator)]
     names = [name or f"(unnamed {i})" for i, name in enumerate(names, start=1)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None and twice[:1].isdigit():
@@ -286,13 +300,7 @@ def _parse(path: Path | str, body: bytes, names: list[str], separator: str) -> p
         return pl.DataFrame(schema=schema)
     try:
         return pl.read_csv(
-            body,
-            separator=separator,
-            has_header=False,
-            schema=schema,
-            quote_char=None,
-            infer_schema=False,
-            encoding="utf8-lossy",
+            body, separator=separator, has_header=False, schema=schema, quote_char=None, infer_schema=False
         ).fill_null("")
     except pl.exceptions.PolarsError as problem:
         raise TraceError.at(path, f"cannot be read as a table ({str(problem).splitlines()[0][:200]})") from None
@@ -313,14 +321,17 @@ def _read_quoted(
     import polars as pl
 
     # strict: a quote that is never closed would swallow all lines behind it
-    reader = csv.reader(io.StringIO(text.decode("utf-8", errors="replace"), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     wrong: list[tuple[int, list[str]]] = []
+    again: list[int] = []
     try:
         names = names or [name.strip().lower() for name in next(reader, [])]
         for row in reader:
-            if len(row) == len(names):
+            if len(row) == len(names) and [cell.strip().lower() for cell in row] == names:
+                again.append(line - 1 + reader.line_num)
+            elif len(row) == len(names):
                 rows.append(row)
                 lines.append(line - 1 + reader.line_num)
             elif row:
@@ -337,6 +348,8 @@ def _read_quoted(
         where, row = wrong[0]
         reason = f"malformed: expected {len(names)} columns like the header (got {len(row)} in the first)"
         findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), ",".join(row)[:1000]),)
+    if again:
+        findings = (*findings, _again(len(again), again[0], ",".join(names)))
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
     frame = pl.DataFrame(
         [pl.Series(name, column, dtype=pl.String) for name, column in zip(names, columns, strict=True)]

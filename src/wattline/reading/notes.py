@@ -18,6 +18,9 @@ ROUNDED = "rounded up"
 BEYOND = "beyond the first"
 """How the reason of a note begins that counts jobs of the log which were left out."""
 
+NOT_UTF8 = "not UTF-8: bytes that are none are written out, as \\xf6"
+"""Reason of the note that counts lines of a text in another encoding."""
+
 EXAMPLE_CHARS = 100
 """Longest quotation of a line in a note or an error."""
 

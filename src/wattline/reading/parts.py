@@ -16,7 +16,8 @@ import numpy as np
 from wattline.errors import InputError, TraceError
 from wattline.files import open_trace
 from wattline.memory import machine_bytes
-from wattline.reading.source import GZIP_MAGIC, refuse_foreign, refuse_large, unpacked
+from wattline.reading.notes import NOT_UTF8, Finding
+from wattline.reading.source import GZIP_MAGIC, escaped, refuse_foreign, refuse_large, unpacked
 
 AT_ONCE = 2 << 20
 """Bytes that are read together: what they take as texts is several times that."""
@@ -45,6 +46,8 @@ class TextParts:
         """The line with which each part begins."""
         self._kept: list[bytes] | None = []
         self._last: tuple[int, bytes] = (-1, b"")
+        self._foreign: tuple[int, int, str] = (0, 0, "")
+        """Lines that are not UTF-8: how many, and the number and text of the first."""
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Give each part and the line it begins with.
@@ -52,8 +55,11 @@ class TextParts:
         What is wrong with the file itself is an error, at the latest at its end.
         """
         line, size = 1, 0
-        self._first, self._kept = [], []
-        for part in self._read():
+        self._first, self._kept, self._foreign = [], [], (0, 0, "")
+        for raw in self._read():
+            part = escaped(raw)
+            if part is not raw:
+                self._count_foreign(raw, line)
             self._first.append(line)
             size += len(part)
             if self._kept is not None and size <= _KEPT_BYTES:
@@ -62,6 +68,22 @@ class TextParts:
                 self._kept = None
             yield line, part
             line += part.count(b"\n")
+
+    def not_utf8(self, *, benign: bool = False) -> tuple[Finding, ...]:
+        """Return what is to be said of lines that are not UTF-8, if there were any."""
+        count, line, text = self._foreign
+        if not count:
+            return ()
+        return (Finding("repaired", NOT_UTF8, count, line, "text", text[:80], text, benign),)
+
+    def _count_foreign(self, raw: bytes, first: int) -> None:
+        count, line, text = self._foreign
+        for number, one in enumerate(raw.split(b"\n"), start=first):
+            known = escaped(one)
+            if known is not one:
+                line, text = (line, text) if count else (number, known[:1000].decode("utf-8", errors="ignore"))
+                count += 1
+        self._foreign = count, line, text
 
     def part_with(self, line: int) -> int:
         """Return the number of the part that holds a line which has been given."""
@@ -72,7 +94,7 @@ class TextParts:
         if self._kept is not None:
             return self._first[number], self._kept[number]
         if self._last[0] != number:
-            found = next(part for i, part in enumerate(self._read()) if i == number)
+            found = escaped(next(part for i, part in enumerate(self._read()) if i == number))
             self._last = (number, found)
         return self._first[number], self._last[1]
 

@@ -120,9 +120,41 @@ def _damaged(path: Path | str, problem: BaseException) -> TraceError:
     return TraceError.at(path, f"the gzip file is damaged ({problem})", hint="fetch it again")
 
 
+def escaped(text: bytes) -> bytes:
+    r"""Return whole lines as UTF-8: bytes that are none are written out (``\xf6``), so that different texts stay so.
+
+    >>> escaped("Jörg".encode("latin-1"))
+    b'J\\xf6rg'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("utf-8", errors="backslashreplace").encode()
+    return text
+
+
 def read_text(path: Path | str) -> bytes:
     """Return the content of a text file as bytes: no BOM, one newline a line; refuse what is not text."""
     return as_text(path, read_bytes(path))
+
+
+def read_utf8(path: Path | str) -> str:
+    """Return the content of a small table; one that is not UTF-8 is refused, by its line."""
+    return as_utf8(path, read_bytes(path))
+
+
+def as_utf8(path: Path | str, raw: bytes) -> str:
+    """Check and decode the bytes of a small table (see ``read_utf8``)."""
+    text = as_text(path, raw)
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = text.count(b"\n", 0, problem.start) + 1
+        raise TraceError.at(
+            path, f"is not UTF-8 text (byte 0x{text[problem.start]:02x})", line=line, hint="save it as UTF-8"
+        ) from None
 
 
 def as_text(path: Path | str, raw: bytes) -> bytes:

@@ -58,7 +58,7 @@ class TextRows(Rows):
         self._table = Delimited(path, ",", quotes=True, tidy=tidy)
         self._read = self._table.read(lambda: _Columns(numbers, names))
         super().__init__(path, None, self._table.lines)
-        self.findings.extend(self._table.wrong)
+        self.findings.extend((*self._table.wrong, *self._table.said))
 
     @property
     def columns(self) -> list[str]:

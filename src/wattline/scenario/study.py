@@ -25,6 +25,7 @@ from wattline.scenario.inputs import refuse_input
 from wattline.scenario.machine import build_cluster, build_limit
 from wattline.scenario.parts import baseline_select, build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
+from wattline.scenario.read.source import Context
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.configurations import MoldableJobs, add_moldable, build_moldable, check_chooser
 from wattline.scenario.sections.limit import add_limit

@@ -108,7 +108,7 @@ class CsvSource:
             raise TraceError.at(path, "the file is empty")
         # about so many, to show progress: text packs to an eighth
         self.rows: int | None = path.stat().st_size * (8 if packed else 1) * first.count(b"\n") // len(first)
-        head = first.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
+        head = first.partition(b"\n")[0].decode("utf-8-sig", errors="backslashreplace").strip()
         self.mark = next((m for m in ("\t", ";", "|", ",") if m in head), ",")
         blanks = [blank for blank in (" ", "\t") if blank != self.mark]
         self._blanks = [

@@ -102,6 +102,7 @@ class Series:
     table: Delimited | None = None
     texts: Collection[str] = ()
     shift: int = 0
+    said: tuple[Finding, ...] = ()
 
     def shown(self, row: int, names: Iterable[str]) -> dict[str, object]:
         """Return some fields of a row as they are written."""
@@ -121,7 +122,7 @@ class Rows:
     def __init__(self, series: Series, time: str, column: str) -> None:
         self.series, self.time, self.column = series, time, column
         self.row = np.empty(0, dtype=np.int64)
-        self.findings: list[Finding] = list(series.wrong)
+        self.findings: list[Finding] = [*series.wrong, *series.said]
         self.refused: list[Finding] = []
 
     def note(
@@ -159,9 +160,9 @@ def read_series(path: Path | str, texts: Collection[str] = ()) -> Series:
     read = table.read(lambda: _Parts(texts))
     frame, kept = read.joined()
     shift = -int(bare)
-    wrong = tuple(replace(f, line=(f.line or 0) + shift) for f in table.wrong)
+    wrong, said = (tuple(replace(f, line=(f.line or 0) + shift) for f in some) for some in (table.wrong, table.said))
     table.lines += shift
-    return Series(path, frame, table.lines, wrong, table, kept, shift)
+    return Series(path, frame, table.lines, wrong, table, kept, shift, said)
 
 
 def _first_line(path: Path | str) -> str:
@@ -172,7 +173,7 @@ def _first_line(path: Path | str) -> str:
         for _, part in parts:
             line = part.lstrip(b"\n").partition(b"\n")[0]
             if line:
-                return line.decode("utf-8", errors="replace").strip()
+                return line.decode("utf-8").strip()
     return ""
 
 

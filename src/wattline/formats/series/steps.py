@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wattline.errors import TraceError
 from wattline.reading.notes import listed
-from wattline.reading.source import read_text
+from wattline.reading.source import read_utf8
 
 TIME = "time_s"
 """First column: seconds since the start of the run."""
@@ -23,7 +23,7 @@ def read_steps(
 
     Columns that are ``ignored`` may follow; they are for people.
     """
-    table = csv.reader(io.StringIO(read_text(path).decode("utf-8", errors="replace")), strict=True)
+    table = csv.reader(io.StringIO(read_utf8(path)), strict=True)
     last_s = -math.inf
     try:
         header = [cell.strip().lower() for cell in next(table, [])]

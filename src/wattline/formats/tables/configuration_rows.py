@@ -13,7 +13,7 @@ from typing import Any
 from wattline.errors import TraceError, did_you_mean
 from wattline.formats.tables.job_details import is_sql, sql_rows
 from wattline.reading.notes import listed
-from wattline.reading.source import PARQUET_MAGIC, as_text, read_bytes
+from wattline.reading.source import PARQUET_MAGIC, as_utf8, read_bytes
 
 COLUMNS: dict[str, dict[str, float]] = {
     "application": {"application": 1.0, "app": 1.0, "bench": 1.0},
@@ -109,7 +109,7 @@ def read_rows(path: Path | str, node: Socketed) -> tuple[Header, list[Row]]:
 
 
 def _text_rows(path: Path | str, raw: bytes) -> tuple[list[str], Iterator[tuple[int, Sequence[Any]]]]:
-    text = as_text(path, raw).decode("utf-8", errors="replace")
+    text = as_utf8(path, raw)
     if is_sql(text):
         return sql_rows(path, text)
     first = text.partition("\n")[0]

@@ -17,7 +17,7 @@ from pathlib import Path
 from wattline.errors import InputError, TraceError
 from wattline.files import write_whole
 from wattline.model.configurations import Configurations
-from wattline.reading.source import as_text, read_bytes
+from wattline.reading.source import read_utf8
 
 TABLE = "job_details_table"
 COLUMNS = ("id", "job_id", "nodes", "cores", "pkg_cap", "exec_time", "tot_pkg")
@@ -80,7 +80,7 @@ def sql_rows(path: Path | str, text: str) -> tuple[list[str], Iterator[tuple[int
 
 def read_names(path: Path | str) -> dict[str, str]:
     """Return the names of applications by their number, from a CSV file with ``job_id`` and ``application``."""
-    table = csv.reader(io.StringIO(as_text(path, read_bytes(path)).decode("utf-8", errors="replace")))
+    table = csv.reader(io.StringIO(read_utf8(path)))
     header = [cell.strip().lower() for cell in next(table, [])]
     if sorted(header) != sorted(NAMES):
         raise TraceError.at(path, f"the first line must be {','.join(NAMES)}", line=1, value=",".join(header))

@@ -20,7 +20,7 @@ from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.files import write_whole
 from wattline.model.kinds import Kind
 from wattline.reading.notes import listed
-from wattline.reading.source import as_text, read_bytes
+from wattline.reading.source import read_utf8
 
 SUFFIXES = (".csv", ".csv.gz")
 NEEDED = ("name", "nodes", "work_s", "draw_w")
@@ -81,7 +81,7 @@ def write_kinds(rows: Iterable[KindRow], path: Path | str) -> None:
 
 def read_kinds(path: Path | str) -> tuple[Kind, ...]:
     """Read kinds of job; every problem is said with its line."""
-    text = as_text(path, read_bytes(path)).decode("utf-8", errors="replace")
+    text = read_utf8(path)
     table = csv.reader(io.StringIO(text), strict=True)
     try:
         header = next(table)

@@ -11,14 +11,14 @@ import numpy as np
 
 from wattline.errors import TraceError
 from wattline.model.variability import NodeFactors
-from wattline.reading.source import as_text, read_bytes
+from wattline.reading.source import read_utf8
 
 LAYOUT = "a column 'factor' (power over that of a typical node), or 'power_w' (measured at the same work)"
 
 
 def read_factors(path: Path | str) -> tuple[list[str], NodeFactors]:
     """Return names of nodes (their line, where there is no column ``node``) and their factors."""
-    rows = csv.DictReader(io.StringIO(as_text(path, read_bytes(path)).decode("utf-8", errors="replace")))
+    rows = csv.DictReader(io.StringIO(read_utf8(path)))
     columns = [name.strip().lower() for name in rows.fieldnames or ()]
     rows.fieldnames = columns
     field = next((name for name in ("factor", "power_w") if name in columns), None)

@@ -62,7 +62,7 @@ def read_krc(
     read = table.read(lambda: _Columns((*wanted, *_DELAYS))).pieces
     _check_columns(table, f"cores_{cores}")
     gap, service, size = (read.take(name) for name in wanted)
-    findings = list(table.wrong)
+    findings = [*table.wrong, *table.said]
     keep = _keep(table, findings, gap, service, size, f"cores_{cores}", drop_zero_service=drop_zero_service)
     work = kept(service, keep)
     del service

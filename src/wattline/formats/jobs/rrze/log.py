@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wattline.reading.notes import Action, Finding, Note, settle
+from wattline.reading.notes import NOT_UTF8, Action, Finding, Note, quote, settle
+from wattline.reading.source import escaped
 
 
 @dataclass
@@ -42,6 +43,16 @@ class Log:
         empty = Finding(action, reason, 0, line, field, None, text)
         first, where = self._found.get((action, reason), (empty, file))
         self._found[action, reason] = (replace(first, count=first.count + 1), where)
+
+    def texts(self, file: Path, text: bytes) -> list[str]:
+        """Return the lines of a file; those that are not UTF-8 are counted."""
+        lines = []
+        for number, line in enumerate(text.split(b"\n"), start=1):
+            known = escaped(line)
+            lines.append(known.decode("utf-8"))
+            if known is not line:
+                self.note("repaired", NOT_UTF8, file, number, quote(lines[-1]), "text")
+        return lines
 
     def note_job(self, action: Action, reason: str, job: Job) -> None:
         """Count a job under a reason."""

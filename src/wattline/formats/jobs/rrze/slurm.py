@@ -21,7 +21,7 @@ _SPAN = re.compile(r"(?:(\d{1,4})-)?(\d{1,5}):(\d\d)(?::(\d\d))?")
 def read_slurm_jobs(log: Log, file: Path, text: bytes) -> None:
     """Add the jobs of a file; a job number that comes again is the job run again."""
     before = {job.number: job for job in log.jobs}
-    for number, line in enumerate(text.decode("utf-8", errors="replace").split("\n"), start=1):
+    for number, line in enumerate(log.texts(file, text), start=1):
         if not line.strip() or line.lower().startswith("jobid|"):
             continue
         cells = [cell.strip() for cell in line.split("|")]

@@ -23,7 +23,7 @@ def read_torque_events(log: Log, files: list[tuple[Path, bytes]]) -> None:
     """Gather the events of all files into jobs, whatever order the files come in."""
     events: list[tuple[str, int, str, int, str, str, Path, int, str]] = []
     for file, text in files:
-        for number, line in enumerate(text.decode("utf-8", errors="replace").split("\n"), start=1):
+        for number, line in enumerate(log.texts(file, text), start=1):
             if not line.strip():
                 continue
             found = _LINE.match(line)

@@ -12,6 +12,7 @@ that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.sacct.columns import CPUS, NAMED, NODES, Columns
 from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
 from wattline.reading import fields
-from wattline.reading.delimited import Delimited
+from wattline.reading.delimited import AGAIN, Delimited
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle
 
 Mask = npt.NDArray[np.bool_]
@@ -69,7 +70,10 @@ class _Dump:
     def __init__(self, table: Delimited, cores_per_node: int, timezone: str | None) -> None:
         self.table = table
         self.read = table.read(lambda: Columns(table.path, cores_per_node, timezone))
-        self.findings: list[Finding] = list(table.wrong)
+        self.findings: list[Finding] = [
+            *table.wrong,
+            *(replace(found, benign=found.reason == AGAIN) for found in table.said),
+        ]
 
     def has(self, name: str) -> bool:
         return name in self.table.names

@@ -62,6 +62,7 @@ def read_swf(
     if cores_per_node is not None and cores_per_node < 1:
         raise InputError(f"cores_per_node must be at least 1 (got {cores_per_node})")
     log = _Log(parse_swf(path), path)
+    log.findings.extend(log.parsed.text.not_utf8(benign=True))  # records are numbers: these are comments and names
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
     header = {key: "\n".join(values) for key, values in log.parsed.header.items()}

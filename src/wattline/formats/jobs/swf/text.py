@@ -150,7 +150,7 @@ def _parse_header(comments: bytes) -> dict[str, list[str]]:
     for line in comments.splitlines():
         match = _HEADER_LINE.match(line[:_HEADER_CHARS].lstrip())
         if match:
-            key, value = (part.decode("utf-8", errors="replace").strip() for part in match.groups())
+            key, value = (part.decode("utf-8", errors="ignore").strip() for part in match.groups())
             header.setdefault(key, []).append(value)
     return header
 
