@@ -1,4 +1,6 @@
-"""Texts that are not UTF-8: names stay different, and that they were written out is counted; small tables are refused."""
+"""Texts that are not UTF-8: names stay different, and that they were written out is counted; small tables are
+refused.
+"""
 
 from __future__ import annotations
 

@@ -57,6 +57,13 @@ def test_a_journal_is_a_trace(tmp_path: Path) -> None:
             "energy_j": [800.0, None],
             "preemptions": [0, 0],
             "restarts": [0, 0],
+            "priority": [0.0, 3.0],
+            "after": [None, 0],
+            "think_s": [0.0, 2.0],
+            "draw_w": [150.0, None],
+            "floor_w": [110.0, None],
+            "stretch": [2.0, None],
+            "peak_w": [160.0, None],
         }
     )
     journal = tmp_path / "j"
@@ -66,6 +73,8 @@ def test_a_journal_is_a_trace(tmp_path: Path) -> None:
         assert jobs.work_s.tolist() == [4.0, 7.0]
         assert jobs.recorded_wait_s[0] == 1.0
         assert jobs.user.tolist() == [0, -1]
+        assert (jobs.priority.tolist(), jobs.after.tolist(), jobs.think_s.tolist()) == ([0, 3], [-1, 0], [0, 2])
+        assert [getattr(jobs, name)[0] for name in ("draw_w", "floor_w", "stretch", "peak_w")] == [150, 110, 2, 160]
     assert read_trace(journal).suggested_nodes == 7
 
 

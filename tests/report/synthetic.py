@@ -83,6 +83,10 @@ def frames_of(
             "energy_j": nodes * BUSY_W * runtime,
             "preemptions": np.zeros(n, dtype=np.int64),
             "restarts": np.zeros(n, dtype=np.int64),
+            "priority": np.zeros(n),
+            "after": np.full(n, -1),
+            "think_s": np.zeros(n),
+            **dict.fromkeys(("draw_w", "floor_w", "stretch", "peak_w"), np.full(n, np.nan)),
         },
         "placements": {
             "job_id": np.flatnonzero(begun) + 1,

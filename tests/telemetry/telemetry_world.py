@@ -104,6 +104,10 @@ def journal(folder: Path, work: Work, energy_j: np.ndarray[Any, Any]) -> Path:
             "energy_j": energy_j,
             "preemptions": np.zeros(n, dtype=np.int64),
             "restarts": np.zeros(n, dtype=np.int64),
+            "priority": np.zeros(n),
+            "after": np.full(n, -1),
+            "think_s": np.zeros(n),
+            **dict.fromkeys(("draw_w", "floor_w", "stretch", "peak_w"), np.full(n, np.nan)),
         },
         "placements": {
             "job_id": jobs.job_id[placed.job],

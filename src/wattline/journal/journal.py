@@ -49,7 +49,7 @@ __all__ = [
     "write_journal",
 ]
 
-VERSION = 7
+VERSION = 8
 """Version of the layout that this Wattline writes."""
 
 MANIFEST = journal_swap.MANIFEST

@@ -63,6 +63,21 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         ),
         Column("preemptions", "i64", "", "times it was stopped to be resumed later"),
         Column("restarts", "i64", "", "times it lost its nodes and was queued again"),
+        Column("priority", "f64", "", "priority that its trace gave it"),
+        Column("after", "i64", "", "row of this table, from 0, of the job that must end first; null: none", null=True),
+        Column("think_s", "f64", "s", "time from the end of that job to when it enters the queue"),
+        Column(
+            "draw_w", "f64", "W", "power per node when uncapped, if its trace says it (else the nodes' own)", null=True
+        ),
+        Column("floor_w", "f64", "W", "power per node at its lowest cap, likewise", null=True),
+        Column("stretch", "f64", "", "its run time at floor_w over that at draw_w, likewise", null=True),
+        Column(
+            "peak_w",
+            "f64",
+            "W",
+            "greatest power per node that its trace tells; nothing is simulated with it",
+            null=True,
+        ),
     ),
     "placements": (
         Column("job_id", "i64", "", "the job"),

@@ -112,6 +112,10 @@ def _jobs(result: Result, open_j: Floats) -> Columns:
         "energy_j": np.where(started, s.energy_j + open_j, np.nan),
         "preemptions": s.preemptions,
         "restarts": s.restarts,
+        **{
+            name: getattr(jobs, name)
+            for name in ("priority", "after", "think_s", "draw_w", "floor_w", "stretch", "peak_w")
+        },
     }
 
 
@@ -347,7 +351,13 @@ def manifest(
             ],
             "network": network_entry(cluster.network),
         },
-        "trace": {"source": source, "sha256": trace_sha256, "notes": [*notes, *said]},
+        "trace": {
+            "source": source,
+            "sha256": trace_sha256,
+            "notes": [*notes, *said],
+            "epoch_unix_s": float(result.jobs.epoch_unix_s),
+            "series": result.jobs.series is not None,
+        },
         "start_s": float(s.start_s[0]),
         "end_s": float(s.now[0]),
         "wall_s": result.wall_s,

@@ -120,13 +120,25 @@ def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, 
 
 
 def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Return the jobs of a journal of any version, and the nodes that its manifest names."""
+    """Return the jobs of a journal, and what its manifest says of the machine and of their trace."""
     from wattline.journal.journal import open_journal
 
     journal = open_journal(folder)
     cluster = journal.manifest.get("cluster")
     nodes = cluster.get("nodes") if isinstance(cluster, dict) else None
-    return journal.read("jobs"), {"suggested_nodes": nodes, "machine": (cluster or {}).get("machine")}
+    told = journal.manifest.get("trace")
+    log = told if isinstance(told, dict) else {}
+    about = {
+        "suggested_nodes": nodes,
+        "machine": (cluster or {}).get("machine"),
+        "epoch_unix_s": log.get("epoch_unix_s"),
+    }
+    frame = journal.read("jobs")
+    if log.get("series") is True:
+        lost = "power over the run of jobs is not in a journal: their mean power is taken"
+        example = f"{folder.name}: run the trace itself to keep it"
+        about["notes"] = [{"action": "kept", "reason": lost, "count": frame.height, "example": example}]
+    return frame, about
 
 
 def _check_columns(path: Path | str, names: list[str]) -> None:
