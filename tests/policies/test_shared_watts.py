@@ -96,3 +96,42 @@ def test_a_second_class_without_jobs_changes_nothing() -> None:
             for classes, watts in (((one,), 2400.0), ((one, NodeClass("b", 3, 0.0, 1.0)), 2400.0))
         ]
         np.testing.assert_array_equal(starts[0], starts[1])
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+@pytest.mark.parametrize("select", ["in-order", "first-fit", "window", "easy", "backfill-by-end"])
+def test_the_line_decides_who_gets_the_watts(select: str, names: str) -> None:
+    """Under a limit for one job at a time, jobs of two node classes start in the order of the queue, in whatever order
+    the classes are declared.
+    """
+    machine = Cluster(tuple(NodeClass(name, 4, 0.0, 100.0) for name in names))
+    jobs = JobTable.build(
+        submit_s=[0, 1, 2, 3], work_s=[10] * 4, nodes=[2] * 4, partition=[1, 1, 0, 0], partitions=("a", "b"),
+        priority=[0, 9, 0, 5],
+    )  # fmt: skip
+    setup = policies(order="priority", select=select, learn="request")
+    result = simulate(jobs, machine, setup, Options(limit_w=[(0.0, 200.0)]))
+    assert result.state.started_s.tolist() == [0.0, 10.0, 30.0, 20.0]
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_in_order_nobody_passes_a_job_that_waits_for_watts(names: str) -> None:
+    """In order, a job that lacks nothing but watts is passed by nobody, of whatever class; one that lacks nodes keeps
+    back its own class alone. First fit lets both be passed.
+    """
+    machine = Cluster(tuple(NodeClass(name, 4, 0.0, 100.0) for name in names))
+    thirsty = JobTable.build(
+        submit_s=[0, 1, 2], work_s=[10, 10, 10], nodes=[2, 3, 1], partition=[0, 0, 1], partitions=("a", "b"),
+        draw_w=[100.0, 60.0, 100.0],
+    )  # fmt: skip
+    wide = thirsty.with_columns(submit_s=[0, 1, 2], nodes=[2, 3, 1], draw_w=[100.0, 10.0, 100.0])
+    thirsty = thirsty.with_columns(nodes=[2, 2, 1])
+    for jobs, select, expected in (
+        (thirsty, "in-order", [0.0, 10.0, 10.0]),
+        (thirsty, "first-fit", [0.0, 10.0, 2.0]),
+        (wide, "in-order", [0.0, 10.0, 2.0]),
+        (wide, "first-fit", [0.0, 10.0, 2.0]),
+    ):
+        setup = policies(select=select, learn="request")
+        result = simulate(jobs, machine, setup, Options(limit_w=[(0.0, 300.0)]))
+        assert result.state.started_s.tolist() == expected, (select, jobs.nodes)

@@ -441,6 +441,10 @@ class Scheduler:
             if job.wakes and job.in_pass == self.passes:
                 job.expected = job.since + job.estimate_left()
 
+    def shares_watts(self) -> bool:
+        """Whether several node classes are under one power limit."""
+        return len(self.setup.classes) > 1 and self.limit_w < math.inf
+
     def lines(self) -> list[list[Job]]:
         """Return the waiting jobs of each node class, in order."""
         if len(self.setup.classes) == 1:

@@ -4,7 +4,8 @@ Readings: the window holds the first jobs of a node class whether they fit or no
 earlier jobs wins. A job is overdue once it has waited as long as the patience; the longest-waiting one counts, the
 first in line among equals. If it fits it starts; otherwise nobody starts on its class who would still run at its
 reservation. One that never fits (with all nodes in service idle and nothing else running) is passed over, unless it may
-exceed the limit: then it starts once nothing runs, and meanwhile nobody starts who would outlast all that runs.
+exceed the limit: then it starts once nothing runs, and meanwhile nobody starts who would outlast all that runs. Node
+classes under one power limit are served in the order in which their first jobs stand in the line, others as declared.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 def window(m: Scheduler, _happened: set[str]) -> None:
     """Serve the overdue, then the best of the window, one node class after the other."""
+    lines = list(enumerate(m.lines()))
+    if m.shares_watts():
+        lines = sorted((p, line) for p, line in lines if line)
+        lines.sort(key=lambda one: m.queue.index(one[1][0]))
     params = {"window": 20, "patience": math.inf, "widen": 0, **m.setup.params}
     within = math.inf
     if params["patience"] < math.inf and m.setup.exceed:
@@ -31,7 +36,7 @@ def window(m: Scheduler, _happened: set[str]) -> None:
                 return
             within = max(0.0, max(j.expected for j in m.running) - m.now)
     quiet = not m.running
-    for p, line in enumerate(m.lines()):
+    for p, line in lines:
         if m.free[p]:
             _serve(m, line, within, params, quiet=quiet)
 

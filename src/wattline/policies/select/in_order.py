@@ -1,4 +1,8 @@
-"""Strictly in order: the first job that does not fit blocks all behind it."""
+"""Strictly in order: the first job that does not fit blocks all behind it; or first fit, which lets nobody block.
+
+Without a power limit node classes are lines of their own. Under one they share its watts, so there is one line: a job
+that lacks nodes blocks its class, and one that lacks nothing but watts blocks all classes.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wattline.model.codes import IN_ORDER
-from wattline.model.compiled import kernel
-from wattline.model.mechanism import mechanism
+from wattline.model.compiled import kernel, outlined
+from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, start_increase_w
 from wattline.policies.select.easy import fits
@@ -39,13 +43,58 @@ def propose_fitting(s: State, block: bool) -> int:
     return n
 
 
-@mechanism("select", "in-order", source="first come, first served when the order is fcfs")
+@outlined
+def propose_shared(s: State, block: bool, free: Any) -> int:
+    """Propose waiting jobs of all node classes in one order as they fit under their power limit (``free``: room).
+
+    If ``block``, a job that lacks nodes blocks its class, and one that lacks nothing but watts all classes.
+    """
+    n = 0
+    left = 0
+    for p in range(s.free.shape[0]):
+        free[p] = s.free[p]
+        left += s.free[p]
+    watts = headroom_w(s)
+    i = s.q_head[0]
+    while i < s.q_tail[0] and left > 0:
+        j = s.queue[i]
+        i += 1
+        if j < 0 or free[s.pool[j]] == 0.0:
+            continue
+        p = s.pool[j]
+        if s.nodes[j] > free[p]:
+            if block:
+                left -= int(free[p])
+                free[p] = 0.0
+            continue
+        increase_w = start_increase_w(s, j, np.inf)
+        if increase_w > watts:
+            if block:
+                break
+            continue
+        free[p] -= s.nodes[j]
+        left -= s.nodes[j]
+        watts -= increase_w
+        n = propose(s, n, j, IN_ORDER)
+    return n
+
+
+@mechanism("select", "in-order", memory=Memory(per_class=1), source="first come, first served when the order is fcfs")
 def in_order(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Strictly in order: the first job that does not fit blocks all behind it on its node class."""
+    """Strictly in order: the first job that does not fit blocks all behind it on its node class.
+
+    Under a power limit that several classes share, one that lacks nothing but watts blocks all behind it on all classes.
+    """
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return propose_shared(s, True, memory)
     return propose_fitting(s, True)
 
 
-@mechanism("select", "first-fit", source="also called list scheduling or greedy backfilling")
+@mechanism(
+    "select", "first-fit", memory=Memory(per_class=1), source="also called list scheduling or greedy backfilling"
+)
 def first_fit(s: State, mask: int, param: Any, memory: Any) -> int:
     """First fit: every waiting job that fits starts, in order; nobody is protected from being passed."""
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return propose_shared(s, False, memory)
     return propose_fitting(s, False)

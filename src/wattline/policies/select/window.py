@@ -144,10 +144,31 @@ def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory
     return n
 
 
+@kernel
+def window_shared(s: State, drained_s: float, param: Any, memory: Any) -> int:
+    """Propose starts on node classes that share a limit, in the order of their first jobs in the line."""
+    classes = s.free.shape[0]
+    seen = memory[memory.shape[0] - classes :]  # behind all that a class needs
+    seen[:] = 0.0
+    left = classes
+    n = 0
+    i = s.q_head[0]
+    while i < s.q_tail[0] and left > 0:
+        j = s.queue[i]
+        i += 1
+        if j < 0 or seen[s.pool[j]] != 0.0:
+            continue
+        seen[s.pool[j]] = 1.0
+        left -= 1
+        if s.free[s.pool[j]] > 0:
+            n = window_class(s, s.pool[j], n, drained_s, param, memory)
+    return n
+
+
 @mechanism(
     "select",
     "window",
-    memory=Memory(fixed=M_TABLE + 64, per_running=2, table="window"),
+    memory=Memory(fixed=M_TABLE + 64, per_running=2, per_class=1, table="window"),
     sorted_running=True,
     params={
         "window": Param(20.0, "jobs at the head of the queue that are chosen from", 1, MOST),
@@ -159,8 +180,9 @@ def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory
     source="knapsack §VI, solved exactly (decision 16)",
 )
 def window(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and
-    watts.
+    """Window scheduling: of the first jobs, start those that fill the most nodes under the limits of nodes and watts.
+
+    Of node classes that share a power limit, the one whose job stands first in the line takes its watts first.
     """
     drained_s = np.inf
     if param[W_PATIENCE] < np.inf and s.option[OPT_EXCEED] == 1:
@@ -170,6 +192,8 @@ def window(s: State, mask: int, param: Any, memory: Any) -> int:
                 return propose(s, 0, due, DEADLOCK)
             # it may run above the limit, alone: nobody starts who would still run when the others have ended
             drained_s = max(0.0, s.run_end_s[listed(s) - 1] - s.now[0])
+    if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
+        return window_shared(s, drained_s, param, memory)
     n = 0
     for p in range(s.free.shape[0]):
         if s.free[p] > 0:
