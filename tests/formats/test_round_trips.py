@@ -34,6 +34,7 @@ def traces(draw: st.DrawFn) -> Trace:
         return draw(st.lists(values, min_size=count, max_size=count))
 
     listed = {plural: tuple(draw(names | numbers)) for plural in CODED.values()}
+    draw_w, floor_w = np.array(column(maybe_times)), np.array(column(maybe_times))
     coded = {name: column(st.integers(-1, len(listed[plural]) - 1)) for name, plural in CODED.items()}
     jobs = JobTable.build(
         job_id=draw(st.permutations(range(1, count + 1))),
@@ -43,8 +44,8 @@ def traces(draw: st.DrawFn) -> Trace:
         request_s=column(maybe_times),
         recorded_wait_s=column(maybe_times),
         priority=column(st.floats(-1e9, 1e9)),
-        draw_w=column(maybe_times),
-        floor_w=column(maybe_times),
+        draw_w=draw_w,
+        floor_w=np.where(floor_w > draw_w, draw_w, floor_w),
         peak_w=column(maybe_times),
         stretch=column(st.just(float("nan")) | st.floats(1, 1e3)),
         think_s=column(st.floats(0, 1e6)),

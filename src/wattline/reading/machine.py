@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,11 @@ import numpy as np
 from wattline.model.jobs import Floats
 
 Unit = Literal["node", "processor"]
+
+NODES, PROCS = "MaxNodes", "MaxProcs"
+"""What a header calls the size of its machine."""
+
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 SHARED = 0.2
 """Where a larger part of the jobs asks for no multiple of a node's processors, jobs share nodes."""
@@ -46,7 +52,7 @@ def size_machine(
     ``nodes`` that are one of the header's two numbers mean that number: MaxProcs processors, or MaxNodes nodes.
     """
     max_nodes, max_procs = (_whole(header, key) for key in ("MaxNodes", "MaxProcs"))
-    told = _told(max_nodes, max_procs)
+    told = _told(header, max_nodes, max_procs)
     if cores_per_node is not None:
         return _as_asked(max_nodes, max_procs, cores_per_node, told)
     if max_nodes is None or max_procs is None:
@@ -86,14 +92,42 @@ def _one_number(max_nodes: int | None, max_procs: int | None, told: str) -> Mach
     return Machine("node", None, 1, 1, f"{told}; assumed: a processor of a job is a node")
 
 
-def _told(max_nodes: int | None, max_procs: int | None) -> str:
+def header_oddities(header: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return what is odd in how a header tells its machine: key, value and what was made of it."""
+    found = []
+    sizes = {}
+    for key in (NODES, PROCS):
+        lines = [] if _is_absent(header.get(key, "")) else header[key].split("\n")
+        sizes[key] = _whole(header, key)
+        if lines and sizes[key] is None:
+            found.append((key, lines[0], f"the header's {key} is not a whole number from 1 to {MOST:,}: not used"))
+        others = [line for line in lines[1:] if header_number(line) != header_number(lines[0])]
+        if others:
+            found.append((key, others[0], f"the header says {key} again, and something else: the first is used"))
+    nodes, procs = sizes[NODES], sizes[PROCS]
+    if nodes is not None and procs is not None and nodes > procs:
+        told = f"the header says more nodes than processors ({procs:,}): a node is taken to have one processor"
+        found.append((NODES, header[NODES].split("\n")[0], told))
+    return found
+
+
+def _told(header: Mapping[str, str], max_nodes: int | None, max_procs: int | None) -> str:
+    said = [key for key in (NODES, PROCS) if not _is_absent(header.get(key, ""))]
+    no_nodes, no_procs = (f"a {key} that cannot be used" if key in said else f"no {key}" for key in (NODES, PROCS))
     if max_nodes is None and max_procs is None:
+        if said:
+            return f"the header says {no_nodes} and {no_procs}"
         return "the header says neither MaxNodes nor MaxProcs"
     if max_nodes is None:
-        return f"the header says MaxProcs {max_procs:,} and no MaxNodes"
+        return f"the header says MaxProcs {max_procs:,} and {no_nodes}"
     if max_procs is None:
-        return f"the header says MaxNodes {max_nodes:,} and no MaxProcs"
+        return f"the header says MaxNodes {max_nodes:,} and {no_procs}"
     return f"the header says MaxNodes {max_nodes:,}, MaxProcs {max_procs:,}"
+
+
+def _is_absent(text: str) -> bool:
+    """Tell whether a header value says nothing: none, or -1 as the format writes what is not known."""
+    return not text.strip() or header_number(text) == -1
 
 
 def _percent(share: float) -> str:
@@ -102,13 +136,14 @@ def _percent(share: float) -> str:
 
 def _whole(header: Mapping[str, str], key: str) -> int | None:
     value = header_number(header.get(key, ""))
-    return int(value) if 1 <= value <= MOST else None
+    return int(value) if 1 <= value <= MOST and value == math.floor(value) else None
 
 
 def header_number(text: str) -> float:
-    """Return the number a header value starts with, NaN if none: ``128 (since 1995)`` is 128."""
+    """Return the number a header value starts with, NaN if none: ``128 (since 1995)`` is 128, ``1,024`` is 1024."""
     try:
-        value = float(text.split()[0][:40])
+        first = text.split()[0][:40]
+        value = float(first.replace(",", "") if _THOUSANDS.fullmatch(first) else first)
     except (IndexError, ValueError):
         return math.nan
     return value if math.isfinite(value) else math.nan

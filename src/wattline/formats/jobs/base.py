@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -115,3 +115,14 @@ class LogFormat(Protocol):
 
     def read(self, path: Path | str, options: ReadOptions) -> Trace:
         """Read a file. What cannot be read is a ``TraceError`` of one line; what is dropped or repaired is noted."""
+
+
+def of_nodes(trace: Trace, options: ReadOptions) -> Trace:
+    """Return the trace of a log that counts nodes, with a note where somebody said how many processors make one."""
+    if options.cores_per_node is None:
+        return trace
+    from wattline.reading.notes import Note
+
+    told = "the log counts nodes: cores_per_node changes nothing"
+    note = Note("kept", told, len(trace.jobs), f"cores_per_node = {options.cores_per_node}")
+    return replace(trace, notes=(*trace.notes, note))

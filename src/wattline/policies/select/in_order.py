@@ -83,7 +83,8 @@ def propose_shared(s: State, block: bool, free: Any) -> int:
 def in_order(s: State, mask: int, param: Any, memory: Any) -> int:
     """Strictly in order: the first job that does not fit blocks all behind it on its node class.
 
-    Under a power limit that several classes share, one that lacks nothing but watts blocks all behind it on all classes.
+    Under a power limit that several classes share, one that lacks nothing but watts blocks all behind it on all
+    classes.
     """
     if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
         return propose_shared(s, True, memory)

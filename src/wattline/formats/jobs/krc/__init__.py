@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.formats.jobs.base import Head, Likeness, ReadOptions
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -28,7 +28,7 @@ class Krc:
         """Read a file."""
         from wattline.formats.jobs.krc.read import read_krc
 
-        return read_krc(path, strict=options.strict)
+        return of_nodes(read_krc(path, strict=options.strict), options)
 
 
 FORMAT = Krc()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.formats.jobs.base import Head, Likeness, ReadOptions
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -29,7 +29,7 @@ class Pm100:
         """Read a file."""
         from wattline.formats.jobs.pm100.read import read_pm100
 
-        return read_pm100(path, strict=options.strict, raw=options.raw)
+        return of_nodes(read_pm100(path, strict=options.strict, raw=options.raw), options)
 
 
 FORMAT = Pm100()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.formats.jobs.base import Head, Likeness, ReadOptions
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes
 from wattline.formats.jobs.rrze.layout import is_rrze, job_files
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Rrze:
         """Read a file, or the folder of a cluster."""
         from wattline.formats.jobs.rrze.read import read_rrze
 
-        return read_rrze(path, strict=options.strict)
+        return of_nodes(read_rrze(path, strict=options.strict), options)
 
 
 FORMAT = Rrze()

@@ -41,7 +41,7 @@ class Columns:
     def __init__(self, path: Path | str, cores_per_node: int, timezone: str | None) -> None:
         self._path, self._cores_per_node, self._timezone = path, cores_per_node, timezone
         self.pieces = Pieces()
-        self.coders = {name: fields.Coder() for name in ("state", *NAMED)}
+        self.coders = {name: fields.Coder() for name in ("state", "cluster", *NAMED)}
         self.refused: InputError | None = None
         self.odd_submits = False
         self._odd_job, self._odd_submit = fields.Coder(), fields.Coder()
@@ -54,6 +54,10 @@ class Columns:
             return None if name is None else frame[name].str.strip_chars()
 
         self._take_numbers(first("jobid", "jobidraw"), first("jobidraw", "jobid"))
+        self.pieces.add("row", frame.hash_rows().to_numpy())
+        cluster = first("cluster")
+        if cluster is not None:
+            self.pieces.add("cluster", self.coders["cluster"](cluster))
         submit, start, end = (first(name) for name in ("submit", "start", "end"))
         if submit is not None:
             at = self._instants(submit)
@@ -136,10 +140,12 @@ class Columns:
     def _take_sizes(self, frame: pl.DataFrame, cpus: pl.Series | None) -> None:
         """Take sizes in nodes: allocated if known, else requested; NaN where unknown."""
         nodes: Floats | None = None
+        first: Floats | None = None
         for name in NODES:
             if name in frame.columns:
                 texts = frame[name].str.strip_chars()
                 given = fields.numbers(texts.str.extract(r"(?:^|,)node=(\d+)") if name == "alloctres" else texts)
+                first = given if first is None else first
                 nodes = given if nodes is None else np.where(nodes > 0, nodes, given)
         if nodes is None and cpus is not None:
             given = fields.numbers(cpus)
@@ -147,6 +153,8 @@ class Columns:
             self.pieces.add("rounded", given % self._cores_per_node != 0)
         if nodes is not None:
             self.pieces.add("nodes", nodes)
+        if first is not None and nodes is not None:
+            self.pieces.add("stood in", ~(first > 0) & (nodes > 0))
 
     def _instants(self, texts: pl.Series) -> Floats:
         try:

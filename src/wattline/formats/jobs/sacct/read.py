@@ -54,6 +54,12 @@ def read_sacct(
     if "rounded" in dump.read.pieces:
         told = f"not whole nodes of {cores_per_node} CPUs: {ROUNDED}"
         dump.note("kept", told, keep & dump.column("rounded"), dump.first_of(*CPUS) or "")
+    elif cores_per_node > 1:
+        told, example = "the dump counts nodes: cores_per_node changes nothing", f"cores_per_node = {cores_per_node}"
+        dump.findings.append(Finding("kept", told, int(keep.sum()), None, "cores_per_node", cores_per_node, example))
+    if "stood in" in dump.read.pieces:
+        told = "the size is not in the first column for it: another one is taken"
+        dump.note("repaired", told, keep & dump.column("stood in"), dump.first_of(*NODES) or "")
     if keep.any():
         submit = _first_submissions(dump, keep, earlier, submit, job)
         del job, earlier, whole
@@ -159,7 +165,9 @@ def _drop_what_did_not_run(
     sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
     sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
     drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
-    job = dump.column("job")
+    job = _of_cluster(dump, dump.column("job"))
+    again = _same_rows(keep, job, dump.column("row"))
+    drop("the same row again", again, dump.first_of("jobidraw", "jobid") or "jobid")
     old = _superseded(dump, keep, job, submit, lost)
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
@@ -167,6 +175,34 @@ def _drop_what_did_not_run(
 
 def _is_one_of(coded: Ints, names: tuple[str, ...], words: tuple[str, ...]) -> Mask:
     return np.isin(coded, [code for code, name in enumerate(names) if name in words])
+
+
+def _of_cluster(dump: _Dump, job: Ints) -> Ints:
+    """Return keys of jobs that differ where the clusters do, each of which numbers its jobs itself."""
+    count = len(dump.read.coders["cluster"].names)
+    if count < 2:
+        return job
+    cluster = dump.column("cluster")
+    dump.note("kept", "of another cluster: all are taken for one machine", cluster != cluster[0], "cluster")
+    codes = np.unique(job, return_inverse=True)[1]
+    return np.asarray(codes * (count + 1) + cluster + 1, dtype=np.int64)
+
+
+def _same_rows(keep: Mask, job: Ints, row: npt.NDArray[Any]) -> Mask:
+    """Return which kept records are an earlier one word for word, as where two dumps overlap."""
+    import polars as pl
+
+    rows = np.flatnonzero(keep)
+    if np.unique(job[rows]).size == rows.size:
+        return np.zeros_like(keep)
+    again = np.zeros_like(keep)
+    again[rows] = (
+        ~pl.DataFrame({"job": job[rows], "row": row[rows]})
+        .select(pl.struct("job", "row").is_first_distinct())
+        .to_series()
+        .to_numpy()
+    )
+    return again
 
 
 def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
@@ -216,6 +252,9 @@ def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Flo
     if dump.has("start"):
         wait = dump.column("start")[keep] - submit[keep]
         columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
+        early = np.zeros_like(keep)
+        early[keep] = wait < 0
+        dump.note("repaired", "started before it was submitted: what it waited is unknown", early, "start")
     return build_jobs(
         dump.table.path,
         job_id=numbered[keep],

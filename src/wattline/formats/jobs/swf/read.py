@@ -33,7 +33,7 @@ import numpy.typing as npt
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.swf.text import FIELDS, Columns, SwfText, parse_swf
 from wattline.model.jobs import UNKNOWN, Ints, JobTable
-from wattline.reading.machine import header_number, size_machine
+from wattline.reading.machine import header_number, header_oddities, size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 
 Mask = npt.NDArray[np.bool_]
@@ -66,6 +66,8 @@ def read_swf(
     _refuse_foreign(log)
     keep = _drop_what_never_ran(log)
     header = {key: "\n".join(values) for key, values in log.parsed.header.items()}
+    for key, value, told in header_oddities(header):
+        log.findings.append(Finding("kept", told, 1, None, key, value, f"{key}: {value}"))
     machine = size_machine(header, _processors(log)[keep], cores_per_node, nodes)
     _mention_oddities(log, keep, machine.divide, dependencies=dependencies)
     jobs = _build(log, keep, machine.divide, partition_from) if keep.any() else None
@@ -150,6 +152,8 @@ def _mention_oddities(log: _Log, keep: Mask, cores_per_node: int, *, dependencie
     order = np.flatnonzero(keep)
     late[order[1:]] = np.diff(submit[order]) < 0
     log.note("repaired", "out of order: sorted by submit time", late, SUBMIT)
+    asked = keep & (column[ALLOCATED] <= 0)
+    log.note("repaired", "allocated processors unknown: the requested ones are taken", asked, ALLOCATED)
     log.note("kept", "run time 0: ends the instant it starts", keep & (column[RUN] == 0), RUN)
     log.note("kept", "requested time unknown", keep & (column[REQUEST] <= 0), REQUEST)
     log.note("kept", "ran longer than requested", keep & (column[REQUEST] > 0) & (column[RUN] > column[REQUEST]), RUN)

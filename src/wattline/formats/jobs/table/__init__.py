@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattline.formats.jobs.base import Head, Likeness, ReadOptions
+from wattline.formats.jobs.base import Head, Likeness, ReadOptions, of_nodes
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -29,7 +29,7 @@ class Table:
         """Read a file, or the jobs of a journal."""
         from wattline.formats.jobs.table.read import read_table
 
-        return read_table(path, strict=options.strict, raw=options.raw)
+        return of_nodes(read_table(path, strict=options.strict, raw=options.raw), options)
 
 
 FORMAT = Table()

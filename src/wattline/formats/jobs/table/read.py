@@ -239,6 +239,11 @@ def _build(
     for name in ("priority", "think_s"):
         if name in given:
             given[name] = np.where(np.isfinite(given[name]), given[name], 0.0)
+    if "floor_w" in given and "draw_w" in given:
+        above = np.zeros_like(keep)
+        above[keep] = given["floor_w"] > given["draw_w"]
+        rows.note("repaired", "floor_w is above draw_w: taken as that", above, "floor_w")
+        given["floor_w"] = np.where(above[keep], given["draw_w"], given["floor_w"])
     if after is not None:
         given["after"] = _links(rows, keep, after, given["submit_s"])
     tuples: dict[str, Any] = {NAME_COLUMNS[name]: listed for name, (_, listed) in names.items()}
@@ -283,6 +288,7 @@ def _links(rows: _TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
     place = np.full(keep.size, UNKNOWN, dtype=np.int64)
     place[keep] = np.arange(int(keep.sum()))
+    rows.note("repaired", "after is below -1: no link", keep & (after < 0) & (after != UNKNOWN), "after")
     asked = keep & (after >= 0)
     inside = asked & (after < keep.size) & (after == np.floor(after))
     target = np.full(keep.size, UNKNOWN, dtype=np.int64)
