@@ -86,9 +86,8 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
 def failed_compile(mechanism: Mechanism, problem: Exception) -> PolicyError:
     """Return the error for a policy that numba refuses, with numba's pages cut to the line that says why."""
     text = str(problem)
-    lines = re.findall(r'File "[^"]*", line (\d+)', text) or re.findall(r"\.py[:\s(]+(\d+)\)", text)
     file = code_of(mechanism.function).co_filename
-    line = int(lines[0]) if lines else _line_being_compiled(problem.__traceback__, file)
+    line = _line_told(text, file) or _line_being_compiled(problem.__traceback__, file)
     place = f"{_spot(file, line)}: policy {mechanism.name!r}" if line else where(mechanism)
     return PolicyError(f"{place} cannot be compiled: {_gist(text) or type(problem).__name__ + ' inside numba'}")
 
@@ -109,6 +108,13 @@ def _line(trace: TracebackType | None, function: Callable[..., Any]) -> int:
             found = trace.tb_lineno
         trace = trace.tb_next
     return found
+
+
+def _line_told(text: str, file: str) -> int:
+    """Return the first line of the user's file that numba names (0: none); it names those of other files too."""
+    named = re.findall(r'File "([^"]*)", line (\d+)', text) or re.findall(r"([^\s\"(]+\.py)[:\s(]+(\d+)\)", text)
+    own = Path(file).resolve()
+    return next((int(line) for path, line in named if Path(path).resolve() == own), 0)
 
 
 def _line_being_compiled(trace: TracebackType | None, file: str) -> int:
