@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-from wattline.errors import TraceError
+from wattline.errors import TraceError, cut
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -67,6 +67,29 @@ def _require(path: Path | str, mode: int) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     what = _KINDS.get(stat.S_IFMT(mode), "no regular file")
     raise OSError(errno.EINVAL, f"is {what}, expected a file", str(path))
+
+
+def is_file(path: Path | str) -> bool:
+    """Tell whether a regular file is there; a name that no file can have names none."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # too long, a NUL
+        return False
+
+
+def refuse_name(path: Path | str) -> None:
+    """Refuse a name that no file or folder can have: too long a one, links in a circle."""
+    try:
+        os.stat(path)  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return  # whoever reads it says so
+    except (OSError, ValueError) as problem:
+        told = getattr(problem, "strerror", None) or str(problem)
+        raise TraceError.at(cut(str(path), LONGEST_NAME), f"cannot be read ({told})") from None
+
+
+LONGEST_NAME = 100
+"""Characters of a name that is too long for a file which are told."""
 
 
 def refuse_journal_file(path: Path | str) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.listener import Listener
-from wattline.errors import InputError
+from wattline.errors import InputError, cut
+from wattline.files import LONGEST_NAME, is_file
 
 if TYPE_CHECKING:
     from wattline.model.mechanism import Mechanism
@@ -50,9 +51,9 @@ def look(
             f"check: {getattr(policy, '__name__', policy)!r} is no policy yet; put @wl.policy(slot) above it"
         )
     path = Path(named(str(policy))[0])
-    if not path.is_file():
+    if not is_file(path):
         hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""
-        raise InputError(f"{path}: no such policy file{hint}")
+        raise InputError(f"{cut(str(path), LONGEST_NAME)}: no such policy file{hint}")
     from wattline.testing import check_policy_file
 
     _warm_up(listener)

@@ -13,7 +13,8 @@ import traceback
 from pathlib import Path
 
 from wattline import learn, policies
-from wattline.errors import PolicyError, did_you_mean
+from wattline.errors import PolicyError, cut, did_you_mean
+from wattline.files import LONGEST_NAME, is_file
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.mechanism import Mechanism
 
@@ -78,8 +79,8 @@ def named(text: str) -> tuple[str, str | None]:
 
 def load(file: Path) -> list[Mechanism]:
     """Import a user's file and return the policies declared in it."""
-    if not file.is_file():
-        raise PolicyError(f"{file}: no such policy file")
+    if not is_file(file):
+        raise PolicyError(f"{cut(str(file), LONGEST_NAME)}: no such policy file")
     name = f"wattline_user_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

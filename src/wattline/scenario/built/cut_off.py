@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.errors import TraceError
+from wattline.files import refuse_name
 from wattline.journal.frozen import thaw
 from wattline.journal.journal import is_journal, read_manifest, tidy
 from wattline.journal.unfinished import is_unfinished, newest, read_flush, read_run, refuse_running, token, was_kept
@@ -20,6 +21,7 @@ def cut_text(record: Mapping[str, Any]) -> str:
 
 def make_readable(folder: Path) -> str:
     """Make the journal of a run that was cut off, unless it is there; return what to say (nothing: the run is over)."""
+    refuse_name(folder)
     if folder.is_file():
         return ""
     tidy(folder)

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from wattline.errors import InputError
+from wattline.files import refuse_name
 from wattline.formats.jobs import FORMATS, read_trace
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import BEYOND, Note, Trace
@@ -186,6 +187,7 @@ def build_trace(
         return _generate(spec, context, nodes), ""
     else:
         path = context.base / spec.file
+        context.located(("trace", "file"), refuse_name, path)
         if (
             not path.exists() and context.source.where(("trace", "file")) != spec.file
         ):  # a log given by itself says so itself
