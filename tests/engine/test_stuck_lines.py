@@ -105,3 +105,10 @@ def test_being_stuck_is_no_fault_of_indices() -> None:
     assert rows["indices"].passed
     assert not rows["one-node"].passed
     assert "does not start job" in rows["one-node"].detail
+
+
+def test_ticks_in_which_nothing_happens_are_no_time() -> None:
+    """A run that samples power notices only after many samples that it is stuck; the line tells when that began."""
+    options = Options(limit_w=[(0.0, 700.0)])
+    with pytest.raises(StuckError, match=r"^1 d 5 h after the start 30 jobs wait, nothing runs"):
+        run(table(*ROWS), cluster(4), options=options, profile="t-test")

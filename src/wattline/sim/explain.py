@@ -59,8 +59,16 @@ def _stuck(s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> StuckError:
         reason = f"job {jobs.job_id[held]} is held back by a job that never ends"
     waiting = "1 job waits" if s.q_len[0] == 1 else f"{int(s.q_len[0])} jobs wait"
     return StuckError(
-        f"{_age(s, s.now[0])} after the start {waiting}, nothing runs and nothing is left to happen: {reason}"
+        f"{_age(s, _still_since_s(s))} after the start {waiting}, nothing runs and nothing is left to happen: {reason}"
     )
+
+
+def _still_since_s(s: State) -> float:
+    """Return when the last thing happened: ticks and samples go on for a while although nothing comes of them."""
+    if not (np.isfinite(s.tick_s[0]) or np.isfinite(s.sample_s[0])):
+        return float(s.now[0])
+    times = np.concatenate([s.eligible_s, s.started_s, s.end_s, s.env_s[: s.env_at[0]], s.change_s[: s.change_at[0]]])
+    return float(np.max(times[times <= s.now[0]], initial=float(s.start_s[0])))
 
 
 def _why_it_waits(s: State, jobs: JobTable, head: int, slots: Sequence[Mechanism]) -> str:
