@@ -245,8 +245,12 @@ def test_compare_gives_every_run_what_run_gives(wattline: Call, folder: Path) ->
 
 def test_report_on_a_comparison_makes_its_page_again(wattline: Call, folder: Path) -> None:
     """``report`` counts and draws a comparison again from its journals alone, wherever the folder is by now."""
-    wattline("compare", "small.toml", "--set", 'policy.select=["in-order", "easy"]', "--seeds", "2")
+    choice = ("--set", 'policy.select=["in-order", "easy"]')
+    told = json.loads(wattline("compare", "small.toml", *choice, "--seeds", "2", "--json").out)
     first = json.loads((folder / "out/small-comparison/comparison.json").read_text())
+    assert sorted(path for some in told["journals"].values() for path in some) == sorted(told["runs"])
+    assert all((folder / path / "manifest.json").is_file() for some in told["journals"].values() for path in some)
+    assert all(not path.startswith("out/") for some in first["journals"].values() for path in some)
     (folder / "out/small-comparison").rename(folder / "moved")
     (folder / "moved/comparison.html").unlink()
     assert json.loads(wattline("report", "moved", "--json").out)["comparison"] == first["comparison"]

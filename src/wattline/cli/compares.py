@@ -122,7 +122,10 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
     if terminal.for_people:
         terminal.show(found)
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
-    terminal.data(result)
+    within = _journals(runs, done, planned, folder)
+    terminal.data(
+        result | {"journals": {label: [str(folder / path) for path in some] for label, some in within.items()}}
+    )
     if len(done) < len(planned):
         raise typer.Exit(
             complain(f"interrupted; {len(done)} of {len(planned)} runs are in {folder}", terminal.interrupted)
