@@ -1,4 +1,6 @@
-"""What is wrong where a policy calls other code is told at the policy's own line, never at the number of another file's."""
+"""What is wrong where a policy calls other code is told at the policy's own line, never at the number of another
+file's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def test_errors_in_other_files_are_told_at_the_call(tmp_path: Path, monkeypatch:
     (tmp_path / "beside.py").write_text(BESIDE)
     head, call = CALLS[case]
     file = tmp_path / "mine.py"
-    source = f"{head}\nfrom wattline import policy\n\n@policy('select', compiled=True)\ndef p(s, arg, param, memory):\n    {call}\n    return 0\n"
+    source = (
+        f"{head}\nfrom wattline import policy\n\n@policy('select', compiled=True)\n"
+        f"def p(s, arg, param, memory):\n    {call}\n    return 0\n"
+    )
     file.write_text(source)
     with pytest.raises(PolicyError) as caught:
         run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", str(file)))
