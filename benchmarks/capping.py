@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rows import Rows, row
-from wattline.model.compiled import library
+from wattline.kernel.compiled import library
 from wattline.policies.select import knapsack
 
 Floats = npt.NDArray[np.float64]

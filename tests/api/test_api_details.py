@@ -85,7 +85,7 @@ def test_policies_are_names_objects_files_or_tables(tmp_path: Path) -> None:
 
 def test_a_compiled_policy_of_a_cell_is_checked_and_runs(tmp_path: Path) -> None:
     """A policy without a file compiles, and passing its checks lifts the bounds checks in this process."""
-    from wattline.control.proven import is_proven
+    from wattline.control.users.proven import is_proven
 
     source = (
         "import wattline as wl\n@wl.policy('order', compiled=True)\ndef in_a_cell(s, happened, param, memory):\n"

@@ -178,7 +178,7 @@ def test_ctrl_c_while_compiling(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert process.returncode == 130
     assert left.splitlines()[-1] == "wattline: interrupted"
     assert "Traceback" not in left
-    from wattline.model.compile_cache import _read_sealed
+    from wattline.kernel.cache import _read_sealed
 
     for path in [*(folder / "cache").rglob("*.nbi"), *(folder / "cache").rglob("*.nbc")]:
         assert _read_sealed(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 
 HEAD = "from wattline import policy\n\n\n@policy('select', compiled={compiled})\ndef stays(s, arg, param, memory):\n"
 BODY = "    n = 0\n    while s.now[0] >= 0.0:\n        n += 1\n        memory[0] = n\n    return n\n"

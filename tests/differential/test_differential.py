@@ -23,8 +23,8 @@ from reference import selects
 from reference.at_random import AT_RANDOM
 from reference.scheduler import Scheduler
 from reference.select_backfill import by_end
+from wattline.kernel.compiled import JIT
 from wattline.model import fitindex
-from wattline.model.compiled import JIT
 
 SUITE = SEED_STRIDE
 """Number of the suite's first world: those of seed 1."""

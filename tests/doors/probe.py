@@ -22,7 +22,7 @@ from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.extending import overload
 
-from wattline.control.doors import Judged, RefusedError
+from wattline.control.users.doors import Judged, RefusedError
 
 ONE = "fimtsgb"
 """Read-only arrays: floats, whole numbers, 3 × 3 in rows, in columns, strided, strided 3 × 3, truth values."""

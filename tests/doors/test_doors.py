@@ -11,12 +11,12 @@ import pytest
 from numba.core import compiler
 
 from doors.probe import attempt, calls, functions
-from wattline.control import readers
 from wattline.control.catalog import find
-from wattline.control.compile import compile_user
-from wattline.control.doors import Judged, RefusedError
+from wattline.control.users import readers
+from wattline.control.users.compile import compile_user
+from wattline.control.users.doors import Judged, RefusedError
 from wattline.errors import PolicyError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 
 pytestmark = [
     pytest.mark.skipif(not JIT, reason="about compiled policies"),

@@ -18,9 +18,9 @@ from numba import types
 
 from engine.worlds import cluster, run, table
 from wattline.errors import InputError
-from wattline.model import compile_cache
-from wattline.model.compile_cache import SealedFiles, cache_dir, is_warm, refuse_foreign
-from wattline.model.compiled import JIT, entry, library
+from wattline.kernel import cache as compile_cache
+from wattline.kernel.cache import SealedFiles, cache_dir, is_warm, refuse_foreign
+from wattline.kernel.compiled import JIT, entry, library
 
 needs_jit = pytest.mark.skipif(not JIT, reason="about compiled code")
 SIGNATURE = types.float64(types.float64)

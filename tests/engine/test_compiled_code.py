@@ -17,10 +17,10 @@ from numba.core.dispatcher import Dispatcher
 
 import wattline
 from engine.worlds import cluster, run, table
+from wattline.kernel.cache import cache_dir
+from wattline.kernel.compiled import JIT
+from wattline.kernel.sources import KERNEL_ROOMS
 from wattline.learn.student import differs, two_sided_p
-from wattline.model.compile_cache import cache_dir
-from wattline.model.compiled import JIT
-from wattline.model.sources import KERNEL_ROOMS
 from wattline.sim.simulate import Simulation
 from wattline.testing.plain import plain
 
@@ -28,7 +28,7 @@ PACKAGE = Path(wattline.__file__).parent
 DECORATORS = {"kernel", "outlined", "entry", "library", "plugin"}
 PROBE = """
 from numba import types
-from wattline.model.compiled import entry
+from wattline.kernel.compiled import entry
 from wattline.physics.power import capped_rate
 
 @entry(types.float64(types.float64))
@@ -94,7 +94,9 @@ def test_every_kernel_refuses_python() -> None:
     found = 0
     for room in KERNEL_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
-            module = importlib.import_module(".".join(("wattline", *path.relative_to(PACKAGE).with_suffix("").parts)))
+            module = importlib.import_module(
+                ".".join(("wattline", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+            )
             for value in vars(module).values():
                 if isinstance(value, Dispatcher) and value.targetoptions.get("no_cpython_wrapper"):
                     found += 1
@@ -108,7 +110,7 @@ def test_another_checkout_knows_that_it_has_to_compile(tmp_path: Path) -> None:
     """A second copy of the same sources that shares the cache is not warm: numba keeps compiled code by source path."""
     run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1))
     shutil.copytree(PACKAGE, tmp_path / "wattline", ignore=shutil.ignore_patterns("__pycache__"))
-    ask = "from wattline.model.compile_cache import is_warm; print(is_warm('wattline.sim.engine', 'run'))"
+    ask = "from wattline.kernel.cache import is_warm; print(is_warm('wattline.sim.engine', 'run'))"
     here, there = (python("-c", ask, cache=cache_dir().parent, source=s) for s in (None, tmp_path))
     assert (here.stdout.strip(), there.stdout.strip()) == ("True", "False")
 
@@ -179,7 +181,7 @@ def test_only_fingerprinted_rooms_hold_compiled_code() -> None:
             names: set[str] = set()
             if isinstance(node, ast.ImportFrom):
                 used = {alias.name for alias in node.names}
-                names = used & DECORATORS if node.module == "wattline.model.compiled" else set()
+                names = used & DECORATORS if node.module == "wattline.kernel.compiled" else set()
                 names |= {node.module} if (node.module or "").split(".")[0] == "numba" else set()
             elif isinstance(node, ast.Import):
                 names = {alias.name for alias in node.names if alias.name.split(".")[0] == "numba"}

@@ -8,8 +8,8 @@ import pytest
 from engine.test_against_reference import reference_jobs
 from engine.worlds import Work, cluster, run
 from reference.scheduler import Scheduler, Setup
+from wattline.kernel.compiled import JIT
 from wattline.model import fitindex
-from wattline.model.compiled import JIT
 from wattline.model.jobs import JobTable
 from wattline.sim.options import Options
 

@@ -19,8 +19,8 @@ from numba.core.targetconfig import TargetConfig
 from numba.core.types.functions import BaseFunction
 
 import wattline
-from wattline.model.compile_cache import FAST, _unknown
-from wattline.model.compiled import JIT, entry, kernel, outlined
+from wattline.kernel.cache import FAST, _unknown
+from wattline.kernel.compiled import JIT, entry, kernel, outlined
 
 pytestmark = pytest.mark.skipif(not JIT or not FAST, reason="about compiled code of a version of numba that we know")
 
@@ -29,7 +29,7 @@ import sys, numba
 if {version!r}:
     numba.version_info = numba.version_info._replace(short={version!r})
 from numba import types
-from wattline.model.compiled import FAST, entry, kernel, outlined
+from wattline.kernel.compiled import FAST, entry, kernel, outlined
 
 @outlined
 def halved(x):
@@ -88,7 +88,7 @@ def test_a_name_that_no_linker_knows_is_found_before_it_ends_the_process() -> No
 
 def test_a_lost_helper_is_an_error() -> None:
     """Code that calls a function which was not linked in is refused: it would jump to nowhere."""
-    from wattline.model.numba_link import refuse_lost
+    from wattline.kernel.link import refuse_lost
 
     def named(name: str, *, declared: bool) -> Any:
         return SimpleNamespace(name=name, is_declaration=declared)
@@ -171,7 +171,7 @@ def test_what_is_registered_meanwhile_is_found() -> None:
     """Numba registers how to lower an intrinsic when it first meets its types, in the middle of a compilation and
     without a new module: it is found there.
     """
-    from wattline.model.numba_speed import remembering
+    from wattline.kernel.speed import remembering
 
     def own(_context: Any, _builder: Any, _signature: Any, args: Any) -> Any:
         return args[0]

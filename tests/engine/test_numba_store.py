@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 import wattline
-from wattline.model.compile_cache import FAST
-from wattline.model.compiled import JIT
+from wattline.kernel.cache import FAST
+from wattline.kernel.compiled import JIT
 
 pytestmark = pytest.mark.skipif(not JIT or not FAST, reason="about compiled code of a version of numba that we know")
 
 HELPERS = """from __future__ import annotations
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 
 @outlined
 def halved(x: float) -> float:
@@ -36,8 +36,8 @@ def mixed(x: float, n: int) -> float:
 PROBE = """
 import importlib.util, sys
 from numba import types
-from wattline.model.compiled import entry, write_ahead
-from wattline.model import numba_speed
+from wattline.kernel.compiled import entry, write_ahead
+from wattline.kernel import speed as numba_speed
 
 written = []
 plain = numba_speed._LowerHelper.run_pass
@@ -113,7 +113,7 @@ def test_a_damaged_helper_is_said_and_translated_again(tmp_path: Path) -> None:
 
 def test_an_address_of_another_process_is_an_error() -> None:
     """Code that was written elsewhere and still holds an address from there is refused: it would read anything."""
-    from wattline.model.numba_link import refuse_addresses
+    from wattline.kernel.link import refuse_addresses
 
     refuse_addresses("fine", [SimpleNamespace(name=".const.pickledata")])
     with pytest.raises(RuntimeError, match="broken: compiled code holds an address of the process that compiled it"):

@@ -13,9 +13,9 @@ import pytest
 
 from engine.test_deep_queue import flood
 from engine.worlds import cluster, digest, policies, run
+from wattline.kernel.compiled import direct
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
-from wattline.model.compiled import direct
 from wattline.model.state.layout import copy_state
 from wattline.model.state.record import POLICY, State
 from wattline.sim.options import Options

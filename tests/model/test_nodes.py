@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wattline.kernel.compiled import JIT
 from wattline.model import nodes
 from wattline.model.bits import highest_bit, lowest_bit
-from wattline.model.compiled import JIT
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes

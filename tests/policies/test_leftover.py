@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.worlds import cluster, examples, run, table
 from policies.test_rmap import POLICIES, configurations, tables, workload
 from wattline.errors import InputError
+from wattline.kernel.compiled import library
 from wattline.model import codes
-from wattline.model.compiled import library
 from wattline.model.configurations import Moldable
 from wattline.policies.select.shapes import best_row
 from wattline.sim.options import Options

@@ -15,8 +15,8 @@ from scipy import stats
 from engine.worlds import cluster, examples, policies
 from wattline.errors import InputError, TraceError
 from wattline.formats.tables.profiles import read_profiles, write_profiles
+from wattline.kernel.compiled import library
 from wattline.learn import merging, moments, pooled, quantile, student, t_test
-from wattline.model.compiled import library
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.sim.options import Options

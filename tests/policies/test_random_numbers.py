@@ -33,7 +33,7 @@ def test_philox_gives_the_published_answers(counter: list[int], key: list[int], 
 
 PROGRAM = """
 import numpy as np
-from wattline.model.compiled import library
+from wattline.kernel.compiled import library
 from wattline.physics.random import uniform
 @library
 def fill(out, seed, stream):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from engine.worlds import cluster, examples, run, table
 from wattline.errors import InputError
+from wattline.kernel.compiled import library
 from wattline.model import codes
 from wattline.model.cluster import Outage
-from wattline.model.compiled import library
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.state.record import State

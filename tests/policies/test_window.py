@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.worlds import cluster, examples, run, table
 from wattline.errors import WattlineError
+from wattline.kernel.compiled import library
 from wattline.model import codes
-from wattline.model.compiled import library
 from wattline.policies.select import knapsack
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result

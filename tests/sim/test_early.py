@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wattline.model.sources import fingerprint
+from wattline.kernel.sources import fingerprint
 from wattline.sim import early
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from wattline.control.catalog import find
-from wattline.model.compile_cache import FAST
-from wattline.model.compiled import JIT
+from wattline.kernel.cache import FAST
+from wattline.kernel.compiled import JIT
 from wattline.sim import warm
 
 AHEAD = warm.AHEAD["sim.engine"] if FAST else ()

@@ -8,7 +8,7 @@ import pytest
 
 from wattline.control.catalog import load
 from wattline.errors import WattlineError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
 from wattline.testing import Report, check_policy, check_policy_file, checks_for
 from wattline.testing.checks import CHECKS, Check, title

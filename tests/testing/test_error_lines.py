@@ -10,7 +10,7 @@ import pytest
 from engine.worlds import check_structure, cluster, run, table
 from wattline.control.catalog import find, load
 from wattline.errors import PolicyError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 HEAD = "from wattline import policy\n\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wattline.control.catalog import load
-from wattline.control.hidden import hidden_state, why_not_resumable
+from wattline.control.users.hidden import hidden_state, why_not_resumable
 
 HEAD = "import math, random\nimport numpy as np\nfrom wattline import policy\n"
 TAIL = "@policy('order', wake='arrival'{more})\ndef mine(s, arg, param, memory{default}):\n    {body}\n    return 0\n"

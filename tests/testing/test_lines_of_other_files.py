@@ -11,7 +11,7 @@ import pytest
 from engine.worlds import cluster, run, table
 from wattline.control.catalog import find
 from wattline.errors import PolicyError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 
 pytestmark = pytest.mark.skipif(not JIT, reason="about compiled policies")
 

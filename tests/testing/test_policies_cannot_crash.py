@@ -11,7 +11,7 @@ import pytest
 from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.control.catalog import find
 from wattline.errors import EndlessError, PolicyError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
 from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation

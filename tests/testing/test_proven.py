@@ -10,11 +10,11 @@ import pytest
 
 from engine.worlds import cluster, run, table
 from wattline.cli import call
-from wattline.control import proven
 from wattline.control.catalog import find, load
-from wattline.control.compile import compile_user
+from wattline.control.users import proven
+from wattline.control.users.compile import compile_user
 from wattline.errors import PolicyError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
 from wattline.testing import check_policy_file
 
@@ -106,7 +106,7 @@ def test_unchecked_code_still_cannot_write_what_is_not_its_own(tmp_path: Path, m
         "from wattline import policy\n\n\n@policy('select', compiled=True)\ndef mine(s, arg, param, memory):\n    "
         "s.free[0] = 9\n    return 0\n"
     )
-    monkeypatch.setattr("wattline.control.compile.is_proven", lambda _: True)
+    monkeypatch.setattr("wattline.control.users.compile.is_proven", lambda _: True)
     with pytest.raises(PolicyError, match="only the engine writes"):
         run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), select=find("select", str(file)))
 

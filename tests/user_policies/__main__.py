@@ -25,8 +25,8 @@ from typing import Any
 
 from user_policies.grammar import SLOTS, Policy, generate
 from user_policies.trial import ENDLESS, try_policy
-from wattline.control import compile as compiling
-from wattline.model.compiled import JIT
+from wattline.control.users import compile as compiling
+from wattline.kernel.compiled import JIT
 from wattline.sim.watched import LIMIT_KEY
 
 LIMIT_S, HUNG_S, SAY_EVERY_S = 1.0, 120.0, 30.0

@@ -12,7 +12,7 @@ from engine import worlds as engine_worlds
 from user_policies.grammar import Policy
 from wattline.control.catalog import find
 from wattline.errors import EndlessError, WattlineError
-from wattline.model.compiled import JIT
+from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
 from wattline.sim.simulate import Policies, Result, Simulation
 from wattline.testing import worlds

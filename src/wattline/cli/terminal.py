@@ -82,7 +82,7 @@ class Terminal(Listener):
 
     def warm_up(self, policies: Sequence[Any] = (), *, nodes_change: bool | None = True) -> None:
         """Compile what a run needs and this machine has not compiled yet, after saying so."""
-        from wattline.control.proven import on_probation
+        from wattline.control.users.proven import on_probation
         from wattline.sim.warm import skip_blas, warm_up
 
         if any(not m.builtin for m in policies):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wattline.control.compile import callable_from_python
 from wattline.control.logs import log_event_now, record_now
+from wattline.control.users.compile import callable_from_python
 from wattline.market.reach import misfit
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism

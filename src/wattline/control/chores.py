@@ -11,8 +11,8 @@ from wattline.control import commit, guard
 from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
 from wattline.control.logs import log_event
+from wattline.kernel.compiled import outlined, seldom
 from wattline.model import codes, nodes, running
-from wattline.model.compiled import outlined, seldom
 from wattline.model.state.record import POLICY, State
 from wattline.physics import neighbours
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.control.logs import log_event
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes, nodes, queue, running
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_SEQ, N_STARTS, OPT_KEEP_PROGRESS, OPT_KILL, OPT_PLACEMENTS, OPT_REQUEUE

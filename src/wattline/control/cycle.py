@@ -14,8 +14,8 @@ from numba import types
 from wattline.control import commit, guard
 from wattline.control.codes import CAPS, EXPECT, RECLAIM, RESORT, SHEDDING, STOPS, TIDY
 from wattline.control.logs import record
+from wattline.kernel.compiled import SlotType, kernel, outlined
 from wattline.model import codes
-from wattline.model.compiled import SlotType, kernel, outlined
 from wattline.model.many_running import first_end_s
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import (

@@ -13,8 +13,8 @@ import numpy as np
 from wattline.control import commit
 from wattline.control.codes import DUE, RARE, RESORT, SOON_S, SOON_SHARE, TIDY
 from wattline.control.logs import log_bid, log_event
+from wattline.kernel.compiled import kernel, outlined, seldom
 from wattline.model import codes, fitindex, queue, running
-from wattline.model.compiled import kernel, outlined, seldom
 from wattline.model.many_running import listed
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import N_TIMER_REPEATS, OPT_SORTED

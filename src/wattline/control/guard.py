@@ -6,8 +6,8 @@ import numpy as np
 
 from wattline.control import commit
 from wattline.control.logs import log_event, record
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes, nodes
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_EXCEED

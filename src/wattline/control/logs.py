@@ -19,8 +19,8 @@ reserve        -1          0                    reserve of the bid in the row be
 
 from __future__ import annotations
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
-from wattline.model.compiled import kernel, outlined
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_REFUSED
 

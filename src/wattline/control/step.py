@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
-from wattline.model.compiled import entry
+from wattline.kernel.compiled import entry
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 

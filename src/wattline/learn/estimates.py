@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import ARRIVAL, END
-from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 
 N, MEAN, M2 = range(3)
 """Three floats of memory that hold the moments of a sample."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.learn import moments
 from wattline.learn.moments import M2, MEAN, N, deviation
 from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import ARRIVAL, RUNNING
-from wattline.model.compiled import kernel
 from wattline.model.mechanism import mechanism
 from wattline.model.state.record import State
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.learn.profiles import assume_maximum, sampled_w
 from wattline.model.codes import ARRIVAL, SAMPLE
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 
 NORMAL_995, LARGEST_995 = 2.575829303548901, 2.7116
 """Critical values of |t| at 99 %: of the normal law, and of 38 degrees of freedom, the fewest of two samples of 20."""

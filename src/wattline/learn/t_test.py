@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.learn import moments
 from wattline.learn.moments import M2, MEAN, N, deviation, merged
 from wattline.learn.profiles import LEAST_SAMPLES, assume_maximum, sampled_w
 from wattline.learn.student import differs
 from wattline.model.codes import ARRIVAL, SAMPLE
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State

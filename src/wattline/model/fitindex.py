@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 
 DEEP = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.compiled import library
+from wattline.kernel.compiled import library
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ listed.
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 from wattline.model.state.sizes import BLOCK, MANY_RUNNING
 

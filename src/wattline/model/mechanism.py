@@ -242,7 +242,7 @@ def policy(
 @functools.cache
 def compile_builtin(built: Callable[..., int]) -> Any:
     """Compile a built-in mechanism's function (once a process; loaded from the cache when it is there)."""
-    from wattline.model.compiled import entry
+    from wattline.kernel.compiled import entry
     from wattline.model.state.record import POLICY
 
     return entry(POLICY)(built)

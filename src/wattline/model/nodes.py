@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.bits import highest_bit, lowest_bit
-from wattline.model.compiled import kernel, outlined
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_SLEEP
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import many_running
 from wattline.model.codes import HELD, RUNNING
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import FEW_RUNNING
 from wattline.model.state.record import State
 from wattline.model.state.sizes import MANY_RUNNING

@@ -13,14 +13,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from wattline.kernel.compiled import JIT, SlotType
 from wattline.model.codes import SLOT_NAMES
-from wattline.model.compiled import JIT, SlotType
 from wattline.model.state.record import POLICY, State
 
 FIRST_CODE = 1  # addresses of users' compiled policies, slot by slot
 WHO = FIRST_CODE + len(SLOT_NAMES)  # 1 + the slot whose user's policy is being called (0: none)
 CALLS = WHO + 1  # calls of users' policies so far
-FAULT = WHO + 2  # what was wrong with what it did (0: nothing); see wattline.control.edge
+FAULT = WHO + 2  # what was wrong with what it did (0: nothing); see wattline.control.users.edge
 WHAT = WHO + 3  # the number that was wrong
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 from wattline.physics.power import capped_power, capped_rate
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError
-from wattline.model.compiled import library
+from wattline.kernel.compiled import library
 from wattline.model.networks.base import Ints, Network
 from wattline.physics.link_loads import capacities, share_table
 

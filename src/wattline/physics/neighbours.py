@@ -13,8 +13,8 @@ else.
 
 from __future__ import annotations
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.physics import clocks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import PAUSED, RUNNING, WAKING
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED

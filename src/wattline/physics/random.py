@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 from wattline.model.jobs import Floats
 
 CAP_COINS = 1

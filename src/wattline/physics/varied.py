@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wattline.kernel.compiled import either, library
 from wattline.model import nodes
 from wattline.model.codes import CHOSEN
-from wattline.model.compiled import either, library
 from wattline.model.state.record import State
 from wattline.physics import power, random
 from wattline.physics import traffic as router

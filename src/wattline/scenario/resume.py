@@ -47,14 +47,14 @@ def keeper_for(study: Study, folder: Path, since: Flush | None = None, *, every_
 
 def hidden(study: Study) -> str:
     """Return why a run of a study cannot be carried on (nothing: it can)."""
-    from wattline.control.hidden import why_not_resumable
+    from wattline.control.users.hidden import why_not_resumable
 
     return why_not_resumable(study.policies.slots())
 
 
 def identity(study: Study) -> dict[str, str]:
     """Return what must be the same for a run to be carried on."""
-    from wattline.model.sources import fingerprint
+    from wattline.kernel.sources import fingerprint
 
     files = [read_regular(m.file) for m in study.policies.slots() if m.file is not None]
     return {

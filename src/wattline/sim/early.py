@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from wattline.model.sources import cache_root, fingerprint
+from wattline.kernel.sources import cache_root, fingerprint
 
 WORKER = "from wattline.sim.warm import work; work()"
 MOST_WORKERS = 4

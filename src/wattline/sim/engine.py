@@ -15,8 +15,8 @@ from numba import types
 from wattline.control import commit
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.kernel.compiled import entry, fetch, kernel, outlined
 from wattline.model import codes
-from wattline.model.compiled import entry, fetch, kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import (

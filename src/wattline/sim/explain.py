@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattline.control.complaints import where
+from wattline.control.users.complaints import where
 from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.jobs import JobTable

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from wattline.control import bidding, bridge
+from wattline.control import bidding
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, callable_from_python, chores_needed, compile_user
-from wattline.control.complaints import failed_run
 from wattline.control.logs import log_event_now
+from wattline.control.users import bridge
+from wattline.control.users.compile import callable_for, callable_from_python, chores_needed, compile_user
+from wattline.control.users.complaints import failed_run
 from wattline.errors import InputError, PoisonedError, RunError, WattlineError
+from wattline.kernel.compiled import JIT, Direct, direct
 from wattline.memory import machine_bytes, show_bytes
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.compiled import JIT, Direct, direct
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO, forget_fault, note_code

@@ -20,9 +20,9 @@ from typing import IO, Any, cast
 from numba.core.registry import cpu_target
 
 from wattline.control.catalog import find
-from wattline.control.compile import callable_for, chores_needed, compiled_as
-from wattline.model.compile_cache import FAST, cache_is_shared, is_warm
-from wattline.model.compiled import JIT, write_ahead
+from wattline.control.users.compile import callable_for, chores_needed, compiled_as
+from wattline.kernel.cache import FAST, cache_is_shared, is_warm
+from wattline.kernel.compiled import JIT, write_ahead
 from wattline.model.mechanism import Mechanism
 from wattline.sim.early import WORKER, take, workers
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wattline.control.complaints import where
+from wattline.control.users.complaints import where
 from wattline.errors import EndlessError
 from wattline.model.mechanism import Mechanism
 from wattline.model.spare import CALLS, WHO

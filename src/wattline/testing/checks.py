@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control.catalog import find
-from wattline.control.compile import callable_from_python, check_signature, compile_user
+from wattline.control.users.compile import callable_from_python, check_signature, compile_user
 from wattline.errors import PolicyError, RunError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from wattline.control.catalog import load, named
-from wattline.control.proven import remember
+from wattline.control.users.proven import remember
 from wattline.errors import EndlessError, PolicyError
 from wattline.model.mechanism import Mechanism
 from wattline.sim.watched import time_limit

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wattline.control.bidding import judge
-from wattline.control.compile import callable_from_python
+from wattline.control.users.compile import callable_from_python
 from wattline.model.codes import LOOP_SLOTS, OK, SLOT_NAMES
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import FIELDS, WRITES, State

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattline.errors import InputError
-from wattline.model.compiled import library
+from wattline.kernel.compiled import library
 from wattline.model.jobs import Floats, Ints
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from wattline.model.compiled import FieldArray, RecordType
+from wattline.kernel.compiled import FieldArray, RecordType
 from wattline.model.state.record import BESIDE, NEAR, WRITES, State
 
 

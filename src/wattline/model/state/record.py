@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from wattline.model.compiled import FieldArray, Record, register
+from wattline.kernel.compiled import FieldArray, Record, register
 from wattline.model.state.clock import ClockFields
 from wattline.model.state.envelope import EnvelopeFields
 from wattline.model.state.field import EVERY_SLOT, Field, Floats

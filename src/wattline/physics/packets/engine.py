@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from wattline.model.compiled import entry, kernel
+from wattline.kernel.compiled import entry, kernel
 from wattline.physics.packets.codes import (
     BUDGET,
     DONE,

@@ -5,7 +5,7 @@ Rendezvous and one-sided reads.
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import (
     M_ASK,
     M_CLEAR,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import (
     O_FLITS,
     O_FROM_PS,

@@ -6,7 +6,7 @@ links of channel c lead to global links of channel c, those to local links of ch
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import (
     ADAPTIVE,
     GLOBAL,

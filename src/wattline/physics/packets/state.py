@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from wattline.kernel.compiled import FieldArray, Record, register
 from wattline.memory import map_bytes
-from wattline.model.compiled import FieldArray, Record, register
 from wattline.model.state.field import Field
 
 Ints = npt.NDArray[np.int64]

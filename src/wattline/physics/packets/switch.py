@@ -10,7 +10,7 @@ input buffer.
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import (
     CREDIT_BITS,
     CREDIT_MASK,

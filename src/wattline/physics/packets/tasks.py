@@ -8,7 +8,7 @@ that it asked for has arrived and all that it sent has left the node.
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import (
     M_CLEAR,
     M_GET,

@@ -8,7 +8,7 @@ slow link) waits in the heap and enters the wheel as soon as it fits.
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.physics.packets.codes import O_BUCKET
 from wattline.physics.packets.state import NEVER, NetState
 

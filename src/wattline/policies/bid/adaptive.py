@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import BIDDING
-from wattline.model.compiled import kernel
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State

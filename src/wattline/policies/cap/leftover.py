@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import ANY_CHANGE, RUNNING
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
 from wattline.model.state.record import State

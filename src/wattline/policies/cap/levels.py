@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 from wattline.model.state.record import State
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import TICK
-from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.physics.power import lowest_share, span_w

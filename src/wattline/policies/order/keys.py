@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import ANY_CHANGE, EVERYTHING, TICK, TIMER
-from wattline.model.compiled import kernel
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.nodes import next_free
 from wattline.model.state.record import State
 

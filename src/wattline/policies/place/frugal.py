@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.mechanism import mechanism
 from wattline.model.nodes import next_free, next_start
 from wattline.model.state.record import State

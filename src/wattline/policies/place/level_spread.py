@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.policies.place.counting import add_up, clear, count_free, pick_counted, routers_of, take_in_turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 
 
 @kernel

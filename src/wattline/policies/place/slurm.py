@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import outlined
+from wattline.kernel.compiled import outlined
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.policies.place.counting import clear, count_free, pick_counted, routers_of

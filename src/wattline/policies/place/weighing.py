@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 
 OVERLOAD = 1.0 / 3.0

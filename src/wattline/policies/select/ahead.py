@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import outlined
+from wattline.kernel.compiled import outlined
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.physics.power import end_decrease_w, headroom_w

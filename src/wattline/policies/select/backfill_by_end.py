@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, WAKING
-from wattline.model.compiled import kernel
 from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State

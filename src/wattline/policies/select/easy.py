@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model import fitindex
 from wattline.model.codes import ARRIVAL, BACKFILL, IN_ORDER
-from wattline.model.compiled import kernel, outlined
 from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State

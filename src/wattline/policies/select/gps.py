@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import SHARE, TICK
-from wattline.model.compiled import kernel
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w

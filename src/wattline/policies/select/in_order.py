@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import IN_ORDER
-from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, start_increase_w

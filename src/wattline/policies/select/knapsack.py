@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 
 MOST_W = 1e300
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import outlined
+from wattline.kernel.compiled import outlined
 
 
 @outlined

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.compiled import kernel
+from wattline.kernel.compiled import kernel
 from wattline.model.state.record import State
 from wattline.physics.power import headroom_w, start_increase_w
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import ANY_CHANGE, END, ENVELOPE, NODE, RESELECTED, RUNNING, SELECT, TIMER
-from wattline.model.compiled import kernel
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.nodes import count_back

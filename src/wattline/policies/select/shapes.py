@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.compiled import kernel, outlined
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
 from wattline.physics.power import LIMIT_SLACK, shape_increase_w
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.kernel.compiled import kernel, outlined
 from wattline.model.codes import BACKFILL, IN_ORDER, WAITING
-from wattline.model.compiled import kernel, outlined
 from wattline.model.mechanism import Memory
 from wattline.model.state.record import State
 from wattline.physics.power import start_increase_w

@@ -3,8 +3,8 @@
 Three facts (measured; see docs/design.md) shape this module. A wide tuple of arrays costs nanoseconds an array at every
 call, so the state is one pointer to a table of array descriptors. Reference counting dominates a loop that touches
 dozens of arrays, so kernels are compiled without it (``_nrt=False``, a private option: this is the only line that names
-it; ``numba_speed`` holds what is private about how it compiles). numba's cache notices edits of a function's own
-file only, so the cache directory (``compile_cache``) carries a fingerprint of the whole package.
+it; ``speed`` holds what is private about how it compiles). numba's cache notices edits of a function's own
+file only, so the cache directory (``cache``) carries a fingerprint of the whole package.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from numba.extending import (
     unbox,
 )
 
-from wattline.model.compile_cache import FAST, SealedCache
+from wattline.kernel.cache import FAST, SealedCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ JIT = not _config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: kernels are then plain Python, with the same results."""
 
 if FAST:
-    from wattline.model import numba_speed
+    from wattline.kernel import speed as numba_speed
 
 
 # ------------------------------------------------------------------ decorators

@@ -20,9 +20,9 @@ from numba.core.dispatcher import Dispatcher, LiftedCode
 from numba.core.typed_passes import NopythonTypeInference
 from numba.np.ufunc.dufunc import DUFunc
 
-from wattline.control import readers
-from wattline.control.reach import named_values, ours
-from wattline.model.compiled import RecordType
+from wattline.control.users import readers
+from wattline.control.users.reach import named_values, ours
+from wattline.kernel.compiled import RecordType
 
 types: Any = numba_types  # it tells but a part of its types
 

@@ -2,7 +2,7 @@
 
 The loop, the chores and the policies call the same helpers, and are compiled by several processes or at several
 times. Translating a helper takes fifty milliseconds, loading it one. Files are sealed like those of entry points
-(``compile_cache``), and lie beside them, so they hold for one state of the sources. Function names must be the same
+(``cache``), and lie beside them, so they hold for one state of the sources. Function names must be the same
 in all processes, so they carry no number of their process (``named_alike``).
 """
 # mypy: allow-untyped-calls
@@ -26,8 +26,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.core.targetconfig import ConfigStack
 
-from wattline.model.compile_cache import cache_dir, read_or_say, refuse_foreign, write_if_possible
-from wattline.model.numba_link import Helper
+from wattline.kernel.cache import cache_dir, read_or_say, refuse_foreign, write_if_possible
+from wattline.kernel.link import Helper
 
 _config: Any = numba.config  # its attributes are made at run time
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
-from wattline.control import faults
+from wattline.control.users import faults
 from wattline.errors import PolicyError, did_you_mean
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism

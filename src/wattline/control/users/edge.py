@@ -14,8 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from wattline.control.bridge import call, slot_of
-from wattline.control.faults import (
+from wattline.control.users.bridge import call, slot_of
+from wattline.control.users.faults import (
     ESTIMATE,
     EXTENTS,
     LEVEL,
@@ -28,8 +28,8 @@ from wattline.control.faults import (
     STARTS,
     STOPS,
 )
+from wattline.kernel.compiled import JIT, direct, entry, kernel, outlined, plugin
 from wattline.model import codes
-from wattline.model.compiled import JIT, direct, entry, kernel, outlined, plugin
 from wattline.model.many_running import listed
 from wattline.model.spare import CALLS, FAULT, WHAT, WHO, get_word, set_word, user_code
 from wattline.model.state.record import POLICY, State

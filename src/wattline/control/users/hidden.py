@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.control.complaints import where
+from wattline.control.users.complaints import where
 from wattline.model.mechanism import Mechanism
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, np.generic, np.dtype, enum.Enum, Mechanism)

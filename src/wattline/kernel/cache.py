@@ -32,7 +32,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from wattline.errors import InputError
-from wattline.model.sources import cache_root, fingerprint
+from wattline.kernel.sources import cache_root, fingerprint
 
 _config: Any = numba.config  # its attributes are made at run time
 
@@ -44,7 +44,7 @@ results, but slower.
 FAST = numba.version_info.short in TRIED
 
 if FAST:
-    from wattline.model import numba_link
+    from wattline.kernel import link as numba_link
 
 # ------------------------------------------------------------------ where
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from numba import types
 
-from wattline.control.bridge import ask
-from wattline.control.complaints import failed_compile, refused, where
-from wattline.control.edge import edge
-from wattline.control.proven import has_file, identity, is_proven
-from wattline.control.reach import recurs
+from wattline.control.users.bridge import ask
+from wattline.control.users.complaints import failed_compile, refused, where
+from wattline.control.users.edge import edge
+from wattline.control.users.proven import has_file, identity, is_proven
+from wattline.control.users.reach import recurs
 from wattline.errors import PolicyError
+from wattline.kernel.compiled import JIT, Direct, SlotType, entry, plugin
 from wattline.model.codes import SLOT_NAMES
-from wattline.model.compiled import JIT, Direct, SlotType, entry, plugin
 from wattline.model.mechanism import Mechanism, compile_builtin
 from wattline.model.state.lent import read_only, user_signature
 from wattline.model.state.record import POLICY, State
@@ -129,7 +129,7 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
 
 
 def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
-    from wattline.control.doors import Judged, RefusedError
+    from wattline.control.users.doors import Judged, RefusedError
 
     importlib.import_module("wattline.policies.helpers")  # numba must know them before it meets them in a policy
     try:  # constants of other files are frozen into the code: it is kept by all that it comes from

@@ -9,7 +9,7 @@ import hashlib
 import os
 from pathlib import Path
 
-KERNEL_ROOMS = ("model", "physics", "theory", "policies", "learn", "control", "sim")
+KERNEL_ROOMS = ("kernel", "model", "physics", "theory", "policies", "learn", "control", "sim")
 """Packages that hold compiled code; a test sees to it that no other module uses a decorator of ``compiled``."""
 
 

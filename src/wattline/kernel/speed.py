@@ -2,7 +2,7 @@
 
 Four things take the time of a compiler that is made for small functions, and are done here once instead
 (docs/design.md says what each gains). *Linking*: numba links every helper with all that it calls, and optimises
-that, before the callers do the same again; here a helper stays as it was written (``numba_link.Helper``), and an
+that, before the callers do the same again; here a helper stays as it was written (``link.Helper``), and an
 entry point links all of them once (``Whole``). *Typing*: numba tries a dozen templates for every operator,
 thousands of times for the same types; here the answer is remembered. *Looking up*: flags are compared as
 dictionaries, sizes of types are asked of LLVM, and registries are searched for news, each thousands of times; here
@@ -46,8 +46,8 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
-from wattline.model.numba_link import Helper, Whole
-from wattline.model.numba_store import is_kept, key_of, load, named_alike, save
+from wattline.kernel.link import Helper, Whole
+from wattline.kernel.store import is_kept, key_of, load, named_alike, save
 
 # ------------------------------------------------------------------ passes
 
@@ -214,7 +214,7 @@ def _size(plain: Any) -> Any:
 
 
 def _room(plain: Any) -> Any:
-    def alloca_once(builder: Any, ty: Any, size: Any = None, name: str = "", zfill: bool = False) -> Any:
+    def alloca_once(builder: Any, ty: Any, size: Any = None, name: str = "", zfill: bool = False) -> Any:  # noqa: FBT001, FBT002  (as numba has it)
         """Make room on the stack, as it is: numba fills it with zeros at the function's beginning, for reference
         counts.
 
@@ -350,7 +350,7 @@ _depth: list[bool] = []
 
 
 def write(helper: Any, args: tuple[Any, ...]) -> None:
-    """Translate a helper and all that it calls, and keep the code (``numba_store``)."""
+    """Translate a helper and all that it calls, and keep the code (``store``)."""
     with (
         remembering(),
         ConfigStack().enter(Flags()),

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.control.complaints import code_of, failed_call
+from wattline.control.users.complaints import code_of, failed_call
 from wattline.errors import PolicyError, WattlineError
+from wattline.kernel.compiled import kernel
 from wattline.model.codes import SLOT_NAMES
-from wattline.model.compiled import kernel
 from wattline.model.state.lent import lent, read_only
 from wattline.model.state.record import State
 

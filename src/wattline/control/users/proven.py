@@ -18,9 +18,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from wattline.control.reach import named_values, reachable
-from wattline.model.compile_cache import cache_dir
-from wattline.model.compiled import JIT, python_tag
+from wattline.control.users.reach import named_values, reachable
+from wattline.kernel.cache import cache_dir
+from wattline.kernel.compiled import JIT, python_tag
 from wattline.model.mechanism import Mechanism
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic)
