@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wattline.scenario import Study, documents, read_scenario, variants, wire
+from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.read.toml_text import to_toml
 
 BASE = """\
@@ -184,16 +184,6 @@ def test_a_file_can_be_cut_and_scaled(study: Any, tmp_path: Path) -> None:
     assert float(np.sum(jobs.nodes * jobs.work_s)) / (jobs.span_s * 64) == pytest.approx(0.5)
     assert [(n.action, n.count) for n in found.trace.notes] == [("dropped", 50), ("repaired", 51)]
     assert len(found.trace_sha256) == 64
-
-
-def test_old_layouts_are_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of an older layout goes through the migrations, one step at a time."""
-    monkeypatch.setattr("wattline.scenario.documents.SCHEMA", 2)
-    monkeypatch.setitem(
-        documents.MIGRATIONS, 1, lambda data: {k: v for k, v in data.items() if k != "legacy"} | {"schema": 2}
-    )
-    (tmp_path / "s.toml").write_text("schema = 1\nlegacy = true\n" + BASE)
-    assert read_scenario(tmp_path / "s.toml").spec.schema_ == 2
 
 
 _plain = st.one_of(

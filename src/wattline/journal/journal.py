@@ -49,8 +49,8 @@ __all__ = [
     "write_journal",
 ]
 
-VERSION = 8
-"""Version of the layout that this Wattline writes."""
+VERSION = 1
+"""Version of the layout that this Wattline writes; it is 1 until the first release."""
 
 MANIFEST = journal_swap.MANIFEST
 REPORT = "report.html"
@@ -303,14 +303,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             field="journal",
             value=version,
             hint="update Wattline",
-        )
-    if version < VERSION:
-        raise TraceError.at(
-            path,
-            f"written by an older Wattline; this one reads {VERSION}",
-            field="journal",
-            value=version,
-            hint="run the scenario again",
         )
     check_manifest(path, manifest)
     return dict(manifest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,6 @@ from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.read.validation import validate_as
 from wattline.scenario.sections import policy, trace
 from wattline.scenario.spec import SCHEMA, Spec, cross_check
-
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""From layout n to n + 1: every layout ever released stays readable."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +52,16 @@ def document(
     data: dict[str, Any], source: Source, *, text: str = "", base: Path | None = None, given: Given | None = None
 ) -> Document:
     """Check plain data; without a ``text`` it is written out as TOML."""
-    data = _migrate(data, source)
+    _check_version(data, source)
     spec = validate_as(Spec, data, source)
     for path, problem in cross_check(spec, source.overrides):
         raise source.error(path, problem)
     return Document(data, spec, source, text or to_toml(data), base or Path(), given or Given())
 
 
-def _migrate(data: dict[str, Any], source: Source) -> dict[str, Any]:
+def _check_version(data: dict[str, Any], source: Source) -> None:
     version = data.get("schema", SCHEMA)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise source.error(("schema",), f"expected a version number, got {shorten(version)}")
     if version > SCHEMA:
         raise source.error(("schema",), f"written for a newer Wattline ({version}); this one reads up to {SCHEMA}")
-    for step in range(version, SCHEMA):
-        data = MIGRATIONS[step](data)
-    return data
