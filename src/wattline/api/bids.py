@@ -138,9 +138,23 @@ def bid(
 ) -> BidResult:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
-    ``study``: of ``wl.load`` (a path is read). ``method``: search, aqa, qosg, grid, heuristic or given (default: as the
-    scenario says). ``reach``: "strict" or "paper", whether the target may leave what the cluster can draw. ``hours``:
-    on which the bid is tested (default: as the scenario says, 200).
+    Parameters
+    ----------
+    study
+        The scenario, of ``wl.load`` (a path is read).
+    method
+        search, aqa, qosg, grid, heuristic or given (default: as the scenario says).
+    reach
+        ``"strict"`` or ``"paper"``: whether the target may leave what the cluster can draw.
+    hours
+        Number of hours on which the bid is tested (default: as the scenario says, 200).
+    progress
+        Whether to show a bar.
+
+    Returns
+    -------
+    BidResult
+        The bid, its certificate, and its verdict in words.
     """
     asked = study if isinstance(study, Study) else load(study)
     if reach is not None:

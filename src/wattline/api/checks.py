@@ -23,9 +23,18 @@ def check(
 ) -> Report:
     """Check a policy: deterministic, legal actions only, survives hard cases. ``report.ok`` tells whether it passed.
 
-    ``policy``: an object of ``wl.policy``, or a file, ``"mine.py"`` or ``"mine.py:name"``. ``params``: of a policy that
-    has parameters without a default. ``time_limit``: seconds that one call of it may take. A compiled policy that
-    passes runs without checks of its indices from then on, until its source changes.
+    A compiled policy that passes runs without checks of its indices from then on, until its source changes.
+
+    Parameters
+    ----------
+    policy
+        An object of ``wl.policy``, or a file: ``"mine.py"`` or ``"mine.py:name"``.
+    params
+        Values for parameters that have no default.
+    time_limit
+        Seconds that one call of the policy may take.
+    progress
+        Whether to show a bar.
     """
     return look(policy, Listener(progress=progress), params=params, time_limit=time_limit)
 

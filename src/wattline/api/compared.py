@@ -86,9 +86,15 @@ class Comparison:
 
 
 def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comparison:
-    """Compare runs; several with other seeds, given as a list, count as one label. Keywords are labels.
+    """Compare runs.
 
-    Without a keyword a run is labelled by what sets it apart: its policies, else its name.
+    Parameters
+    ----------
+    *runs
+        Runs, or lists of runs that differ in their seeds and count as one label. A run is labelled by what sets it
+        apart: its policies, else its name.
+    **labelled
+        The same, with the keyword as label.
     """
     groups = [
         list(one) if isinstance(one, Iterable) and not isinstance(one, (Run, str)) else [one]

@@ -19,12 +19,31 @@ Table = Mapping[str, Any]
 class Machine:
     """A cluster: nodes and their power, in the words of a scenario's [cluster].
 
-    ``nodes``: how many (None: as the log says, or as the network has). ``idle``, ``max``: power of an idle and of a
-    busy node ("90 W", or watts). ``min_cap``: the lowest cap that a node takes (None: it cannot be capped). ``sleep``:
-    {"power", "after", "entry", "exit"}. ``levels``: speeds, slowest first, {"rate", "busy", "idle"} each. ``classes``:
-    node classes instead of ``nodes``, {"name", "count", "idle", "max", …} each. ``outages``: {"start", "end", "nodes"}
-    each. ``failures``: {"mtbf", "repair"}. ``network``: a topology ("dragonfly:4x4x17") or the keys of [network].
-    ``name`` stands in reports. What makes no sense is refused when a run asks for it.
+    What makes no sense is refused when a run asks for it.
+
+    Parameters
+    ----------
+    nodes
+        How many (None: as the log says, or as the network has).
+    idle, max
+        Power of an idle and of a busy node: ``"90 W"``, or watts.
+    min_cap
+        The lowest cap that a node takes, in the same way (None: it cannot be capped).
+    sleep
+        ``{"power", "after", "entry", "exit"}``: power asleep, and the times after which a node sleeps, falls asleep and
+        wakes.
+    levels
+        Speeds, slowest first, ``{"rate", "busy", "idle"}`` each, relative to full speed and full power.
+    classes
+        Node classes instead of ``nodes``, ``{"name", "count", "idle", "max", …}`` each.
+    outages
+        ``{"start", "end", "nodes"}`` each.
+    failures
+        ``{"mtbf", "repair"}``: mean time between failures of a node, and the time that a repair takes.
+    network
+        A topology (``"dragonfly:4x4x17"``), or the keys of [network].
+    name
+        Name in reports.
     """
 
     nodes: int | None = None

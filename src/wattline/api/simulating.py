@@ -35,13 +35,34 @@ def simulate(
 ) -> Run:
     """Simulate jobs on a machine and return the run.
 
-    ``trace``: jobs (a path is read), or a study that ``wl.load`` read, which says everything else too. ``machine``:
-    default as the log says. Policies of the slots ``order``, ``select``, ``place``, ``cap``, ``learn``, ``profile``,
-    ``bid``: a built-in name, the path of a file, an object of ``wl.policy``, or ``{"name": one of these, parameter:
-    value}``. ``limit``: power limit of the machine ("28 kW", or watts). ``ties``: one scheduling pass an "instant", or
-    after every single "event". ``kill``: end jobs at their requested time. ``settings``: any other key of a scenario by
-    its dotted name, as ``{"run.until": "10 d"}``. ``seed``: of everything random. ``progress``: show a bar when it
-    takes longer than two seconds.
+    Parameters
+    ----------
+    trace
+        Jobs (a path is read), or a study that ``wl.load`` read, which says everything else too.
+    machine
+        The cluster (default: as the log says).
+    order, select, place, cap, learn, profile, bid
+        Policies of the slots: a built-in name, the path of a file, an object of ``wl.policy``, or ``{"name": one of
+        these, parameter: value}``.
+    limit
+        Power limit of the machine: ``"28 kW"``, or watts.
+    ties
+        One scheduling pass an ``"instant"``, or one after every single ``"event"``.
+    kill
+        Whether jobs end at their requested time.
+    settings
+        Any other key of a scenario by its dotted name, as ``{"run.until": "10 d"}``.
+    seed
+        Seed of everything random.
+    name
+        Name of the run in reports and journals (default: that of the trace).
+    progress
+        Whether to show a bar when it takes longer than two seconds.
+
+    Returns
+    -------
+    Run
+        Jobs, timeline, summary and figures of the run; ``write`` leaves its journal.
     """
     if isinstance(trace, Study):
         if machine is not None:

@@ -68,7 +68,15 @@ class Study:
         return Study(document(data, told, base=before.base, given=given))
 
     def vary(self, keys: Mapping[str, Sequence[Any]] | None = None, *, seeds: int = 1) -> Sweep:
-        """Return the runs of every combination of values, ``{"trace.load": [0.6, 0.8]}``, each with so many seeds."""
+        """Return the runs of every combination of values.
+
+        Parameters
+        ----------
+        keys
+            Values by the dotted names of keys: ``{"trace.load": [0.6, 0.8]}``.
+        seeds
+            Runs of each combination, each with a seed of its own.
+        """
         if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
             raise InputError(f"vary: seeds is how many there are of each, a whole number from 1 on, got {seeds!r}")
         varied: dict[str, list[Any]] = {}
@@ -133,7 +141,15 @@ def only(document: Document, how: str) -> Any:
 
 
 def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
-    """Read a scenario file; ``settings`` replace keys by their dotted names: ``{"cluster.nodes": 64}``."""
+    """Read a scenario file.
+
+    Parameters
+    ----------
+    path
+        The file (.toml).
+    settings
+        Keys that are replaced, by their dotted names: ``{"cluster.nodes": 64}``.
+    """
     from wattline.scenario.documents import read_scenario
 
     study = Study(read_scenario(path))
@@ -154,10 +170,21 @@ class Sweep:
     def run(
         self, *, folder: Path | str | None = None, threads: int | None = None, progress: bool = True
     ) -> pl.DataFrame:
-        """Simulate all and return a frame: a row a run, with the varied keys, the policies where they differ, the seed,
-        and every metric that some run has.
+        """Simulate all runs.
 
-        ``folder`` keeps the journals of all runs. ``threads`` at a time (default: one a core).
+        Parameters
+        ----------
+        folder
+            Where the journals of all runs are kept (default: nowhere).
+        threads
+            Runs at a time (default: one a core).
+        progress
+            Whether to show a bar.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row a run: the varied keys, the policies where they differ, the seed, and every metric that some run has.
         """
         import polars as pl
 

@@ -139,9 +139,16 @@ def read_trace(
 ) -> Trace:
     """Read a job log of any format that ``wattline trace formats`` lists, or the folder of a journal.
 
-    ``format``: the name of its format (default: by content). ``cores_per_node``: processors of the log
-    that make one node (default: as an SWF header and its jobs say). ``strict``: refuse a log with records that would be
-    dropped or repaired.
+    Parameters
+    ----------
+    path
+        The file or folder.
+    format
+        Name of its format (default: by content).
+    cores_per_node
+        Processors of the log that make one node (default: as an SWF header and its jobs say).
+    strict
+        Refuse a log with records that would be dropped or repaired.
     """
     trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict)
     trace._table()
@@ -151,8 +158,17 @@ def read_trace(
 def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = None, strict: bool = False) -> Trace:
     """Make a trace of a polars or pandas frame, or of a mapping of columns.
 
-    Columns are those of ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times
-    are seconds since ``epoch_unix_s`` (None: not known).
+    Parameters
+    ----------
+    frame
+        Columns as in ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times are
+        in seconds, powers in watts a node.
+    name
+        Name in reports.
+    epoch_unix_s
+        Unix time of second 0 (None: not known).
+    strict
+        Refuse rows that would be dropped or repaired.
     """
     import polars as pl
 
@@ -199,10 +215,19 @@ def _polars(frame: Any) -> pl.DataFrame:
 
 
 def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **keys: Any) -> Trace:
-    """Draw a workload: ``generator`` is poisson, lublin, bursty, meggie-like, emmy-like or mira-like.
+    """Draw a workload.
 
-    ``nodes`` is the size of the machine it is for. Other parameters are the keys of [trace] in a scenario
-    (docs/scenario.md): ``jobs``, ``load``, ``duration``, ``rate``, ``users``, ``type`` …
+    Parameters
+    ----------
+    generator
+        poisson, lublin, bursty, meggie-like, emmy-like or mira-like.
+    nodes
+        Size of the machine that it is for.
+    seed
+        Seed of all that is drawn.
+    **keys
+        Keys of [trace] in a scenario (docs/scenario.md): ``jobs``, ``load``, ``duration``, ``rate``, ``users``,
+        ``type`` …
     """
     from wattline.scenario.documents import document
     from wattline.scenario.read.source import Source

@@ -189,12 +189,28 @@ def policy(
     caps: bool = False,
     solo_caps: bool = False,
 ) -> Callable[[Callable[..., int]], Mechanism]:
-    """Declare a user's policy in a file of its own.
+    """Declare a policy of your own.
 
-    ``wake`` lists what wakes it, out of: end, node, envelope, arrival, timer, tick. ``params`` gives the names and
-    defaults of its parameters (or a ``Param``, which may have a range), ``memory`` the number of floats it keeps.
-    ``compiled=True`` translates it with numba. A ``bid`` policy is woken at bidding times whatever ``wake`` says: it
-    writes ``s.want_mean_w[0]`` and ``s.want_reserve_w[0]`` and returns 1, or 0 to stay out of the market.
+    Parameters
+    ----------
+    slot
+        What it decides: order, select, place, cap, learn, profile or bid.
+    name
+        Its name (default: the function's).
+    wake
+        What wakes it, out of: end, node, envelope, arrival, timer, tick. A ``bid`` policy is woken at bidding times
+        whatever this says: it writes ``s.want_mean_w[0]`` and ``s.want_reserve_w[0]`` and returns 1, or 0 to stay out
+        of the market.
+    params
+        Names and defaults of its parameters, or a ``Param`` each, which may have a range.
+    memory
+        Number of floats that it keeps between calls, or a ``Memory``, which grows with jobs or nodes.
+    compiled
+        Whether numba translates it.
+    sorted_running
+        Whether it needs ``s.running`` sorted by estimated end.
+    caps, solo_caps
+        Whether a cap policy caps rate classes, and single jobs.
     """
     if slot not in SLOT_NAMES:
         raise PolicyError(f"unknown policy slot {slot!r}{did_you_mean(str(slot), SLOT_NAMES)}")
