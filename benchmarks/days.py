@@ -6,13 +6,14 @@ import time
 from dataclasses import replace
 
 from benchmarks.rows import Rows, row
-from wattline.bidding.days import DAY_S, Days, DayTrial, Pair, fixed_grid
+from wattline.bidding.days import Days, DayTrial, Pair, fixed_grid
 from wattline.generate.jobs import generate
 from wattline.generate.rrze import IDLE_W, MeggieLike, kinds_like
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems.qoscap.cases import PAIRS, machine
+from wattline.units import DAY_S
 
 QOSCAP = next(pair for pair in PAIRS if pair.name == "QoSCap + Adaptive")
 GRID = Pair("QoSCap", "qoscap")

@@ -8,6 +8,9 @@ import re
 
 from wattline.errors import InputError, shorten
 
+HOUR_S, DAY_S = 3600.0, 86400.0
+"""An hour and a day in seconds."""
+
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 POWER_UNITS = {f"{p}W": f for p, f in _PREFIX.items()} | {"mW": 1e-3}
 ENERGY_UNITS = {f"{p}J": f for p, f in _PREFIX.items()} | {f"{p}Wh": f * 3600.0 for p, f in _PREFIX.items()}

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding.days import HOUR_S, NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
+from wattline.bidding.days import NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
 from wattline.errors import InputError
 from wattline.market.bill import bill_flat, flat_book
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
+from wattline.units import HOUR_S
 
 IDLE_W = 50.0
 KINDS = (

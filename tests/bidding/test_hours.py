@@ -7,21 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding.setting import (
-    AQA,
-    HOUR_S,
-    SLACKLINE,
-    GaussianLaw,
-    Protocol,
-    Setting,
-    draw_jobs,
-    recorded,
-)
+from wattline.bidding.setting import AQA, SLACKLINE, GaussianLaw, Protocol, Setting, draw_jobs, recorded
 from wattline.bidding.trial import Trial, TrialHour, fresh
 from wattline.errors import InputError
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of, standby
+from wattline.units import HOUR_S
 
 BID = Bid(8800.0, 2400.0)
 

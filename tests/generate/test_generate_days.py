@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from wattline.errors import InputError
-from wattline.generate.campaigns import DAY_S, campaign_times, operational_s
+from wattline.generate.campaigns import campaign_times, operational_s
 from wattline.generate.jobs import EmmyLike, MeggieLike, RrzeLike, generate
 from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.generate.rrze import IDLE_W, LONGEST_S, OWN_POWER_CV, SHORTEST_S, kinds_like, mean_power_w
 from wattline.model.jobs import ARRAY_COLUMNS
+from wattline.units import DAY_S
 
 LAWS = [MeggieLike(), EmmyLike()]
 WEEK_S = 7 * DAY_S

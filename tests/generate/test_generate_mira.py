@@ -14,13 +14,13 @@ import pytest
 
 from wattline.errors import InputError
 from wattline.formats.jobs import read_trace
-from wattline.generate.campaigns import DAY_S
 from wattline.generate.jobs import MiraLike, generate
 from wattline.generate.mira import FULL_MACHINE, JOBS_A_YEAR, LOAD
 from wattline.generate.mira_laws import _HOURS, _POINTS, LEAST_S, LIMIT_S, NODES, SHARES, SIZES
 from wattline.generate.mira_power import MAX_W
 from wattline.model.jobs import ARRAY_COLUMNS, JobTable
 from wattline.reading.notes import Trace
+from wattline.units import DAY_S
 
 DAYS = 365
 

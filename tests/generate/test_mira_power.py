@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.generate.jobs import MiraLike, generate
 from wattline.generate.mira_power import MAX_W, MEMORY, RACK_KW, RAMP, STEP_S, TABLE_I, Keys, MiraPower, _fluctuation
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.series_column import mean_over_run
 

@@ -13,9 +13,10 @@ import pytest
 
 from engine.regulated import FIRM, SMALL, WIDE, machine, options, signal, table_of, waiting
 from engine.worlds import policies
+from wattline.arrays import Floats
 from wattline.control.catalog import find
 from wattline.model import codes
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state.record import State
 from wattline.sim.options import Options

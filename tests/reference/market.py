@@ -10,8 +10,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.market.score import Score, Scoring, averages, pooled_score
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from synthetic import frames_of
 
 from wattline.journal.journal import open_journal, write_journal
 from wattline.report.count.learning import (
-    DAY_S,
     Learning,
     learning_rate,
     level_names,
@@ -23,6 +22,7 @@ from wattline.report.count.learning import (
     settled_day,
 )
 from wattline.report.count.metrics import summarize
+from wattline.units import DAY_S
 
 NAN = math.nan
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from wattline.arrays import Floats
 from wattline.control.bidding import judge
 from wattline.errors import WattlineError
 from wattline.formats.series.bids import held_within, journal_bids, read_bids, write_bids
 from wattline.journal.journal import open_journal
 from wattline.model import codes
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Bidding
 from wattline.report.count.metrics import summarize_run
 from wattline.report.count.regulation import error_steps

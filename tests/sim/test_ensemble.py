@@ -11,10 +11,11 @@ import pytest
 
 from engine.regulated import FILLER, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import digest, policies
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Outage
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import World, in_threads

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from wattline.arrays import Floats
 from wattline.model.networks import KINDS, find_network, parse_network
-from wattline.model.networks.base import Floats, LinkShares, Network, NetworkFacts
+from wattline.model.networks.base import LinkShares, Network, NetworkFacts
 from wattline.model.networks.fat_tree import FatTree
 from wattline.testing import check_network
 from wattline.testing.networks import CHECKS, Check

@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 from wattline.theory.gps_bounds import fit_log_alpha
 from wattline.theory.gps_cost import Cost, Terms, Tracking, aqa_cost, project_simplex

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.signal import lfilter
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch, memory_s
 
 RATE, WORK = np.array([0.05, 0.8]), np.array([40.0, 3.0])

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
 from wattline.theory.gps_roots import any_laws, net, poisson_gaussian

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Bid
 from wattline.theory.gps_bounds import fit_log_alpha

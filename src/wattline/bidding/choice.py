@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from wattline.arrays import Floats
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Params
 from wattline.market.reach import Reach, reach
 from wattline.market.tracking import SHARE
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
 STRICT, PAPER = "strict", "paper"

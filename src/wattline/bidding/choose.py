@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from wattline.arrays import Floats
 from wattline.bidding.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.choice import Choice
 from wattline.bidding.grid import grid_bid, heuristic_bid
@@ -16,7 +17,6 @@ from wattline.bidding.trial import Params, Trial
 from wattline.bidding.weights import search_weights
 from wattline.control.catalog import find
 from wattline.errors import InputError, did_you_mean
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
 METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")

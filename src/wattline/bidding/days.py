@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.control.catalog import find
 from wattline.errors import InputError
 from wattline.market.bill import Bids, Book, bill_flat, bill_hours
@@ -16,14 +17,14 @@ from wattline.market.tariff import Tariff
 from wattline.market.tracking import SHARE, Tracking, tracking
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.ensemble import World
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies
+from wattline.units import HOUR_S
 
-HOUR_S, DAY_S = 3600.0, 86400.0
 GIVEN, NONE = "given", "none"
 """Bids of a pair that no policy makes: one that is handed over, or none, which is to take part in no market."""
 

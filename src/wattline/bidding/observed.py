@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Params, TrialHour
 from wattline.market.tracking import error_steps
 from wattline.model import codes
-from wattline.model.jobs import Floats, Ints
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_threads

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.market.bill import Bill
 from wattline.market.tracking import SHARE, Tracking
-from wattline.model.jobs import Floats, Ints
 from wattline.model.kinds import Kind
 
 CONFIDENCE = 0.95

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Params, Trial
 from wattline.market.tracking import SHARE
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 
 SEARCH_SEEDS = range(10_000, 10_024)

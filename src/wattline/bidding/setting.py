@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.generate.laws import require_jobs
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.market.tariff import Tariff
 from wattline.model.cluster import Cluster, NodeClass
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind, column
 from wattline.model.regulation import Signal
+from wattline.units import HOUR_S
 
-HOUR_S = 3600.0
 SPELL_S = 600.0
 """How long rates stay high or low where arrivals come in bursts."""
 

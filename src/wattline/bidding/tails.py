@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.bidding.aqa import theory_of
 from wattline.bidding.observed import Observed
 from wattline.bidding.setting import GaussianLaw, Setting, SignalLaw
-from wattline.model.jobs import Floats
 from wattline.model.kinds import column
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Gaussian, memory_s

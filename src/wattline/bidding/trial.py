@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.bidding.outcome import Hour, Outcome
-from wattline.bidding.setting import HOUR_S, Setting, draw_jobs
+from wattline.bidding.setting import Setting, draw_jobs
 from wattline.control.catalog import find
 from wattline.market.bill import bill_flat
 from wattline.market.tracking import tracking
 from wattline.model import codes
-from wattline.model.jobs import Floats, Ints
 from wattline.model.kinds import column
 from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid
@@ -21,6 +21,7 @@ from wattline.sim.ensemble import World, in_threads
 from wattline.sim.options import Options
 from wattline.sim.result import running_energy_j
 from wattline.sim.simulate import Policies
+from wattline.units import HOUR_S
 
 TAIL_STEP_S = 900.0
 """After the bid hour the run goes on in steps that begin with this one and double."""

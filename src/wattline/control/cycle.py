@@ -57,7 +57,7 @@ def start_proposed(s: State, n: int, place: Any, param: Any, memory: Any) -> Non
                 if s.option[OPT_BELIEF] == 1:
                     power.count_started(s, j)
         record(s, codes.ACT_START, j, s.p_nodes[i], cap_w, s.p_why[i], verdict)
-        s.p_cap_w[i] = np.inf  # who says nothing about caps the next time wants none
+        s.p_cap_w[i] = np.inf  # reset, so that a cap never leaks into the next proposal
         s.p_shape[i] = -1
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
 from wattline.generate.laws import SEEDS
 from wattline.generate.mira_power import MAX_W, Keys, MiraPower, key_text
-from wattline.model.jobs import Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.series_column import mean_over_run
 

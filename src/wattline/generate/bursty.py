@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.generate.laws import JobType, Mix, Requests, check_positive, rate_for_load, require_jobs, stream
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Trace
 
 MOST_STAYS = 10_000_000

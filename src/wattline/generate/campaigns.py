@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
+from wattline.units import DAY_S
 
-DAY_S = 86400.0
 WEEK_DAYS = 7
 SWING, PEAK_S = 0.5, 14 * 3600.0
 """Arrivals swing by this part around their mean over the day, and are highest at two in the afternoon."""

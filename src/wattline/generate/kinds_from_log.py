@@ -16,11 +16,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.formats.tables.kinds import KindRow
 from wattline.generate.cap_model import CapModel
 from wattline.generate.kinds_power import Profile, fit_profile
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.reading.notes import Note, Trace, quote
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.generate.cap_model import CapModel
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 
 LEAST_MEASURED = 5
 """Jobs with power that a kind needs before their range stands for what caps can do."""

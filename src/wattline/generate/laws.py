@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.memory import require_bytes
-from wattline.model.jobs import Floats, Ints
 
 Law = Literal["deterministic", "exponential", "lognormal", "uniform"]
 LAWS: tuple[Law, ...] = ("deterministic", "exponential", "lognormal", "uniform")

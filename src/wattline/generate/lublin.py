@@ -15,9 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.generate.laws import Requests, check_positive, require_jobs, stream
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Trace
 
 SLOTS = 48

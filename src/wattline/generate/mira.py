@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.generate.campaigns import BEFORE_S, DAY_S, campaigns, operational_s
+from wattline.generate.campaigns import BEFORE_S, campaigns, operational_s
 from wattline.generate.laws import SEEDS, check_positive, require_jobs, stream
 from wattline.generate.mira_laws import (
     MOST_NAMES,
@@ -34,10 +35,11 @@ from wattline.generate.mira_laws import (
     limited,
 )
 from wattline.generate.mira_power import MAX_W, RACK_KW, Keys, MiraPower, key_text
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.rows import Mask
 from wattline.reading.series_column import mean_over_run
+from wattline.units import DAY_S
 
 JOBS_A_YEAR, TESTS = 24_565, 1.015
 """Jobs of the published year; so many more are drawn that as many are left when projects begin with one."""

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.generate.laws import round_request
-from wattline.model.jobs import Floats, Ints
+from wattline.units import HOUR_S
 
 NODES = 49_152
-HOUR_S, YEAR_DAYS = 3600.0, 365.0
+YEAR_DAYS = 365.0
 
 SIZES = np.array([512, 1024, 2048, 4096, 8192, 12288, 16384, 24576, 32768, NODES])
 SHARES = np.array([0.5245, 0.2225, 0.1658, 0.0238, 0.0456, 0.0003, 0.0155, 0.0001, 0.0019, 0.0])

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.jobs import Floats, Ints
 from wattline.model.series import PowerSeries
 from wattline.reading.series_column import mean_over_run
 

@@ -21,14 +21,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.formats.tables.kinds import KindRow
-from wattline.generate.campaigns import BEFORE_S, DAY_S, GRID_S, campaign_times, operational_s
+from wattline.generate.campaigns import BEFORE_S, GRID_S, campaign_times, operational_s
 from wattline.generate.cap_model import FLOOR_SHARE, SENSITIVITY, CapModel
 from wattline.generate.laws import SEEDS, Requests, check_positive, require_jobs, stream
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.reading.notes import Trace
+from wattline.units import DAY_S
 
 IDLE_W = 31.0
 LONGEST_S, SHORTEST_S = 24 * 3600.0, 300.0

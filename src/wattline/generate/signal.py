@@ -22,14 +22,14 @@ from statistics import NormalDist
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.generate.laws import check_positive, stream
 from wattline.generate.signal_fit import SignalFit
 from wattline.memory import require_bytes
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Signal
+from wattline.units import HOUR_S
 
-HOUR_S = 3600.0
 MIN_STD, MAX_STD = 1e-6, 0.95
 LONGEST_S = 1e7
 """Time constant beyond which a signal stands still, and floats cannot tell how little it moves in an hour."""

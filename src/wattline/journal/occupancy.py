@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, TraceError
-from wattline.model.jobs import Ints
 from wattline.units import show_duration
 
 if TYPE_CHECKING:

@@ -229,7 +229,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("traffic", "f64", "B/s", "bytes that each of its nodes sends a second, nobody in the way"),
         Column("pattern", "str", "", "how it communicates"),
         Column("lost_s", "f64", "s", "run time that it lost to full links"),
-        Column("slowdown", "f64", "", "its run time over what it were without that"),
+        Column("slowdown", "f64", "", "its run time over its run time without that"),
     ),
     "hours": tuple(
         Column(

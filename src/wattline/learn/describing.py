@@ -6,14 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.learn import quantile, t_test
 from wattline.learn.merging import merge_pooled
 from wattline.learn.moments import M2, MEAN, N
 from wattline.learn.profiles import LEAST_SAMPLES
-
-Floats = npt.NDArray[np.float64]
 
 
 class Described(NamedTuple):

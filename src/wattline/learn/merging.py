@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.learn import pooled, quantile, t_test
 from wattline.learn.moments import M2, MEAN, N
-
-Floats = npt.NDArray[np.float64]
 
 
 def merge_t_test(a: Floats, b: Floats) -> Floats:

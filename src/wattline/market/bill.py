@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.market.held import Held, constant, cut, held_signal
-from wattline.market.hour import COLUMNS, HOUR_S, Hour
+from wattline.market.hour import COLUMNS, Hour
 from wattline.market.products.base import Product
 from wattline.market.products.paper import Paper
 from wattline.market.score import Scoring
 from wattline.market.span import J_PER_KWH, Span, total_of
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import MARGIN, Tracking, require
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
+from wattline.units import HOUR_S
 
 _NEAR_S = 1e-6
 """Edges of rows closer than this are one."""

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.market.overprovisioning import Application, Question, solve
 
-Floats = npt.NDArray[np.float64]
 Parameter = Literal["cost_ratio", "power_w", "faster", "node_max_w", "node_min_w", "older_price"]
 TITLES: dict[str, str] = {
     "cost_ratio": "cost ratio r_c",

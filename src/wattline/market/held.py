@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Signal
 
 

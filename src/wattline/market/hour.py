@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-HOUR_S = 3600.0
+from wattline.units import HOUR_S
 
 
 def _column(unit: str, meaning: str, *, null: bool = False, default: Any = None) -> Any:

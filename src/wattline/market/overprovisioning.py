@@ -15,10 +15,11 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.market.machine_cost import Bill, Life, Racks, affordable, bill
 from wattline.model.configuration_points import NONE, best_by_nodes, whole_nodes
-from wattline.model.configurations import Configurations, Floats
+from wattline.model.configurations import Configurations
 
 Reading = Literal["time", "speed"]
 """What "27 % faster" means: 27 % less time (× 0.73, as published), or 27 % more speed (× 1/1.27)."""

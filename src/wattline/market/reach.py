@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError, did_you_mean
 from wattline.market.tracking import MARGIN, SHARE
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
 
 Mode = Literal["strict", "paper"]

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 
 _STILL = 1e-9
 """Standard deviation, in units of the reserve (and of the level, if that is larger), below which a window stands still.

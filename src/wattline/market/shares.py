@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 
 
 def ecdf(duration_s: Floats, value: Floats) -> tuple[Floats, Floats]:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.market.hour import HOUR_S
+from wattline.arrays import Floats
 from wattline.market.score import Score, Scoring, averages, pooled_score
 from wattline.market.tracking import MARGIN
-from wattline.model.jobs import Floats
+from wattline.units import HOUR_S
 
 J_PER_KWH = 3.6e6
 _W_PER_KW = 1e3

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid, Signal
 
 MARGIN = 0.3

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
-from wattline.model.configurations import Configurations, Ints
+from wattline.model.configurations import Configurations
 
 CANONICAL = ("packed-max", "packed-min", "spread-max", "spread-min")
 NONE = -1

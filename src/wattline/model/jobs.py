@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.series import PowerSeries
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_S, MOST_W = 1e12, 1e9
 """Times and powers per node beyond these are no facts about jobs; sums of larger ones would lose seconds and watts."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whose power a job's power is told by: its profile at every level, from its own key to its group."""
+"""Hierarchical keys under which power profiles are learned: a job's own, then those of its groups."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
 from wattline.model.jobs import UNKNOWN, JobTable
-
-Ints = npt.NDArray[np.int64]
 
 COLUMNS = ("group", "user", "kind", "nodes", "partition")
 """Columns of a job that a profile may go by; names that are unknown tell nothing."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
 
-Ints = npt.NDArray[np.int64]
 Watts = npt.NDArray[np.float32]
 
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.configurations import Floats
 
 CAB, TELLER, VULCAN = 0.23, 0.21, 0.11
 """Published spreads of processor power at equal work: 2,386 Sandy Bridge sockets, 64 Piledriver and 1,536

@@ -7,8 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.configurations import Configurations, Floats
+from wattline.model.configurations import Configurations
 
 SAME = 0.01
 """Powers or speeds that differ by less than this share are one point of a measured response: the rest is noise."""

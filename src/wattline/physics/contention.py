@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.kernel.compiled import library
-from wattline.model.networks.base import Ints, Network
+from wattline.model.networks.base import Network
 from wattline.physics.link_loads import capacities, share_table
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _fill(demand: Floats, room: Floats, rates: Floats) -> None:
 
 
 def slowdowns(shares: Floats, bytes_per_s: Floats, room: Floats, calibration: Calibration = DEFAULT) -> Floats:
-    """Return communication time over what it were with links that never fill, for jobs that all communicate at once.
+    """Return communication time over the same with links that never fill, for jobs that all communicate at once.
 
     ``shares[job, link]`` come from ``link_loads.share_table``, ``room`` from its ``capacities``; ``bytes_per_s`` is
     what all nodes of a job together send at full speed.
@@ -143,7 +141,7 @@ def finish_times(
 
 
 def neighbour_slowdowns(network: Network, placed: Sequence[Ints], bytes_per_s: Floats, share: Floats) -> Floats:
-    """Return run time over what it were with links that never fill, for jobs that communicate a part of their time.
+    """Return run time over the same with links that never fill, for jobs that communicate a part of their time.
 
     Each of a job's nodes sends ``bytes_per_s``, all of it in a part ``share`` of the time. This is, in plain numpy
     and from scratch, what ``neighbours`` keeps up to date in a run (there in whole bytes per second on every link).

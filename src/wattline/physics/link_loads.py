@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.networks.base import Ints, LinkShares, Network
+from wattline.model.networks.base import LinkShares, Network
 from wattline.model.state.record import State
-
-Floats = npt.NDArray[np.float64]
 
 
 def capacities(network: Network) -> Floats:

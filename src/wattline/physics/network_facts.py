@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.networks.base import Ints, Network, NetworkFacts
+from wattline.arrays import Ints
+from wattline.model.networks.base import Network, NetworkFacts
 
 
 def network_facts(network: Network) -> NetworkFacts:

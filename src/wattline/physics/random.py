@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.kernel.compiled import kernel
-from wattline.model.jobs import Floats
 
 CAP_COINS = 1
 """Stream of the coins that a cap policy throws. Each use of random numbers has a stream of its own."""

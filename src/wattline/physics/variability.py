@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.configurations import Floats, Ints
 from wattline.model.variability import NodeFactors
 from wattline.physics.cap_response import Response
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import TraceError
-from wattline.model.jobs import Ints
 from wattline.reading.notes import Action, Finding
 from wattline.reading.parts import TextParts
 

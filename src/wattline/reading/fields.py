@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.jobs import UNKNOWN, Floats, Ints
+from wattline.model.jobs import UNKNOWN
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 
 AT_ONCE = 1 << 20
 """Rows that are looked at together."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 
 Unit = Literal["node", "processor"]
 

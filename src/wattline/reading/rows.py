@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
-from wattline.model.jobs import UNKNOWN, Floats, Ints
+from wattline.model.jobs import UNKNOWN
 from wattline.reading.notes import Action, Finding
 
 if TYPE_CHECKING:

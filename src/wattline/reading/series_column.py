@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import TraceError
-from wattline.model.jobs import MOST_W, Floats
+from wattline.model.jobs import MOST_W
 from wattline.model.series import PowerSeries
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import Coder
 from wattline.reading.rows import Mask, Rows

@@ -10,7 +10,8 @@ from wattline.model.kinds import Kind
 from wattline.scenario.documents import Document
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
-from wattline.scenario.sections.regulation import HOUR_S, RegulationSpec, build_tariff, signal_law
+from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, signal_law
+from wattline.units import HOUR_S
 
 HOURS_READY, HOUR_BYTES = 128, 300
 """Hours that a search keeps ready, and bytes that each takes for a control period, in its logs."""

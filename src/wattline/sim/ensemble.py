@@ -13,10 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State
 from wattline.sim.options import Options

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.model.configurations import Configurations, Moldable
-from wattline.model.jobs import Floats, Ints
 
 
 class Fronts:

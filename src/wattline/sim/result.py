@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.journal.journal import STATUSES, Coded
 from wattline.market.reach import Reach
 from wattline.market.tariff import Tariff
 from wattline.model import codes
-from wattline.model.jobs import Floats, Ints
 from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.journal.journal import Coded
 from wattline.model import codes
-from wattline.model.configurations import Floats, Ints
 from wattline.model.state.record import State
 from wattline.physics.power import LIMIT_SLACK
 from wattline.sim.simulate import Result

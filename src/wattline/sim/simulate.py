@@ -35,7 +35,7 @@ from wattline.sim.explain import look_closer, why_stopped
 from wattline.sim.options import Options
 from wattline.sim.setup import prepare
 from wattline.sim.watched import Later, Look, watched
-from wattline.units import show_duration
+from wattline.units import HOUR_S, show_duration
 
 if TYPE_CHECKING:
     from wattline.formats.tables.profiles import Profiles
@@ -53,7 +53,6 @@ needed).
 FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
 """Instants of the first slice, which shows how long they take: policies may be slow, plain-Python ones above all."""
 
-HOUR_S = 3600.0
 LAST_HOUR_S = 2.0
 """How long a run that is told to stop may take to reach the end of the simulated hour."""
 
@@ -373,7 +372,7 @@ class Simulation:
         """Simulate in slices until there is a reason to stop; return it."""
         if (
             keeper is not None or progress is not None
-        ):  # a look costs a quarter of a millisecond: who wants none pays for none
+        ):  # a look costs a quarter of a millisecond: shorter slices only with a keeper
             self._slice = min(self._slice, FIRST_SLICE)
         code = codes.BUDGET
         while code in (codes.BUDGET, codes.LOG_FULL):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattline.model.jobs import MOST_S, Floats, Ints
+from wattline.arrays import Floats, Ints
+from wattline.model.jobs import MOST_S
 from wattline.telemetry.faults import Fault, Mask, Tally
 from wattline.telemetry.order import BLOCK, Clocks, ahead, late
 from wattline.telemetry.rules import Rules, Settled, settle

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.series.columns import TIME_NAMES
-from wattline.model.jobs import Floats
 from wattline.reading.notes import listed
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
-from wattline.model.jobs import Floats, Ints
 
 Mask = npt.NDArray[np.bool_]
 WORST = 5

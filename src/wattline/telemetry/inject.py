@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, did_you_mean
-from wattline.model.jobs import Floats, Ints
 from wattline.telemetry.faults import Fault
 from wattline.telemetry.rules import PATIENCE, STUCK
 from wattline.telemetry.sample import Samples

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.memory import require_bytes
-from wattline.model.jobs import Floats, Ints
 from wattline.telemetry.clean import Stretches
 from wattline.telemetry.faults import Fault, Mask, Tally
 from wattline.telemetry.placed import Placed

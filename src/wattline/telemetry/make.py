@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.telemetry.inject import inject, parse_faults
 from wattline.telemetry.sample import Plan, draw_samples, write_samples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.telemetry.faults import Fault, Mask, Tally
 
 BLOCK = 256

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note, listed
 from wattline.telemetry.columns import SENSOR_NAMES, Times
 from wattline.telemetry.hosts import expand_hosts

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.files import open_regular
-from wattline.model.jobs import Floats, Ints
 from wattline.reading.notes import Trace
 from wattline.telemetry.clean import Cleaner, Stretches
 from wattline.telemetry.columns import Layout, Times, Wanted, find_layout, powers_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.arrays import Floats, Ints
+from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.notes import Note
 from wattline.telemetry.join import Ended

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
-from wattline.model.jobs import Floats, Ints
 from wattline.telemetry.faults import Tally
 
 PATIENCE, STUCK = 5.0, 12.0

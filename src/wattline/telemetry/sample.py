@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.memory import require_bytes
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.telemetry.columns import By
 from wattline.telemetry.join import Rows, inside, pieces_of, rows_of

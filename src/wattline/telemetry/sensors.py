@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
-from wattline.model.jobs import Ints
 from wattline.telemetry.faults import Tally
 
 if TYPE_CHECKING:

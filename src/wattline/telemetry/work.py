@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
-from wattline.model.jobs import Floats, Ints
 from wattline.reading.notes import Note, Trace, listed
 from wattline.telemetry.columns import By, Times
 from wattline.telemetry.faults import Tally

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.networks import KINDS, from_entry, network_entry, network_text, parse_network
-from wattline.model.networks.base import Floats, Ints, Network
+from wattline.model.networks.base import Network
 from wattline.physics.link_loads import capacities, link_shares
 from wattline.physics.network_facts import mean_links
 from wattline.testing.report import CheckError, Report, Row

@@ -11,12 +11,12 @@ from dataclasses import fields
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.market.bill import Bids, Book, bill_hours, hour_edges
 from wattline.market.held import Held, constant
 from wattline.market.hour import COLUMNS, Hour
 from wattline.market.products.base import Product
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Signal
 from wattline.testing.report import CheckError, Report, Row
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats, Ints
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
-from wattline.theory.gps_roots import Ints, convex_root, expanded, net, net_peak, net_slope
+from wattline.theory.gps_roots import convex_root, expanded, net, net_peak, net_slope
 from wattline.theory.gps_tails import Flow, Theory
 
 

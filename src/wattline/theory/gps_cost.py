@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 from wattline.theory.gps_roots import NONE
 from wattline.theory.gps_tails import Decay, Flow, Theory, active_servers, decay, delay_tail, to_decisions

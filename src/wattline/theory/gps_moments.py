@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 
 # e^x overflows a little above this; a law is +inf there
 _LARGEST_EXPONENT = 700.0

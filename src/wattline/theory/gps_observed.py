@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.model.regulation import Bid
 from wattline.theory.gps_bounds import exceedance, fit_log_alpha
 from wattline.theory.gps_moments import LogMgf

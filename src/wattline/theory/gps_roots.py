@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats, Ints
 from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
 
-Ints = npt.NDArray[np.int64]
 PEAK, ROOT, NONE = 1, 2, 3
 _DOUBLINGS = 200
 # a share that exceeds its load by less than this, relatively, has no root that rounding leaves intact: Case III

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.jobs import Floats
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Gaussian, LogMgf, PoissonBatch
-from wattline.theory.gps_roots import NONE, PEAK, Ints, net, net_slope, supremum
+from wattline.theory.gps_roots import NONE, PEAK, net, net_slope, supremum
 
 
 @dataclass(frozen=True)

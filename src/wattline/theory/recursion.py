@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.kernel.compiled import library
-from wattline.model.jobs import Floats, Ints
 
 
 def fcfs_starts(arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, width: npt.ArrayLike, servers: int) -> Floats:

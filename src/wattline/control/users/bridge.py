@@ -11,16 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.control.users.complaints import code_of, failed_call
 from wattline.errors import PolicyError, WattlineError
 from wattline.kernel.compiled import kernel
 from wattline.model.codes import SLOT_NAMES
 from wattline.model.state.lent import lent, read_only
 from wattline.model.state.record import State
-
-Floats = npt.NDArray[np.float64]
 
 _register: dict[int, tuple[Callable[..., Any], State, Floats, Floats, str]] = {}
 _handles = itertools.count(1)

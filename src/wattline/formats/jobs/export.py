@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.files import write_whole
 from wattline.formats.jobs.swf.read import quote_name
 from wattline.formats.jobs.swf.text import FIELDS
 from wattline.formats.jobs.table.read import METADATA_KEY, NAME_COLUMNS, VERSION
-from wattline.model.jobs import ARRAY_COLUMNS, Floats, Ints, JobTable
+from wattline.model.jobs import ARRAY_COLUMNS, JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.series_column import CANNOT_HOLD, STEP_KEY, to_column
 

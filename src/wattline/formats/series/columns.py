@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError, did_you_mean
 from wattline.formats.jobs.table.read import read_parquet
-from wattline.model.jobs import Floats, Ints
 from wattline.reading.delimited import Delimited
 from wattline.reading.fields import LONGEST, clock_s, numbers
 from wattline.reading.notes import Action, Finding, listed

@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.series.columns import Rows, Series, find_columns, is_clock, read_series, times_of, values_in
 from wattline.market.held import Held
-from wattline.model.jobs import Floats, Ints
 from wattline.reading.calendar import local_to_unix
 from wattline.reading.notes import Note, listed, plural, settle
+from wattline.units import DAY_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +40,6 @@ PERFORMANCE = ("reg_pcp", "rmpcp", "performance_per_mw")
 CARBON = ("carbon_intensity", "avg_ci", "carbon_g_per_kwh")
 """Columns as they are published, the best first; those of prices are per MW and MWh, of carbon in g/kWh."""
 
-DAY_S = 86400.0
 MOST = 1e9
 """No price, ratio or intensity is so large; sums of larger ones would lose cents."""
 _LOCAL = {"ept": "America/New_York"}

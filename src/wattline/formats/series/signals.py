@@ -25,10 +25,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.series.columns import Rows, Series, date_of, find_columns, read_series, times_of, values_in
 from wattline.market.tracking import require
-from wattline.model.jobs import Floats, Ints
 from wattline.model.regulation import Signal
 from wattline.reading.long_rows import AT_ONCE, distances, is_run, rows_of
 from wattline.reading.notes import Note, listed, plural, settle

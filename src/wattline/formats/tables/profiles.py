@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
 from wattline.files import write_whole
 from wattline.learn.merging import MERGE
@@ -25,7 +25,6 @@ from wattline.units import show_power
 
 KEY = "wattline-profiles"
 VERSION = 1
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

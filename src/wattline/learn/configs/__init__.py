@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from wattline.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from wattline.arrays import Ints
     from wattline.learn.configs.fitted import Fit, Fitted
-    from wattline.model.configurations import Configurations, Ints
+    from wattline.model.configurations import Configurations
 
 
 def models() -> dict[str, Fit]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.learn.configs.errors import TURBO
 from wattline.learn.configs.fitted import Curve, Fitted, Points, points_of
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 
 def next_rows(

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.learn.configs.fitted import Fit, Fitted
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 LEAST = 35
 """Measurements that a draw takes at least, however small the share."""

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 Bools = npt.NDArray[np.bool_]
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.learn.configs.fitted import Bools, Bounds, Fitted
-from wattline.model.configurations import Configurations, Ints
+from wattline.model.configurations import Configurations
 
 MOST = 200_000
 """Combinations that one grid may have."""

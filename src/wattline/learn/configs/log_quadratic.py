@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.learn.configs.fitted import Fitted, Points, points_of
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 TINY = 1e-7
 """Share of a term's length that must be its own for it to be kept: below, the measurements do not tell it from the

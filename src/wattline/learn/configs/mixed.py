@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.learn.configs.fitted import Fitted, Points
 from wattline.learn.configs.physical import Shaped, fit_shapes
 from wattline.learn.configs.shapes import PowerShape, TimeShape
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 NODES, CORES, EXCESS = 1.0, 0.7, 0.15
 """Distances over which a smooth departure from the shape changes: logarithms of nodes, of cores, of power cut by

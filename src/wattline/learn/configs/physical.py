@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.learn.configs.fitted import Fitted, Points, points_of
 from wattline.learn.configs.robust import Values, fit_robust
 from wattline.learn.configs.shapes import PowerShape, Prior, Scale, Shape, TimeShape
-from wattline.model.configurations import Configurations, Floats, Ints
+from wattline.model.configurations import Configurations
 
 POWER_NOISE, TIME_NOISE = 0.02, 0.03
 """Standard deviations that are expected of a measurement around the shapes, beyond twice of which it counts as

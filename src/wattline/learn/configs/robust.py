@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.learn.configs.shapes import Prior
-from wattline.model.configurations import Floats
 
 KNEE = 2.0
 """Errors beyond this many standard deviations count linearly (Huber)."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.learn.configs.fitted import Points
-from wattline.model.configurations import Floats
 
 PACKED = 0.4
 """Logarithm of what a second socket adds to the cap line where ranks are packed: about a half, for boards and

@@ -18,12 +18,10 @@ from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _Number = TypeVar("_Number", int, Ints)
 
 MOST_NODES = 10_000_000

@@ -9,11 +9,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, did_you_mean
 from wattline.model.networks.base import (
     DEFAULT_BPS,
-    Floats,
-    Ints,
     LinkShares,
     LinkTables,
     Network,

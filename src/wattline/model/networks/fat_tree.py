@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.model.networks.base import (
     DEFAULT_BPS,
-    Floats,
     LinkShares,
     LinkTables,
     Network,

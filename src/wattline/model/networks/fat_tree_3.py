@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.model.networks.base import (
     DEFAULT_BPS,
-    Floats,
     LinkShares,
     LinkTables,
     Network,

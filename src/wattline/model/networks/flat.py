@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from wattline.model.networks.base import Floats, LinkShares, LinkTables, Network, NetworkFacts, check_counts
+from wattline.arrays import Floats
+from wattline.model.networks.base import LinkShares, LinkTables, Network, NetworkFacts, check_counts
 
 
 @dataclass(frozen=True)

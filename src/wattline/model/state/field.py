@@ -6,12 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 EVERY_SLOT = "order select place cap learn profile bid"
 """Writers of a field that policies of all slots may write."""
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from wattline.model.state.field import Field, Floats, Ints
+from wattline.arrays import Floats, Ints
+from wattline.model.state.field import Field
 
 
 class JobFields:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.memory import map_bytes
-from wattline.model.state.field import Floats
 from wattline.model.state.record import FIELDS, GROUPS, NEAR, SMALL_CHANGING, SMALL_END, State
 from wattline.model.state.sizes import Sizes
 

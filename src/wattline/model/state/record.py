@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from wattline.arrays import Floats
 from wattline.kernel.compiled import FieldArray, Record, register
 from wattline.model.state.clock import ClockFields
 from wattline.model.state.envelope import EnvelopeFields
-from wattline.model.state.field import EVERY_SLOT, Field, Floats
+from wattline.model.state.field import EVERY_SLOT, Field
 from wattline.model.state.jobs import JobFields
 from wattline.model.state.kinds import KindFields
 from wattline.model.state.logs import LogFields

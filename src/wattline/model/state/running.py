@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wattline.model.state.field import Field, Floats, Ints
+from wattline.arrays import Floats, Ints
+from wattline.model.state.field import Field
 
 
 class RunningFields:

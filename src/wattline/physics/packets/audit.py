@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.physics.packets import codes as c
-from wattline.physics.packets.jobs import Ints
 from wattline.physics.packets.layout import Setting
 from wattline.physics.packets.state import LANE_BITS, LANE_MASK, LANES, NetState
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.contention import neighbour_slowdowns
 from wattline.physics.packets.jobs import Communicate, Compute, PacketJob, Step
 from wattline.physics.packets.simulator import Simulator
-
-Floats = npt.NDArray[np.float64]
 
 SIZES = (64, 512, 4096)
 """Bytes of messages that are tried; others are found between them."""

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
-
-Ints = npt.NDArray[np.int64]
 
 PATTERNS = (
     "all-to-all",

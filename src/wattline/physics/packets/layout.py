@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
 from wattline.physics.packets import codes as c
-from wattline.physics.packets.jobs import Ints
 from wattline.physics.packets.state import BLOCKS, LANES, NEVER, NetState, allocate
 from wattline.physics.packets.wheel import REACH_BITS, bucket_bits
 from wattline.physics.packets.wiring import PS_PER_S, Buffers, Latencies, Protocol, Wiring, flit_time_ps

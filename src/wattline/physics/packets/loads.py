@@ -7,16 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.kernel.compiled import library
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.codes import GLOBAL, LOCAL
-from wattline.physics.packets.jobs import Ints
 from wattline.physics.packets.wiring import Wiring, wire
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.physics.packets.codes import FLIT_BYTES, GLOBAL, HOST, LOCAL
-from wattline.physics.packets.result import Floats, Ints, PacketResult
+from wattline.physics.packets.result import PacketResult
 from wattline.physics.packets.wiring import PS_PER_S
 
 NETWORK_KINDS = {"local": LOCAL, "global": GLOBAL}

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from wattline.physics.packets.jobs import Communicate, Ints
+from wattline.arrays import Ints
+from wattline.physics.packets.jobs import Communicate
 
 Pairs = tuple[Ints, Ints]
 

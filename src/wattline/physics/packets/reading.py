@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.physics.packets import codes as c
-from wattline.physics.packets.jobs import Ints, PacketJob
+from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.programs import Program
 from wattline.physics.packets.result import Counters, JobTimes, PacketResult
 from wattline.physics.packets.state import LANE_BITS, NetState

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, StuckError
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets import codes as c
 from wattline.physics.packets.engine import advance, begin_tasks
-from wattline.physics.packets.jobs import Ints, PacketJob
+from wattline.physics.packets.jobs import PacketJob
 from wattline.physics.packets.layout import grow, make_state, reset, setting_of
 from wattline.physics.packets.programs import Program, program_of
 from wattline.physics.packets.reading import Reader, settle

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from wattline.arrays import Ints
 from wattline.kernel.compiled import FieldArray, Record, register
 from wattline.memory import map_bytes
 from wattline.model.state.field import Field
 
-Ints = npt.NDArray[np.int64]
 _I = Ints
 
 LANES = 4

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.codes import CREDIT_MASK, FLIT_BYTES, GLOBAL, HOST, LOCAL
-from wattline.physics.packets.jobs import Ints
 
 PS_PER_S = 1e12
 

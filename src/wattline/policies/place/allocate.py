@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
 from wattline.model.communication import MOST_BYTES_PER_S
 from wattline.model.mechanism import Mechanism, compile_builtin
@@ -25,8 +26,6 @@ from wattline.model.state.sizes import Sizes
 from wattline.model.state.switches import N_STARTS
 from wattline.physics.link_loads import capacities, lay_out_links, link_shares, link_sizes
 from wattline.policies import BUILTIN
-
-Ints = npt.NDArray[np.int64]
 
 ALIASES = {
     "simple": "lowest",

@@ -125,7 +125,7 @@ def window_class(s: State, p: int, n0: int, drained_s: float, param: Any, memory
                 watts -= start_increase_w(s, due, np.inf)
             n = propose(s, n, due, WINDOW)
             served = due
-        elif due >= 0:  # nobody starts who would still run when it can
+        elif due >= 0:  # skip jobs that would outlast the reservation of the job that is due
             shadow_s, _, _ = reservation(s, due, p, n, free, watts, memory[M_TABLE:])
             before_s = min(before_s, shadow_s - s.now[0]) if shadow_s < np.inf else 0.0
             s.reserved_s[due] = min(s.reserved_s[due], shadow_s)
@@ -190,7 +190,7 @@ def window(s: State, mask: int, param: Any, memory: Any) -> int:
         if due >= 0 and never_fits(s, due) and s.nodes[due] <= s.free[s.pool[due]] + s.busy[s.pool[due]]:
             if s.n_running[0] == 0:
                 return propose(s, 0, due, DEADLOCK)
-            # it may run above the limit, alone: nobody starts who would still run when the others have ended
+            # it may run above the limit, alone: skip jobs that would outlast all that run now
             drained_s = max(0.0, s.run_end_s[listed(s) - 1] - s.now[0])
     if s.free.shape[0] > 1 and s.limit_w[0] < np.inf:
         return window_shared(s, drained_s, param, memory)

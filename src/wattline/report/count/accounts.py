@@ -11,8 +11,7 @@ from wattline.market.hour import Hour, Totals, total
 from wattline.market.products import known
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import NAN
-
-DAY_S = 86400.0
+from wattline.units import DAY_S
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.journal.journal import Journal, collect
 from wattline.model.codes import CLIPPED, EXCEEDS, OK, SHED, VERDICT_NAMES, WHY_NAMES
-from wattline.model.jobs import Floats
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.report.count.actions import Actions
 from wattline.report.count.energy import LIMIT_SLACK
 from wattline.report.count.run import Run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import describe
 

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats, Ints
 from wattline.model.profiles import DEFAULT
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import NAN, Distribution, describe
+from wattline.units import DAY_S
 
 if TYPE_CHECKING:
     import polars as pl
 
-Ints = npt.NDArray[np.int64]
-
-DAY_S = 86400.0
 
 SETTLED = 0.94
 """Learning rate that counts as having learned the workload (knapsack §VIII-A)."""

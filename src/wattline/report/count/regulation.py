@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.market.hour import Totals, total
-from wattline.model.jobs import Floats
 from wattline.report.count.accounts import rows_of
 from wattline.report.count.run import Run
 from wattline.report.count.statistics import NAN, Distribution, describe

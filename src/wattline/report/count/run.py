@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import TraceError
 from wattline.journal.journal import Journal, collect
-from wattline.model.jobs import Floats
 from wattline.report.count.actions import Actions, read_actions
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.report.count.run import Run, Steps
 from wattline.report.count.statistics import Distribution, TimeDistribution, describe, describe_steps, integral
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 
 NAN = math.nan
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.journal.journal import Journal, collect
-from wattline.model.jobs import Floats
 from wattline.report.count.regulation import billed_hours
 from wattline.report.count.run import Run
 from wattline.report.figures.figure import Figure

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.model.networks.base import Network
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.networks.fat_tree import FatTree
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import GREY, KINDS, Drawn, new_figure, soft
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_ROUTERS = 400
 """Routers beyond which a circle, or a row of leaves, has no room for its nodes."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.journal.journal import Journal
-from wattline.model.jobs import Floats, Ints
 from wattline.report.count.run import Run
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.reduce import envelope, raster

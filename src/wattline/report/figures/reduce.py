@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.market.shares import ecdf as time_ecdf
 from wattline.market.tracking import MARGIN, SHARE
-from wattline.model.jobs import Floats
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.over_time import escape_label
 from wattline.report.figures.reduce import ecdf

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.model.networks import network_text
 from wattline.model.networks.base import Network
 from wattline.physics.network_facts import mean_links, network_facts
-from wattline.report.figures.network import Ints, Placed, draw_network
+from wattline.report.figures.network import Placed, draw_network
 from wattline.report.page import Page, card, facts, table
 from wattline.units import show_bandwidth
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wattline.market.bill import Bids, Book, bill_hours, columns_of, hour_edges
-from wattline.market.hour import HOUR_S, Hour
+from wattline.market.hour import Hour
 from wattline.reading.calendar import clock_of, offset_at
+from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

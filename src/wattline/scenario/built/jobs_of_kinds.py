@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
-from wattline.model.jobs import Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind, column
 from wattline.reading.notes import Note, Trace, quote
 from wattline.scenario.read.source import Context

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.memory import require_bytes
-from wattline.model.configurations import Configurations, Ints, Moldable
+from wattline.model.configurations import Configurations, Moldable
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable

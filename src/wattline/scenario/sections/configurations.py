@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.formats.tables.configuration_rows import Socketed
 from wattline.formats.tables.configurations import read_configurations
 from wattline.formats.tables.job_details import read_names
 from wattline.learn.configs import fit
 from wattline.learn.configs.errors import draw, sample_size
-from wattline.model.configurations import Configurations, Ints, Moldable
+from wattline.model.configurations import Configurations, Moldable
 from wattline.reading.notes import Note
 from wattline.scenario.built.moldable_jobs import as_measured, hold_against, kinds_of, without_series
 from wattline.scenario.built.scaled_tables import scale_tables

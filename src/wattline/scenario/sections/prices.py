@@ -15,7 +15,6 @@ from wattline.errors import InputError
 from wattline.formats.series.prices import HeldTrace
 from wattline.market.bill import Book
 from wattline.market.held import Held, constant
-from wattline.market.hour import HOUR_S
 from wattline.market.products import find, known
 from wattline.market.products.base import Kind, Product
 from wattline.market.score import Scoring
@@ -41,6 +40,7 @@ from wattline.scenario.sections.series import (
     read_series,
     span_text,
 )
+from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable

@@ -24,17 +24,17 @@ from wattline.scenario.read.source import Context
 from wattline.scenario.sections.policy import PolicySpec
 from wattline.scenario.sections.run import RunSpec
 from wattline.sim.options import Options
+from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
+    from wattline.arrays import Floats
     from wattline.bidding.setting import SignalLaw
     from wattline.formats.series.bids import Steps
     from wattline.model.cluster import Cluster
-    from wattline.model.jobs import Floats
     from wattline.reading.notes import Note
 
 GAUSSIAN, FITTED = "gaussian", "fitted"
 
-HOUR_S = 3600.0
 MOST_HOURS = 1_000_000
 """Hours of accounts, more than a century; more of them mean a mistaken unit."""
 

@@ -23,6 +23,7 @@ from wattline.scenario.built.billing import Clock
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Span, Words
 from wattline.scenario.read.source import Context
+from wattline.units import DAY_S
 
 PRICE_UNITS = {
     "$/kWh": 1.0,
@@ -44,7 +45,6 @@ KEYS = keys()
 SERIES = ("energy", *(name for name, key in KEYS.items() if key.kind != "span"), "carbon")
 """Keys that take a number or a table."""
 
-DAY_S = 86400.0
 MOST_ROWS = 10_000_000
 """Rows of a repeated series that a run may go through; more of them mean a mistaken unit."""
 _MARKET_UNIT = "$/MWh"

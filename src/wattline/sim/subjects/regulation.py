@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, did_you_mean
-from wattline.model.jobs import Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid, Bidding, Signal

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wattline.arrays import Ints
 from wattline.errors import InputError
 from wattline.model.cluster import Cluster
-from wattline.model.configurations import Configurations, Ints, Moldable
+from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.state.record import State
 from wattline.model.variability import Variability

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.systems.knapsack.data import LOAD
 from wattline.systems.knapsack.study import (
     CHANGING,

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.report.count.actions import Actions
 from wattline.report.count.capping import Capping, measure
 from wattline.report.count.learning import learning_rate

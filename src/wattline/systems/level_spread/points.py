@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.systems.level_spread.cases import BASELINES, LARGE, LEVEL_SPREAD, SMALL
 from wattline.systems.level_spread.study import Found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.sim.ensemble import in_processes
 from wattline.systems.level_spread.cases import (
@@ -28,7 +28,7 @@ from wattline.systems.level_spread.cases import (
 )
 
 if TYPE_CHECKING:
-    from wattline.physics.packets.jobs import Ints
+    from wattline.arrays import Ints
     from wattline.physics.packets.result import PacketResult
     from wattline.physics.packets.simulator import Simulator
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from wattline.model.jobs import Ints
+from wattline.arrays import Ints
 from wattline.physics.packets.jobs import Communicate, Compute, PacketJob, Step, Wait
 from wattline.physics.packets.sensitivity import MpiProfile
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.jobs import Communicate, PacketJob
 from wattline.systems.nedd.apps import APPLICATIONS, NEDD_APPLICATIONS, StandIn, stand_in

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.physics.packets.metrics import correlation
 from wattline.systems.nedd.apps import APPLICATIONS, SENSITIVE
 from wattline.systems.nedd.cases import ALONE, MACHINES, POLICIES, SETTINGS, Study

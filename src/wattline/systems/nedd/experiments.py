@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.physics.packets.jobs import Communicate, PacketJob, Step
 from wattline.physics.packets.metrics import (
     host_rates,

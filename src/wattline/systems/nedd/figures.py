@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.physics.packets.metrics import correlation
 from wattline.report.figures.figure import Figure

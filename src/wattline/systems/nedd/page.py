@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.report.page import Page, table
 from wattline.systems.nedd.apps import APPLICATIONS
 from wattline.systems.nedd.cases import (

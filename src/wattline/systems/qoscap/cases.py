@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wattline.bidding.days import DAY_S, GIVEN, NONE, Days, Pair
+from wattline.bidding.days import GIVEN, NONE, Days, Pair
 from wattline.generate.rrze import EmmyLike, MeggieLike, RrzeLike
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
+from wattline.units import DAY_S
 
 WARM_DAYS, AFTER_DAYS = 4, 3
 """Days before the measured one, and after it, in which its jobs finish."""

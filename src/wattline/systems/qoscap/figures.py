@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.bidding.days import HOUR_S, DayTrial
+from wattline.bidding.days import DayTrial
 from wattline.model import codes
 from wattline.report.figures.style import BLUE, GREY, RED, TEAL, Drawn, new_figure, split_figure
 from wattline.systems.qoscap.cases import OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR
 from wattline.systems.qoscap.claims import LIMIT, mean_cost
 from wattline.systems.qoscap.study import Study, days_of
+from wattline.units import HOUR_S
 
 POINTS = 6000
 """Points that a curve is thinned out to."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from wattline.bidding.days import DAY_S, HOUR_S, Days
+from wattline.arrays import Floats
+from wattline.bidding.days import Days
 from wattline.bidding.setting import recorded
 from wattline.errors import InputError
 from wattline.formats.series import prices
@@ -14,9 +15,9 @@ from wattline.formats.series.signals import read_signal
 from wattline.market.bill import Book
 from wattline.market.held import Held
 from wattline.market.products.pjm import Pjm
-from wattline.model.jobs import Floats
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.cases import OURS, OUT, PAIRS
+from wattline.units import DAY_S, HOUR_S
 
 SIGNAL = "regulation/pjm_regd_2020-07-16_2s.csv.gz"
 ENERGY = "regulation/pjm_rt_hourly_lmp_PJM-RTO_2022-07.csv"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bidding.days import DAY_S, GIVEN, HOUR_S, DayOutcome, Days, DayTrial, fixed_search
+from wattline.bidding.days import GIVEN, DayOutcome, Days, DayTrial, fixed_search
 from wattline.bidding.setting import Setting, draw_jobs
 from wattline.generate.jobs import generate
 from wattline.generate.rrze import IDLE_W, kinds_like
@@ -21,6 +21,7 @@ from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.cases import AFTER_DAYS, LAWS, OURS, OUT, PAIRS, THETA, WARM_DAYS, machine, stretch
 from wattline.systems.qoscap.market import MARKET_PAIRS, market_days
 from wattline.systems.qoscap.theta import theta_days
+from wattline.units import DAY_S, HOUR_S
 
 Say = Callable[[str], None]
 

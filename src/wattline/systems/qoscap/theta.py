@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from wattline.bidding.days import DAY_S, Days
+from wattline.bidding.days import Days
 from wattline.errors import InputError
 from wattline.formats.jobs.swf.read import read_swf
 from wattline.generate.cap_model import CapModel
@@ -19,6 +19,7 @@ from wattline.generate.kinds_from_log import KindRules, find_kinds
 from wattline.reading.notes import Trace
 from wattline.systems.at_hand import data_file
 from wattline.systems.qoscap.cases import AFTER_DAYS, THETA, WARM_DAYS, machine, stretch
+from wattline.units import DAY_S
 
 LOG = "swf/ALCF-Theta-2023H1_norm.swf.gz"
 NODES, IDLE_W, BUSY_W, MAX_W = 4392, 90.0, 240.0, 340.0

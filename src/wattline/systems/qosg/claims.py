@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.search import is_safe
-from wattline.model.jobs import Floats
 from wattline.systems.qosg.jobs import NAMES
 from wattline.systems.qosg.study import PUBLISHED_WEIGHTS, Study, saving, standby_share
 from wattline.systems.reproduction import Claim

@@ -14,7 +14,7 @@ from wattline.bidding.grid import grid_bid
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.qosg import qosg_bid
 from wattline.bidding.search import search_bid
-from wattline.bidding.setting import AQA, ENERGYQARE, HOUR_S, SLACKLINE, TRACKING_ONLY, Protocol, Setting, SignalLaw
+from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Protocol, Setting, SignalLaw
 from wattline.bidding.trial import Trial, fresh
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
@@ -22,6 +22,7 @@ from wattline.sim.ensemble import in_threads
 from wattline.systems.qosg.jobs import IDLE_W, NODES, recorded_signals, setting_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 from wattline.theory.gps_moments import Gaussian
+from wattline.units import HOUR_S
 
 Say = Callable[[str], None]
 

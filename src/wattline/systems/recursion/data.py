@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.formats.jobs.krc.read import read_krc
-from wattline.model.jobs import Floats, Ints, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note
 from wattline.systems.at_hand import data_file
 

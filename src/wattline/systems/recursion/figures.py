@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.formats.jobs.krc.read import CORES
-from wattline.model.jobs import Floats
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
 from wattline.sim.simulate import Result

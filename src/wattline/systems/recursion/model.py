@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.control.catalog import find
 from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies, Result, simulate
 

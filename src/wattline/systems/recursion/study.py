@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Level
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.sim.simulate import Result
 from wattline.systems.recursion.data import Customers, resample
 from wattline.systems.recursion.model import (

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.model import codes
-from wattline.model.jobs import Floats
 from wattline.report.figures.style import AMBER, BLUE, GREY, TEAL, VIOLET, Drawn, new_figure
 from wattline.systems.rmap.study import JOBS, POLICIES, Study, Task, worlds
 from wattline.systems.rmap.tables import MODEL, machines

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.model.jobs import Floats
+from wattline.arrays import Floats
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.report.page import Page, folded, table
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.control.catalog import find
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.configurations import Configurations
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.sim.ensemble import World, in_processes
 from wattline.sim.options import Options
 from wattline.sim.simulate import Policies

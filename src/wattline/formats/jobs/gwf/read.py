@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats
 from wattline.errors import InputError
 from wattline.formats.jobs.gwf import FIELDS
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import MAX_WHOLE, Coder, numbers
 from wattline.reading.machine import header_number, size_machine

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError, did_you_mean
-from wattline.model.jobs import Floats, Ints
 from wattline.reading.delimited import Delimited, Pieces
 from wattline.reading.fields import MAX_WHOLE, numbers
 from wattline.reading.long_rows import AT_ONCE

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.pm100 import NEEDED
 from wattline.formats.jobs.sacct.read import MAX_DRAW_W
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.fields import UNFINISHED
 from wattline.reading.notes import Trace, build_jobs, listed, refuse_empty, settle
 from wattline.reading.parquet import reading_parquet

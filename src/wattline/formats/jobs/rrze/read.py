@@ -23,13 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
+from wattline.arrays import Floats
 from wattline.errors import TraceError
 from wattline.formats.jobs.rrze.layout import EVENT, job_files
 from wattline.formats.jobs.rrze.log import Job, Log
 from wattline.formats.jobs.rrze.slurm import read_slurm_jobs
 from wattline.formats.jobs.rrze.torque import read_torque_events
 from wattline.formats.jobs.sacct.read import MAX_DRAW_W
-from wattline.model.jobs import Floats, JobTable
+from wattline.model.jobs import JobTable
 from wattline.reading.notes import Trace, build_jobs, quote, refuse_empty
 from wattline.reading.source import read_text
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.model.jobs import UNKNOWN, Floats, Ints
+from wattline.model.jobs import UNKNOWN
 from wattline.reading import fields
 from wattline.reading.delimited import Pieces
 

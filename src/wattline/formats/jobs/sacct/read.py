@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.sacct.columns import CPUS, NAMED, NODES, Columns
-from wattline.model.jobs import UNKNOWN, Floats, Ints, JobTable
+from wattline.model.jobs import UNKNOWN, JobTable
 from wattline.reading import fields
 from wattline.reading.delimited import AGAIN, Delimited
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, listed, refuse_empty, settle

@@ -30,9 +30,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from wattline.arrays import Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.swf.text import FIELDS, Columns, SwfText, parse_swf
-from wattline.model.jobs import UNKNOWN, Ints, JobTable
+from wattline.model.jobs import UNKNOWN, JobTable
 from wattline.reading.machine import header_number, header_oddities, size_machine
 from wattline.reading.notes import ROUNDED, Action, Finding, Trace, build_jobs, refuse_empty, settle
 

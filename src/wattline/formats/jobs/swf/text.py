@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattline.model.jobs import Floats, Ints
+from wattline.arrays import Floats, Ints
 from wattline.reading.parts import TextParts, squeeze
 
 FIELDS = (

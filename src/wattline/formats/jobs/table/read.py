@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError, did_you_mean
-from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, Floats, Ints, JobTable
+from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.model.series import PowerSeries
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
