@@ -103,7 +103,7 @@ def test_the_tutorial_on_demand_response_works(tmp_path: Path) -> None:
     assert "CERTIFIED: all constraints are kept" in found
     assert "NOT CERTIFIED" not in found + again
     assert "UNSURE" in unsure
-    assert (tmp_path / "sold.toml").read_text().splitlines()[1].startswith("# CERTIFIED")
+    assert (tmp_path / "sold.toml").read_text().splitlines()[2].startswith("# CERTIFIED")
     days = json.loads((tmp_path / "out/days-comparison/comparison.json").read_text())["comparison"]["labels"]
     assert (days[0], len(days)) == ("no market (easy)", 5)
     found = json.loads((tmp_path / "out/bid/certificate.json").read_text())
