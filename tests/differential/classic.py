@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from differential.classic_worlds import (
@@ -29,7 +30,7 @@ from reference.at_random import AT_RANDOM
 from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.model.networks.base import Network
+from wattline.model.networks.flat import Flat
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
@@ -39,6 +40,14 @@ NAME = "classic"
 
 
 # ------------------------------------------------------------------ the engine
+
+
+@dataclass(frozen=True)
+class Hierarchy(Flat):
+    """Routers in groups, of any number: all that place policies look at. Nothing is between them."""
+
+    routers_per_group: int = 1
+    groups: int = 1
 
 
 def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Result, bool]:
@@ -65,7 +74,7 @@ def simulate(world: World, params: dict[str, float] | None = None) -> tuple[Resu
             for name, (n, w), state in zip(names, world.classes, world.sleep or [None] * len(names), strict=True)
         ),
         outages=tuple(Outage(*outage) for outage in world.outages),
-        network=Network(*world.network) if world.network else None,
+        network=Hierarchy(*world.network) if world.network else None,
     )
     options = Options(
         ties=world.ties,
@@ -128,7 +137,7 @@ def scheduled(world: World) -> Scheduler:
                 user,
             )
         )
-    network = Network(*world.network) if world.network else None
+    network = Hierarchy(*world.network) if world.network else None
     pick = None
     if world.place in AT_RANDOM:
         chance, starts = AT_RANDOM[world.place], itertools.count()

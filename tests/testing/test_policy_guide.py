@@ -113,7 +113,7 @@ def test_helpers() -> None:
     rows = []
     for name, function in found.items():
         plain = inspect.unwrap(getattr(function, "py_func", function))
-        meaning = (plain.__doc__ or "").replace("``", "`")
+        meaning = " ".join((plain.__doc__ or "").split()).replace("``", "`")
         rows.append(f"| `{name}({', '.join(inspect.signature(plain).parameters)})` | {meaning} |")
     assert "propose" in found
     assert GUIDE.split("<!-- helpers -->\n")[1].split("\n\n")[0].splitlines()[2:] == rows
