@@ -28,10 +28,16 @@ def allowed(m: Machine, weights: list[Fraction]) -> Fraction:
     nodes, idle = Fraction(m.in_service()), Fraction(m.setup.idle)
     if m.target is None or sum(weights) == 0:
         return nodes
-    mean = sum(w * Fraction(k.draw) for w, k in zip(weights, m.setup.kinds, strict=True)) / sum(weights)
+    mean = mean_draw(m, weights)
     if mean <= idle:
         return nodes
     return min(max((Fraction(m.target) - nodes * idle) / (mean - idle), Fraction(0)), nodes)
+
+
+def mean_draw(m: Machine, weights: list[Fraction]) -> Fraction:
+    """Return the mean power of a busy node by these weights (0: there are none)."""
+    total = sum(weights)
+    return sum((w * Fraction(k.draw) for w, k in zip(weights, m.setup.kinds, strict=True)), Fraction(0)) / (total or 1)
 
 
 def whole(m: Machine, x: Fraction, *parts: Fraction) -> int:
@@ -56,8 +62,9 @@ def sharing(*, carry: bool, preempt: bool, standby: bool) -> Callable[[Machine],
         mean_over = [w if use else Fraction(0) for w, use in zip(weights, uses, strict=True)]
         n = allowed(m, mean_over)
         shares = shared(n, weights, uses)
-        again = allowed(m, shares if sum(shares) else mean_over)
-        parts = (n, again, *shares, *mean_over)
+        effective = shares if sum(shares) else mean_over
+        again = allowed(m, effective)
+        parts = (n, again, *shares, *mean_over, mean_draw(m, mean_over), mean_draw(m, effective))
         shares = shared(again, weights, uses)
         more = []
         for k, kind in enumerate(kinds):
