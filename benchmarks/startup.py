@@ -54,11 +54,9 @@ def cold_start(quick: bool) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         cache, out = f"{folder}/cache", f"{folder}/out"
         log = _kth()
-        first = (
-            ("replay", log, "--nodes", "100") if log else ("run", str(EXAMPLES / "easy-vs-fcfs.toml"), "--no-report")
-        )
+        first = ("replay", log, "--nodes", "100") if log else ("run", str(EXAMPLES / "power-limit.toml"), "--no-report")
         hour = ("run", str(EXAMPLES / "slackline-w4.toml"), "--no-report", "--force", "--out", out)
-        name = "first replay of KTH" if log else "first run of easy-vs-fcfs"
+        name = "first replay of KTH" if log else "first run of power-limit"
         measured = []
         for command in (first, hour):
             cold = _seconds(
