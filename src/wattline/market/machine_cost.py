@@ -1,6 +1,6 @@
 """What a machine costs: nodes, racks with their switches, maintenance, electricity and cooling over its life.
 
-And how many nodes money buys.
+It also says how many nodes an amount of money buys.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _clear_start(s: State, node: int) -> None:
 def next_start(s: State, node: int) -> int:
     """Return the first node, from a node on, at which a free extent begins, of whatever class.
 
-    The number of nodes if none does.
+    Return the number of nodes if there is none.
     """
     w = node >> 6
     word = s.fx_words[w] & (np.int64(-1) << (node & 63))

@@ -51,7 +51,7 @@ def late(code: Ints, came: Ints) -> Mask:
 class Clocks:
     """Samples beyond the patience: two and more of a sensor in a row, their times rising, are a clock set back.
 
-    One is too late.
+    A single such sample came too late.
     """
 
     def __init__(self, tally: Tally) -> None:

@@ -79,7 +79,7 @@ def read_held(
 ) -> HeldTrace:
     """Read one series; without a ``column`` the first one ``known`` is taken, or the only one.
 
-    ``least`` is allowed yet.
+    A value of ``least`` is still allowed, a lower one is not.
     """
     told = how or Reading()
     if told.step_s is not None and not (told.step_s > 0 and math.isfinite(told.step_s)):

@@ -164,7 +164,7 @@ def _words(rows: Sequence[Row], reduce: Reduce) -> str:
 def _turbo(path: Path | str, rows: Sequence[Row], header: Header, turbo_w: float | None) -> float:
     """Return the cap that means turbo: as told, as the table says, or as the measured layout has it.
 
-    NaN if no row has it.
+    Return NaN if no row has it.
     """
     caps = {row.cap_w for row in rows}
     if turbo_w is None:

@@ -52,7 +52,7 @@ def read_only(s: State, slot: str) -> State:
 def lent(array: npt.NDArray[Any], *, locked: bool) -> npt.NDArray[Any]:
     """Return the same memory as an array that cannot give it back or lead to more of it.
 
-    Nor, if it is locked, be written.
+    Where it is locked, it cannot be written either.
     """
     return np.asarray(_Lent(array, locked))
 

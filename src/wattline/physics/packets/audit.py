@@ -15,7 +15,7 @@ from wattline.physics.packets.state import LANE_BITS, LANE_MASK, LANES, NetState
 def broken_laws(s: NetState, setting: Setting) -> list[str]:
     """Return every violation found: packets, space of output buffers, credits of input buffers, events.
 
-    Empty if all is well.
+    The list is empty if all is well.
     """
     found = []
     in_pool = _length(int(s.free_packet[0]), s.pk_next)

@@ -1,6 +1,6 @@
 """Nodes: messages cut into packets, put on the host link in order, put together again.
 
-Rendezvous and one-sided reads.
+It also has rendezvous and one-sided reads.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _expect(s: NetState, task: int, source: int, cell: int, size: int, now: int)
 def _shift(s: NetState, task: int, first: int, phase: int, now: int) -> int:
     """Do a round of an all-to-all among every ``stride``-th rank: receive from k before, send to k behind.
 
-    0: no more.
+    The result is 0 where there is no further step.
     """
     stride, size = s.ph_a[phase], s.ph_b[phase]
     k = s.tk_round[task]

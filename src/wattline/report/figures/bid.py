@@ -28,7 +28,7 @@ LAW_LOOKS = ((AMBER, "dash"), (TEAL, "solid"))
 def draw_tails(tails: Sequence[Tail], title: str, about: str) -> Drawn:
     """Draw, in one panel a kind, the share of jobs delayed by a time or longer beside what the theory says.
 
-    Log scale.
+    The scale is logarithmic.
     """
     figure, places = panels([tail.name for tail in tails])
     for tail, (row, column) in zip(tails, places, strict=True):

@@ -288,7 +288,7 @@ def _intervals(run: Run, placements: pl.DataFrame) -> tuple[Floats, Floats]:
 def _lowest(time_s: Floats, values: Floats, kept: Ints) -> Ints:
     """Return of rows in order of time the one of the lowest value in every bin of the page.
 
-    Without a value comes last.
+    Rows without a value come last.
     """
     first, last = float(time_s[kept[0]]), float(time_s[kept[-1]])
     in_bin = np.minimum(BINS - 1, ((time_s[kept] - first) / (last - first) * BINS).astype(np.int64))

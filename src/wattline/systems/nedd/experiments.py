@@ -163,7 +163,7 @@ def placed(task: Task) -> Row:
 def order(task: Task) -> Row:
     """Place a sensitive and an insensitive application one after the other beside a congestor, both ways round.
 
-    Run all.
+    Then run all of them.
     """
     network = simulator(task.machine, task.crossbar)
     apps = {name: program(task.machine, task.crossbar, name, SMALL) for name in task.what.split(" and ")}
