@@ -6,9 +6,10 @@ import time
 
 from benchmarks.rows import Rows, row
 from wattline.bidding.aqa import aqa_bid
-from wattline.bidding.setting import AQA, SLACKLINE, Protocol, Setting
-from wattline.bidding.trial import Trial, TrialHour
+from wattline.bidding.setting import Protocol, Setting
+from wattline.bidding.trial import Trial, trial_hour
 from wattline.model.regulation import Bid
+from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 
 MACHINES = (
@@ -18,17 +19,17 @@ MACHINES = (
 )
 
 
-def _setting(nodes: int, scale: int, recipe: object) -> Setting:
+def _setting(nodes: int, scale: int, policy: Follower) -> Setting:
     kinds = kinds_of("W1", nodes=nodes, scale=scale)
-    return Setting(kinds, nodes, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=True))  # type: ignore[arg-type]
+    return Setting.alike(kinds, nodes, IDLE_W, HIGHEST_W, policy.select, protocol=Protocol(paper=True))
 
 
 def regulation_hours(quick: bool) -> Rows:
     """One hour from an empty machine, a control pass every second: simulated; and with tracking, bill and counts."""
     rows = []
     for name, nodes, scale, goal_ms in MACHINES:
-        for recipe in (AQA, SLACKLINE):
-            hour = TrialHour(_setting(nodes, scale, recipe), 1)
+        for policy in (AQA, SLACKLINE):
+            hour = trial_hour(_setting(nodes, scale, policy), 1)
             factor = nodes / NODES
             bid = Bid(8840.0 * factor, 2000.0 * factor)
             simulated = measured = float("inf")
@@ -43,7 +44,7 @@ def regulation_hours(quick: bool) -> Rows:
             shown = f"{simulated:.1f} ms; measured and billed {measured:.1f} ms"
             rows.append(
                 row(
-                    f"{recipe.name}, one hour of W1, {name}",
+                    f"{policy.name}, one hour of W1, {name}",
                     shown,
                     f"≤ {goal_ms:g} ms",
                     met=simulated <= goal_ms,

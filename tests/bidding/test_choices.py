@@ -14,14 +14,15 @@ from wattline.bidding.grid import grid_bid, heuristic_bid
 from wattline.bidding.outcome import ratio
 from wattline.bidding.qosg import qosg_bid
 from wattline.bidding.search import is_safe, mean_power_w, search_bid
-from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, Protocol, Recipe, Setting
+from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.trial import Trial
+from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 
 
-def setting(recipe: Recipe = SLACKLINE, workload: str = "W14", *, paper: bool = False) -> Setting:
+def setting(policy: Follower = SLACKLINE, workload: str = "W14", *, paper: bool = False) -> Setting:
     """Return a published workload on its cluster."""
-    return Setting(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=paper))
+    return Setting.alike(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, policy.select, protocol=Protocol(paper=paper))
 
 
 def test_a_rate_is_pooled_and_its_interval_clustered() -> None:

@@ -10,6 +10,7 @@ import pytest
 from wattline.bidding.days import NONE, DayOutcome, Days, DayTrial, Pair, fixed_grid, fixed_search
 from wattline.errors import InputError
 from wattline.market.bill import bill_flat, flat_book
+from wattline.market.held import Held
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -48,7 +49,7 @@ def test_a_day_by_its_parts() -> None:
     trial = DayTrial(days(), QOSCAP)
     found = trial.run()
     assert [hour.begin_s for hour in found.hours] == [2 * HOUR_S + k * HOUR_S for k in range(4)]
-    bills = [bill_flat(hour.tracking, hour.bid).cost for hour in found.hours if hour.bid is not None]
+    bills = [bill_flat(hour.tracking, hour.bid, flat_book()).cost for hour in found.hours if hour.bid is not None]
     assert found.cost == pytest.approx(sum(bills), abs=1e-12)
     assert len({hour.bid for hour in found.hours}) > 1
     s = trial.world.state
@@ -73,9 +74,14 @@ def test_no_market() -> None:
     assert found.exceed == 0.0
 
 
-def test_a_book_of_flat_prices_is_the_tariff() -> None:
-    """Accounts under the papers' rules with flat prices come to the flat bill."""
-    flat, booked = (DayTrial(days(**more), QOSCAP).run() for more in ({}, {"book": flat_book()}))
+def test_prices_that_stay_the_same_are_flat_prices() -> None:
+    """A series of equal prices comes to the same bill as one flat price, piece by piece or as a whole."""
+    steps = Held(np.array([0.0, 40_000.0]), np.array([0.10, 0.10]))
+    book = flat_book()
+    series = replace(book, prices=dict.fromkeys(book.prices, steps))
+    assert book.flat
+    assert not series.flat
+    flat, booked = (DayTrial(days(book=given), QOSCAP).run() for given in (book, series))
     assert booked.cost == pytest.approx(flat.cost, rel=1e-9)
 
 

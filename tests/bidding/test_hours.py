@@ -7,21 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattline.bidding.setting import AQA, SLACKLINE, GaussianLaw, Protocol, Setting, draw_jobs, recorded
-from wattline.bidding.trial import Trial, TrialHour, fresh
+from wattline.bidding.laws import GaussianLaw, recorded
+from wattline.bidding.setting import Protocol, Setting
+from wattline.bidding.trial import Trial, fresh, trial_hour
 from wattline.errors import InputError
+from wattline.generate.kinds import draw_jobs
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
+from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of, standby
 from wattline.units import HOUR_S
 
 BID = Bid(8800.0, 2400.0)
 
 
-def setting(workload: str = "W14", recipe: object = SLACKLINE, **more: object) -> Setting:
+def setting(workload: str = "W14", policy: Follower = SLACKLINE, **more: object) -> Setting:
     """Return a published workload on its cluster."""
     kinds = more.pop("kinds", kinds_of(workload))
-    return Setting(kinds, NODES, IDLE_W, HIGHEST_W, recipe, **more)  # type: ignore[arg-type]
+    return Setting.alike(kinds, NODES, IDLE_W, HIGHEST_W, policy.select, **more)  # type: ignore[arg-type]
 
 
 def test_the_workloads_ask_for_the_utilization_they_are_named_for() -> None:
@@ -35,7 +38,7 @@ def test_arrivals_follow_their_rates() -> None:
     """Every kind arrives at its rate, within what a Poisson process leaves open, also in bursts."""
     for burst in (0.0, 0.5):
         made = setting(burst=burst)
-        jobs = draw_jobs(made, 200 * HOUR_S, seed=5)
+        jobs = draw_jobs(made.kinds, made.nodes, 200 * HOUR_S, seed=5)
         for k, kind in enumerate(made.kinds):
             expected = kind.arrival_per_s * 200 * HOUR_S
             spread = np.sqrt(expected) * (1 + 20 * burst)
@@ -46,7 +49,7 @@ def test_bursts_are_burstier_than_a_poisson_process() -> None:
     """Counts of ten minutes vary more than a Poisson process's when arrivals come in bursts."""
 
     def dispersion(burst: float) -> float:
-        jobs = draw_jobs(setting(burst=burst), 300 * HOUR_S, seed=1)
+        jobs = draw_jobs(setting().kinds, NODES, 300 * HOUR_S, seed=1, burst=burst)
         counts = np.histogram(jobs.submit_s[jobs.kind == 0], bins=np.arange(0, 300 * HOUR_S + 1, 600.0))[0]
         return float(counts.var() / counts.mean())
 
@@ -57,7 +60,7 @@ def test_bursts_are_burstier_than_a_poisson_process() -> None:
 def test_standby_jobs_are_endless_chains() -> None:
     """There is one chain of standby jobs a node, each link following the one before it."""
     made = setting(kinds=(*kinds_of("W14"), standby()))
-    jobs = draw_jobs(made, HOUR_S, seed=1)
+    jobs = draw_jobs(made.kinds, made.nodes, HOUR_S, seed=1)
     mine = np.flatnonzero(jobs.kind == len(made.kinds) - 1)
     first = jobs.after[mine] < 0
     assert first.sum() == NODES
@@ -67,12 +70,12 @@ def test_standby_jobs_are_endless_chains() -> None:
 
 def test_an_hour_can_be_repeated_exactly() -> None:
     """The same hour under the same bid gives the same numbers, after other bids and in a fresh world."""
-    hour = TrialHour(setting(), 3)
-    one = hour.run(BID)
-    other = hour.run(Bid(9300.0, 1000.0))
-    again = hour.run(BID)
+    hour = trial_hour(setting(), 3)
+    one = hour.run(BID)[0]
+    other = hour.run(Bid(9300.0, 1000.0))[0]
+    again = hour.run(BID)[0]
     assert other.tracking != one.tracking
-    for twin in (again, TrialHour(setting(), 3).run(BID)):
+    for twin in (again, trial_hour(setting(), 3).run(BID)[0]):
         assert twin.tracking == one.tracking
         assert twin.bill == one.bill
         np.testing.assert_array_equal(twin.violations, one.violations)
@@ -88,33 +91,33 @@ def test_a_trial_and_fresh_hours_agree() -> None:
 
 def test_measured_are_the_jobs_that_arrive_in_the_bid_hour() -> None:
     """After warming up for whole hours, the jobs that arrive within the bid hour are measured, finished or not."""
-    hour = TrialHour(setting(), 1)
+    hour = trial_hour(setting(), 1)
     assert hour.begin_s == HOUR_S
     submit = hour.world.state.submit_s[hour.measured]
     assert submit.min() >= HOUR_S
     assert submit.max() < 2 * HOUR_S
-    assert hour.run(BID).jobs.sum() == hour.measured.size
+    assert hour.run(BID)[0].jobs.sum() == hour.measured.size
 
 
 def test_the_papers_protocol_counts_finished_jobs_of_an_empty_start() -> None:
     """Under the paper's protocol the machine starts empty and only jobs that finish within the hour count."""
-    hour = TrialHour(setting(protocol=Protocol(paper=True)), 1)
+    hour = trial_hour(setting(protocol=Protocol(paper=True)), 1)
     assert (hour.begin_s, hour.end_s, hour.last_s) == (0.0, HOUR_S, HOUR_S)
-    found = hour.run(Bid(7000.0, 300.0))  # too little power: many never finish
+    found = hour.run(Bid(7000.0, 300.0))[0]  # too little power: many never finish
     assert found.jobs.sum() < hour.measured.size
 
 
 def test_jobs_that_never_finish_have_missed_their_limit() -> None:
     """A job that has not ended when every promise must be kept or broken counts as a violation."""
-    found = TrialHour(setting(recipe=AQA), 1).run(Bid(6200.0, 20.0))
+    found = trial_hour(setting(policy=AQA), 1).run(Bid(6200.0, 20.0))[0]
     assert found.violations.sum() > 0.5 * found.jobs.sum()
 
 
 def test_standby_energy_is_told_apart() -> None:
     """Standby jobs fill the target, their energy is accounted apart, and none of them is measured."""
-    made = setting(recipe=AQA, kinds=(*kinds_of("W14"), standby()))
+    made = setting(policy=AQA, kinds=(*kinds_of("W14"), standby()))
     with_standby = fresh(made, range(2), Bid(11000.0, 1500.0))
-    without = fresh(setting(recipe=AQA), range(2), Bid(11000.0, 1500.0))
+    without = fresh(setting(policy=AQA), range(2), Bid(11000.0, 1500.0))
     assert 0.05 < with_standby.standby_share < 0.9
     assert without.standby_share == 0.0
     assert with_standby.jobs[:, -1].sum() == 0

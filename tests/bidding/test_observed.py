@@ -11,23 +11,25 @@ import pytest
 from wattline.bidding.choice import Choice
 from wattline.bidding.choose import untried
 from wattline.bidding.journal import journal_of
+from wattline.bidding.laws import GaussianLaw, recorded
 from wattline.bidding.observed import observe
-from wattline.bidding.setting import AQA, SLACKLINE, GaussianLaw, Protocol, Setting, recorded
+from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.tails import AS_PUBLISHED, CORRECTED, delay_tails, signal_laws
-from wattline.bidding.trial import TrialHour, fresh
+from wattline.bidding.trial import fresh, trial_hour
 from wattline.errors import InputError
 from wattline.market.tracking import MARGIN
 from wattline.model.regulation import Bid, Signal
 from wattline.report.count.regulation import count_qos, count_regulation
 from wattline.report.count.run import load
+from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
 
 BID = Bid(8300.0, 2800.0)
 
 
-def setting(recipe: object = AQA, **more: object) -> Setting:
+def setting(policy: Follower = AQA, **more: object) -> Setting:
     """W14 on its cluster."""
-    return Setting(more.pop("kinds", kinds_of("W14")), NODES, IDLE_W, HIGHEST_W, recipe, **more)  # type: ignore[arg-type]
+    return Setting.alike(more.pop("kinds", kinds_of("W14")), NODES, IDLE_W, HIGHEST_W, policy.select, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("paper", [False, True])
@@ -96,7 +98,7 @@ def test_the_journal_of_an_hour_tells_of_that_hour(tmp_path: Path) -> None:
     force = {"select": (0.7, 0.6, 0.5, 0.0, 0.25)}
     choice = replace(untried(made, "given", BID), params=force, weights=np.array([0.2, 0.3, 0.5]))
     journal = journal_of(tmp_path / "hour", made, 5, choice, "an hour")
-    hour = TrialHour(made, 5).run(BID, choice.weights, force)
+    hour = trial_hour(made, 5).run(BID, choice.weights, force)[0]
     run = load(journal)
     found = count_regulation(run)
     assert found is not None
@@ -114,6 +116,6 @@ def test_the_journal_of_an_hour_tells_of_that_hour(tmp_path: Path) -> None:
 
 def test_a_watched_hour_is_the_same_hour() -> None:
     """Logging more changes nothing."""
-    one, two = (TrialHour(setting(), 3, watched=watched).run(BID) for watched in (False, True))
+    one, two = (trial_hour(setting(), 3, watched=watched).run(BID)[0] for watched in (False, True))
     assert one.tracking == two.tracking
     assert Choice("x", BID, fresh(setting(), [3], BID)).outcome.cost == one.bill.cost

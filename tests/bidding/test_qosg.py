@@ -11,8 +11,9 @@ from wattline.bidding.aqa import load_weights, start_bid, theory_of
 from wattline.bidding.choice import STRICT
 from wattline.bidding.qosg import first_bid, qosg_bid
 from wattline.bidding.search import mean_power_w
-from wattline.bidding.setting import AQA, Setting
+from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
+from wattline.systems.followers import AQA
 from wattline.systems.qosg.jobs import setting_of
 from wattline.theory.gps_moments import Gaussian
 from wattline.theory.gps_roots import NONE

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattline.bidding.setting import AQA, Setting
+from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
 from wattline.bidding.weights import balance, need_weights, search_weights
 from wattline.model.regulation import Bid
+from wattline.systems.followers import AQA
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
 
 
 def setting(workload: str) -> Setting:
     """Return the setting of a published workload under AQA."""
-    return Setting(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, AQA)
+    return Setting.alike(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, AQA.select)
 
 
 def test_need_by_hand() -> None:

@@ -222,7 +222,7 @@ def test_hours_add_up_to_the_settlement_of_the_whole(
         bids=bids((0.0, bid.mean_w, bid.reserve_w)),
     )
     whole = tracking(time_s, power_w, signal, bid, 0.0, end_s)
-    bill, found = bill_flat(whole, bid, Tariff(*prices)), total(rows)
+    bill, found = bill_flat(whole, bid, flat_book(Tariff(*prices))), total(rows)
     assert found.cost == pytest.approx(bill.cost, rel=1e-9, abs=1e-9)
     assert found.energy_cost == pytest.approx(bill.energy_cost, rel=1e-9, abs=1e-9)
     assert found.capacity_credit == pytest.approx(bill.capacity_credit, rel=1e-9, abs=1e-9)

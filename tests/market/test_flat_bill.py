@@ -9,7 +9,7 @@ import pytest
 
 from reference.market import performance_score
 from wattline.errors import InputError
-from wattline.market.bill import bill_flat
+from wattline.market.bill import bill_flat, flat_book
 from wattline.market.score import Scoring
 from wattline.market.tariff import Tariff
 from wattline.market.tracking import Tracking, tracking
@@ -26,7 +26,7 @@ def hour(mean_power_w: float, gap_w: float, bid: Bid, hours: float = 1.0) -> Tra
 
 def test_the_published_hour() -> None:
     """AQA's W4: at ε̄ = 22.5 % the bid costs $0.58 against $0.84 without demand response, 31 % less."""
-    bill = bill_flat(hour(W4.mean_w, 0.225 * W4.reserve_w, W4), W4)
+    bill = bill_flat(hour(W4.mean_w, 0.225 * W4.reserve_w, W4), W4, flat_book())
     assert bill.cost == pytest.approx(0.8434 - 0.3435 + 0.225 * 0.3435)
     assert round(bill.cost, 2) == 0.58
     assert round(bill.bid_cost, 2) == 0.84
@@ -36,7 +36,7 @@ def test_the_published_hour() -> None:
 def test_every_term_by_hand() -> None:
     """Two hours at three prices: each term is its price times kilowatts times hours."""
     bid = Bid(10_000.0, 4_000.0)
-    bill = bill_flat(hour(9_000.0, 500.0, bid, 2.0), bid, Tariff(0.2, 0.3, 0.4))
+    bill = bill_flat(hour(9_000.0, 500.0, bid, 2.0), bid, flat_book(Tariff(0.2, 0.3, 0.4)))
     assert (bill.energy_cost, bill.capacity_credit, bill.error_cost) == pytest.approx((4.0, 2.4, 0.4))
     assert bill.cost == pytest.approx(2.0)
     assert bill.drawn_cost == pytest.approx(3.6)
@@ -48,7 +48,7 @@ def test_every_term_by_hand() -> None:
 def test_promising_more_than_is_drawn_flatters_only_one_figure() -> None:
     """A bid far above the consumption saves against the bid, not against what was drawn."""
     bid = Bid(10_000.0, 1_000.0)
-    bill = bill_flat(hour(8_000.0, 100.0, bid), bid)
+    bill = bill_flat(hour(8_000.0, 100.0, bid), bid, flat_book())
     assert bill.reduction_bid_pct > 0 > bill.reduction_drawn_pct
 
 
@@ -56,7 +56,7 @@ def test_the_bill_is_continuous_in_the_reserve() -> None:
     """A bid without reserve pays for its gap like one with a tiny reserve: R·ε̄ is the gap."""
     signal, steps = Signal(0.0, 3600.0, np.zeros(1)), (np.zeros(1), np.array([900.0]))
     costs = [
-        bill_flat(tracking(*steps, signal, Bid(1000.0, reserve), 0.0, 3600.0), Bid(1000.0, reserve)).cost
+        bill_flat(tracking(*steps, signal, Bid(1000.0, reserve), 0.0, 3600.0), Bid(1000.0, reserve), flat_book()).cost
         for reserve in (0.0, 1e-9)
     ]
     assert costs[0] == pytest.approx(0.11)
@@ -65,7 +65,7 @@ def test_the_bill_is_continuous_in_the_reserve() -> None:
 
 def test_out_of_the_market_the_energy_drawn_is_paid() -> None:
     """Without a bid an hour costs what was drawn, whatever the gap to a target."""
-    bill = bill_flat(hour(9_000.0, 500.0, W4), None, Tariff(0.2, 0.3, 0.4))
+    bill = bill_flat(hour(9_000.0, 500.0, W4), None, flat_book(Tariff(0.2, 0.3, 0.4)))
     assert bill.cost == bill.drawn_cost == bill.bid_cost == pytest.approx(1.8)
 
 
@@ -164,7 +164,7 @@ def test_the_score_agrees_with_plain_loops() -> None:
     [
         (lambda: Tariff(energy_price_per_kwh=-0.1), "tariff: energy_price_per_kwh must not be negative"),
         (lambda: Tariff(error_price_per_kwh=math.nan), "tariff: error_price_per_kwh"),
-        (lambda: bill_flat(hour(1.0, 0.0, W4, 0.0), W4), "the span must have a length"),
+        (lambda: bill_flat(hour(1.0, 0.0, W4, 0.0), W4, flat_book()), "the span must have a length"),
         (lambda: Scoring(0.5, 0.5, 0.5), "sum to 1"),
         (lambda: Scoring(interval_s=200.0), "at least two intervals"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattline.bidding.trial import TrialHour
+from wattline.bidding.trial import trial_hour
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
@@ -223,7 +223,7 @@ def test_a_run_is_the_hour_of_a_certificate(tmp_path: Path) -> None:
     wired.write(wired.simulate(), tmp_path / "j")
     summary = summarize(open_journal(tmp_path / "j"))
     assert summary.regulation is not None
-    hour = TrialHour(build_setting(read_scenario(tmp_path / "s.toml")), 3).run(Bid(8500.0, 2000.0))
+    hour = trial_hour(build_setting(read_scenario(tmp_path / "s.toml")), 3).run(Bid(8500.0, 2000.0))[0]
     assert [row.jobs for row in summary.qos] == hour.jobs.tolist()
     assert [row.violations for row in summary.qos] == hour.violations.tolist()
     assert summary.regulation.cost == pytest.approx(hour.bill.cost, rel=1e-12)
@@ -232,7 +232,9 @@ def test_a_run_is_the_hour_of_a_certificate(tmp_path: Path) -> None:
 
 
 def test_the_manifest_says_what_was_promised(tmp_path: Path) -> None:
-    """A journal names the kinds with limits, shares and weights, and the bid with its hours, signal and tariff."""
+    """A journal names the kinds with limits, shares and weights, the bid with its hours and signal, and the
+    prices.
+    """
     wired = study(OWN, tmp_path, "trace.duration=2 h")
     wired.write(wired.simulate(), tmp_path / "j")
     manifest = open_journal(tmp_path / "j").manifest
@@ -243,7 +245,22 @@ def test_the_manifest_says_what_was_promised(tmp_path: Path) -> None:
     market = manifest["regulation"]
     assert (market["mean_w"], market["reserve_w"], market["hours"]) == (800.0, 100.0, [[0.0, 3600.0], [3600.0, 7200.0]])
     assert market["signal"] == {"law": "gaussian", "seed": 1, "step_s": 2.0, "std": 0.4, "time_constant_s": 200.0}
-    assert market["tariff"]["energy_price_per_kwh"] == 0.1
+    assert manifest["accounts"]["series"]["energy"] == {"value": 0.1}
+
+
+def test_a_bid_is_made_for_the_policies_and_prices_of_the_scenario(tmp_path: Path) -> None:
+    """Order and place of the scenario rule the hours of a search, and its hours are charged as the run's are."""
+    text = OWN + '\n[prices]\nenergy = {file = "p.csv", unit = "$/kWh", repeat = true}\n'
+    (tmp_path / "p.csv").write_text("time,price\n00:00,0.1\n01:00,0.5\n02:00,0.1\n")
+    (tmp_path / "s.toml").write_text(text)
+    sets = ("policy.order=lcfs", "policy.place=frugal", "trace.duration=3 h")
+    setting = build_setting(read_scenario(tmp_path / "s.toml", sets))
+    assert (setting.policies.order.name, setting.policies.place.name) == ("lcfs", "frugal")
+    bid = Bid(800.0, 100.0)
+    first, second, third = (trial_hour(setting, seed).run(bid)[0].bill for seed in range(3))
+    assert first.energy_cost == pytest.approx(0.08)
+    assert second.energy_cost == pytest.approx(0.40)
+    assert third.energy_cost == pytest.approx(0.08)
 
 
 def test_kinds_are_what_the_file_says(tmp_path: Path) -> None:
@@ -325,7 +342,6 @@ def test_signals_are_read_or_fitted(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("cluster.sleep={power=1,after=1}", "a bid is made for nodes that do not sleep"),
-        ("policy.order=lcfs", "a bid is made with order = fcfs"),
         ("policy.select=easy", "'easy' does not follow a power target"),
         ("limit.power=9 kW", "a bid is made without a power limit"),
     ],

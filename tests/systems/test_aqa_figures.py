@@ -15,7 +15,6 @@ from wattline.bidding.aqa import aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
 from wattline.bidding.choice import PAPER, Choice
 from wattline.bidding.choose import untried
-from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.bidding.trial import Trial
 from wattline.journal.journal import open_journal
 from wattline.model.regulation import Bid
@@ -24,6 +23,7 @@ from wattline.report.figures.style import Drawn
 from wattline.systems.aqa import figures as draw
 from wattline.systems.aqa.around import large_setting
 from wattline.systems.aqa.study import Scale, Study, setting_of
+from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.systems.npb import kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 
@@ -33,12 +33,12 @@ SCALE = replace(Scale.quick(), fresh_hours=20)
 def tuned(workload: str, **more: Any) -> dict[str, Tuned]:
     """The published policies under bids that took no long search: how good they are does not matter here."""
     found = {}
-    for recipe in (AQA, ENERGYQARE, TRACKING_ONLY):
-        setting = setting_of(workload, recipe, paper=True, **more)
+    for policy in (AQA, ENERGYQARE, TRACKING_ONLY):
+        setting = setting_of(workload, policy, paper=True, **more)
         trial = Trial(setting, [HOUR_SEED])
         bid = Bid(setting.idle_total_w + setting.load_w(), 2000.0)
-        chosen = aqa_bid(trial, iterations=4) if recipe is AQA else Choice("given", bid, trial.run(bid))
-        found[recipe.name] = Tuned(recipe.name, chosen, trial.run(chosen.bid, chosen.weights))
+        chosen = aqa_bid(trial, iterations=4) if policy is AQA else Choice("given", bid, trial.run(bid))
+        found[policy.name] = Tuned(policy.name, chosen, trial.run(chosen.bid, chosen.weights))
     return found
 
 
@@ -48,10 +48,10 @@ def study() -> Study:
     tight = tuple(replace(kind, limit=kind.limit / 2) for kind in kinds_of("W4"))
     found = Study(SCALE, {"W4": tuned("W4")}, tight=tuned("W4", kinds=tight))
     tested = {}
-    for recipe, bid in ((AQA, Bid(9300.0, 1900.0)), (SLACKLINE, Bid(8400.0, 2500.0))):
-        setting = setting_of("W4", recipe)
-        weights = load_weights(setting.kinds) if recipe is AQA else None
-        tested[recipe.name] = certify(setting, replace(untried(setting, "given", bid), weights=weights), range(4))
+    for policy, bid in ((AQA, Bid(9300.0, 1900.0)), (SLACKLINE, Bid(8400.0, 2500.0))):
+        setting = setting_of("W4", policy)
+        weights = load_weights(setting.kinds) if policy is AQA else None
+        tested[policy.name] = certify(setting, replace(untried(setting, "given", bid), weights=weights), range(4))
     found.ours["W4"] = {PAPER: tested}
     return found
 
@@ -114,9 +114,9 @@ def test_stripes_cover_the_busy_nodes(study: Study, tmp_path: Path) -> None:
 
 def test_the_hour_shown_is_the_hour_of_the_study(study: Study, tmp_path: Path) -> None:
     """The cost in the caption is that of the hour on which the policy was tuned."""
-    for recipe in (AQA, ENERGYQARE):
-        cost = study.in_sample["W4"][recipe.name].choice.outcome.cost
-        drawn = draw.draw_tuned(study, "W4", recipe, "Fig. 6", tmp_path)
+    for policy in (AQA, ENERGYQARE):
+        cost = study.in_sample["W4"][policy.name].choice.outcome.cost
+        drawn = draw.draw_tuned(study, "W4", policy, "Fig. 6", tmp_path)
         assert f"${cost:.3g}." in drawn.caption
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from wattline.bidding.setting import AQA
 from wattline.systems import reproduce
+from wattline.systems.followers import AQA
 from wattline.systems.qosg import jobs, study
 from wattline.systems.reproduction import Claim, Reproduction
 

@@ -70,7 +70,7 @@ def figures(setting: Setting, found: Certificate, seen: Observed) -> Iterator[Dr
     from wattline.report.figures.bid import draw_weights
     from wattline.report.figures.shares import Curve, Service, draw_error_shares, draw_services
 
-    choice, policy = found.choice, setting.recipe.name
+    choice, policy = found.choice, setting.name
     if seen.seconds.size:
         curves = {policy: Curve(seen.seconds, seen.error)}
         yield draw_error_shares(curves, "Tracking error", f"{_hours(found)}; the curve must pass above the corner.")
@@ -86,10 +86,9 @@ def figures(setting: Setting, found: Certificate, seen: Observed) -> Iterator[Dr
 def _theory(page: Page, setting: Setting, found: Certificate, seen: Observed) -> str:
     """Return delays beside the theory for a policy that shares nodes by weights, or why there is no theory of it."""
     from wattline.bidding.tails import delay_tails
-    from wattline.control.catalog import find
     from wattline.report.figures.bid import draw_tails
 
-    if not find("select", setting.recipe.select).weights:
+    if not setting.policies.select.weights:
         return ""
     try:
         tails = delay_tails(setting, seen, found.choice.bid, found.choice.weights)

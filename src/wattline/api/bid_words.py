@@ -57,7 +57,7 @@ def mode(document: Document) -> str:
 
 def title(document: Document, setting: Setting, choice: Choice) -> str:
     """Return what was chosen by which method for which policy and machine."""
-    return f"{document.spec.name}: {choice.method} with {setting.recipe.name} on {setting.nodes:,} nodes"
+    return f"{document.spec.name}: {choice.method} with {setting.name} on {setting.nodes:,} nodes"
 
 
 def facts(document: Document, setting: Setting, found: Certificate) -> list[tuple[str, str]]:
@@ -82,10 +82,8 @@ def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
 
 
 def _parameters(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
-    from wattline.bidding.trial import policies_of
-
     rows = []
-    policies = policies_of(setting)
+    policies = setting.policies
     for m in (policies.select, policies.cap):
         chosen = (choice.params or {}).get(m.slot) or m.values(policies.params.get(m.slot, {}))
         named = ", ".join(f"{name} {value:g}" for name, value in zip(m.params, chosen, strict=False))

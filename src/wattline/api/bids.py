@@ -67,7 +67,7 @@ class BidResult:
         told = {
             "scenario": self.document.source.file,
             "name": spec.name,
-            "policy": self.setting.recipe.name,
+            "policy": self.setting.name,
             "protocol": spec.bid.protocol,
             "reach": bid_words.mode(self.document),
             **self.certificate.to_json(),
@@ -173,12 +173,11 @@ def find_bid(
 ) -> BidResult:
     """Choose a bid for a scenario with one choice of policies, and test it."""
     from wattline.bidding.certificate import certify
-    from wattline.bidding.trial import policies_of
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
     setting = build_setting(document)
-    listener.warm_up(policies_of(setting).slots(), nodes_change=False)
+    listener.warm_up(setting.policies.slots(), nodes_change=False)
     choice = _choose(document, setting, method or document.spec.bid.method, listener)
     seeds = range(hours or document.spec.bid.hours)
     listener.say(f"testing on {len(seeds)} {'hours of the record' if setting.on_record else 'fresh hours'} ...")

@@ -74,11 +74,11 @@ def aqa_bid(trial: Trial, *, mode: str = PAPER, iterations: int = ITERATIONS) ->
     bid = start_bid(setting, mode)
     weights = load_weights(setting.kinds)
     scale_w = bid.mean_w
-    tariff = setting.tariff
+    prices = setting.prices.average()
     terms = replace(
-        Terms.starting_at(bid.mean_w, tariff.energy_price_per_kwh),
-        reserve_price_per_kwh=tariff.reserve_price_per_kwh,
-        error_price_per_kwh=tariff.error_price_per_kwh,
+        Terms.starting_at(bid.mean_w, prices["energy"]),
+        reserve_price_per_kwh=prices["reserve"],
+        error_price_per_kwh=prices["error"],
     )
     best: Choice | None = None
     history: list[dict[str, Any]] = []

@@ -7,8 +7,8 @@ from typing import Any
 
 from wattline.arrays import Floats
 from wattline.bidding.outcome import Outcome
+from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Params
 from wattline.market.reach import Reach, reach
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid

@@ -10,12 +10,12 @@ from wattline.bidding.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.choice import Choice
 from wattline.bidding.grid import grid_bid, heuristic_bid
 from wattline.bidding.outcome import Outcome
+from wattline.bidding.params import Params
 from wattline.bidding.qosg import qosg_bid
 from wattline.bidding.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
 from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Params, Trial
+from wattline.bidding.trial import Trial
 from wattline.bidding.weights import search_weights
-from wattline.control.catalog import find
 from wattline.errors import InputError, did_you_mean
 from wattline.model.regulation import Bid
 
@@ -59,7 +59,7 @@ def choose(
         return untried(setting, "given", given)
     if method == "heuristic":
         return untried(setting, "heuristic", heuristic_bid(setting, mode))
-    select = find("select", setting.recipe.select)
+    select = setting.policies.select
     if method in ("aqa", "qosg") and select.builtin and select.name != "gps":
         raise InputError(
             f'method "{method}" chooses weights, which select policy {select.name!r} does not use; take "gps"'

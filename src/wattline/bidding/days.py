@@ -12,8 +12,7 @@ import numpy as np
 from wattline.arrays import Floats, Ints
 from wattline.control.catalog import find
 from wattline.errors import InputError
-from wattline.market.bill import Bids, Book, bill_flat, bill_hours
-from wattline.market.tariff import Tariff
+from wattline.market.bill import Bids, Book, bill_flat, bill_hours, flat_book
 from wattline.market.tracking import SHARE, Tracking, tracking
 from wattline.model import codes
 from wattline.model.cluster import Cluster
@@ -44,9 +43,8 @@ class Days:
     begin_s: float
     end_s: float
     last_s: float
-    tariff: Tariff = field(default_factory=Tariff)
-    book: Book | None = None
-    """Rules and prices by the hour, instead of the flat tariff."""
+    book: Book = field(default_factory=flat_book)
+    """Rules and prices."""
     control_s: float = 1.0
 
     def __post_init__(self) -> None:
@@ -192,7 +190,7 @@ class DayTrial:
         from_s, mean_w, reserve_w = self.world.simulation.bids()
         edges = np.append(np.arange(days.begin_s, days.end_s, HOUR_S), days.end_s)
         bills = None
-        if days.book is not None:
+        if not days.book.flat:
             bids = Bids(from_s, mean_w, reserve_w) if from_s.size else None
             bills = bill_hours(time_s, power_w, edges, days.book, signal=days.signal, bids=bids)
         found = []
@@ -202,7 +200,7 @@ class DayTrial:
             here = slice(max(0, first - 1), last)
             bid = None if at < 0 or np.isnan(mean_w[at]) else Bid(float(mean_w[at]), float(reserve_w[at]))
             followed = tracking(time_s[here], power_w[here], days.signal, bid or Bid(1.0, 0.0), begin_s, end_s)
-            cost = bill_flat(followed, bid, days.tariff).cost if bills is None else bills[i].cost
+            cost = bill_flat(followed, bid, days.book).cost if bills is None else bills[i].cost
             found.append(DayHour(begin_s, bid, followed, cost))
         return found
 

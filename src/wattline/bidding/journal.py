@@ -9,16 +9,16 @@ import numpy as np
 
 from wattline.bidding.choice import Choice, reach_of
 from wattline.bidding.setting import Setting
-from wattline.bidding.trial import TrialHour
+from wattline.bidding.trial import trial_hour
 from wattline.journal.journal import Journal, open_journal, write_journal
-from wattline.market.bill import Bids, bill_hours, columns_of, flat_book
+from wattline.market.bill import Bids, bill_hours, columns_of
 from wattline.model.kinds import column
 from wattline.sim.result import frames, manifest, regulation_entry
 
 
 def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: str) -> Journal:
     """Simulate an hour under what was chosen, write its journal and open it."""
-    hour = TrialHour(setting, seed, watched=True)
+    hour = trial_hour(setting, seed, watched=True)
     hour.run(choice.bid, choice.weights, choice.params)
     result = hour.world.simulation.result("until")
     about = manifest(result, name=name, source=f"kinds of job, drawn with seed {seed}")
@@ -29,7 +29,6 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
         about["parameters"][slot] |= dict(zip(names, map(float, values), strict=False))
     about["regulation"] = regulation_entry(
         choice.bid,
-        setting.tariff,
         reach_of(setting, choice.bid),
         [(hour.begin_s, hour.end_s)],
         (0.0, hour.last_s),
@@ -40,7 +39,7 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
         tables["timeline"]["time_s"],
         tables["timeline"]["power_w"],
         np.array([hour.begin_s, hour.end_s]),
-        flat_book(setting.tariff),
+        setting.prices.of_hour(seed, hour.begin_s),
         signal=hour.signal,
         bids=Bids(*hour.world.simulation.bids()),
     )

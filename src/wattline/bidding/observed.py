@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattline.arrays import Floats, Ints
+from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Params, TrialHour
+from wattline.bidding.stretch import Stretch
+from wattline.bidding.trial import trial_hour
 from wattline.market.tracking import error_steps
 from wattline.model import codes
 from wattline.model.kinds import Kind
@@ -44,7 +46,7 @@ def observe(
     """Simulate hours under a bid and keep their distributions."""
 
     def one(seed: int) -> tuple[Floats, Floats, Floats, Ints]:
-        hour = TrialHour(setting, seed)
+        hour = trial_hour(setting, seed)
         hour.run(bid, weights, params)
         return (*errors_of(hour, bid), *hour.counted())
 
@@ -53,7 +55,7 @@ def observe(
     return Observed(setting.kinds, seconds, error, degradation, kind)
 
 
-def errors_of(hour: TrialHour, bid: Bid) -> tuple[Floats, Floats]:
+def errors_of(hour: Stretch, bid: Bid) -> tuple[Floats, Floats]:
     """Return the tracking error in the bid hour of a run: how long each value held, and the value."""
     if not bid.reserve_w > 0:
         return np.empty(0), np.empty(0)

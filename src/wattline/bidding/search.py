@@ -10,8 +10,9 @@ import numpy as np
 from wattline.arrays import Floats
 from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
 from wattline.bidding.outcome import Outcome
+from wattline.bidding.params import Params, tried
 from wattline.bidding.setting import Setting
-from wattline.bidding.trial import Params, Trial
+from wattline.bidding.trial import Trial
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Bid
 
@@ -50,7 +51,7 @@ def search_bid(
     around the best, then other settings of the policy there; the result is made ``safe`` on other hours.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
-    choices = list(settings_of_policy or policy_settings(setting))
+    choices = list(settings_of_policy or tried(setting.policies))
     found: dict[float, Choice | None] = {}
 
     def cost(place: float) -> float:
@@ -79,14 +80,6 @@ def search_bid(
 
 FIRST_STEP = 0.25
 FIRST_PLACES, FURTHER_PLACES = (0.45, 0.2, 0.7), (0.95, 1.2)
-
-
-def policy_settings(setting: Setting) -> list[Params]:
-    """Return the settings of the policy worth trying: for Slackline, when a job is forced to start."""
-    if setting.recipe.select != "slackline":
-        return [{}]
-    preempt = setting.recipe.params.get("select", {}).get("preempt", 0.0)
-    return [{"select": (force, 0.6, 0.5, preempt, 0.25)} for force in (0.95, 0.7)]
 
 
 def mean_power_w(setting: Setting, place: float) -> float:
@@ -139,16 +132,16 @@ def _largest(
 
 def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], weights: Floats | None) -> Choice:
     """Return the bid with the least total violation, when none keeps all constraints."""
-    tried = []
+    found = []
     for params in choices:
         for place in (*FIRST_PLACES, *FURTHER_PLACES):
             mean_w = mean_power_w(trial.setting, place)
             most_w = min(largest_reserve_w(trial.setting, mean_w, mode), 2 * (mean_w - trial.setting.idle_total_w))
             for part in (0.1, 0.3, 0.6, 1.0):
                 bid = Bid(mean_w, part * most_w)
-                tried.append(Choice("search", bid, trial.run(bid, weights, params), weights, params, feasible=False))
-    best = min(tried, key=lambda choice: (choice.outcome.excess(), choice.outcome.cost))
-    return replace(best, limits=bottleneck(best.outcome), runs=len(tried))
+                found.append(Choice("search", bid, trial.run(bid, weights, params), weights, params, feasible=False))
+    best = min(found, key=lambda choice: (choice.outcome.excess(), choice.outcome.cost))
+    return replace(best, limits=bottleneck(best.outcome), runs=len(found))
 
 
 def make_safe(setting: Setting, choice: Choice, proof: Trial | None = None) -> Choice:

@@ -8,8 +8,9 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.bidding.aqa import theory_of
+from wattline.bidding.laws import GaussianLaw, SignalLaw
 from wattline.bidding.observed import Observed
-from wattline.bidding.setting import GaussianLaw, Setting, SignalLaw
+from wattline.bidding.setting import Setting
 from wattline.model.kinds import column
 from wattline.model.regulation import Bid
 from wattline.theory.gps_moments import Gaussian, memory_s

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,30 +72,6 @@ def bill(product: Product, span: Span) -> Bill:
     return Bill(*product.bill(span), drawn_cost=span.drawn_cost, bid_cost=span.bid_cost)
 
 
-def bill_flat(followed: Tracking, bid: Bid | None, tariff: Tariff | None = None) -> Bill:
-    """Bill a span that a search tried, of one bid (None: out of the market), by the papers' rules at flat prices.
-
-    >>> followed = Tracking(3600.0, 28.8e6, 8000.0, 8000.0, 300.0, 0.1, 0.0, 0.02)
-    >>> found = bill_flat(followed, Bid(8000.0, 3000.0))
-    >>> round(found.cost, 6), round(found.reduction_drawn_pct, 3)
-    (0.53, 33.75)
-    """
-    if not (followed.span_s > 0 and math.isfinite(followed.span_s)):
-        raise InputError(f"bill: the span must have a length (got {followed.span_s} s)")
-    mean_w, reserve_w = (math.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
-    flat = tariff or Tariff()
-    span = Span(
-        np.array([0.0, followed.span_s]),
-        np.array([followed.mean_power_w]),
-        np.array([mean_w]),
-        np.array([reserve_w]),
-        np.array([followed.mean_gap_w]),
-        _NOTHING,
-        {name: np.array([price]) for name, price in flat.prices().items()},
-    )
-    return bill(Paper(), span)
-
-
 @dataclass(frozen=True)
 class Book:
     """A product and its prices as series in $/kWh, by the names of its keys; carbon in kg/kWh (None: not known).
@@ -118,6 +94,19 @@ class Book:
             if key.default is None and key.kind != "span" and key.name not in self.prices:
                 raise InputError(f"accounts: rules = {self.product.name!r} needs a price of {key.name}")
 
+    @property
+    def flat(self) -> bool:
+        """Whether no price changes and nothing is scored: one piece then bills a span of one bid."""
+        return not self.product.scored and all(held.always for held in self.prices.values())
+
+    def shifted(self, by_s: float) -> Book:
+        """Return the same prices later by some seconds."""
+        if self.flat and self.carbon is None:
+            return self
+        prices = {name: held if held.always else held.shifted(by_s) for name, held in self.prices.items()}
+        carbon = self.carbon if self.carbon is None or self.carbon.always else self.carbon.shifted(by_s)
+        return replace(self, prices=prices, carbon=carbon)
+
     def series(self) -> dict[str, Held]:
         """Return what a span is cut by."""
         of_keys = [key for key in self.product.keys if key.kind != "span"]
@@ -138,6 +127,40 @@ class Bids:
     time_s: Floats
     mean_w: Floats
     reserve_w: Floats
+
+
+def bill_flat(followed: Tracking, bid: Bid | None, book: Book) -> Bill:
+    """Bill a span of one bid (None: out of the market) as one piece, by a book whose prices are flat.
+
+    >>> followed = Tracking(3600.0, 28.8e6, 8000.0, 8000.0, 300.0, 0.1, 0.0, 0.02)
+    >>> found = bill_flat(followed, Bid(8000.0, 3000.0), flat_book())
+    >>> round(found.cost, 6), round(found.reduction_drawn_pct, 3)
+    (0.53, 33.75)
+    """
+    if not (followed.span_s > 0 and math.isfinite(followed.span_s)):
+        raise InputError(f"bill: the span must have a length (got {followed.span_s} s)")
+    mean_w, reserve_w = (math.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
+    span = Span(
+        np.array([0.0, followed.span_s]),
+        np.array([followed.mean_power_w]),
+        np.array([mean_w]),
+        np.array([reserve_w]),
+        np.array([followed.mean_gap_w]),
+        _NOTHING,
+        {name: held.values for name, held in book.series().items()},
+    )
+    return bill(book.product, span)
+
+
+def bill_tried(
+    followed: Tracking, bid: Bid, book: Book, time_s: Floats, power_w: Floats, signal: Signal, begin_s: float
+) -> Bill:
+    """Bill a span that a search tried, of one bid, as a run would be charged for it."""
+    if book.flat:
+        return bill_flat(followed, bid, book)
+    bids = Bids(np.array([begin_s]), np.array([bid.mean_w]), np.array([bid.reserve_w]))
+    span, _ = _Desk(Held(time_s, power_w), book, signal, bids).span(begin_s, begin_s + followed.span_s)
+    return bill(book.product, span)
 
 
 def hour_edges(begin_s: float, end_s: float, anchor_s: float, more: Sequence[float] = ()) -> Floats:

@@ -22,6 +22,8 @@ class Param:
     meaning: str
     low: float = -math.inf
     high: float = math.inf
+    tried: tuple[float, ...] = ()
+    """Values that a search of a bid tries, the default first."""
 
     def refuse(self, value: float) -> str:
         """Return what is wrong with a value (nothing: an empty text)."""

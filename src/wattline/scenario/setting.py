@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
-from wattline.bidding.setting import Protocol, Recipe, Setting
+from wattline.bidding.setting import Prices, Protocol, Setting
+from wattline.generate.kinds import check_kinds
+from wattline.market.bill import flat_book
 from wattline.memory import require_bytes
 from wattline.model.kinds import Kind
+from wattline.scenario.built.jobs_of_kinds import draw_kinds
 from wattline.scenario.documents import Document
+from wattline.scenario.machine import build_cluster
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
-from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, signal_law
-from wattline.units import HOUR_S
+from wattline.scenario.sections.prices import build_billing
+from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, signal_law, sold_hours
+from wattline.scenario.sections.trace import clock_of
+from wattline.scenario.traces import build_trace
+from wattline.units import DAY_S, HOUR_S
 
 HOURS_READY, HOUR_BYTES = 128, 300
 """Hours that a search keeps ready, and bytes that each takes for a control period, in its logs."""
+
+_SAMPLE_S = DAY_S
+"""Length of a stretch of jobs from which the machine is built."""
 
 
 def build_setting(document: Document) -> Setting:
@@ -23,38 +34,43 @@ def build_setting(document: Document) -> Setting:
     market = spec.regulation or RegulationSpec()
     _check_machine(document)
     policies = build_policies(document)
-    select, cap = (getattr(spec.policy, slot)[0] for slot in ("select", "cap"))
     for mechanism in (policies.select, policies.cap):
         if mechanism.builtin and not mechanism.target:
             raise context.error(
                 ("policy", mechanism.slot),
                 f"{mechanism.name!r} does not follow a power target, so no bid can be kept with it",
             )
-    kinds = build_kinds(document, cluster_nodes(document))
+    nodes = cluster_nodes(document)
+    kinds = build_kinds(document, nodes)
     if not kinds:
         raise context.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
-    node = spec.cluster.class_[0] if spec.cluster.class_ else spec.cluster
-    recipe = Recipe(
-        select.name,
-        _policy_path(document, select.name),
-        _policy_path(document, cap.name),
-        params={"select": select.params, "cap": cap.params},
-    )
-    setting: Setting = context.located(
-        ("kind",),
-        Setting,
+    context.located(("kind",), check_kinds, kinds, nodes)
+    hour = draw_kinds(kinds, context, cast("int", nodes), _SAMPLE_S, spec.seed)
+    setting = Setting(
         kinds,
-        cluster_nodes(document),
-        node.idle,
-        node.max,
-        recipe,
+        build_cluster(document, hour),
+        policies,
         signal_law(market, context),
         Protocol(paper=spec.bid.protocol == "paper", control_s=market.control),
-        build_tariff(market),
+        _prices(document, market),
         market.stop_cost,
+        name=spec.policy.select[0].name,
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
+
+
+def _prices(document: Document, market: RegulationSpec) -> Prices:
+    """Return what hours are charged: as the run of this scenario is, hour by hour of those that it bills."""
+    spec, context = document.spec, document.context
+    if spec.prices is None:
+        return Prices(flat_book(build_tariff(market)))
+    jobs = build_trace(document)[0].jobs
+    start_s, span_s = clock_of(spec.trace, jobs)
+    hours = tuple((start_s + a, start_s + b) for a, b in sold_hours(market, context, market.until or span_s))
+    found = build_billing(spec.prices, market, context, jobs, start_s, hours[-1][1], hours)
+    assert found is not None  # noqa: S101 - there are hours to bill
+    return Prices(found.book, tuple(begin_s for begin_s, _ in hours))
 
 
 def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:
@@ -63,11 +79,6 @@ def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:
     require_bytes(
         periods * HOUR_BYTES * HOURS_READY, f"{HOURS_READY} trial hours of {periods:,.0f} control periods each"
     )
-
-
-def _policy_path(document: Document, name: str) -> str:
-    """Return a policy's name, or the path of a user's file as it is found from anywhere."""
-    return str(document.base / name) if ".py" in name else name
 
 
 def _check_machine(document: Document) -> None:
@@ -83,7 +94,6 @@ def _check_machine(document: Document) -> None:
     unknown = not cluster.class_ and cluster.nodes is None
     refused: list[tuple[KeyPath, bool, str]] = [
         (("cluster", "nodes"), unknown, "is missing: the machine's size decides the bid"),
-        (("cluster", "class"), len(cluster.class_) > 1, "a bid is made for nodes of one class"),
         (("cluster", "sleep"), node.sleep is not None, "a bid is made for nodes that do not sleep"),
         (
             ("cluster", "levels"),
@@ -94,8 +104,6 @@ def _check_machine(document: Document) -> None:
         (("cluster", "failures"), cluster.failures is not None, "a bid is made for a machine in service"),
         (("limit",), limited, "a bid is made without a power limit"),
         (("policy", "bid"), bids != "given", other_bids),
-        (("policy", "order"), spec.policy.order[0].name != "fcfs", "a bid is made with order = fcfs"),
-        (("policy", "place"), spec.policy.place[0].name != "lowest", "a bid is made with place = lowest"),
     ]
     for path, wrong, problem in refused:
         if wrong:

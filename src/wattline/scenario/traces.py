@@ -51,4 +51,4 @@ def _draw(document: Document, nodes: int | None) -> Trace:
     kinds = context.keyed(("trace",), build_kinds, document, nodes)
     duration_s = spec.trace.duration or section.DURATION_S
     seed = context.seed_of(spec.trace.seed)
-    return draw_kinds(kinds, context, nodes, spec.cluster.idle, spec.cluster.max, duration_s, seed)
+    return draw_kinds(kinds, context, nodes, duration_s, seed)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.control.catalog import find
 from wattline.errors import ScenarioError, shorten
 from wattline.files import read_regular, refuse_journal_file
 from wattline.report.show import printable
@@ -93,7 +92,7 @@ def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:
 
 
 def _put_parameters(data: dict[str, Any], slot: str, values: Any, setting: Setting) -> None:
-    names = find(slot, getattr(setting.recipe, slot)).params
+    names = getattr(setting.policies, slot).params
     policy = data.setdefault("policy", {})
     chosen = policy[slot][0] if isinstance(policy[slot], list) else policy[slot]
     own = chosen if isinstance(chosen, dict) else {"name": chosen}

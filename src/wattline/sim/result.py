@@ -11,7 +11,6 @@ import numpy.typing as npt
 from wattline.arrays import Floats, Ints
 from wattline.journal.journal import STATUSES, Coded
 from wattline.market.reach import Reach
-from wattline.market.tariff import Tariff
 from wattline.model import codes
 from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
@@ -384,7 +383,6 @@ def _power_entry(result: Result) -> dict[str, Any]:
 
 def regulation_entry(
     bid: Bid | None,
-    tariff: Tariff,
     reach: Reach | None,
     hours: Sequence[tuple[float, float]],
     span: tuple[float, float],
@@ -402,7 +400,6 @@ def regulation_entry(
         "until_s": span[1],
         "hours": [list(hour) for hour in hours],
         "signal": dict(signal),
-        "tariff": dict(vars(tariff)),
         "outside_share": None if reach is None else reach.outside_share,
         "outside_exceed_share": None if reach is None else reach.exceed_share,
         "outside_error": None if reach is None else reach.mean_error,

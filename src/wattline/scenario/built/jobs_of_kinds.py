@@ -18,17 +18,11 @@ POWER_SLACK = 0.1
 """How far the power of a job may lie outside what caps do to its kind before that is mentioned."""
 
 
-def draw_kinds(
-    kinds: Sequence[Kind], context: Context, nodes: int, idle_w: float, max_w: float, duration_s: float, seed: int
-) -> Trace:
-    """Draw jobs of the declared kinds for so many seconds, as the hours are drawn on which bids are tested.
+def draw_kinds(kinds: Sequence[Kind], context: Context, nodes: int, duration_s: float, seed: int) -> Trace:
+    """Draw jobs of the declared kinds for so many seconds, as the hours are drawn on which bids are tested."""
+    from wattline.generate.kinds import draw_jobs
 
-    ``idle_w`` and ``max_w`` are those of a node.
-    """
-    from wattline.bidding.setting import Setting, draw_jobs
-
-    setting = context.keyed(("trace",), Setting, tuple(kinds), nodes, idle_w, max_w)
-    jobs: JobTable = context.keyed(("trace",), draw_jobs, setting, duration_s, seed)
+    jobs: JobTable = context.keyed(("trace",), draw_jobs, kinds, nodes, duration_s, seed)
     if not len(jobs):
         raise context.error(("trace", "duration"), "no job arrives in so short a time")
     return Trace(jobs, source="drawn from kinds", suggested_nodes=nodes)

@@ -28,7 +28,7 @@ from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
-    from wattline.bidding.setting import SignalLaw
+    from wattline.bidding.laws import SignalLaw
     from wattline.formats.series.bids import Steps
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note
@@ -158,7 +158,6 @@ class Market:
     from_s: float
     until_s: float
     hours: tuple[tuple[float, float], ...]
-    tariff: Tariff
     reach: Reach | None
     about: dict[str, Any]
     notes: tuple[Note, ...] = ()
@@ -169,7 +168,7 @@ class Market:
 
         span = (self.from_s, self.until_s)
         bid = self.bids[0][1] if len(self.bids) == 1 else None
-        told = regulation_entry(bid, self.tariff, self.reach, self.hours, span, self.about)
+        told = regulation_entry(bid, self.reach, self.hours, span, self.about)
         return told | {"notes": [asdict(note) for note in self.notes]}
 
 
@@ -192,7 +191,7 @@ def _read_signal(market: RegulationSpec, context: Context) -> tuple[Signal, tupl
 
 def signal_law(market: RegulationSpec, context: Context) -> SignalLaw:
     """Return what draws the signal of an hour: a generator, or a recorded signal from a place that the seed picks."""
-    from wattline.bidding.setting import GaussianLaw, recorded
+    from wattline.bidding.laws import GaussianLaw, recorded
     from wattline.generate.signal import FittedSignal, generate_signal
     from wattline.generate.signal_fit import fit_signal
 
@@ -226,7 +225,7 @@ def build_market(
     ``made``: a policy makes the bids.
     """
     until_s = span_s if spec.until is None else spec.until
-    hours = _hours(spec, context, until_s)
+    hours = sold_hours(spec, context, until_s)
     signal, values, about, notes = _signal(spec, context, until_s, span_s)
     if not signal.covers(spec.from_, until_s - 1e-9 * until_s):
         raise context.error(
@@ -251,7 +250,6 @@ def build_market(
         start_s + spec.from_,
         start_s + until_s,
         tuple((start_s + a, start_s + b) for a, b in hours),
-        build_tariff(spec),
         reach,
         about,
         notes,
@@ -326,7 +324,7 @@ def reach_values(law: SignalLaw) -> Floats:
     return np.concatenate([law(HOUR_S, seed).values for seed in range(REACH_HOURS)])
 
 
-def _hours(spec: RegulationSpec, context: Context, until_s: float) -> list[tuple[float, float]]:
+def sold_hours(spec: RegulationSpec, context: Context, until_s: float) -> list[tuple[float, float]]:
     """Return the hours that are billed, counted from the end of the warm-up."""
     first_s = spec.from_ + spec.warmup
     fit = math.floor((until_s - first_s) / HOUR_S * (1 + 1e-12))

@@ -14,13 +14,15 @@ import numpy as np
 from wattline.bidding.aqa import aqa_bid
 from wattline.bidding.certificate import Certificate, certify
 from wattline.bidding.choice import PAPER
+from wattline.bidding.laws import SignalLaw, recorded
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.search import search_bid
-from wattline.bidding.setting import AQA, SLACKLINE, Recipe, Setting, SignalLaw, recorded
+from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial, fresh
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
 from wattline.systems.aqa.study import Scale, certificates, setting_of
+from wattline.systems.followers import AQA, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of, standby
 
 LEVELS = {"tight": 0.5, "medium": 1.0, "loose": 2.0}
@@ -84,25 +86,26 @@ def pair(workload: str, kinds: tuple[Kind, ...], scale: Scale) -> dict[str, Cert
     return certificates(workload, PAPER, small, kinds=kinds)
 
 
-def large_setting(recipe: Recipe) -> Setting:
+def large_setting(policy: Follower) -> Setting:
     """Return W1 on 10,000 nodes, the nodes of every job times 100."""
-    return Setting(kinds_of("W1", nodes=10_000, scale=100), 10_000, IDLE_W, HIGHEST_W, recipe)
+    kinds = kinds_of("W1", nodes=10_000, scale=100)
+    return Setting.alike(kinds, 10_000, IDLE_W, HIGHEST_W, policy.select, name=policy.name)
 
 
 def large(scale: Scale) -> dict[str, Certificate]:
     """Let AQA and Slackline bid on 10,000 nodes."""
     small = replace(scale, fresh_hours=max(24, scale.fresh_hours // 4), iterations=scale.iterations // 2, rounds=2)
     found = {}
-    for recipe in (AQA, SLACKLINE):
-        setting = large_setting(recipe)
+    for policy in (AQA, SLACKLINE):
+        setting = large_setting(policy)
         trial = Trial(setting, range(10_000, 10_000 + small.aqa_hours))
-        if recipe is AQA:
+        if policy is AQA:
             choice = aqa_bid(trial, mode=PAPER, iterations=small.iterations)
         else:
             choice = search_bid(
                 setting, mode=PAPER, rounds=small.rounds, trial=trial, proof=Trial(setting, range(20_000, 20_024))
             )
-        found[recipe.name] = certify(setting, choice, range(small.fresh_hours))
+        found[policy.name] = certify(setting, choice, range(small.fresh_hours))
     return found
 
 
@@ -116,17 +119,17 @@ def sensitivity(workload: str, scale: Scale) -> dict[str, dict[str, Outcome]]:
         worlds[f"λ {sign}"] = (tuple(replace(k, arrival_per_s=k.arrival_per_s * factor) for k in kinds), 0.0)
         worlds[f"T {sign}"] = (tuple(replace(k, work_s=k.work_s * factor) for k in kinds), 0.0)
         worlds[f"p {sign}"] = (tuple(_power(k, factor) for k in kinds), 0.0)
-    recipes = {"AQA": AQA, "Slackline": SLACKLINE}
+    policies = {"AQA": AQA, "Slackline": SLACKLINE}
     return {
         label: {
             name: fresh(
-                setting_of(workload, recipe, kinds=world, burst=burst),
+                setting_of(workload, policy, kinds=world, burst=burst),
                 seeds,
                 chosen[name].bid,
                 chosen[name].weights,
                 chosen[name].params,
             )
-            for name, recipe in recipes.items()
+            for name, policy in policies.items()
         }
         for label, (world, burst) in worlds.items()
     }

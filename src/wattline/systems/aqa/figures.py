@@ -11,7 +11,7 @@ from wattline.bidding.choice import PAPER, Choice
 from wattline.bidding.choose import untried
 from wattline.bidding.observed import Observed, observe
 from wattline.bidding.qosg import first_bid
-from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Recipe, Setting
+from wattline.bidding.setting import Setting
 from wattline.bidding.tails import delay_tails
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid
@@ -27,6 +27,7 @@ from wattline.systems.aqa.study import (
     ratio_of,
     setting_of,
 )
+from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Follower
 from wattline.systems.hours import draw_hour
 from wattline.systems.npb import kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
@@ -67,22 +68,22 @@ def figures(study: Study, folder: Path) -> Iterator[tuple[str, list[Drawn]]]:
 # ------------------------------------------------------------------ the paper's protocol
 
 
-def draw_tuned(study: Study, workload: str, recipe: Recipe, number: str, folder: Path) -> Drawn:
+def draw_tuned(study: Study, workload: str, policy: Follower, number: str, folder: Path) -> Drawn:
     """Draw the hour on which a policy was tuned, which starts empty."""
-    setting = setting_of(workload, recipe, paper=True)
-    choice = study.in_sample[workload][recipe.name].choice
-    title = f"{number}: {recipe.name} on {workload}"
+    setting = setting_of(workload, policy, paper=True)
+    choice = study.in_sample[workload][policy.name].choice
+    title = f"{number}: {policy.name} on {workload}"
     return draw_hour(folder / _slug(number), setting, HOUR_SEED, choice, title)
 
 
 def draw_errors(study: Study, workload: str) -> Drawn:
     """Draw the tracking error of the three policies on the hour they were tuned on, and on others (Fig. 7, left)."""
     curves = {}
-    for recipe in PUBLISHED_POLICIES:
-        setting, tuned = setting_of(workload, recipe, paper=True), study.in_sample[workload][recipe.name]
+    for policy in PUBLISHED_POLICIES:
+        setting, tuned = setting_of(workload, policy, paper=True), study.in_sample[workload][policy.name]
         for name, seeds, dash in (("", [HOUR_SEED], "solid"), (", other hours", OTHER_SEEDS[:HOURS], "dot")):
             found = _observe(setting, seeds, tuned.choice)
-            curves[recipe.name + name] = Curve(found.seconds, found.error, recipe.name, dash)
+            curves[policy.name + name] = Curve(found.seconds, found.error, policy.name, dash)
     return draw_error_shares(
         curves,
         f"Fig. 7: tracking error on {workload}",
@@ -94,8 +95,8 @@ def draw_errors(study: Study, workload: str) -> Drawn:
 def draw_qos(study: Study, workload: str) -> Drawn:
     """Draw the QoS degradation of every kind under the three policies (Fig. 7, right, and Fig. 15)."""
     seen = {
-        recipe.name: _tuned(setting_of(workload, recipe, paper=True), study.in_sample[workload][recipe.name])
-        for recipe in PUBLISHED_POLICIES
+        policy.name: _tuned(setting_of(workload, policy, paper=True), study.in_sample[workload][policy.name])
+        for policy in PUBLISHED_POLICIES
     }
     kinds = setting_of(workload, AQA).kinds
     return draw_services(
@@ -122,8 +123,8 @@ def draw_levels(study: Study) -> list[Drawn]:
     for label, policies in (("medium", study.in_sample["W4"]), ("tight", study.tight)):
         kinds = policies["AQA"].choice.outcome.kinds
         seen = {
-            recipe.name: _tuned(setting_of("W4", recipe, paper=True, kinds=kinds), policies[recipe.name])
-            for recipe in (AQA, ENERGYQARE)
+            policy.name: _tuned(setting_of("W4", policy, paper=True, kinds=kinds), policies[policy.name])
+            for policy in (AQA, ENERGYQARE)
         }
         kind = next(kind for kind in kinds if kind.name == "is.D.64")
         services += [one._replace(kind=f"{label}: {one.kind}") for one in _services([kind], seen)]
@@ -137,8 +138,8 @@ def draw_full(study: Study) -> list[Drawn]:
     if "W13" not in study.in_sample:
         return []
     seen = {
-        recipe.name: _tuned(setting_of("W13", recipe, paper=True), study.in_sample["W13"][recipe.name])
-        for recipe in (AQA, ENERGYQARE)
+        policy.name: _tuned(setting_of("W13", policy, paper=True), study.in_sample["W13"][policy.name])
+        for policy in (AQA, ENERGYQARE)
     }
     names = [kind.name for kind in kinds_of("W13")]
     kinds = [kinds_of("W13")[names.index(name)] for name in ("ep.D.100", "mg.D.8")]
@@ -177,19 +178,19 @@ def _pair(folder: Path, number: str, about: str, settings: Mapping[str, Setting]
     return found
 
 
-def draw_fresh(study: Study, workload: str, recipe: Recipe, folder: Path) -> Drawn:
+def draw_fresh(study: Study, workload: str, policy: Follower, folder: Path) -> Drawn:
     """Draw an hour of a certificate."""
-    choice = study.ours[workload][PAPER][recipe.name].choice
-    title = f"{recipe.name} on {workload}"
-    return draw_hour(folder / f"fresh-{recipe.select}", setting_of(workload, recipe), 0, choice, title)
+    choice = study.ours[workload][PAPER][policy.name].choice
+    title = f"{policy.name} on {workload}"
+    return draw_hour(folder / f"fresh-{policy.select}", setting_of(workload, policy), 0, choice, title)
 
 
 def draw_fresh_errors(study: Study, workload: str) -> Drawn:
     """Draw the tracking error of AQA and Slackline on some hours of their certificates."""
     curves = {}
-    for recipe in (AQA, SLACKLINE):
-        found = _observe(setting_of(workload, recipe), range(HOURS), study.ours[workload][PAPER][recipe.name].choice)
-        curves[recipe.name] = Curve(found.seconds, found.error)
+    for policy in (AQA, SLACKLINE):
+        found = _observe(setting_of(workload, policy), range(HOURS), study.ours[workload][PAPER][policy.name].choice)
+        curves[policy.name] = Curve(found.seconds, found.error)
     caption = f"{HOURS} fresh hours each; the bid of each policy under the paper's reach."
     return draw_error_shares(curves, f"Tracking error on {workload}, fresh hours", caption)
 

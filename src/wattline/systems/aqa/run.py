@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattline.bidding.choice import REACHES
-from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
-from wattline.bidding.trial import TrialHour
+from wattline.bidding.trial import trial_hour
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems.aqa import around
 from wattline.systems.aqa.study import AROUND_SEED, Say, Scale, Study, certificates, in_sample, setting_of
+from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.systems.npb import kinds_of
 
 
@@ -112,6 +112,6 @@ def _around(found: dict[Piece, Any], scale: Scale) -> dict[str, Any]:
 
 def _warm_up(workload: str) -> None:
     """Run an hour of every policy here, so that what is not compiled yet is compiled once and not by every process."""
-    for recipe in (AQA, ENERGYQARE, TRACKING_ONLY, SLACKLINE):
-        setting = setting_of(workload, recipe, paper=True)
-        TrialHour(setting, 0).run(Bid(setting.idle_total_w + setting.load_w(), 1000.0))
+    for policy in (AQA, ENERGYQARE, TRACKING_ONLY, SLACKLINE):
+        setting = setting_of(workload, policy, paper=True)
+        trial_hour(setting, 0).run(Bid(setting.idle_total_w + setting.load_w(), 1000.0))

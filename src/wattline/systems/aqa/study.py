@@ -13,17 +13,10 @@ from wattline.bidding.certificate import Certificate, certify
 from wattline.bidding.choice import PAPER, STRICT, Choice
 from wattline.bidding.grid import grid_bid
 from wattline.bidding.search import make_safe, search_bid
-from wattline.bidding.setting import (
-    AQA,
-    ENERGYQARE,
-    SLACKLINE,
-    TRACKING_ONLY,
-    Protocol,
-    Recipe,
-    Setting,
-)
+from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.trial import Trial, fresh
 from wattline.bidding.weights import search_weights
+from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, WORKLOADS, kinds_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 
@@ -75,10 +68,11 @@ class Scale:
         return cls(("W4",), 16, 2, 8, 40, 40, 2, 0.2, around=False, thresholds=1, balance=0)
 
 
-def setting_of(workload: str, recipe: Recipe, *, paper: bool = False, **more: Any) -> Setting:
+def setting_of(workload: str, policy: Follower, *, paper: bool = False, **more: Any) -> Setting:
     """Return the setting of a workload on the cluster of the study."""
     kinds = more.pop("kinds", None) or kinds_of(workload)
-    return Setting(kinds, NODES, IDLE_W, HIGHEST_W, recipe, protocol=Protocol(paper=paper), **more)
+    named = {"name": policy.name, "params": policy.params, "protocol": Protocol(paper=paper)}
+    return Setting.alike(kinds, NODES, IDLE_W, HIGHEST_W, policy.select, **named, **more)
 
 
 @dataclass
@@ -102,18 +96,18 @@ def in_sample(workload: str, scale: Scale, **more: Any) -> dict[str, Tuned]:
     """Tune each policy on one hour that starts empty, as the paper does; see how it fares on other such hours."""
     found = {}
     chosen: Choice | None = None
-    for recipe in (AQA, ENERGYQARE, TRACKING_ONLY):
-        setting = setting_of(workload, recipe, paper=True, **more)
+    for policy in (AQA, ENERGYQARE, TRACKING_ONLY):
+        setting = setting_of(workload, policy, paper=True, **more)
         trial = Trial(setting, [HOUR_SEED])
-        if recipe is AQA:
+        if policy is AQA:
             choice = better_weights(trial, PAPER, scale, rounds=2 * scale.balance)
-        elif recipe is ENERGYQARE:
+        elif policy is ENERGYQARE:
             choice = chosen = grid_bid(trial, mode=PAPER, step=scale.grid_step)
         else:
             assert chosen is not None  # noqa: S101 - EnergyQARE came before
             choice = replace(chosen, method="EnergyQARE's bid", outcome=trial.run(chosen.bid))
         others = fresh(setting, OTHER_SEEDS[: scale.fresh_hours // 4], choice.bid, choice.weights)
-        found[recipe.name] = Tuned(recipe.name, choice, others)
+        found[policy.name] = Tuned(policy.name, choice, others)
     return found
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from wattline.bidding.days import GIVEN, DayOutcome, Days, DayTrial, fixed_search
-from wattline.bidding.setting import Setting, draw_jobs
 from wattline.generate.jobs import generate
+from wattline.generate.kinds import draw_jobs
 from wattline.generate.rrze import IDLE_W, kinds_like
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.model.jobs import JobTable
@@ -73,10 +73,8 @@ def synthetic(days: Days, seed: int) -> Days:
     """Return what exhaustive search simulates: a day to warm up and one to measure, drawn at the known arrival
     rates.
     """
-    node = days.cluster.classes[0]
     arriving = tuple(kind for kind in days.kinds if kind.arrival_per_s > 0)
-    setting = Setting(arriving, node.count, node.idle_w, node.max_w)
-    jobs = draw_jobs(setting, 3 * DAY_S, seed)
+    jobs = draw_jobs(arriving, days.cluster.nodes, 3 * DAY_S, seed)
     signal = generate_signal(GaussianSignal(3 * DAY_S, seed=seed))
     return Days(days.name, arriving, jobs, days.cluster, signal, DAY_S, 2 * DAY_S, 3 * DAY_S)
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wattline.bidding.setting import GaussianLaw, Protocol, Recipe, Setting, SignalLaw, recorded
+from wattline.bidding.laws import GaussianLaw, SignalLaw, recorded
+from wattline.bidding.setting import Protocol, Setting
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Signal
+from wattline.systems.followers import Follower
 
 IDLE_W = 90.0
 SHARE = 0.10
@@ -88,12 +90,13 @@ def kinds_of(
     return tuple(kinds)
 
 
-def setting_of(recipe: Recipe, *, paper: bool = False, signal: SignalLaw | None = None, **case: Any) -> Setting:
+def setting_of(policy: Follower, *, paper: bool = False, signal: SignalLaw | None = None, **case: Any) -> Setting:
     """Return the setting of a case; the highest power is that of its hungriest kind (eq. 2.22)."""
     kinds = kinds_of(**case)
     highest_w = max(kind.draw_w for kind in kinds)
     law = signal or GaussianLaw(step_s=STEP_S)
-    return Setting(kinds, case.get("nodes", NODES), IDLE_W, highest_w, recipe, law, Protocol(paper=paper))
+    named = {"name": policy.name, "signal": law, "protocol": Protocol(paper=paper)}
+    return Setting.alike(kinds, case.get("nodes", NODES), IDLE_W, highest_w, policy.select, **named)
 
 
 FILES = ("pjm_regd_2020-07-16_2s.csv.gz", "pjm_regd_2020-07-22_2s.csv.gz")

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wattline.bidding.choice import STRICT, Choice, largest_reserve_w
 from wattline.bidding.grid import grid_bid
+from wattline.bidding.laws import SignalLaw
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.qosg import qosg_bid
 from wattline.bidding.search import search_bid
-from wattline.bidding.setting import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY, Protocol, Setting, SignalLaw
+from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.trial import Trial, fresh
 from wattline.control.catalog import find
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_threads
+from wattline.systems.followers import ENERGYQARE, QOSG, SLACKLINE, TRACKING_ONLY
 from wattline.systems.qosg.jobs import IDLE_W, NODES, recorded_signals, setting_of
 from wattline.systems.tuned import HOUR_SEED, Tuned
 from wattline.theory.gps_moments import Gaussian
@@ -26,7 +28,6 @@ from wattline.units import HOUR_S
 
 Say = Callable[[str], None]
 
-QOSG = replace(AQA, name="QoSG")
 """The runtime of both is the same; AQA came later and chooses bids and weights in another way."""
 
 TAU_S = 200.0
@@ -134,8 +135,8 @@ def policies(name: str, case: dict[str, Any], scale: Scale) -> dict[str, Tuned]:
     if name in ("default", "12 servers"):
         for label, standby in (("", False), (" with standby", True)):
             of = {**case, "standby": standby}
-            for recipe, choose in ((TRACKING_ONLY, tracking_only), (ENERGYQARE, energyqare)):
-                found[recipe.name + label] = _found(recipe.name, choose(of, scale), of, scale)
+            for policy, choose in ((TRACKING_ONLY, tracking_only), (ENERGYQARE, energyqare)):
+                found[policy.name + label] = _found(policy.name, choose(of, scale), of, scale)
     if name in scale.slackline:
         found["Slackline"] = _found("Slackline", slackline(case, scale), case, scale)
     return found

@@ -1,0 +1,117 @@
+"""Some hours on end that can be simulated under one bid after another: their jobs and their signal never change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wattline.arrays import Floats, Ints
+from wattline.bidding.outcome import Hour
+from wattline.bidding.params import Params
+from wattline.bidding.setting import Setting
+from wattline.generate.kinds import draw_jobs
+from wattline.market.bill import bill_tried
+from wattline.market.tracking import tracking
+from wattline.model import codes
+from wattline.model.kinds import column
+from wattline.model.regulation import Bid, Signal
+from wattline.model.state.record import State
+from wattline.sim.ensemble import World
+from wattline.sim.options import Options
+from wattline.sim.result import running_energy_j
+from wattline.units import HOUR_S
+
+TAIL_STEP_S = 900.0
+"""After the bid hours the run goes on in steps that begin with this one and double."""
+
+
+class Stretch:
+    """Hours on end, from ``begin_s`` to ``end_s``, with time to warm up before and to finish jobs after.
+
+    ``signal`` lasts from time 0 to the end of all. A ``watched`` one logs placements and decisions too, for its
+    journal.
+    """
+
+    def __init__(self, setting: Setting, signal: Signal, count: int, seed: int, *, watched: bool = False) -> None:
+        self.setting, self.signal, self.seed = setting, signal, seed
+        kinds, protocol = setting.kinds, setting.protocol
+        self.begin_s = protocol.warm(kinds)
+        self.end_s = self.begin_s + count * HOUR_S
+        self.last_s = self.end_s + protocol.tail(kinds)
+        self.edges_s = self.begin_s + HOUR_S * np.arange(count + 1)
+        jobs = draw_jobs(kinds, setting.nodes, self.last_s, seed, burst=setting.burst)
+        options = Options(
+            kinds=kinds,
+            signal=signal,
+            bids=[(0.0, Bid(setting.max_total_w, 0.0))],
+            tick_s=protocol.control_s,
+            start_s=0.0,
+            stop_cost_s=setting.stop_cost_s,
+            placements=watched,
+            decisions=watched,
+            log_rows=int(4 * self.last_s / protocol.control_s) + 2 * len(jobs),
+        )
+        self.world = World(jobs, setting.cluster, setting.policies, options, seed=seed)
+        s = self.world.state
+        self.measured = np.flatnonzero(
+            (s.submit_s >= self.begin_s) & (s.submit_s < self.end_s) & (s.k_standby[s.kind] == 0)
+        )
+        self.kind = s.kind[self.measured]
+        self._hour = ((s.submit_s[self.measured] - self.begin_s) // HOUR_S).astype(np.int64).clip(0, count - 1)
+        self._limits = column(kinds, "limit")
+
+    def run(self, bid: Bid, weights: Floats | None = None, params: Params | None = None) -> list[Hour]:
+        """Simulate under a bid; return what every hour came to."""
+        world, count = self.world, self.edges_s.size - 1
+        world.start_over(bid=bid, weights=weights, params=params)
+        world.run_until(self.end_s)
+        rows = world.timeline()
+        time_s, power_w = rows[:, codes.TL_TIME], rows[:, codes.TL_POWER]
+        busy_j, standby_j = (joules / count for joules in _energies(world.state))
+        step_s, now_s = TAIL_STEP_S, self.end_s
+        while now_s < self.last_s and np.isnan(world.state.end_s[self.measured]).any():
+            now_s, step_s = min(now_s + step_s, self.last_s), 2 * step_s
+            world.run_until(now_s)
+        jobs, violations = self._count()
+        found = []
+        for k, (begin_s, end_s) in enumerate(zip(self.edges_s[:-1].tolist(), self.edges_s[1:].tolist(), strict=True)):
+            first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
+            here = slice(max(0, first - 1), last)
+            followed = tracking(time_s[here], power_w[here], self.signal, bid, begin_s, end_s)
+            book = self.setting.prices.of_hour(self.seed + k, begin_s)
+            bill = bill_tried(followed, bid, book, time_s[here], power_w[here], self.signal, begin_s)
+            found.append(Hour(self.seed, followed, bill, jobs[k], violations[k], standby_j, busy_j))
+        return found
+
+    def degradation(self) -> Floats:
+        """Return the QoS degradation of the measured jobs in the last run (inf: never finished)."""
+        s, rows = self.world.state, self.measured
+        q = (s.end_s[rows] - s.submit_s[rows] - s.work[rows]) / s.work[rows]
+        found: Floats = np.where(np.isnan(q), np.inf, q)
+        return found
+
+    def counted(self) -> tuple[Floats, Ints]:
+        """Return QoS degradation and kind of the jobs that count in the last run: the paper's are those that
+        finished.
+        """
+        q, rows = self._counted()
+        return q[rows], self.kind[rows]
+
+    def _counted(self) -> tuple[Floats, Ints]:
+        q = self.degradation()
+        return q, np.flatnonzero(np.isfinite(q)) if self.setting.protocol.paper else np.arange(q.size)
+
+    def _count(self) -> tuple[Ints, Ints]:
+        """Return the jobs that count and those that reached their limit: hours × kinds."""
+        q, rows = self._counted()
+        shape = (self.edges_s.size - 1, len(self.setting.kinds))
+        place = np.ravel_multi_index((self._hour, self.kind), shape)
+        late = rows[q[rows] >= self._limits[self.kind[rows]]]
+        size = shape[0] * shape[1]
+        jobs, violations = (np.bincount(place[these], minlength=size).reshape(shape) for these in (rows, late))
+        return jobs, violations
+
+
+def _energies(s: State) -> tuple[float, float]:
+    """Return the energy that jobs have drawn so far, and the part of standby jobs."""
+    joules = s.energy_j + running_energy_j(s)
+    return float(joules.sum()), float(joules[s.k_standby[s.kind] == 1].sum())
