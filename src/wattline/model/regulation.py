@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
+from wattline.units import HOUR_S
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,38 @@ class Signal:
     def covers(self, begin_s: float, end_s: float) -> bool:
         """Tell whether the signal has a value of its own at every time of an interval."""
         return self.start_s <= begin_s and end_s <= self.end_s
+
+
+@dataclass(frozen=True)
+class Record:
+    """A recorded signal of a day or less, from second 0 on, and where it was missing for more than a minute.
+
+    ``gaps`` are (begin, end) in seconds from its beginning: the values there are held ones, and no evidence.
+    ``begin_unix_s`` is the Unix time of its beginning, NaN if nobody knows it.
+    """
+
+    name: str
+    signal: Signal
+    gaps: tuple[tuple[float, float], ...] = ()
+    begin_unix_s: float = math.nan
+
+    @property
+    def length_s(self) -> float:
+        """Seconds from its beginning to its end."""
+        return self.signal.end_s - self.signal.start_s
+
+    def missing(self, begin_s: float, end_s: float) -> bool:
+        """Tell whether a stretch touches a gap; both are counted from the record's beginning."""
+        return any(begin_s < gap_end_s and gap_begin_s < end_s for gap_begin_s, gap_end_s in self.gaps)
+
+    def hours(self) -> list[tuple[float, float]]:
+        """Return the whole hours of the record, from its beginning on, as (begin, end) in seconds."""
+        count = math.floor(self.length_s / HOUR_S * (1 + 1e-12))
+        return [(k * HOUR_S, (k + 1) * HOUR_S) for k in range(count)]
+
+    def usable_hours(self) -> list[tuple[float, float]]:
+        """Return the whole hours that touch no gap."""
+        return [hour for hour in self.hours() if not self.missing(*hour)]
 
 
 @dataclass(frozen=True)

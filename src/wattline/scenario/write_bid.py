@@ -122,7 +122,9 @@ def _move(data: dict[str, Any], old: Path, new: Path) -> None:
     if data.get("regulation", {}).get("signal", GAUSSIAN) not in (GAUSSIAN, FITTED):
         places.append((data["regulation"], "signal"))
     for table, key in places:
-        if key in table:
+        if isinstance(table.get(key), list):
+            table[key] = [moved(name) for name in table[key]]
+        elif key in table:
             table[key] = moved(table[key])
     _move_prices(data.get("prices", {}), moved)
     policy = data.get("policy", {})

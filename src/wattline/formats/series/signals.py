@@ -18,7 +18,7 @@ a time cannot be read     dropped
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -33,13 +33,14 @@ from wattline.model.regulation import Signal
 from wattline.reading.long_rows import AT_ONCE, distances, is_run, rows_of
 from wattline.reading.notes import Note, listed, plural, settle
 
-__all__ = ["Repairs", "SignalTrace", "read_signal", "read_signals", "require"]
+__all__ = ["Repairs", "SignalTrace", "read_days", "read_signal", "read_signals", "require"]
 
 Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
 """How far beyond ±1 a value may lie by rounding alone."""
 _OFF_GRID = 0.01
 """Part of a step by which a time may miss its place before that is mentioned."""
+_NO_GAPS: Ints = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ class Repairs:
 
 @dataclass(frozen=True)
 class SignalTrace:
-    """A signal with its origin; ``epoch_unix_s`` is the Unix time of its second 0, NaN if the file does not tell."""
+    """A signal with its origin; ``epoch_unix_s`` is the Unix time of its second 0, NaN if the file does not tell.
+
+    ``gaps`` has a row (begin, end) for every stretch of missing values, of any length, in the signal's own seconds.
+    """
 
     signal: Signal
     notes: tuple[Note, ...]
@@ -66,6 +70,7 @@ class SignalTrace:
     column: str
     records: int
     epoch_unix_s: float = math.nan
+    gaps: Floats = field(default_factory=lambda: np.empty((0, 2)))
 
 
 def read_signal(
@@ -87,10 +92,20 @@ def read_signal(
     series = read_series(path)
     time, columns = find_columns(series, time_column, column)
     if len(columns) != 1:
-        found = listed(columns or series.frame.columns)
-        problem = f"holds several columns that may be the signal: {found}" if columns else f"no signal in {found}"
-        raise TraceError.at(path, problem, hint="name one: column = …")
+        raise _not_one(series, columns)
     return _read(series, time, columns[0], step_s, start_s, scale, repairs or Repairs(), strict=strict)
+
+
+def read_days(path: Path | str, *, column: str | None = None, step_s: float | None = None) -> tuple[SignalTrace, ...]:
+    """Read the one signal of a file, or the days of a wide one, each from second 0 on.
+
+    Columns beside each other are days where their names are dates.
+    """
+    series = read_series(path)
+    time, columns = find_columns(series, None, column)
+    if len(columns) != 1 and not (columns and all(math.isfinite(date_of(name)) for name in columns)):
+        raise _not_one(series, columns)
+    return tuple(_read(series, time, name, step_s, 0.0, 1.0, Repairs(), strict=False) for name in columns)
 
 
 def read_signals(
@@ -135,13 +150,21 @@ def _read(
     if not value.size:
         raise _nothing(rows)
     step = step_s or _step(rows, at)
-    held = _on_grid(rows, at, value, step, repairs)
+    held, absent = _on_grid(rows, at, value, step, repairs)
     notes = settle(series.path, rows.refused, strict=True) + settle(series.path, rows.findings, strict=strict)
     epoch = date_of(column) if math.isnan(epoch) else epoch
     begin = float(at[0]) if start_s is None else start_s
     records = series.frame.height + sum(found.count for found in series.wrong)
     signal = Signal(begin, step, held)
-    return SignalTrace(signal, notes, str(series.path), column, records, epoch + float(at[0]) - begin)
+    gaps = begin + step * absent.astype(np.float64)
+    return SignalTrace(signal, notes, str(series.path), column, records, epoch + float(at[0]) - begin, gaps)
+
+
+def _not_one(series: Series, columns: list[str]) -> TraceError:
+    """Return the error for a file whose signal is no column, or one of several."""
+    found = listed(columns or series.frame.columns)
+    problem = f"holds several columns that may be the signal: {found}" if columns else f"no signal in {found}"
+    return TraceError.at(series.path, problem, hint="name one: column = …")
 
 
 def _nothing(rows: Rows) -> TraceError:
@@ -226,10 +249,12 @@ def _step(rows: Rows, at: Floats) -> float:
     return float(sizes[np.argmax(counts)])
 
 
-def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> Floats:
-    """Return one value a step: of several the last, of none the one before."""
+def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repairs) -> tuple[Floats, Ints]:
+    """Return one value a step, of several the last, of none the one before; and the first step of every stretch of
+    steps without a value, with the first step after it.
+    """
     if not np.isnan(value).any() and _is_regular(at, step_s):
-        return value if value.flags.writeable and value.flags.owndata else value.copy()
+        return (value if value.flags.writeable and value.flags.owndata else value.copy()), _NO_GAPS
     exact = (at - at[0]) / step_s
     place = np.round(exact)
     off = np.flatnonzero(np.abs(exact - place) > _OFF_GRID)
@@ -262,10 +287,13 @@ def _on_grid(rows: Rows, at: Floats, value: Floats, step_s: float, repairs: Repa
         grid[whole] = value[at_once : at_once + AT_ONCE][known]  # in order of time: the last one stays
     del place
     absent = np.flatnonzero(np.isnan(grid))
-    if absent.size:  # each run of them holds the value before it; the first value is there
-        begins = np.append(True, np.diff(absent) > 1)
-        grid[absent] = grid[absent[begins] - 1][np.cumsum(begins) - 1]
-    return grid
+    if not absent.size:
+        return grid, _NO_GAPS
+    # each run of them holds the value before it; the first value is there
+    begins = np.append(True, np.diff(absent) > 1)
+    grid[absent] = grid[absent[begins] - 1][np.cumsum(begins) - 1]
+    first, after = absent[begins], absent[np.append(begins[1:], True)] + 1
+    return grid, np.column_stack([first, after])
 
 
 def _is_regular(at: Floats, step_s: float) -> bool:

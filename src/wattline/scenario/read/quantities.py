@@ -93,6 +93,18 @@ def _folder_name(text: str) -> str:
     return _name(text)
 
 
+def _files(value: Any) -> str | list[str]:
+    """Take the name of a file, or a list of names."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        told = f'expected text in "quotes" or a list of texts, like ["a.csv", "b.csv"], got {shorten(value)}'
+        raise PydanticCustomError("quantity", "{text}", {"text": told})
+    if not value:
+        raise PydanticCustomError("quantity", "{text}", {"text": "the list is empty: name at least one file"})
+    return value
+
+
 def _off_or_power(text: str | float) -> float:
     return math.inf if text == "off" else power_w(text)
 
@@ -116,4 +128,5 @@ Count = Annotated[int, Field(ge=1, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, AfterValidator(_name)]
+Files = Annotated[str | list[str], BeforeValidator(_files), Words("path of a file, or a list of paths")]
 FolderName = Annotated[str, AfterValidator(_folder_name)]

@@ -14,14 +14,14 @@ from wattline.control.catalog import catalog
 from wattline.errors import did_you_mean
 from wattline.formats.series.bids import held_within
 from wattline.formats.series.bids import read_bids as read_file_of_bids
-from wattline.formats.series.signals import read_signal
 from wattline.market.reach import Reach, check_bid, misfit
 from wattline.market.tariff import Tariff
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.scenario.read.base import KeyPath, Problem, Section
-from wattline.scenario.read.quantities import Count, Finite, Period, Power, Seed, Span, Words
+from wattline.scenario.read.quantities import Count, Files, Finite, Period, Power, Seed, Span, Words
 from wattline.scenario.read.source import Context
 from wattline.scenario.sections.policy import PolicySpec
+from wattline.scenario.sections.recorded import Recorded, names_of
 from wattline.scenario.sections.run import RunSpec
 from wattline.sim.options import Options
 from wattline.units import HOUR_S
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wattline.arrays import Floats
     from wattline.bidding.laws import SignalLaw
     from wattline.formats.series.bids import Steps
+    from wattline.formats.series.records import Records
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note
 
@@ -57,8 +58,10 @@ class FlatPricesSpec(Section):
 class RegulationSpec(Section):
     """A regulation market: the target is `mean` + signal × `reserve`, sold by the hour."""
 
-    signal: Annotated[str, Words('`"gaussian"`, `"fitted"` (to `file`) or the path of a signal file')] = Field(
-        GAUSSIAN, description="regulation signal in [−1, 1], drawn or read"
+    signal: Annotated[
+        Files, Words('`"gaussian"`, `"fitted"` (to `file`), the path of a signal file, or a list of paths')
+    ] = Field(
+        GAUSSIAN, description="regulation signal in [−1, 1], drawn or read; several files are records of one signal"
     )
     file: str | None = Field(None, description="signal file that a fitted signal takes after")
     column: str | None = Field(None, description="column of the file, if it holds several signals")
@@ -121,19 +124,28 @@ def check_regulation(market: RegulationSpec | None, policy: PolicySpec, run: Run
         yield (*here, key), 'goes with a bid policy: say [policy] bid = "adaptive", for one'
     if market.until is not None and market.until <= market.from_:
         yield (*here, "until"), "must be after from"
+    yield from _check_signal(market)
+    if math.isfinite(run.tick) and run.tick != market.control:
+        yield ("run", "tick"), f"the control period is [regulation] control = {market.control:g} s; leave tick out"
+    yield from _check_baseline(market)
+
+
+def _check_signal(market: RegulationSpec) -> Iterator[Problem]:
+    """Keys that the signal needs or does not go with."""
+    here: KeyPath = ("regulation",)
     drawn, set_ = market.signal in (GAUSSIAN, FITTED), market.model_fields_set
+    words = [name for name in names_of(market.signal) if name in (GAUSSIAN, FITTED)]
+    if words and not drawn:
+        yield (*here, "signal"), f'a list names files; a drawn signal stands alone: signal = "{words[0]}"'
     if market.signal == FITTED and market.file is None:
         yield (*here, "signal"), "a fitted signal needs the file it takes after: file = …"
     wrong = {GAUSSIAN: ("file", "column"), FITTED: ("std", "time_constant")}.get(
-        market.signal, ("file", "std", "time_constant", "neutral", "seed")
+        str(market.signal), ("file", "std", "time_constant", "neutral", "seed")
     )
     for key in wrong:
         if key in set_:
             what = f'signal = "{market.signal}"' if drawn else "a signal that is read"
             yield (*here, key), f"does not go with {what}"
-    if math.isfinite(run.tick) and run.tick != market.control:
-        yield ("run", "tick"), f"the control period is [regulation] control = {market.control:g} s; leave tick out"
-    yield from _check_baseline(market)
 
 
 def _check_baseline(market: RegulationSpec) -> Iterator[Problem]:
@@ -177,16 +189,16 @@ def build_tariff(market: RegulationSpec) -> Tariff:
     return Tariff(market.prices.energy, market.prices.reserve, market.prices.error)
 
 
-def _read_signal(market: RegulationSpec, context: Context) -> tuple[Signal, tuple[Note, ...]]:
-    """Read the signal that the scenario names, or that a drawn one is fitted to; it begins at time 0."""
-    key = "file" if market.signal == FITTED else "signal"
-    name = str(market.file if market.signal == FITTED else market.signal)
-    path = context.base / name
-    if not path.exists():
-        close = did_you_mean(name, (GAUSSIAN, FITTED)) if key == "signal" else ""
-        raise context.error(("regulation", key), f"no such file: {path}{close if 'did you' in close else ''}")
-    found = read_signal(path, column=market.column, step_s=market.step, start_s=0.0)
-    return found.signal, found.notes
+def _recorded(market: RegulationSpec, context: Context) -> Recorded:
+    """Return the files that the scenario names for its signal, or for what a drawn one is fitted to."""
+    key, given = ("file", market.file) if market.signal == FITTED else ("signal", market.signal)
+    known = (GAUSSIAN, FITTED) if key == "signal" else ()
+    return Recorded(names_of(given), ("regulation", key), context, market.column, market.step, known)
+
+
+def records_of(market: RegulationSpec, context: Context) -> Records | None:
+    """Return the records of a signal that is read; None where it is drawn."""
+    return None if market.signal in (GAUSSIAN, FITTED) else _recorded(market, context).records()
 
 
 def signal_law(market: RegulationSpec, context: Context) -> SignalLaw:
@@ -199,7 +211,7 @@ def signal_law(market: RegulationSpec, context: Context) -> SignalLaw:
         return GaussianLaw(
             market.std, market.time_constant, market.step or SIGNAL_STEP_S, energy_neutral=market.neutral is not False
         )
-    signal, _ = _read_signal(market, context)
+    signal, _ = _recorded(market, context).played()
     if market.signal != FITTED:
         if signal.end_s - signal.start_s < HOUR_S:
             length_s = signal.end_s - signal.start_s
@@ -346,7 +358,7 @@ def _signal(
 ) -> tuple[Signal, Floats, dict[str, Any], tuple[Note, ...]]:
     """Return the signal of a run from time 0 on, values for its reach, what to say about it, and notes."""
     if spec.signal not in (GAUSSIAN, FITTED):
-        signal, notes = _read_signal(spec, context)
+        signal, notes = _recorded(spec, context).played()
         return signal, signal.values, {"law": "file", "file": spec.signal, "step_s": signal.step_s}, notes
     law = signal_law(spec, context)
     seed = context.seed_of(spec.seed)

@@ -1,0 +1,200 @@
+"""Recorded days of a regulation signal from files: one file is one record, a long file is cut into days.
+
+A set of records is evidence about days to come only if its days are different ones of one signal. So records of
+different steps, days that overlap or are in the set twice, and records shorter than an hour are refused, each in one
+line. Hours in which the signal was missing for more than a minute are counted: the reader holds the last value there,
+which is no signal.
+
+Days are cut at midnight UTC where the file tells dates, else every 24 h from its beginning.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from wattline.arrays import Floats
+from wattline.errors import InputError, TraceError
+from wattline.formats.series.columns import date_of
+from wattline.formats.series.repeats import repeated
+from wattline.formats.series.signals import SignalTrace, read_days
+from wattline.model.regulation import Record, Signal
+from wattline.reading.notes import Note, plural
+from wattline.units import DAY_S, HOUR_S, show_duration
+
+LONGEST_S = 25 * HOUR_S
+"""A file that lasts longer is cut into days; the day of a change to winter time has 25 hours."""
+GAP_S = 60.0
+"""Missing signal that lasts longer makes its hours no evidence. Two days may share as much: both midnights."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of one signal, in the order of their files, what was done to them, and the files as they were read."""
+
+    records: tuple[Record, ...]
+    notes: tuple[Note, ...]
+    traces: tuple[SignalTrace, ...]
+
+    def joined(self) -> Signal:
+        """Return all files one after another, from second 0 on, as a run plays them."""
+        if len(self.traces) == 1:
+            return self.traces[0].signal
+        values = np.concatenate([trace.signal.values for trace in self.traces])
+        return Signal(0.0, self.traces[0].signal.step_s, values)
+
+
+def read_records(
+    paths: Sequence[Path | str] | Path | str, *, column: str | None = None, step_s: float | None = None
+) -> Records:
+    """Read recorded days of one signal.
+
+    Parameters
+    ----------
+    paths
+        Files; each is a record, or several: a column for each date, or more than 25 h of signal.
+    column
+        Column of each file that is read, where there are several.
+    step_s
+        Seconds between two values, needed where a file has no times.
+    """
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not files:
+        raise InputError("records: no signal file is given; name at least one")
+    _refuse_listed_twice(files)
+    traces = [trace for path in files for trace in read_days(path, column=column, step_s=step_s)]
+    _refuse_other_steps(traces)
+    notes = [note for trace in traces for note in trace.notes]
+    found: list[tuple[Record, SignalTrace]] = []
+    for trace, name in zip(traces, _names(traces), strict=True):
+        found += _days(trace, name, notes)
+    _refuse_overlaps(found)
+    _refuse_repeats(found)
+    kept = tuple(_with_hours(found, notes))
+    return Records(kept, merged(notes), tuple(traces))
+
+
+def merged(notes: Sequence[Note]) -> tuple[Note, ...]:
+    """Return notes with those of one reason counted together, under the first of their examples."""
+    found: dict[tuple[str, str], Note] = {}
+    for note in notes:
+        key = note.action, note.reason
+        found[key] = replace(found[key], count=found[key].count + note.count) if key in found else note
+    return tuple(found.values())
+
+
+def _refuse_listed_twice(files: Sequence[Path | str]) -> None:
+    seen = set()
+    for path in files:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise TraceError.at(path, "is listed twice: one day is one record", hint="leave it out once")
+        seen.add(real)
+
+
+def _refuse_other_steps(traces: Sequence[SignalTrace]) -> None:
+    first = traces[0]
+    for trace in traces[1:]:
+        if not math.isclose(trace.signal.step_s, first.signal.step_s, rel_tol=1e-9):
+            told = (
+                f"has a value every {trace.signal.step_s:g} s, {first.source} has one every {first.signal.step_s:g} s"
+            )
+            raise TraceError.at(trace.source, told, field=trace.column, hint="records of a set have one step")
+
+
+def _names(traces: Sequence[SignalTrace]) -> list[str]:
+    """Return a short name for each trace: that of its file, with its folder where two are alike."""
+    short = [Path(trace.source).name.removesuffix(".gz").rpartition(".")[0] for trace in traces]
+    files: dict[str, set[str]] = {}
+    for name, trace in zip(short, traces, strict=True):
+        files.setdefault(name, set()).add(trace.source)
+    return [name if name and len(files[name]) == 1 else trace.source for name, trace in zip(short, traces, strict=True)]
+
+
+def _days(trace: SignalTrace, name: str, notes: list[Note]) -> Iterator[tuple[Record, SignalTrace]]:
+    """Yield the records of a trace: itself, or the days of a long one."""
+    signal, size = trace.signal, trace.signal.values.size
+    length_s = signal.end_s - signal.start_s
+    if length_s < HOUR_S:
+        told = f"lasts {show_duration(length_s)}, a record lasts an hour at least"
+        raise TraceError.at(trace.source, told, field=trace.column, hint="leave it out, or join it with what follows")
+    dated, wide = math.isfinite(trace.epoch_unix_s), math.isfinite(date_of(trace.column))
+    cuts = [0, size]
+    if length_s > LONGEST_S:
+        first_s = math.ceil(trace.epoch_unix_s / DAY_S) * DAY_S - trace.epoch_unix_s if dated else DAY_S
+        inner = np.ceil(np.arange(first_s, length_s, DAY_S) / signal.step_s - 1e-6).astype(np.int64)
+        cuts = [0, *(int(k) for k in inner if 0 < k < size), size]
+        how = "at midnight UTC" if dated else "every 24 h from its beginning"
+        notes.append(Note("kept", f"longer than {LONGEST_S / HOUR_S:g} h: cut into days, {how}", 1, trace.source))
+    gaps = trace.gaps[np.diff(trace.gaps, axis=1)[:, 0] > GAP_S * (1 + 1e-9)] - signal.start_s
+    for day, (begin, end) in enumerate(pairwise(cuts), start=1):
+        part = Signal(0.0, signal.step_s, signal.values[begin:end])
+        unix_s = trace.epoch_unix_s + begin * signal.step_s
+        own = f"{name} {_day(unix_s) if dated else f'day {day}'}" if wide or len(cuts) > 2 else name
+        if part.end_s < HOUR_S:
+            example = f"{own}: {show_duration(part.end_s)}"
+            notes.append(Note("dropped", "what is left of a long file is shorter than an hour", 1, example))
+            continue
+        yield Record(own, part, _within(gaps, begin * signal.step_s, part.end_s), unix_s), trace
+
+
+def _within(gaps: Floats, begin_s: float, length_s: float) -> tuple[tuple[float, float], ...]:
+    """Return gaps as they lie in a part of the signal."""
+    cut = np.clip(gaps - begin_s, 0.0, length_s)
+    return tuple((float(a), float(b)) for a, b in cut[cut[:, 0] < cut[:, 1]])
+
+
+def _day(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d")
+
+
+def _refuse_overlaps(found: Sequence[tuple[Record, SignalTrace]]) -> None:
+    """Refuse days of which the dates say that they are the same."""
+    dated = sorted(
+        (pair for pair in found if math.isfinite(pair[0].begin_unix_s)), key=lambda pair: pair[0].begin_unix_s
+    )
+    for (before, first), (record, trace) in pairwise(dated):
+        shared_s = before.begin_unix_s + before.length_s - record.begin_unix_s
+        if shared_s > GAP_S:
+            when = datetime.fromtimestamp(record.begin_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            lasting = show_duration(min(shared_s, record.length_s))
+            told = f"overlaps with {first.source} for {lasting} from {when} on"
+            raise TraceError.at(trace.source, told, field=trace.column, hint="leave one of them out")
+
+
+def _refuse_repeats(found: Sequence[tuple[Record, SignalTrace]]) -> None:
+    """Refuse a record most of whose values stand in another one, from whatever time on."""
+    same = repeated([record.signal.values for record, _ in found])
+    if same is None:
+        return
+    (first, _), (record, trace) = found[same.first], found[same.other]
+    told = f"{record.name!r} repeats {first.name!r}: {same.share:.0%} of its values are the same, one after another"
+    raise TraceError.at(trace.source, told, field=trace.column, hint="one day is one record: leave one of them out")
+
+
+def _with_hours(found: Sequence[tuple[Record, SignalTrace]], notes: list[Note]) -> Iterator[Record]:
+    """Yield the records with an hour of signal; hours without are counted."""
+    left = 0
+    for record, trace in found:
+        lost = len(record.hours()) - len(record.usable_hours())
+        if lost:
+            begin_s, end_s = record.gaps[0]
+            where = f"{record.name}: none from {show_duration(begin_s)} on for {show_duration(end_s - begin_s)}"
+            reason = "hours in which the signal is missing for more than a minute: no evidence for a bid"
+            notes.append(Note("kept", reason, lost, where))
+        if record.usable_hours():
+            left += 1
+            yield record
+        elif left or record is not found[-1][0]:
+            reason = "record without an hour in which the signal is not missing"
+            notes.append(Note("dropped", reason, 1, record.name))
+        else:
+            told = f"no hour of {len(found)} {plural(len(found))} is without missing signal"
+            raise TraceError.at(trace.source, told, field=trace.column, hint="give other records")
