@@ -21,15 +21,21 @@ if TYPE_CHECKING:
 HOURS = 24
 """Fresh hours whose distributions are drawn."""
 
+DAYS = 2
+"""Recorded days whose distributions are drawn."""
+
 
 def write_page(path: Path, title: str, setting: Setting, found: Certificate, told: Sequence[tuple[str, str]]) -> Path:
     """Write the page of a certificate; ``told`` are names and values that stand in its head."""
-    from wattline.bidding.observed import observe
+    from wattline.bidding.observed import observe, observe_days
     from wattline.report.page import Page, facts
 
     choice = found.choice
-    seeds = [hour.seed for hour in found.outcome.hours[:HOURS]]
-    seen = observe(setting, seeds, choice.bid, choice.weights, choice.params)
+    tried = choice.bid, choice.weights, choice.params
+    if setting.records:
+        seen = observe_days(setting, setting.records[:DAYS], *tried)
+    else:
+        seen = observe(setting, [hour.seed for hour in found.outcome.hours[:HOURS]], *tried)
     page = Page(f"{title} – Wattline bid")
     style = "sub" if found.certified else "sub warn"
     verdict = "".join(f'<p class="{style}">{escape(line)}</p>' for line in verdict_lines(setting, found))
@@ -37,6 +43,7 @@ def write_page(path: Path, title: str, setting: Setting, found: Certificate, tol
         f'<header><p class="kicker">Wattline bid</p><h1>{escape(title)}</h1>{verdict}{facts(told)}</header>',
         "<h2>Certificate</h2>",
         promise_table(found),
+        day_table(found),
         "<h2>Figures</h2>",
         *map(page.figure, figures(setting, found, seen)),
         _theory(page, setting, found, seen),
@@ -57,12 +64,42 @@ def promise_table(found: Certificate) -> str:
             show(p.limit, "share"),
             show(p.rate.share, "share"),
             f"{show(p.rate.low, 'share')} – {show(p.rate.high, 'share')}",
+            f"{show(p.rate.next_low, 'share')} – {show(p.rate.next_high, 'share')}",
             f"{p.rate.count:,}",
             p.state,
         )
         for p in found.promises
     ]
-    return table(("constraint", "allowed", "found", "95 % interval", "of", "state"), rows, text=(0,))
+    sure = f"{100 * found.confidence:g} %"
+    heads = ("constraint", "allowed", "found", f"long run, {sure}", f"next day, {sure}", "of", "state")
+    return table(heads, rows, text=(0,))
+
+
+def day_table(found: Certificate) -> str:
+    """Return the recorded days as an HTML table: the bid that each was tried under, and what it came to."""
+    from wattline.bidding.evidence import HOW
+    from wattline.report.page import table
+    from wattline.report.show import show
+
+    if not found.evidence.table:
+        return ""
+    rows = [
+        (
+            day.name,
+            show(day.mean_w, "W"),
+            show(day.reserve_w, "W"),
+            f"{day.hours - day.left_out}",
+            show(day.exceed, "share"),
+            show(day.hours_beyond, "share"),
+            show(day.worst_service, "share"),
+            f"${day.cost:.4g}",
+            "kept" if day.kept else "BROKEN",
+        )
+        for day in found.evidence.table
+    ]
+    heads = ("day", "P̄", "R", "hours", "ε > 30 %", "hours beyond", "service, of its limit", "cost an hour", "state")
+    told = escape(HOW[found.evidence.how])
+    return f'<h2>Days</h2><p class="sub">{told[:1].upper()}{told[1:]}.</p>{table(heads, rows, text=(0,))}'
 
 
 def figures(setting: Setting, found: Certificate, seen: Observed) -> Iterator[Drawn | None]:
@@ -98,4 +135,6 @@ def _theory(page: Page, setting: Setting, found: Certificate, seen: Observed) ->
 
 
 def _hours(found: Certificate) -> str:
+    if found.evidence.table:
+        return f"{min(DAYS, len(found.evidence.table))} of the recorded days"
     return f"{min(HOURS, len(found.outcome.hours))} of the certificate's {len(found.outcome.hours)} hours"

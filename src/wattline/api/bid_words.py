@@ -8,19 +8,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wattline.bidding.across import Margin
     from wattline.bidding.certificate import Certificate
     from wattline.bidding.choice import Choice
     from wattline.bidding.setting import Setting
     from wattline.scenario import Document
 
 WIDTH = 80
-
-HOURS_FROM = {
-    "law": "that no search has seen",
-    "searched record": "of the record that was searched",
-    "record": "cut out of one record",
-}
-"""Where hours of a certificate come from, in words."""
 
 
 def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
@@ -36,8 +30,10 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
         what = f"of its jobs reach Q ≥ {limits[name]:g}" if name in limits else "of the time"
         allowed = f"{promise.limit:.0%} allowed".replace("%", " %")
         lines.append(f"  {promise.state}: {printable(name)}: {percent(rate.share)} {what}, {allowed}")
-        if promise.state == "UNSURE":
-            lines.append(f"    with this many hours it may be {percent(rate.high)}: more hours tell")
+        if promise.state == "UNSURE" and promise.by_day:
+            lines.append(f"    on the next day it may be {percent(rate.next_high)}: offer less, or record more days")
+        elif promise.state == "UNSURE":
+            lines.append(f"    in the long run it may be {percent(rate.high)}: more hours tell")
     needed_w = setting.idle_total_w + setting.load_w(capped=True)
     if found.choice.bid.mean_w < needed_w:
         lines.append(f"  the jobs need {needed_w / 1e3:.3g} kW even at their lowest caps: raise the mean power")
@@ -70,8 +66,21 @@ def facts(document: Document, setting: Setting, found: Certificate) -> list[tupl
         ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}, reach {mode(document)}"),
         *(_weights(setting, choice) if choice.weights is not None else ()),
         *_parameters(setting, choice),
-        ("tested on", f"{len(found.outcome.hours)} {document.spec.bid.protocol} hours {HOURS_FROM[found.hours_from]}"),
+        *_tested(document, found),
     ]
+
+
+def _tested(document: Document, found: Certificate) -> list[tuple[str, str]]:
+    """Return what the certificate rests on."""
+    from wattline.bidding.evidence import HOW
+
+    evidence, outcome = found.evidence, found.outcome
+    model, assumption = evidence.model
+    hours = f"{len(outcome.hours)} {document.spec.bid.protocol} hours"
+    if evidence.days:
+        hours = f"{evidence.days} recorded day{'s' if evidence.days > 1 else ''}, {hours}"
+    left = f"; {outcome.left_out} hours with missing signal do not count" if outcome.left_out else ""
+    return [("tested on", f"{hours}: {HOW[evidence.how]}{left}"), ("model", f"{model}. {assumption}")]
 
 
 def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
@@ -97,12 +106,13 @@ def money(found: Certificate) -> list[tuple[str, str]]:
     data = found.to_json()
     cost, drawn, given = data["cost"], data["without_drawn"], data["without_bid"]
     broken, alone = percent(data["hours_beyond_tracking"]), percent(data["unreachable_exceed"])
+    days = "" if math.isnan(data["days_beyond_tracking"]) else f"{percent(data['days_beyond_tracking'])} of days and "
     half = 0.5 * (data["cost_high"] - data["cost_low"])
     rows = [
         ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
-        ("tracking", f"error {percent(data['error'])} of R on average; {broken} of hours break the limit"),
+        ("tracking", f"error {percent(data['error'])} of R on average; {days}{broken} of hours break the limit"),
         (
             "out of reach",
             f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time",
@@ -111,6 +121,22 @@ def money(found: Certificate) -> list[tuple[str, str]]:
     if data["standby_share"]:
         rows.append(("standby", f"{percent(data['standby_share'])} of the jobs' energy"))
     return [*rows, ("limits R", found.limits)]
+
+
+def margin(found: Margin | None) -> list[tuple[str, str]]:
+    """Return what the margin costs, as names and texts."""
+    from wattline.report.show import show
+
+    if found is None:
+        return []
+    plain = f"${found.plain_cost:.4g} an hour at R = {show(found.plain_reserve_w, 'W')}"
+    rows = [("margin", f"costs {100 * found.part:+.1f} %: without it {plain}, no day being sure")]
+    saved = [
+        f"{100 * (1 - cost / found.cost):.1f} % with {days} days" for days, cost in found.more if cost < found.cost
+    ]
+    if saved:
+        rows.append(("", f"more days like these would save {', '.join(saved)}"))
+    return rows
 
 
 def _less(cost: float, without: float) -> str:
@@ -129,20 +155,22 @@ def promises(found: Certificate) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
     table.add_column("constraint", style="cyan", overflow="fold")
-    for name in ("allowed", "found", "95 % interval", "of"):
+    for name in ("allowed", "found", f"{100 * found.confidence:g} % interval", "of"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", width=8, no_wrap=True)
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
     for i, promise in enumerate(found.promises):
-        about = "tracking, ε > 30 %" if i == 0 else f"{promise.about}, Q ≥ {limits[promise.about]:g}"
+        about = f"{promise.about}, Q ≥ {limits[promise.about]:g}" if i else "tracking, ε > 30 %"
+        about = f"next day: {about}" if promise.by_day else about
         rate = promise.rate
         count = f"{rate.count:,} {'hours' if i == 0 else 'jobs'}"
+        low, high = (rate.next_low, rate.next_high) if promise.by_day else (rate.low, rate.high)
         state = Text(promise.state, "green" if promise.kept else "bold red")
         table.add_row(
             Text(printable(about)),
             percent(promise.limit),
             percent(rate.share),
-            f"{percent(rate.low)} – {percent(rate.high)}",
+            f"{percent(low)} – {percent(high)}",
             count,
             state,
         )

@@ -14,9 +14,11 @@ from wattline.api.studies import Study, load, only
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
+    from wattline.bidding.across import Margin
     from wattline.bidding.certificate import Certificate
     from wattline.bidding.choice import Choice
     from wattline.bidding.setting import Setting
+    from wattline.model.regulation import Bid
     from wattline.scenario import Document
 
 CERTIFICATE, PAGE = "certificate.json", "bid.html"
@@ -26,10 +28,14 @@ CERTIFICATE, PAGE = "certificate.json", "bid.html"
 class BidResult:
     """A bid that was chosen and tested: mean power, reserve, and the certificate of what it keeps."""
 
-    def __init__(self, document: Document, setting: Setting, certificate: Certificate) -> None:
+    def __init__(
+        self, document: Document, setting: Setting, certificate: Certificate, margin: Margin | None = None
+    ) -> None:
         self.document, self.setting = document, setting
         self.certificate = certificate
-        """Every promise with its rate and interval, the cost and its spread."""
+        """Every promise with its rate and intervals, the cost and its spread."""
+        self.margin = margin
+        """What being sure of the next day costs, on recorded days."""
 
     @property
     def choice(self) -> Choice:
@@ -71,6 +77,7 @@ class BidResult:
             "protocol": spec.bid.protocol,
             "reach": bid_words.mode(self.document),
             **self.certificate.to_json(),
+            "margin": None if self.margin is None else self.margin.to_json(),
             "feasible": self.choice.feasible,
             "history": self.choice.history,
         }
@@ -94,10 +101,20 @@ class BidResult:
 
         target = Path(folder)
         _save(target, self.to_dict())
-        told = bid_words.facts(self.document, self.setting, self.certificate) + bid_words.money(self.certificate)
-        facts = [(name or "or", text) for name, text in told]
-        write_page(target / PAGE, self.title, self.setting, self.certificate, facts)
+        told = [(name or "or", text) for name, text in self._told()]
+        write_page(target / PAGE, self.title, self.setting, self.certificate, told)
         return target
+
+    @property
+    def days(self) -> Any:
+        """The recorded days of the certificate as a frame: the bid that each was tried under, and what it came to."""
+        import polars as pl
+
+        return pl.DataFrame([vars(day) | {"kept": day.kept} for day in self.certificate.evidence.table])
+
+    def _told(self) -> list[tuple[str, str]]:
+        facts = bid_words.facts(self.document, self.setting, self.certificate)
+        return facts + bid_words.money(self.certificate) + bid_words.margin(self.margin)
 
     def __rich__(self) -> Any:
         from rich.console import Group
@@ -110,7 +127,7 @@ class BidResult:
             "",
             bid_words.promises(self.certificate),
             "",
-            bid_words.table(bid_words.money(self.certificate)),
+            bid_words.table(bid_words.money(self.certificate) + bid_words.margin(self.margin)),
         )
 
     def __repr__(self) -> str:
@@ -122,7 +139,7 @@ class BidResult:
         from wattline.api.bid_page import promise_table
         from wattline.report.page import facts
 
-        told = bid_words.facts(self.document, self.setting, self.certificate) + bid_words.money(self.certificate)
+        told = self._told()
         lines = "".join(f"<p><b>{escape(line)}</b></p>" for line in self.verdict)
         below = facts((name or "or", text) for name, text in told)
         return f"<h4>{escape(self.title)}</h4>{lines}{promise_table(self.certificate)}{below}"
@@ -134,6 +151,8 @@ def bid(
     method: str | None = None,
     reach: str | None = None,
     hours: int | None = None,
+    confidence: float = 0.95,
+    quick: bool = False,
     progress: bool = True,
 ) -> BidResult:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
@@ -147,7 +166,11 @@ def bid(
     reach
         ``"strict"`` or ``"paper"``: whether the target may leave what the cluster can draw.
     hours
-        Number of hours on which the bid is tested (default: as the scenario says, 200).
+        Number of hours on which the bid is tested (default: as the scenario says, 200). Recorded days are all used.
+    confidence
+        How sure each promise is to be, between 0.5 and 0.999.
+    quick
+        Whether a search on recorded days looks at fewer bids.
     progress
         Whether to show a bar.
 
@@ -161,52 +184,100 @@ def bid(
         asked = asked.set({"regulation.reach": reach})
     if hours is not None and (isinstance(hours, bool) or not isinstance(hours, int) or not 2 <= hours <= MOST_HOURS):
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
-    return find_bid(asked.document, Listener(progress=progress), method=method, hours=hours)
+    if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
+        raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {confidence!r}")
+    listener = Listener(progress=progress)
+    return find_bid(asked.document, listener, method=method, hours=hours, confidence=confidence, quick=quick)
 
 
 MOST_HOURS = 100_000
 """Hours on which a bid can be tested."""
 
+LEAST_SURE, MOST_SURE = 0.5, 0.999
+"""Confidences that a certificate may have."""
+
 
 def find_bid(
-    document: Document, listener: Listener, *, method: str | None = None, hours: int | None = None
+    document: Document,
+    listener: Listener,
+    *,
+    method: str | None = None,
+    hours: int | None = None,
+    confidence: float = 0.95,
+    quick: bool = False,
 ) -> BidResult:
     """Choose a bid for a scenario with one choice of policies, and test it."""
-    from wattline.bidding.certificate import certify
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
     setting = build_setting(document)
     listener.warm_up(setting.policies.slots(), nodes_change=False)
-    choice = _choose(document, setting, method or document.spec.bid.method, listener)
-    seeds = range(hours or document.spec.bid.hours)
-    listener.say(f"testing on {len(seeds)} {'hours of the record' if setting.on_record else 'fresh hours'} ...")
-    return BidResult(document, setting, certify(setting, choice, seeds))
+    how = method or document.spec.bid.method
+    try:
+        if setting.records:
+            return _on_records(document, setting, how, listener, confidence, quick=quick)
+        return _on_hours(document, setting, how, listener, confidence, hours)
+    except ScenarioError:
+        raise
+    except InputError as problem:
+        raise ScenarioError(f"{document.source.where(('bid', 'method'))}: {problem}") from None
 
 
-def _choose(document: Document, setting: Setting, method: str, listener: Listener) -> Choice:
+def _on_hours(
+    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, hours: int | None
+) -> BidResult:
+    """Choose a bid on drawn hours, and test it on others."""
+    from wattline.bidding.certificate import certify
     from wattline.bidding.choose import choose
+
+    given = _given(document, setting, method, listener)
+    with listener.progress("bids tried", keeping="") as progress:
+        choice = choose(setting, method, mode=bid_words.mode(document), given=given, progress=progress)
+    seeds = range(hours or document.spec.bid.hours)
+    listener.say(f"testing on {len(seeds)} fresh hours ...")
+    return BidResult(document, setting, certify(setting, choice, seeds, confidence))
+
+
+def _on_records(
+    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, *, quick: bool
+) -> BidResult:
+    """Choose a bid on recorded days, and test it on those that its search has not seen."""
+    from wattline.bidding.choose import choose_on_records
+
+    given = _given(document, setting, method, listener)
+    count = len(setting.records)
+    listener.say(f"on {count} recorded day{'s' if count > 1 else ''} ...")
+    with listener.progress("bids tried", keeping="") as progress:
+        certificate, margin = choose_on_records(
+            setting,
+            setting.records,
+            method,
+            mode=bid_words.mode(document),
+            given=given,
+            confidence=confidence,
+            quick=quick,
+            progress=progress,
+        )
+    return BidResult(document, setting, certificate, margin)
+
+
+def _given(document: Document, setting: Setting, method: str, listener: Listener) -> Bid | None:
+    """Return the bid that the scenario gives, if there is one; it must be one that the machine can keep."""
     from wattline.model.regulation import Bid
 
     market = document.spec.regulation
     given = (
         Bid(market.mean, market.reserve) if market and market.mean is not None and market.reserve is not None else None
     )
-    if method == "given":
-        if market is None or given is None:
-            raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
-        from wattline.scenario.sections.regulation import check_reach, reach_values
-
-        check_reach(market, document.context, given, reach_values(setting.signal), setting.cluster)
-    else:
+    if method != "given":
         listener.say(f"choosing a bid by {method} ...")
-    try:
-        with listener.progress("bids tried", keeping="") as progress:
-            return choose(setting, method, mode=bid_words.mode(document), given=given, progress=progress)
-    except ScenarioError:
-        raise
-    except InputError as problem:
-        raise ScenarioError(f"{document.source.where(('bid', 'method'))}: {problem}") from None
+        return given
+    if market is None or given is None:
+        raise document.source.error(("regulation",), "there is no bid to test: give mean and reserve")
+    from wattline.scenario.sections.regulation import check_reach, reach_values
+
+    check_reach(market, document.context, given, reach_values(setting.signal), setting.cluster)
+    return given
 
 
 def _save(folder: Path, data: dict[str, Any]) -> None:

@@ -1,49 +1,55 @@
-"""What a bid is worth on other hours than those of its search: every constraint with its interval, the cost and its
-spread.
+"""What a bid is worth on hours and days that its search has not seen: every promise with its intervals, and a verdict.
 
-Hours of a law (generated signals) are new ones. Hours of a recorded signal are cut out of the record that the search
-has used too, so nothing is certified there: what holds on them says nothing of other days.
+The tracking promise is per *day*: over the sold hours of a day, hours with missing signal left out, the error exceeds
+its margin for at most a tenth of the time. It is *kept* where the prediction interval for the next day ends below that
+tenth. The promise to a kind of job is about its jobs over time: it is kept where the interval of the long-run rate
+ends below the limit. Both hold for days like those that were drawn or recorded, and for no others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wattline.bidding.choice import Choice, bottleneck, reach_of
-from wattline.bidding.outcome import Outcome, Rate
-from wattline.bidding.search import is_safe
+from wattline.bidding.evidence import Evidence, evidence_of
+from wattline.bidding.outcome import Outcome, is_promised
+from wattline.bidding.rates import CONFIDENCE, Rate
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import fresh
 from wattline.market.reach import Reach
 from wattline.market.tracking import SHARE
 
 FRESH_SEEDS = range(200)
-UNSEARCHED = ("given", "heuristic")
-"""Methods that look at no hour of the signal."""
+CERTIFIED, UNSURE, BROKEN, NOTHING = "CERTIFIED", "UNSURE", "BROKEN", "NOTHING KNOWN ABOUT OTHER DAYS"
+"""Verdicts."""
+
+LEAST_RECORDS = 5
+"""Fewer recorded days say too little of how days differ."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """One constraint: what it is about, its limit, the rate found, whether the whole interval lies below the limit."""
+    """One constraint: what it is about, its limit, the rate found; tracking is promised ``by_day``."""
 
     about: str
     limit: float
     rate: Rate
+    by_day: bool = False
 
     @property
     def kept(self) -> bool:
-        """Whether the rate, with confidence, is below its limit."""
-        return self.rate.within(self.limit)
+        """Whether the rate, with confidence, is below its limit: on the next day, or in the long run."""
+        return self.rate.next_within(self.limit) if self.by_day else self.rate.within(self.limit)
 
     @property
     def state(self) -> str:
         """Kept, beyond the limit, or not surely below it: the word that terminal, page and JSON use."""
-        return "kept" if self.kept else "BROKEN" if self.rate.share >= self.limit else "UNSURE"
+        return "kept" if self.kept else BROKEN if self.rate.share >= self.limit else UNSURE
 
 
 @dataclass(frozen=True)
@@ -55,42 +61,65 @@ class Certificate:
     promises: Sequence[Promise]
     reach: Reach
     limits: str
-    on_record: bool = False
-    """Whether its hours are cut out of one recorded signal."""
+    evidence: Evidence = field(default_factory=Evidence)
+    """What its hours are, and how they were kept from the search."""
+    confidence: float = CONFIDENCE
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept, with confidence, on the hours that were simulated."""
-        return is_safe(self.outcome)
+        """Whether every promise is kept, with confidence, on what was simulated."""
+        return all(promise.kept for promise in self.promises)
 
     @property
     def certified(self) -> bool:
-        """Whether that may be taken for other hours too: not where all hours are of one record."""
-        return self.kept and not self.on_record
+        """Whether that may be taken for other days too."""
+        return self.word == CERTIFIED
 
     @property
-    def hours_from(self) -> str:
-        """Where its hours come from: the law of the signal, the record that was searched, or a record."""
-        if not self.on_record:
-            return "law"
-        return "record" if self.choice.method in UNSEARCHED else "searched record"
+    def word(self) -> str:
+        """The verdict."""
+        if any(promise.state == BROKEN for promise in self.promises):
+            return BROKEN
+        if self.evidence.days == 1:
+            return NOTHING
+        few = 0 < self.evidence.days < LEAST_RECORDS
+        return CERTIFIED if self.kept and not few and not self.evidence.doubts else UNSURE
 
     @property
     def verdict(self) -> str:
-        """Say in a line whether the bid is certified, and why not where no single promise is to blame."""
-        if self.certified:
-            return "CERTIFIED: all constraints are kept, with 95 % confidence each"
-        if self.on_record:
-            which = "the record that was searched" if self.hours_from == "searched record" else "hours of one record"
-            return f"NOT CERTIFIED: tested on {which}; other days are unknown"
-        return "NOT CERTIFIED" + (": no bid that was tried keeps all constraints" if not self.choice.feasible else "")
+        """Say in a line what the verdict is, and what it rests on."""
+        word, days, sure = self.word, self.evidence.days, f"{self.confidence:.0%}".replace("%", " %")
+        if word == BROKEN:
+            return f"{BROKEN}: a promise is not kept on the hours that were simulated"
+        if word == NOTHING:
+            return f"{NOTHING}: one recorded day tells nothing of how days differ"
+        if days == 0:
+            if word == CERTIFIED:
+                return f"{CERTIFIED}: all promises are kept, with {sure} confidence each, for hours of this law"
+            return f"{UNSURE}: with this many hours a promise may be broken"
+        if word == CERTIFIED:
+            basis = f"{days} recorded days"
+            model = "" if days >= self.distribution_free else ", by a model of how days differ"
+            return (
+                f"{CERTIFIED}: all promises are kept, with {sure} confidence each, for days like these ({basis}{model})"
+            )
+        if self.evidence.doubts:
+            return f"{UNSURE}: {self.evidence.doubts[0]}"
+        if days < LEAST_RECORDS:
+            return f"{UNSURE}: {days} recorded days are fewer than the {LEAST_RECORDS} that a certificate needs"
+        return f"{UNSURE}: on another day a promise may be broken"
+
+    @property
+    def distribution_free(self) -> int:
+        """Recorded days that are needed to be as sure without a model: n days leave 1 in n + 1 for a worse one."""
+        return math.ceil(self.confidence / (1.0 - self.confidence) - 1e-9)
 
     @property
     def cost_interval(self) -> tuple[float, float]:
         """Interval of the mean cost (95 %)."""
         from scipy.special import stdtrit
 
-        costs = self.outcome.costs
+        costs = self.outcome.draw_costs
         half = (
             float(stdtrit(costs.size - 1, 0.975) * costs.std(ddof=1) / math.sqrt(costs.size))
             if costs.size > 1
@@ -111,11 +140,14 @@ class Certificate:
             "weights": None if choice.weights is None else dict(zip(names, choice.weights.tolist(), strict=True)),
             "params": {slot: list(values) for slot, values in (choice.params or {}).items()},
             "hours": len(outcome.hours),
-            "hours_from": self.hours_from,
+            "hours_left_out": outcome.left_out,
             "certified": self.certified,
+            "word": self.word,
             "verdict": self.verdict,
+            "confidence": self.confidence,
             "kept": self.kept,
             "limits": self.limits,
+            **self.evidence.to_json(),
             "cost": outcome.cost,
             "cost_low": low,
             "cost_high": high,
@@ -125,6 +157,7 @@ class Certificate:
             "error": outcome.error,
             "power_w": outcome.power_w,
             "hours_beyond_tracking": outcome.exceed_hours,
+            "days_beyond_tracking": outcome.exceed_days,
             "standby_share": outcome.standby_share,
             "unreachable_share": self.reach.outside_share,
             "unreachable_exceed": self.reach.exceed_share,
@@ -136,6 +169,10 @@ class Certificate:
                     "rate": p.rate.share,
                     "low": p.rate.low,
                     "high": p.rate.high,
+                    "next_day_low": p.rate.next_low,
+                    "next_day_high": p.rate.next_high,
+                    "by_day": p.by_day,
+                    "draws": p.rate.draws,
                     "count": p.rate.count,
                     "kept": p.kept,
                     "state": p.state,
@@ -145,17 +182,29 @@ class Certificate:
         }
 
 
-def certify(setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS) -> Certificate:
-    """Test a choice on hours with other seeds than those of its search.
-
-    A recorded signal has no others, and that is noted.
-    """
+def certify(
+    setting: Setting, choice: Choice, seeds: Sequence[int] = FRESH_SEEDS, confidence: float = CONFIDENCE
+) -> Certificate:
+    """Test a choice on hours with other seeds than those of its search."""
     outcome = fresh(setting, seeds, choice.bid, choice.weights, choice.params)
-    promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed)]
+    return certificate_of(setting, choice, outcome, confidence=confidence)
+
+
+def certificate_of(
+    setting: Setting,
+    choice: Choice,
+    outcome: Outcome,
+    evidence: Evidence | None = None,
+    confidence: float = CONFIDENCE,
+) -> Certificate:
+    """Return the certificate of what simulated hours came to."""
+    promises = [Promise("tracking error above 30 %", SHARE, outcome.exceed_rate(confidence), by_day=outcome.on_records)]
     promises += [
         Promise(kind.name, kind.share, rate)
-        for kind, rate in zip(outcome.kinds, outcome.rates(), strict=True)
-        if not kind.standby and math.isfinite(kind.limit)
+        for kind, rate in zip(outcome.kinds, outcome.rates(confidence), strict=True)
+        if is_promised(kind)
     ]
-    limits = bottleneck(outcome)
-    return Certificate(choice, outcome, promises, reach_of(setting, choice.bid), limits, setting.on_record)
+    found = reach_of(setting, choice.bid)
+    return Certificate(
+        choice, outcome, promises, found, bottleneck(outcome), evidence or evidence_of(setting, choice), confidence
+    )

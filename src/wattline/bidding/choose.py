@@ -1,23 +1,27 @@
-"""Choose a bid by the name of a method, and say how far the choice has come."""
+"""Choose a bid by the name of a method, on drawn hours or on recorded days, and say how far the choice has come."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from wattline.arrays import Floats
+from wattline.bidding.across import Margin, certify_on_records, margin_of, sure_bid
 from wattline.bidding.aqa import ITERATIONS, aqa_bid
+from wattline.bidding.certificate import Certificate
 from wattline.bidding.choice import Choice
+from wattline.bidding.evidence import UNTRIED
 from wattline.bidding.grid import grid_bid, heuristic_bid
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.params import Params
 from wattline.bidding.qosg import qosg_bid
+from wattline.bidding.rates import CONFIDENCE
 from wattline.bidding.search import PROOF_SEEDS, SEARCH_SEEDS, search_bid
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
 from wattline.bidding.weights import search_weights
 from wattline.errors import InputError, did_you_mean
-from wattline.model.regulation import Bid
+from wattline.model.regulation import Bid, Record
 
 METHODS = ("search", "aqa", "qosg", "grid", "heuristic", "given")
 
@@ -31,19 +35,34 @@ _GUESS = {"search": 110, "aqa": 3 * ITERATIONS, "qosg": 170, "grid": 380}
 """About how many bids a method tries."""
 
 
+class Watch:
+    """Counts the bids that were tried, and tells it."""
+
+    def __init__(self, guess: float, progress: Progress | None) -> None:
+        self.done, self.guess, self.progress = 0, int(guess), progress
+
+    def tell(self) -> None:
+        """Count one more."""
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, max(self.guess, self.done + 1))
+
+
 class Watched(Trial):
     """A trial that tells how many bids were tried on it."""
 
-    def __init__(self, setting: Setting, seeds: range, tell: Callable[[], None]) -> None:
-        super().__init__(setting, seeds)
-        self.tell = tell
+    def __init__(
+        self, setting: Setting, watch: Watch, seeds: Sequence[int] = (), *, records: Sequence[Record] = ()
+    ) -> None:
+        super().__init__(setting, seeds, records=records)
+        self.watch = watch
 
     def run(
         self, bid: Bid, weights: Floats | None = None, params: Params | None = None, *, first: int | None = None
     ) -> Outcome:
-        """Simulate the hours under a bid, and tell."""
+        """Simulate the hours or days under a bid, and tell."""
         outcome = super().run(bid, weights, params, first=first)
-        self.tell()
+        self.watch.tell()
         return outcome
 
 
@@ -51,37 +70,83 @@ def choose(
     setting: Setting, method: str, *, mode: str, given: Bid | None = None, progress: Progress | None = None
 ) -> Choice:
     """Choose a bid: ``given`` is taken as it is, the heuristic needs no simulation, the others try many bids."""
+    check_method(setting, method)
+    if method in UNTRIED:
+        return untried(setting, method, _untried_bid(setting, method, mode, given))
+    watch = Watch(_GUESS[method], progress)
+    trial = Watched(setting, watch, SEARCH_SEEDS[:AQA_HOURS] if method == "aqa" else SEARCH_SEEDS)
+    if method != "search":
+        return _by_method(trial, method, mode)
+    proof = Watched(setting, watch, PROOF_SEEDS)
+    if setting.policies.select.weights:
+        return replace(search_weights(trial, mode=mode, proof=proof), runs=watch.done)
+    return replace(search_bid(setting, mode=mode, trial=trial, proof=proof), runs=watch.done)
+
+
+def choose_on_records(
+    setting: Setting,
+    records: Sequence[Record],
+    method: str,
+    *,
+    mode: str,
+    given: Bid | None = None,
+    confidence: float = CONFIDENCE,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Certificate, Margin | None]:
+    """Choose a bid on recorded days and test it on days that the search has not seen; tell what its margin costs.
+
+    A ``quick`` search looks at fewer bids. Published methods, and policies with weights, choose on some days and are
+    tested on the others: to leave every day out in turn would take them too long.
+    """
+    check_method(setting, method)
+    fixed = None
+    if method in UNTRIED:
+        fixed = untried(setting, method, _untried_bid(setting, method, mode, given))
+    in_turn = method == "search" and not setting.policies.select.weights
+    watch = Watch(_GUESS.get(method, 0) * (3 if in_turn else 1), progress)
+    trial = Watched(setting, watch, records=records)
+    rounds = 1 if quick else 3
+
+    def pick(part: Trial) -> Choice:
+        if in_turn:
+            return sure_bid(part, mode=mode, confidence=confidence, rounds=rounds)
+        return search_weights(part, mode=mode) if method == "search" else _by_method(part, method, mode)
+
+    found = certify_on_records(trial, records, pick, confidence=confidence, fixed=fixed, in_turn=in_turn)
+    if fixed is not None or not in_turn or len(records) == 1:
+        return found, None
+    margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, rounds=rounds)
+    return replace(found, choice=replace(found.choice, runs=watch.done)), margin
+
+
+def _by_method(trial: Trial, method: str, mode: str) -> Choice:
+    if method == "aqa":
+        return aqa_bid(trial, mode=mode)
+    return qosg_bid(trial, mode=mode) if method == "qosg" else grid_bid(trial, mode=mode)
+
+
+def check_method(setting: Setting, method: str) -> None:
+    """Refuse a method that is not known, or does not go with the policy or the prices."""
     if method not in METHODS:
         raise InputError(f"unknown method {method!r} of choosing a bid{did_you_mean(method, METHODS)}")
-    if method == "given":
-        if given is None:
-            raise InputError('method "given" needs a bid: give mean and reserve')
-        return untried(setting, "given", given)
-    if method == "heuristic":
-        return untried(setting, "heuristic", heuristic_bid(setting, mode))
-    select = setting.policies.select
+    select, rules = setting.policies.select, setting.prices.book.product.name
     if method in ("aqa", "qosg") and select.builtin and select.name != "gps":
         raise InputError(
             f'method "{method}" chooses weights, which select policy {select.name!r} does not use; take "gps"'
         )
-    done = 0
+    if method == "aqa" and rules != "paper":
+        told = f'method "aqa" steps down the costs of the papers, not those of rules = "{rules}"'
+        raise InputError(f'{told}; take "search"')
 
-    def tell() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, max(_GUESS[method], done + 1))
 
-    seeds = SEARCH_SEEDS[:AQA_HOURS] if method == "aqa" else SEARCH_SEEDS
-    trial = Watched(setting, seeds, tell)
-    if method == "search":
-        proof = Watched(setting, PROOF_SEEDS, tell)
-        if select.weights:
-            return replace(search_weights(trial, mode=mode, proof=proof), runs=done)
-        return replace(search_bid(setting, mode=mode, trial=trial, proof=proof), runs=done)
-    if method == "aqa":
-        return aqa_bid(trial, mode=mode)
-    return qosg_bid(trial, mode=mode) if method == "qosg" else grid_bid(trial, mode=mode)
+def _untried_bid(setting: Setting, method: str, mode: str, given: Bid | None) -> Bid:
+    """Return a bid that no search chooses."""
+    if method == "heuristic":
+        return heuristic_bid(setting, mode)
+    if given is None:
+        raise InputError('method "given" needs a bid: give mean and reserve')
+    return given
 
 
 def untried(setting: Setting, method: str, bid: Bid) -> Choice:

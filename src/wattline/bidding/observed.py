@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from wattline.arrays import Floats, Ints
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
 from wattline.bidding.stretch import Stretch
-from wattline.bidding.trial import trial_hour
+from wattline.bidding.trial import trial_day, trial_hour
 from wattline.market.tracking import error_steps
 from wattline.model import codes
 from wattline.model.kinds import Kind
-from wattline.model.regulation import Bid
+from wattline.model.regulation import Bid, Record
 from wattline.sim.ensemble import in_threads
 
 
@@ -43,14 +44,31 @@ class Observed:
 def observe(
     setting: Setting, seeds: Iterable[int], bid: Bid, weights: Floats | None = None, params: Params | None = None
 ) -> Observed:
-    """Simulate hours under a bid and keep their distributions."""
+    """Simulate drawn hours under a bid and keep their distributions."""
+    return _observe(setting, [partial(trial_hour, setting, seed) for seed in seeds], bid, weights, params)
 
-    def one(seed: int) -> tuple[Floats, Floats, Floats, Ints]:
-        hour = trial_hour(setting, seed)
-        hour.run(bid, weights, params)
-        return (*errors_of(hour, bid), *hour.counted())
 
-    parts = zip(*in_threads(one, seeds), strict=True)
+def observe_days(
+    setting: Setting, records: Sequence[Record], bid: Bid, weights: Floats | None = None, params: Params | None = None
+) -> Observed:
+    """Simulate recorded days under a bid and keep their distributions."""
+    made = [partial(trial_day, setting, record, number) for number, record in enumerate(records)]
+    return _observe(setting, made, bid, weights, params)
+
+
+def _observe(
+    setting: Setting,
+    made: Sequence[Callable[[], Stretch]],
+    bid: Bid,
+    weights: Floats | None,
+    params: Params | None,
+) -> Observed:
+    def one(make: Callable[[], Stretch]) -> tuple[Floats, Floats, Floats, Ints]:
+        stretch = make()
+        stretch.run(bid, weights, params)
+        return (*errors_of(stretch, bid), *stretch.counted())
+
+    parts = zip(*in_threads(one, made), strict=True)
     seconds, error, degradation, kind = (np.concatenate(part) for part in parts)
     return Observed(setting.kinds, seconds, error, degradation, kind)
 

@@ -1,24 +1,32 @@
-"""What simulated hours come to: cost, tracking, violations of every kind, with intervals clustered by hour."""
+"""What simulated hours come to: cost, tracking, violations of every kind, pooled over hours that are draws or lie in
+recorded days.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from wattline.arrays import Floats, Ints
+from wattline.bidding.rates import CONFIDENCE, HOURS_A_DAY, Rate, rate_of
 from wattline.market.bill import Bill
 from wattline.market.tracking import SHARE, Tracking
 from wattline.model.kinds import Kind
 
-CONFIDENCE = 0.95
+DRAWN = -1
+"""Record of an hour whose signal was drawn: it is a draw of its own."""
 
 
 @dataclass(frozen=True)
 class Hour:
-    """One simulated hour: how the target was followed, the bill, measured jobs and violations of every kind."""
+    """One simulated hour: how the target was followed, the bill, measured jobs and violations of every kind.
+
+    ``record`` is the recorded day that it lies in. Where its signal ``is_missing`` in part, tracking is no evidence.
+    """
 
     seed: int
     tracking: Tracking
@@ -27,44 +35,8 @@ class Hour:
     violations: Ints
     standby_j: float
     busy_j: float
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share with its interval."""
-
-    share: float
-    low: float
-    high: float
-    count: int
-
-    def within(self, limit: float) -> bool:
-        """Tell whether the whole interval lies below a limit."""
-        return self.high < limit
-
-
-def ratio(events: Floats, trials: Floats, confidence: float = CONFIDENCE) -> Rate:
-    """Return events over trials, pooled over hours, with an interval that treats every hour as one draw.
-
-    The variance is that of a ratio of two sums over hours; without a single event the interval ends where that many
-    hours without one would still be likely.
-    """
-    total, hours = float(trials.sum()), int(np.count_nonzero(trials))
-    if total == 0:
-        return Rate(math.nan, 0.0, 1.0, 0)
-    share = float(events.sum()) / total
-    none_seen = 1.0 - (1.0 - confidence) ** (1.0 / hours)
-    if hours < 2 or share in (0.0, 1.0):
-        return Rate(share, 0.0 if share == 0 else 1.0 - none_seen, none_seen if share == 0 else 1.0, int(total))
-    spread = math.sqrt(hours / (hours - 1) * float(np.sum((events - share * trials) ** 2))) / total
-    half = _student(hours - 1, confidence) * spread
-    return Rate(share, max(0.0, share - half), min(1.0, share + half), int(total))
-
-
-def _student(freedom: int, confidence: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + 0.5 * confidence))
+    record: int = DRAWN
+    is_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,25 +60,80 @@ class Outcome:
         return float(self.costs.mean())
 
     @property
+    def draw_costs(self) -> Floats:
+        """Mean bill of an hour in every draw."""
+        found: Floats = np.bincount(self._draw, weights=self.costs) / np.bincount(self._draw)
+        return found
+
+    @property
     def error(self) -> float:
-        """Mean tracking error."""
-        return float(self._of("mean_error").mean())
+        """Mean tracking error, over the hours whose signal is whole."""
+        return float(self._of("mean_error")[self._whole].mean())
 
     @property
     def power_w(self) -> float:
         """Mean power."""
         return float(self._of("mean_power_w").mean())
 
+    @cached_property
+    def _whole(self) -> Ints:
+        """Hours whose signal is whole."""
+        return np.flatnonzero([not hour.is_missing for hour in self.hours])
+
+    @cached_property
+    def _draw(self) -> Ints:
+        """The draw that every hour belongs to: its record, or itself."""
+        records = [hour.record if hour.record != DRAWN else -2 - i for i, hour in enumerate(self.hours)]
+        return np.unique(records, return_inverse=True)[1]
+
+    @property
+    def on_records(self) -> bool:
+        """Whether the draws are recorded days."""
+        return any(hour.record != DRAWN for hour in self.hours)
+
+    @property
+    def left_out(self) -> int:
+        """Hours that touch missing signal."""
+        return len(self.hours) - int(self._whole.size)
+
     @property
     def exceed(self) -> Rate:
         """Share of time in which the tracking error exceeds its margin."""
-        shares = self._of("exceed_share")
-        return ratio(np.nan_to_num(shares), np.ones(len(self.hours)))
+        return self.exceed_rate()
+
+    def exceed_rate(self, confidence: float = CONFIDENCE) -> Rate:
+        """Return that share with its intervals at a confidence."""
+        shares = np.nan_to_num(self._of("exceed_share"))[self._whole]
+        return self._rate(self._whole, shares, np.ones(shares.size), confidence)
+
+    def _rate(self, which: Ints, events: Floats, trials: Floats, confidence: float) -> Rate:
+        draw = self._draw[which]
+        summed, tried = (np.bincount(draw, weights=x).astype(np.float64) for x in (events, trials))
+        hours = int(np.count_nonzero(trials))
+        a_day = 1.0 if self.on_records else float(HOURS_A_DAY)
+        return rate_of(summed, tried, hours=hours, a_day=a_day, confidence=confidence)
 
     @property
     def exceed_hours(self) -> float:
         """Share of hours which by themselves break the tracking constraint."""
-        return float(np.mean(self._of("exceed_share") >= SHARE))
+        return float(np.mean(self._of("exceed_share")[self._whole] >= SHARE)) if self._whole.size else math.nan
+
+    @property
+    def day_rates(self) -> Floats:
+        """Share of time with too large an error in every record (NaN: no hour of it is whole), by its number."""
+        draw = self._draw[self._whole]
+        count = int(self._draw.max()) + 1 if self._draw.size else 0
+        shares = np.nan_to_num(self._of("exceed_share"))[self._whole]
+        with np.errstate(invalid="ignore"):
+            found: Floats = np.bincount(draw, weights=shares, minlength=count) / np.bincount(draw, minlength=count)
+        return found
+
+    @property
+    def exceed_days(self) -> float:
+        """Share of recorded days which by themselves break the tracking constraint (NaN: there are none)."""
+        rates = self.day_rates
+        known = rates[~np.isnan(rates)]
+        return float(np.mean(known >= SHARE)) if self.on_records and known.size else math.nan
 
     @property
     def jobs(self) -> Ints:
@@ -124,10 +151,11 @@ class Outcome:
         missed: Floats = self.violations.sum(axis=0) / np.maximum(jobs, 1)
         return missed
 
-    def rates(self) -> list[Rate]:
-        """Return the violation rate of every kind with its interval."""
+    def rates(self, confidence: float = CONFIDENCE) -> list[Rate]:
+        """Return the violation rate of every kind with its intervals."""
         jobs, violations = self.jobs.astype(float), self.violations.astype(float)
-        return [ratio(violations[:, k], jobs[:, k]) for k in range(len(self.kinds))]
+        every = np.arange(len(self.hours))
+        return [self._rate(every, violations[:, k], jobs[:, k], confidence) for k in range(len(self.kinds))]
 
     @property
     def standby_share(self) -> float:
@@ -141,6 +169,11 @@ class Outcome:
         """
         over = max(0.0, self.exceed.share / (part * tracking) - 1.0)
         for kind, share in zip(self.kinds, self.shares(), strict=True):
-            if not kind.standby and math.isfinite(kind.limit):
+            if is_promised(kind):
                 over += max(0.0, float(share) / (part * kind.share) - 1.0)
         return over
+
+
+def is_promised(kind: Kind) -> bool:
+    """Tell whether anything was promised to a kind."""
+    return not kind.standby and math.isfinite(kind.limit)

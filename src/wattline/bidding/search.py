@@ -1,4 +1,9 @@
-"""Search the cheapest bid that keeps every promise: the largest reserve at each mean power, by bisection."""
+"""Search the cheapest bid that keeps every promise: the largest reserve at each mean power, scanned from above.
+
+The rate of an error that is too large is not monotone in the reserve: with a small reserve every watt beside the
+target counts, so a bid may fail with less reserve and hold with more. The reserve is therefore scanned on a ladder from
+the largest down, and then looked for more closely between the first rung that holds and the one above it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from wattline.arrays import Floats
+from wattline.bidding.aim import Aim
 from wattline.bidding.choice import PAPER, Choice, bottleneck, largest_reserve_w
-from wattline.bidding.outcome import Outcome
+from wattline.bidding.outcome import Outcome, is_promised
 from wattline.bidding.params import Params, tried
 from wattline.bidding.setting import Setting
 from wattline.bidding.trial import Trial
@@ -20,16 +26,22 @@ SEARCH_SEEDS = range(10_000, 10_024)
 PROOF_SEEDS = range(20_000, 20_128)
 """Hours of the search, and others on which its result is made safe; certificates use neither."""
 
-LEAST = 0.15
-"""Least reserve looked at, in parts of the way to idle power."""
+RUNGS = (2.0, 1.6, 1.28, 1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16)
+"""Reserves that are looked at, in parts of the way from the mean power to idle power."""
+
+BETWEEN = 3
+"""Bisections between the rung that holds and the one above it."""
 
 GUARD = 0.94
 """Part of the limits below which the intervals must end where a bid is made safe: a bid pushed to the edge of one
 sample of hours lies beyond the edge of the next one more often than not.
 """
 
-STEPS, SAFE_STEPS = 7, 8
-"""Bisections of the reserve in the search, and where its result is made safe."""
+SAFE_STEPS = 8
+"""Bisections of the reserve where a bid is made safe."""
+
+FIRST_STEP = 0.2
+FIRST_PLACES, FURTHER_PLACES = (0.6, 0.4, 0.8, 0.2), (1.0, 1.2, 0.0)
 
 
 def search_bid(
@@ -37,49 +49,37 @@ def search_bid(
     *,
     mode: str = PAPER,
     settings_of_policy: Sequence[Params] | None = None,
-    part: float = 1.0,
+    aim: Aim | None = None,
     rounds: int = 3,
     trial: Trial | None = None,
     proof: Trial | None = None,
     weights: Floats | None = None,
     safe: bool = True,
+    least_bad: bool = True,
 ) -> Choice:
-    """Return the cheapest bid whose constraints hold with something to spare (to a ``part`` of their limits).
+    """Return the cheapest bid that keeps what is aimed at, on the hours or days of a trial.
 
     A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one
-    the largest reserve is found by bisection on hours with common random numbers; mean powers are tried ever closer
-    around the best, then other settings of the policy there; the result is made ``safe`` on other hours.
+    the largest reserve is looked for, with common random numbers; mean powers are tried ever closer around the best,
+    then other settings of the policy there; the result is made ``safe`` on other hours. If none keeps all, the bid of
+    least violation is returned as not feasible, or (not ``least_bad``) the first that was tried.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
+    scan = _Scan(trial, mode, aim or Aim(), weights)
     choices = list(settings_of_policy or tried(setting.policies))
-    found: dict[float, Choice | None] = {}
-
-    def cost(place: float) -> float:
-        if place not in found:
-            found[place] = _largest(trial, mean_power_w(setting, place), mode, choices[0], part, weights)
-        got = found[place]
-        return np.inf if got is None else got.outcome.cost
-
-    best_place = min(FIRST_PLACES, key=cost)
-    if not np.isfinite(cost(best_place)):
-        best_place = min(FURTHER_PLACES, key=cost)
+    best_place = min(FIRST_PLACES, key=lambda place: scan.cost(place, choices[0]))
+    if not np.isfinite(scan.cost(best_place, choices[0])):
+        best_place = min(FURTHER_PLACES, key=lambda place: scan.cost(place, choices[0]))
     for i in range(1, rounds):
         step = FIRST_STEP / 2**i
-        best_place = min((best_place, best_place - step, best_place + step), key=cost)
-    best = found[best_place]
-    for params in choices[1:]:
-        other = _largest(trial, mean_power_w(setting, best_place), mode, params, part, weights)
-        if other is not None and (best is None or other.outcome.cost < best.outcome.cost):
-            best = other
-    if best is None:
-        return _least_bad(trial, mode, choices, weights)
-    runs = sum(choice.runs for choice in found.values() if choice is not None)
-    best = replace(best, runs=runs)
-    return make_safe(setting, best, proof) if safe else best
-
-
-FIRST_STEP = 0.25
-FIRST_PLACES, FURTHER_PLACES = (0.45, 0.2, 0.7), (0.95, 1.2)
+        near = (best_place, round(best_place - step, 6), round(best_place + step, 6))
+        best_place = min(near, key=lambda place: scan.cost(place, choices[0]))
+    best = min(choices, key=lambda params: scan.cost(best_place, params))
+    found = scan.largest(best_place, best)
+    if found is None:
+        return _least_bad(trial, mode, choices, weights) if least_bad else scan.nothing(best_place, best)
+    found = replace(found, runs=scan.runs)
+    return make_safe(setting, found, proof) if safe else found
 
 
 def mean_power_w(setting: Setting, place: float) -> float:
@@ -98,36 +98,77 @@ def mean_power_w(setting: Setting, place: float) -> float:
     return float(min(setting.idle_total_w + max(low + place * (high - low), 0.0), setting.max_total_w))
 
 
-def _largest(
-    trial: Trial, mean_w: float, mode: str, params: Params | None, part: float, weights: Floats | None
-) -> Choice | None:
-    """Return the choice with the largest reserve that keeps all constraints at a mean power, or None."""
-    setting = trial.setting
-    if not setting.idle_total_w < mean_w <= setting.max_total_w:
-        return None
-    most_w = largest_reserve_w(setting, mean_w, mode)
-    low_w, high_w = min(LEAST * (mean_w - setting.idle_total_w), most_w), most_w
-    best: Outcome | None = None
-    best_bid, runs = Bid(mean_w, low_w), 0
-    reserve_w = min(most_w, mean_w - setting.idle_total_w)  # strict reach often goes this far
-    for _ in range(STEPS):
-        bid = Bid(mean_w, reserve_w)
-        outcome = trial.run(bid, weights, params)
-        runs += 1
-        if outcome.excess(part=part) == 0.0:
-            best, best_bid, low_w = outcome, bid, reserve_w
-            if reserve_w >= most_w:
-                break
+class _Scan:
+    """The largest reserve at every mean power and setting of the policy that was asked about."""
+
+    def __init__(self, trial: Trial, mode: str, aim: Aim, weights: Floats | None) -> None:
+        self.trial, self.mode, self.aim, self.weights = trial, mode, aim, weights
+        self.found: dict[tuple[float, int], Choice | None] = {}
+        self.runs = 0
+        self._guess = 0
+        """Rung that held last: the next scan begins a little above it."""
+
+    def cost(self, place: float, params: Params) -> float:
+        """Return the cost of the best bid at a place, infinite if none is kept."""
+        best = self.largest(place, params)
+        return np.inf if best is None else best.outcome.cost
+
+    def largest(self, place: float, params: Params) -> Choice | None:
+        """Return the choice with the largest reserve that is kept at a place, or None."""
+        key = place, hash(tuple((slot, tuple(values)) for slot, values in params.items()))
+        if key not in self.found:
+            self.found[key] = self._largest(mean_power_w(self.trial.setting, place), params)
+        return self.found[key]
+
+    def _largest(self, mean_w: float, params: Params) -> Choice | None:
+        setting = self.trial.setting
+        if not setting.idle_total_w < mean_w <= setting.max_total_w:
+            return None
+        way_w, most_w = mean_w - setting.idle_total_w, largest_reserve_w(setting, mean_w, self.mode)
+        rungs = [min(way_w * rung, most_w) for rung in RUNGS]
+        rungs = [watts for i, watts in enumerate(rungs) if watts > 0 and watts not in rungs[:i]]
+        outcomes: dict[float, Outcome | None] = {}
+
+        def held(reserve_w: float) -> Outcome | None:
+            if reserve_w not in outcomes:
+                outcomes[reserve_w] = self._held(Bid(mean_w, reserve_w), params)
+            return outcomes[reserve_w]
+
+        at = min(max(0, self._guess - 1), len(rungs) - 1)
+        if held(rungs[at]) is not None:
+            while at > 0 and held(rungs[at - 1]) is not None:
+                at -= 1
         else:
-            high_w = reserve_w
-            if runs == 1 and low_w < reserve_w:
-                runs += 1
-                if trial.run(Bid(mean_w, low_w), weights, params).excess(part=part) > 0.0:
-                    return None  # not even the least reserve: nothing in between would do
-        reserve_w = float(np.sqrt(low_w * high_w))
-    if best is None:
-        return None
-    return Choice("search", best_bid, best, weights, params, limits=bottleneck(best), runs=runs)
+            at = next((i for i in range(at + 1, len(rungs)) if held(rungs[i]) is not None), -1)
+            if at < 0:
+                return None
+        self._guess = at
+        low_w, high_w = rungs[at], rungs[at - 1] if at else rungs[at]
+        for _ in range(BETWEEN if high_w > low_w else 0):
+            middle_w = float(np.sqrt(low_w * high_w))
+            low_w, high_w = (middle_w, high_w) if held(middle_w) is not None else (low_w, middle_w)
+        outcome = held(low_w)
+        assert outcome is not None  # noqa: S101 - low_w is the largest that held
+        bid = Bid(mean_w, low_w)
+        return Choice("search", bid, outcome, self.weights, params, limits=bottleneck(outcome))
+
+    def nothing(self, place: float, params: Params) -> Choice:
+        """Return a bid that is not kept, where none is."""
+        setting = self.trial.setting
+        mean_w = mean_power_w(setting, place)
+        bid = Bid(
+            mean_w, min(RUNGS[-1] * (mean_w - setting.idle_total_w), largest_reserve_w(setting, mean_w, self.mode))
+        )
+        return Choice("search", bid, Outcome(setting.kinds, ()), self.weights, params, feasible=False)
+
+    def _held(self, bid: Bid, params: Params) -> Outcome | None:
+        """Return what a bid comes to if it keeps what is aimed at; a bid that is far off is given up early."""
+        self.runs += 1
+        few = self.trial.run(bid, self.weights, params, first=self.trial.few)
+        if self.aim.hopeless(few):
+            return None
+        outcome = self.trial.run(bid, self.weights, params)
+        return outcome if self.aim.met(outcome) else None
 
 
 def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], weights: Floats | None) -> Choice:
@@ -138,8 +179,10 @@ def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], weights: Floa
             mean_w = mean_power_w(trial.setting, place)
             most_w = min(largest_reserve_w(trial.setting, mean_w, mode), 2 * (mean_w - trial.setting.idle_total_w))
             for part in (0.1, 0.3, 0.6, 1.0):
-                bid = Bid(mean_w, part * most_w)
-                found.append(Choice("search", bid, trial.run(bid, weights, params), weights, params, feasible=False))
+                if part * most_w > 0:
+                    bid = Bid(mean_w, part * most_w)
+                    outcome = trial.run(bid, weights, params)
+                    found.append(Choice("search", bid, outcome, weights, params, feasible=False))
     best = min(found, key=lambda choice: (choice.outcome.excess(), choice.outcome.cost))
     return replace(best, limits=bottleneck(best.outcome), runs=len(found))
 
@@ -168,6 +211,6 @@ def is_safe(outcome: Outcome, part: float = 1.0) -> bool:
     promised = [
         rate.within(part * kind.share)
         for kind, rate in zip(outcome.kinds, outcome.rates(), strict=True)
-        if not kind.standby and np.isfinite(kind.limit)
+        if is_promised(kind)
     ]
     return outcome.exceed.within(part * SHARE) and all(promised)

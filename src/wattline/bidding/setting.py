@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wattline.bidding.laws import GaussianLaw, RecordedLaw, SignalLaw
+from wattline.bidding.laws import GaussianLaw, SignalLaw
 from wattline.control.catalog import find
 from wattline.generate.kinds import check_kinds
 from wattline.market.bill import Book, flat_book
@@ -18,6 +18,7 @@ from wattline.market.held import Held, cut
 from wattline.market.span import average
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
+from wattline.model.regulation import Record
 from wattline.sim.simulate import Policies
 from wattline.units import HOUR_S
 
@@ -83,6 +84,8 @@ class Setting:
     """Arrivals in bursts: every kind's rate swings by this part up and down, in spells of ten minutes (0: Poisson)."""
     name: str = ""
     """What its policies are called in tables."""
+    records: tuple[Record, ...] = ()
+    """Recorded days on which bids are searched and tested, instead of hours of the signal's law."""
 
     def __post_init__(self) -> None:
         check_kinds(self.kinds, self.nodes)
@@ -96,11 +99,6 @@ class Setting:
         cluster = Cluster((NodeClass("node", nodes, idle_w, max_w, min_cap_w=lowest_w),))
         policies = following(select, params=more.pop("params", None))
         return cls(kinds, cluster, policies, **{"name": select, **more})
-
-    @property
-    def on_record(self) -> bool:
-        """Whether all hours are cut out of one recorded signal, those of a search as those of a certificate."""
-        return isinstance(self.signal, RecordedLaw)
 
     @property
     def nodes(self) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.bidding.outcome import Hour
+from wattline.bidding.outcome import DRAWN, Hour
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
 from wattline.generate.kinds import draw_jobs
@@ -24,15 +26,31 @@ TAIL_STEP_S = 900.0
 """After the bid hours the run goes on in steps that begin with this one and double."""
 
 
+MOST_ROWS = 131_072
+"""Rows that a log holds before it is emptied: those of an hour fit, those of days come in parts."""
+
+
 class Stretch:
     """Hours on end, from ``begin_s`` to ``end_s``, with time to warm up before and to finish jobs after.
 
-    ``signal`` lasts from time 0 to the end of all. A ``watched`` one logs placements and decisions too, for its
-    journal.
+    ``signal`` lasts from time 0 to the end of all. ``record`` is the number of the recorded day that it is of, and
+    ``missing`` tells which of its hours touch missing signal. A ``watched`` one logs placements and decisions too, for
+    its journal.
     """
 
-    def __init__(self, setting: Setting, signal: Signal, count: int, seed: int, *, watched: bool = False) -> None:
-        self.setting, self.signal, self.seed = setting, signal, seed
+    def __init__(
+        self,
+        setting: Setting,
+        signal: Signal,
+        count: int,
+        seed: int,
+        *,
+        record: int = DRAWN,
+        missing: Sequence[bool] = (),
+        watched: bool = False,
+    ) -> None:
+        self.setting, self.signal, self.seed, self.record = setting, signal, seed, record
+        self.missing = list(missing) or [False] * count
         kinds, protocol = setting.kinds, setting.protocol
         self.begin_s = protocol.warm(kinds)
         self.end_s = self.begin_s + count * HOUR_S
@@ -48,7 +66,7 @@ class Stretch:
             stop_cost_s=setting.stop_cost_s,
             placements=watched,
             decisions=watched,
-            log_rows=int(4 * self.last_s / protocol.control_s) + 2 * len(jobs),
+            log_rows=min(int(4 * self.last_s / protocol.control_s) + 2 * len(jobs), MOST_ROWS),
         )
         self.world = World(jobs, setting.cluster, setting.policies, options, seed=seed)
         s = self.world.state
@@ -58,6 +76,11 @@ class Stretch:
         self.kind = s.kind[self.measured]
         self._hour = ((s.submit_s[self.measured] - self.begin_s) // HOUR_S).astype(np.int64).clip(0, count - 1)
         self._limits = column(kinds, "limit")
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is a recorded day."""
+        return self.record != DRAWN
 
     def run(self, bid: Bid, weights: Floats | None = None, params: Params | None = None) -> list[Hour]:
         """Simulate under a bid; return what every hour came to."""
@@ -79,7 +102,8 @@ class Stretch:
             followed = tracking(time_s[here], power_w[here], self.signal, bid, begin_s, end_s)
             book = self.setting.prices.of_hour(self.seed + k, begin_s)
             bill = bill_tried(followed, bid, book, time_s[here], power_w[here], self.signal, begin_s)
-            found.append(Hour(self.seed, followed, bill, jobs[k], violations[k], standby_j, busy_j))
+            counts = jobs[k], violations[k], standby_j, busy_j
+            found.append(Hour(self.seed, followed, bill, *counts, self.record, self.missing[k]))
         return found
 
     def degradation(self) -> Floats:

@@ -1,17 +1,27 @@
-"""Hours of a setting, kept ready for many bids that a search asks about."""
+"""Hours and recorded days of a setting, kept ready for many bids that a search asks about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from copy import copy
+
+import numpy as np
 
 from wattline.arrays import Floats
-from wattline.bidding.outcome import Outcome
+from wattline.bidding.outcome import Hour, Outcome
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
 from wattline.bidding.stretch import Stretch
-from wattline.model.regulation import Bid
+from wattline.model.regulation import Bid, Record, Signal
 from wattline.sim.ensemble import in_threads
 from wattline.units import HOUR_S
+
+FEW_HOURS, FEW_DAYS = 8, 2
+"""Draws on which a bid is tried before all are."""
+
+DAY_SEED = 30_000
+"""Jobs of recorded days are drawn with seeds from here on: not those of searches or certificates on drawn hours."""
 
 
 def trial_hour(setting: Setting, seed: int, *, watched: bool = False) -> Stretch:
@@ -21,19 +31,65 @@ def trial_hour(setting: Setting, seed: int, *, watched: bool = False) -> Stretch
     return Stretch(setting, setting.signal(length_s, seed), 1, seed, watched=watched)
 
 
-class Trial:
-    """Hours of a setting, kept ready for many bids."""
+def trial_day(setting: Setting, record: Record, number: int) -> Stretch:
+    """Return the whole hours of a recorded day on end, with jobs of a seed of their own.
 
-    def __init__(self, setting: Setting, seeds: Iterable[int]) -> None:
+    The machine warms up, and finishes its last jobs, under the other end of the record: none of that counts.
+    """
+    kinds, protocol, step_s = setting.kinds, setting.protocol, record.signal.step_s
+    hours = record.hours()
+    warm_s = protocol.warm(kinds)
+    length_s = warm_s + len(hours) * HOUR_S + protocol.tail(kinds)
+    steps = math.ceil(length_s / step_s)
+    first = -round(warm_s / step_s)
+    values = np.take(record.signal.values, first + np.arange(steps), mode="wrap")
+    missing = [record.missing(*hour) for hour in hours]
+    return Stretch(setting, Signal(0.0, step_s, values), len(hours), DAY_SEED + number, record=number, missing=missing)
+
+
+class Trial:
+    """Hours of a setting, or recorded days, kept ready for many bids.
+
+    What each came to under a bid is remembered, so that searches on some of the days share their work.
+    """
+
+    def __init__(self, setting: Setting, seeds: Iterable[int] = (), *, records: Sequence[Record] = ()) -> None:
         self.setting = setting
-        self.hours = in_threads(lambda seed: trial_hour(setting, seed), seeds)
+        self.stretches = in_threads(lambda seed: trial_hour(setting, seed), seeds)
+        self.stretches += in_threads(lambda pair: trial_day(setting, pair[1], pair[0]), enumerate(records))
+        self._remembered: dict[tuple[int, object], list[Hour]] = {}
+
+    @property
+    def few(self) -> int:
+        """How many draws tell whether a bid is far off."""
+        return FEW_DAYS if self.stretches[0].is_day else FEW_HOURS
+
+    def only(self, which: Sequence[int]) -> Trial:
+        """Return a trial on some of the draws, by their places, that shares what is remembered."""
+        part = copy(self)
+        part.stretches = [self.stretches[i] for i in which]
+        return part
+
+    def tried(self) -> list[Outcome]:
+        """Return what every bid came to that was tried on all of it."""
+        keys = {key for _, key in self._remembered}
+        whole = [key for key in keys if all((s.seed, key) in self._remembered for s in self.stretches)]
+        return [
+            Outcome(self.setting.kinds, [hour for s in self.stretches for hour in self._remembered[s.seed, key]])
+            for key in whole
+        ]
 
     def run(
         self, bid: Bid, weights: Floats | None = None, params: Params | None = None, *, first: int | None = None
     ) -> Outcome:
-        """Simulate all hours (or the ``first`` few) under a bid."""
-        hours = in_threads(lambda hour: hour.run(bid, weights, params), self.hours[:first])
-        return Outcome(self.setting.kinds, [row for rows in hours for row in rows])
+        """Simulate all hours or days (or the ``first`` few) under a bid."""
+        tried = None if params is None else tuple((slot, tuple(values)) for slot, values in params.items())
+        key = bid, None if weights is None else weights.tobytes(), tried
+        these, known = self.stretches[:first], self._remembered
+        new = [stretch for stretch in these if (stretch.seed, key) not in known]
+        for stretch, hours in zip(new, in_threads(lambda s: s.run(bid, weights, params), new), strict=True):
+            known[stretch.seed, key] = hours
+        return Outcome(self.setting.kinds, [hour for stretch in these for hour in known[stretch.seed, key]])
 
 
 def fresh(
@@ -41,4 +97,4 @@ def fresh(
 ) -> Outcome:
     """Simulate hours under one bid and keep nothing but what they came to."""
     hours = in_threads(lambda seed: trial_hour(setting, seed).run(bid, weights, params), seeds)
-    return Outcome(setting.kinds, [row for rows in hours for row in rows])
+    return Outcome(setting.kinds, [hour for found in hours for hour in found])

@@ -16,7 +16,7 @@ from wattline.scenario.machine import build_cluster
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
 from wattline.scenario.sections.prices import build_billing
-from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, signal_law, sold_hours
+from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, records_of, signal_law, sold_hours
 from wattline.scenario.sections.trace import clock_of
 from wattline.scenario.traces import build_trace
 from wattline.units import DAY_S, HOUR_S
@@ -46,6 +46,7 @@ def build_setting(document: Document) -> Setting:
         raise context.error(("kind",), 'a bid needs kinds of job: give kinds = "W4" or [[kind]] tables')
     context.located(("kind",), check_kinds, kinds, nodes)
     hour = draw_kinds(kinds, context, cast("int", nodes), _SAMPLE_S, spec.seed)
+    records = records_of(market, context)
     setting = Setting(
         kinds,
         build_cluster(document, hour),
@@ -55,6 +56,7 @@ def build_setting(document: Document) -> Setting:
         _prices(document, market),
         market.stop_cost,
         name=spec.policy.select[0].name,
+        records=() if records is None else records.records,
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting

@@ -1,0 +1,62 @@
+"""How far below its limits a search stays: by nothing, or until the intervals of its hours end below them.
+
+Tracking is promised by the day, so its interval is that of the *next day*. Service is promised to jobs over time, so
+the interval of each kind is that of the long-run rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wattline.bidding.outcome import Outcome, is_promised
+from wattline.bidding.rates import CONFIDENCE
+from wattline.market.tracking import SHARE
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a bid must keep on the hours of a search.
+
+    ``confidence`` is that of the intervals, None for the rates themselves; limits count by a ``part``.
+    """
+
+    confidence: float | None = None
+    part: float = 1.0
+
+    def excess(self, outcome: Outcome) -> float:
+        """Return the sum of relative violations (0: all is kept)."""
+        return sum(max(0.0, bound / limit - 1.0) for bound, limit in self._bounds(outcome))
+
+    def met(self, outcome: Outcome) -> bool:
+        """Tell whether all is kept."""
+        if self.confidence is None:
+            return self.excess(outcome) == 0.0
+        return all(bound < limit for bound, limit in self._bounds(outcome))
+
+    def hopeless(self, outcome: Outcome) -> bool:
+        """Tell whether a few draws are so far beyond a limit that the others need not be tried."""
+        far = HOPELESS_DAYS if outcome.on_records else HOPELESS_HOURS
+        return any(rate > far * limit for rate, limit in Aim(None, self.part)._bounds(outcome))
+
+    def _bounds(self, outcome: Outcome) -> Iterator[tuple[float, float]]:
+        sure = self.confidence
+        exceed = outcome.exceed_rate(sure or CONFIDENCE)
+        yield (exceed.share if sure is None else exceed.next_high), self.part * SHARE
+        rates = outcome.rates(sure or CONFIDENCE)
+        for kind, rate in zip(outcome.kinds, rates, strict=True):
+            if is_promised(kind) and rate.count:
+                yield (rate.share if sure is None else rate.high), self.part * kind.share
+
+
+HOPELESS_DAYS, HOPELESS_HOURS = 1.5, 2.5
+"""How many times a limit the first few draws may exceed it before a search gives the bid up."""
+
+
+def stricter(confidence: float) -> tuple[float, float]:
+    """Return the confidences of a search for a certificate of some confidence, the first that can be had counts.
+
+    The cheapest of many bids is a winner: it does better on the days of the search than on others. Intervals of a fifth
+    of the risk make up for that.
+    """
+    return 1.0 - (1.0 - confidence) / 2.5, confidence

@@ -1,0 +1,124 @@
+"""What a certificate rests on: drawn hours or recorded days, and how they were kept from the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wattline.bidding.choice import Choice
+from wattline.bidding.laws import RecordedLaw
+from wattline.bidding.outcome import Outcome, is_promised
+from wattline.bidding.setting import Setting
+from wattline.market.tracking import SHARE
+
+DRAWN, LEFT_OUT, APART, UNSEARCHED, SEARCHED = "drawn", "left out in turn", "apart", "unsearched", "searched"
+"""How evidence was kept from the search."""
+
+UNTRIED = ("given", "heuristic")
+"""Methods that look at no hour of the signal."""
+
+HOW = {
+    DRAWN: "hours drawn from the law of the signal, that no search has seen",
+    LEFT_OUT: "every day in turn left out of a search, and tried under the bid that was found without it",
+    APART: "days that the search has not seen",
+    UNSEARCHED: "days that no search has looked at",
+    SEARCHED: "the day that was searched",
+}
+
+MODELS = {
+    "hours": (
+        "hours as draws, Student's t",
+        "Hours of other days are drawn from the same law, independently of each other.",
+    ),
+    "days": (
+        "days as draws, Student's t",
+        "Rates of other days come from the same normal law as those of the recorded days, independently of each other.",
+    ),
+}
+"""The statistical model by name, and its assumption in a sentence."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """A recorded day of a certificate: the bid it was tried under, and what that came to."""
+
+    name: str
+    mean_w: float
+    reserve_w: float
+    hours: int
+    left_out: int
+    """Hours that touch missing signal."""
+    exceed: float
+    hours_beyond: float
+    worst_service: float
+    """The rate of the kind that comes closest to its limit, in parts of that limit."""
+    cost: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether the day by itself keeps the tracking promise."""
+        return not self.exceed >= SHARE
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a certificate rests on."""
+
+    how: str = DRAWN
+    days: int = 0
+    """Recorded days, 0 for drawn hours."""
+    table: tuple[Day, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why it may not be taken for other days, whatever the rates are."""
+
+    @property
+    def model(self) -> tuple[str, str]:
+        """The statistical model by name, and its assumption."""
+        return MODELS["days" if self.days else "hours"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        name, assumption = self.model
+        days = [vars(day) | {"kept": day.kept} for day in self.table]
+        return {
+            "evidence": self.how,
+            "records": self.days,
+            "model": name,
+            "assumption": assumption,
+            "doubts": list(self.doubts),
+            "days": days,
+        }
+
+
+def evidence_of(setting: Setting, choice: Choice) -> Evidence:
+    """Return what hours drawn by a setting's law are: new ones, or cut out of the one record that it plays."""
+    if not isinstance(setting.signal, RecordedLaw):
+        return Evidence()
+    return Evidence(UNSEARCHED if choice.method in UNTRIED else SEARCHED, 1)
+
+
+def day_of(name: str, choice: Choice, outcome: Outcome) -> Day:
+    """Return the row of a day."""
+    promised = [
+        float(share) / kind.share
+        for kind, share in zip(outcome.kinds, outcome.shares(), strict=True)
+        if is_promised(kind)
+    ]
+    return Day(
+        name,
+        choice.bid.mean_w,
+        choice.bid.reserve_w,
+        len(outcome.hours),
+        outcome.left_out,
+        outcome.exceed.share,
+        outcome.exceed_hours,
+        max(promised, default=0.0),
+        outcome.cost,
+    )
+
+
+def on_days(how: str, rows: Sequence[Day], doubts: Sequence[str] = ()) -> Evidence:
+    """Return the evidence of recorded days; those without a whole hour of signal are none."""
+    known = tuple(row for row in rows if row.left_out < row.hours)
+    return Evidence(how, len(known), tuple(rows), tuple(doubts))
