@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from wattline.errors import InputError
 from wattline.generate.signal import FittedSignal, GaussianSignal, generate_signal
-from wattline.generate.signal_fit import autocorrelation, fit_signal
+from wattline.generate.signal_fit import fit_signal
+from wattline.market.signal_law import autocorrelation
 from wattline.model.regulation import Signal
 
 LAGS_S = (2, 4, 10, 20, 50, 100, 200, 300, 400, 600, 800)

@@ -21,6 +21,7 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
+from wattline.market.signal_law import autocorrelation
 from wattline.model.regulation import Signal
 
 MEMORY_S = 3600.0
@@ -64,16 +65,6 @@ def fit_signal(signal: Signal, memory_s: float = MEMORY_S) -> SignalFit:
     latent = _invert(values, wanted)
     late = np.maximum(2.0 * np.arange(lags + 1) / lags - 1.0, 0.0)
     return SignalFit(signal.step_s, _KNOTS, values, latent * 0.5 * (1.0 + np.cos(np.pi * late)))
-
-
-def autocorrelation(values: Floats, lags: int) -> Floats:
-    """Return the sample autocorrelation at lags of 0 … ``lags`` steps (normed by the whole length: no lag outgrows
-    it).
-    """
-    size = 1 << (2 * values.size - 1).bit_length()
-    power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
-    covariance = np.fft.irfft(power, size)[: lags + 1]
-    return np.asarray(covariance / covariance[0], dtype=np.float64)
 
 
 def _invert(values: Floats, wanted: Floats) -> Floats:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,7 @@ from wattline.errors import InputError, TraceError
 from wattline.formats.series.columns import date_of
 from wattline.formats.series.repeats import repeated
 from wattline.formats.series.signals import SignalTrace, read_days
+from wattline.market.signal_law import Law, law_of, pooled, strangers
 from wattline.model.regulation import Record, Signal
 from wattline.reading.notes import Note, plural
 from wattline.units import DAY_S, HOUR_S, show_duration
@@ -37,11 +38,22 @@ GAP_S = 60.0
 
 @dataclass(frozen=True)
 class Records:
-    """Records of one signal, in the order of their files, what was done to them, and the files as they were read."""
+    """Records of one signal, in the order of their files, what was done to them, and the files as they were read.
+
+    ``laws`` are the figures of each record; ``strangers`` has a loud line for each that differs in law from the others,
+    by name: a day of another product, it seems.
+    """
 
     records: tuple[Record, ...]
     notes: tuple[Note, ...]
     traces: tuple[SignalTrace, ...]
+    laws: tuple[Law, ...]
+    strangers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def law(self) -> Law:
+        """The figures of all records together."""
+        return pooled(self.laws)
 
     def joined(self) -> Signal:
         """Return all files one after another, from second 0 on, as a run plays them."""
@@ -78,7 +90,10 @@ def read_records(
     _refuse_overlaps(found)
     _refuse_repeats(found)
     kept = tuple(_with_hours(found, notes))
-    return Records(kept, merged(notes), tuple(traces))
+    laws = tuple(law_of(record) for record in kept)
+    others = {laws[k].name: line for k, line in strangers(laws).items()}
+    loud = [Note("kept", "record of another law than the others", 1, line) for line in others.values()]
+    return Records(kept, (*merged(notes), *loud), tuple(traces), laws, others)
 
 
 def merged(notes: Sequence[Note]) -> tuple[Note, ...]:
