@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import bids, budgets, compares, examples, looks, networks, plan, runs
+from wattline.cli import bids, budgets, compares, examples, looks, networks, plan, runs, signals
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -52,6 +52,7 @@ app.command()(runs.run)
 app.command()(runs.replay)
 app.command()(compares.compare)
 app.command()(bids.bid)
+app.command()(signals.signal)
 traces.app.command()(kinds.kinds)
 traces.app.command()(power.power)
 app.add_typer(traces.app, name="trace")

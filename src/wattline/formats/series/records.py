@@ -92,8 +92,7 @@ def read_records(
     kept = tuple(_with_hours(found, notes))
     laws = tuple(law_of(record) for record in kept)
     others = {laws[k].name: line for k, line in strangers(laws).items()}
-    loud = [Note("kept", "record of another law than the others", 1, line) for line in others.values()]
-    return Records(kept, (*merged(notes), *loud), tuple(traces), laws, others)
+    return Records(kept, merged(notes), tuple(traces), laws, others)
 
 
 def merged(notes: Sequence[Note]) -> tuple[Note, ...]:
