@@ -177,6 +177,36 @@ def promises(found: Certificate) -> Any:
     return table
 
 
+def days(found: Certificate) -> Any:
+    """Return the recorded days as a table for a terminal: the bid that each was tried under, and what it came to."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.report.show import printable, show
+
+    rows = found.evidence.table
+    compared = any(not math.isnan(day.plain_cost) for day in rows)
+    table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
+    table.add_column("day left out", style="cyan", overflow="fold")
+    heads = ["P̄", "R", "hours", "ε > 30 %", "cost", *(["no margin", "cost"] if compared else []), ""]
+    for name in heads:
+        table.add_column(name, justify="right", no_wrap=True)
+    for day in rows:
+        plain = [percent(day.plain_exceed), f"${day.plain_cost:.3g}"] if compared else []
+        state = Text("kept" if day.kept else "BROKEN", "green" if day.kept else "bold red")
+        table.add_row(
+            Text(printable(day.name)),
+            show(day.mean_w, "W"),
+            show(day.reserve_w, "W"),
+            str(day.hours - day.left_out),
+            percent(day.exceed),
+            f"${day.cost:.3g}",
+            *plain,
+            state,
+        )
+    return table
+
+
 def table(rows: list[tuple[str, str]]) -> Any:
     """Return names and texts as a table for a terminal."""
     from rich.table import Table

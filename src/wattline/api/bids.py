@@ -153,6 +153,7 @@ def bid(
     hours: int | None = None,
     confidence: float = 0.95,
     quick: bool = False,
+    across: bool = False,
     progress: bool = True,
 ) -> BidResult:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
@@ -171,6 +172,8 @@ def bid(
         How sure each promise is to be, between 0.5 and 0.999.
     quick
         Whether a search on recorded days looks at fewer bids.
+    across
+        Whether every recorded day is left out in turn, also where there are many, and tried without the margin too.
     progress
         Whether to show a bar.
 
@@ -186,8 +189,8 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {confidence!r}")
-    listener = Listener(progress=progress)
-    return find_bid(asked.document, listener, method=method, hours=hours, confidence=confidence, quick=quick)
+    more = {"hours": hours, "confidence": confidence, "quick": quick, "across": across}
+    return find_bid(asked.document, Listener(progress=progress), method=method, **more)
 
 
 MOST_HOURS = 100_000
@@ -205,17 +208,21 @@ def find_bid(
     hours: int | None = None,
     confidence: float = 0.95,
     quick: bool = False,
+    across: bool = False,
 ) -> BidResult:
     """Choose a bid for a scenario with one choice of policies, and test it."""
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
     setting = build_setting(document)
+    if across and not setting.records:
+        told = 'there are no recorded days to leave out: name some, signal = ["a.csv.gz", "b.csv.gz"]'
+        raise document.source.error(("regulation", "signal"), told)
     listener.warm_up(setting.policies.slots(), nodes_change=False)
     how = method or document.spec.bid.method
     try:
         if setting.records:
-            return _on_records(document, setting, how, listener, confidence, quick=quick)
+            return _on_records(document, setting, how, listener, confidence, quick=quick, across=across)
         return _on_hours(document, setting, how, listener, confidence, hours)
     except ScenarioError:
         raise
@@ -239,7 +246,7 @@ def _on_hours(
 
 
 def _on_records(
-    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, *, quick: bool
+    document: Document, setting: Setting, method: str, listener: Listener, confidence: float, **more: bool
 ) -> BidResult:
     """Choose a bid on recorded days, and test it on those that its search has not seen."""
     from wattline.bidding.choose import choose_on_records
@@ -255,7 +262,7 @@ def _on_records(
             mode=bid_words.mode(document),
             given=given,
             confidence=confidence,
-            quick=quick,
+            **more,
             progress=progress,
         )
     return BidResult(document, setting, certificate, margin)

@@ -56,12 +56,20 @@ class Margin:
 
 
 def certify_on_records(
-    trial: Trial, records: Sequence[Record], pick: Pick, *, confidence: float, fixed: Choice | None, in_turn: bool
+    trial: Trial,
+    records: Sequence[Record],
+    pick: Pick,
+    *,
+    confidence: float,
+    fixed: Choice | None,
+    in_turn: bool,
+    plain: Pick | None = None,
 ) -> Certificate:
     """Choose a bid on recorded days and test it on days that its search has not seen.
 
-    ``fixed`` is a bid that no search chose. ``in_turn`` says that few days are left out in turn; otherwise every second
-    one is kept from the search.
+    ``fixed`` is a bid that no search chose. ``in_turn`` says that days are left out in turn where they are few;
+    otherwise every second one is kept from the search. With ``plain``, a search without a margin, they are left out in
+    turn however many they are, and each is tried under a bid without a margin too.
     """
     setting, count = trial.setting, len(records)
     names = [record.name for record in records]
@@ -70,7 +78,7 @@ def certify_on_records(
         outcome = trial.run(choice.bid, choice.weights, choice.params)
         how = UNSEARCHED if fixed is not None else SEARCHED
         return certificate_of(setting, choice, outcome, _evidence(how, trial, names, [choice] * count), confidence)
-    if count >= ENOUGH or not in_turn:
+    if not in_turn or (count >= ENOUGH and plain is None):
         every = 3 if count >= ENOUGH else 2
         tested = [i for i in range(count) if i % every == every - 1]
         choice = pick(trial.only([i for i in range(count) if i not in tested]))
@@ -79,8 +87,9 @@ def certify_on_records(
         evidence = _evidence(APART, part, [names[i] for i in tested], [choice] * len(tested))
         return certificate_of(setting, choice, outcome, evidence, confidence)
     found = pick(trial)
-    others = [pick(trial.only([k for k in range(count) if k != i])) for i in range(count)]
-    evidence = _evidence(LEFT_OUT, trial, names, others)
+    parts = [trial.only([k for k in range(count) if k != i]) for i in range(count)]
+    others = [pick(part) for part in parts]
+    evidence = _evidence(LEFT_OUT, trial, names, others, [] if plain is None else [plain(part) for part in parts])
     return certificate_of(setting, found, left_out(trial, others), evidence, confidence)
 
 
@@ -94,11 +103,15 @@ def left_out(trial: Trial, choices: Sequence[Choice]) -> Outcome:
     return Outcome(trial.setting.kinds, hours)
 
 
-def _evidence(how: str, trial: Trial, names: Sequence[str], choices: Sequence[Choice]) -> Evidence:
+def _evidence(
+    how: str, trial: Trial, names: Sequence[str], choices: Sequence[Choice], plain: Sequence[Choice] = ()
+) -> Evidence:
+    def under(choice: Choice, day: int) -> Outcome:
+        return trial.only([day]).run(choice.bid, choice.weights, choice.params)
+
     rows = []
     for i, (name, choice) in enumerate(zip(names, choices, strict=True)):
-        outcome = trial.only([i]).run(choice.bid, choice.weights, choice.params)
-        rows.append(day_of(name, choice, outcome))
+        rows.append(day_of(name, choice, under(choice, i), under(plain[i], i) if plain else None))
     return on_days(how, rows)
 
 
@@ -116,9 +129,14 @@ def sure_bid(trial: Trial, *, mode: str, confidence: float, rounds: int = 3) -> 
     return replace(search_bid(setting, mode=mode, rounds=rounds, trial=trial, safe=False), feasible=False)
 
 
+def plain_bid(trial: Trial, *, mode: str, rounds: int = 3) -> Choice:
+    """Return the cheapest bid whose rates on the days of a trial lie below their limits: without a margin."""
+    return search_bid(trial.setting, mode=mode, rounds=rounds, trial=trial, safe=False)
+
+
 def margin_of(trial: Trial, choice: Choice, *, mode: str, confidence: float, rounds: int = 3) -> Margin:
     """Return what the margin of a bid costs on the days of a trial."""
-    plain = search_bid(trial.setting, mode=mode, rounds=rounds, trial=trial, safe=False)
+    plain = plain_bid(trial, mode=mode, rounds=rounds)
     cost = trial.run(choice.bid, choice.weights, choice.params).cost
     more = [(days, _cost_with(trial, days, confidence)) for days in MORE_DAYS if days > len(trial.stretches)]
     known = tuple((days, found) for days, found in more if found is not None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from wattline.arrays import Floats
-from wattline.bidding.across import Margin, certify_on_records, margin_of, sure_bid
+from wattline.bidding.across import Margin, certify_on_records, margin_of, plain_bid, sure_bid
 from wattline.bidding.aqa import ITERATIONS, aqa_bid
 from wattline.bidding.certificate import Certificate
 from wattline.bidding.choice import Choice
@@ -92,12 +93,14 @@ def choose_on_records(
     given: Bid | None = None,
     confidence: float = CONFIDENCE,
     quick: bool = False,
+    across: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Certificate, Margin | None]:
     """Choose a bid on recorded days and test it on days that the search has not seen; tell what its margin costs.
 
     A ``quick`` search looks at fewer bids. Published methods, and policies with weights, choose on some days and are
-    tested on the others: to leave every day out in turn would take them too long.
+    tested on the others: to leave every day out in turn would take them too long. ``across``: days are left out in
+    turn however many there are, and each is tried without the margin too.
     """
     check_method(setting, method)
     fixed = None
@@ -113,7 +116,10 @@ def choose_on_records(
             return sure_bid(part, mode=mode, confidence=confidence, rounds=rounds)
         return search_weights(part, mode=mode) if method == "search" else _by_method(part, method, mode)
 
-    found = certify_on_records(trial, records, pick, confidence=confidence, fixed=fixed, in_turn=in_turn)
+    if across and not (in_turn and len(records) > 1):
+        raise InputError("days are left out in turn by a search, on two recorded days or more, without weights")
+    plain = partial(plain_bid, mode=mode, rounds=rounds) if across else None
+    found = certify_on_records(trial, records, pick, confidence=confidence, fixed=fixed, in_turn=in_turn, plain=plain)
     if fixed is not None or not in_turn or len(records) == 1:
         return found, None
     margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, rounds=rounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,9 @@ class Day:
     worst_service: float
     """The rate of the kind that comes closest to its limit, in parts of that limit."""
     cost: float
+    plain_exceed: float = math.nan
+    plain_cost: float = math.nan
+    """The same under the bid that a search without a margin finds on the other days (NaN: not looked for)."""
 
     @property
     def kept(self) -> bool:
@@ -98,8 +102,8 @@ def evidence_of(setting: Setting, choice: Choice) -> Evidence:
     return Evidence(UNSEARCHED if choice.method in UNTRIED else SEARCHED, 1)
 
 
-def day_of(name: str, choice: Choice, outcome: Outcome) -> Day:
-    """Return the row of a day."""
+def day_of(name: str, choice: Choice, outcome: Outcome, plain: Outcome | None = None) -> Day:
+    """Return the row of a day; ``plain`` is what it came to without a margin."""
     promised = [
         float(share) / kind.share
         for kind, share in zip(outcome.kinds, outcome.shares(), strict=True)
@@ -115,6 +119,8 @@ def day_of(name: str, choice: Choice, outcome: Outcome) -> Day:
         outcome.exceed_hours,
         max(promised, default=0.0),
         outcome.cost,
+        math.nan if plain is None else plain.exceed.share,
+        math.nan if plain is None else plain.cost,
     )
 
 

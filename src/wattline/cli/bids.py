@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from wattline.api.bids import CERTIFICATE, MOST_HOURS, PAGE
+from wattline.api.bid_words import days
+from wattline.api.bids import CERTIFICATE, LEAST_SURE, MOST_HOURS, MOST_SURE, PAGE
 from wattline.api.studies import only
 from wattline.cli.folders import Force, check_writable, refuse_other, refuse_own_scenario
 from wattline.cli.paths import refuse_log
@@ -51,6 +52,9 @@ def bid(
     hours: Annotated[
         int | None, typer.Option(min=2, max=MOST_HOURS, help="Hours on which the bid is tested (default 200).")
     ] = None,
+    confidence: Annotated[
+        float, typer.Option(min=LEAST_SURE, max=MOST_SURE, help="How sure each promise is to be.")
+    ] = 0.95,
     write: Annotated[
         Path | None, typer.Option("--write", metavar="FILE", help="Write the scenario with the bid put in.")
     ] = None,
@@ -59,23 +63,32 @@ def bid(
         Path | None, typer.Option("--out", metavar="DIR", help=f"Folder for {CERTIFICATE} and {PAGE} (default: none).")
     ] = None,
     *,
+    across: Annotated[
+        bool, typer.Option("--across-records", help="Leave every recorded day out in turn, and show each.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Look at fewer bids on recorded days.")] = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
-    The exit code is 0 if the bid is certified: every constraint is kept with
-    95 % confidence on new hours of a generated signal. It is 3 if the bid is
-    not certified: a constraint is BROKEN or UNSURE, or the signal is a
-    recorded one. All hours are then of one record, the one that was searched,
-    and other days are unknown. --write and --out write in both cases.
+    On recorded days ([regulation] signal = ["a.csv.gz", "b.csv.gz", ...]) the
+    bid is tested on days that its search has not seen; few days are left out
+    in turn. A drawn signal is tested on new hours.
+
+    The exit code is 0 if the bid is certified: every promise is kept with the
+    stated confidence, tracking on the next day, service in the long run. It is
+    3 if not: a promise is BROKEN or UNSURE, or one recorded day alone tells
+    nothing of others. --write and --out write in both cases.
 
     For example:
 
       wattline bid examples/aqa-w4.toml
 
       wattline bid examples/slackline-w4.toml --reach strict --write sold.toml
+
+      wattline bid days.toml --across-records
     """
     from wattline.api.bids import find_bid
     from wattline.journal.folder_lock import held
@@ -91,11 +104,14 @@ def bid(
         context.with_resource(held(out))  # let go when the command ends
         refuse_other(out, CERTIFICATE, document.spec.name, force=force)
         check_writable(out)
-    found = find_bid(document, terminal, method=method.value if method else None, hours=hours)
+    chosen = method.value if method else None
+    found = find_bid(document, terminal, method=chosen, hours=hours, confidence=confidence, quick=quick, across=across)
     if write is not None:
         found.write(write, force=force)
     if terminal.for_people:
         terminal.show(found)
+        if across:
+            terminal.show("", days(found.certificate))
         terminal.line("\n" + "\n".join(found.verdict))
     if out is not None:
         terminal.say("drawing its figures ...")

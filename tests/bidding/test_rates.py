@@ -1,0 +1,77 @@
+"""Rates and their intervals: by hand, and on draws whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from wattline.bidding.rates import rate_of
+
+REPEATS = 500
+
+
+def test_equal_days_by_hand() -> None:
+    """With days of equal length both intervals are those of the textbook, with n − 1 degrees of freedom."""
+    rates = np.array([0.05, 0.07, 0.09, 0.06, 0.08])
+    found = rate_of(24 * rates, np.full(5, 24.0), hours=120)
+    sd, quantile = rates.std(ddof=1), student.ppf(0.975, 4)
+    assert found.share == pytest.approx(0.07)
+    assert (found.low, found.high) == pytest.approx(
+        (0.07 - quantile * sd / np.sqrt(5), 0.07 + quantile * sd / np.sqrt(5))
+    )
+    assert found.next_high == pytest.approx(0.07 + quantile * sd * np.sqrt(1.2))
+    assert (found.count, found.draws) == (120, 5)
+
+
+@pytest.mark.parametrize("confidence", [0.80, 0.95])
+@pytest.mark.parametrize("count", [5, 7, 20])
+def test_days_that_differ_are_covered_as_often_as_stated(count: int, confidence: float) -> None:
+    """Days with rates of their own and hours that scatter about them: both intervals hold as often as they say.
+
+    Days are of 18 to 24 hours, as recorded ones are. Two points of confidence are two standard errors of 500 repeats.
+    """
+    random = np.random.default_rng(count)
+    kept_long, kept_next = [], []
+    for _ in range(REPEATS * 4):
+        hours = random.integers(18, 25, size=count + 1)
+        days = random.normal(0.3, 0.02, size=count + 1)
+        sums = np.array([random.normal(day, 0.05, size=n).sum() for day, n in zip(days, hours, strict=True)])
+        found = rate_of(sums[:-1], hours[:-1].astype(float), hours=int(hours.sum()), confidence=confidence)
+        kept_long.append(found.low < 0.3 < found.high)
+        kept_next.append(found.next_low < sums[-1] / hours[-1] < found.next_high)
+    assert np.mean(kept_long) == pytest.approx(confidence, abs=0.02)
+    assert np.mean(kept_next) == pytest.approx(confidence, abs=0.02)
+
+
+def test_hours_that_are_draws_are_covered_as_often_as_stated() -> None:
+    """Hours of a law are draws of their own, and the next day has twenty-four of them."""
+    random = np.random.default_rng(3)
+    kept_long, kept_next = [], []
+    for _ in range(REPEATS * 4):
+        hours, day = random.normal(0.3, 0.1, size=40), random.normal(0.3, 0.1, size=24).mean()
+        found = rate_of(hours, np.ones(40), hours=40, a_day=24.0)
+        kept_long.append(found.low < 0.3 < found.high)
+        kept_next.append(found.next_low < day < found.next_high)
+    assert np.mean(kept_long) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(kept_next) == pytest.approx(0.95, abs=0.02)
+
+
+def test_hours_of_one_day_are_not_taken_for_draws() -> None:
+    """A day's hours that are all alike say nothing of other days: the interval is as wide as the days differ."""
+    days = np.array([0.02, 0.12, 0.04, 0.10, 0.07])
+    wide = rate_of(24 * days, np.full(5, 24.0), hours=120)
+    narrow = rate_of(np.repeat(days, 24), np.ones(120), hours=120, a_day=24.0)
+    assert wide.high - wide.low > 4 * (narrow.high - narrow.low)
+
+
+def test_nothing_seen_and_nothing_tried() -> None:
+    """Without an event the intervals end where that many hours without one are still likely; without trials, nowhere."""
+    none = rate_of(np.zeros(7), np.full(7, 24.0), hours=168)
+    assert (none.low, none.next_low) == (0.0, 0.0)
+    assert none.high == none.next_high == pytest.approx(1 - 0.05 ** (1 / 168))
+    nothing = rate_of(np.zeros(2), np.zeros(2), hours=0)
+    assert np.isnan(nothing.share)
+    assert (nothing.low, nothing.high, nothing.next_high) == (0.0, 1.0, 1.0)
+    one = rate_of(np.array([2.0]), np.array([24.0]), hours=24)
+    assert (one.low, one.high, one.next_high) == (0.0, 1.0, 1.0)
