@@ -11,8 +11,8 @@ from wattline.bidding.aqa import FLOOR, aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
 from wattline.bidding.choice import PAPER, STRICT, largest_reserve_w
 from wattline.bidding.grid import grid_bid, heuristic_bid
-from wattline.bidding.outcome import ratio
 from wattline.bidding.qosg import qosg_bid
+from wattline.bidding.rates import rate_of
 from wattline.bidding.search import is_safe, mean_power_w, search_bid
 from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.trial import Trial
@@ -28,7 +28,7 @@ def setting(policy: Follower = SLACKLINE, workload: str = "W14", *, paper: bool 
 def test_a_rate_is_pooled_and_its_interval_clustered() -> None:
     """Violations over jobs are pooled; hours that differ widen the interval, equal hours do not."""
     jobs = np.full(20, 50.0)
-    even, uneven = ratio(np.full(20, 5.0), jobs), ratio(np.repeat([10.0, 0.0], 10), jobs)
+    even, uneven = (rate_of(late, jobs, hours=20) for late in (np.full(20, 5.0), np.repeat([10.0, 0.0], 10)))
     assert even.share == uneven.share == pytest.approx(0.1)
     assert even.high == pytest.approx(0.1)
     assert uneven.high > 0.14
@@ -40,15 +40,15 @@ def test_intervals_cover() -> None:
     hits = 0
     for _ in range(400):
         luck = random.beta(2.0, 18.0, 60)
-        found = ratio(random.binomial(40, luck).astype(float), np.full(60, 40.0))
+        found = rate_of(random.binomial(40, luck).astype(float), np.full(60, 40.0), hours=60)
         hits += found.low <= 0.1 <= found.high
     assert 0.91 < hits / 400 < 0.98
 
 
 def test_no_event_is_no_proof() -> None:
     """Without a single violation the interval still ends above zero, at what so many hours leave open."""
-    assert ratio(np.zeros(200), np.full(200, 30.0)).high == pytest.approx(1 - 0.05 ** (1 / 200))
-    assert ratio(np.zeros(10), np.zeros(10)).count == 0
+    assert rate_of(np.zeros(200), np.full(200, 30.0), hours=200).high == pytest.approx(1 - 0.05 ** (1 / 200))
+    assert rate_of(np.zeros(10), np.zeros(10), hours=0).count == 0
 
 
 def test_search_keeps_every_promise_and_its_reach() -> None:

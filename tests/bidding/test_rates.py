@@ -17,9 +17,8 @@ def test_equal_days_by_hand() -> None:
     found = rate_of(24 * rates, np.full(5, 24.0), hours=120)
     sd, quantile = rates.std(ddof=1), student.ppf(0.975, 4)
     assert found.share == pytest.approx(0.07)
-    assert (found.low, found.high) == pytest.approx(
-        (0.07 - quantile * sd / np.sqrt(5), 0.07 + quantile * sd / np.sqrt(5))
-    )
+    half = quantile * sd / np.sqrt(5)
+    assert (found.low, found.high) == pytest.approx((0.07 - half, 0.07 + half))
     assert found.next_high == pytest.approx(0.07 + quantile * sd * np.sqrt(1.2))
     assert (found.count, found.draws) == (120, 5)
 
@@ -66,7 +65,7 @@ def test_hours_of_one_day_are_not_taken_for_draws() -> None:
 
 
 def test_nothing_seen_and_nothing_tried() -> None:
-    """Without an event the intervals end where that many hours without one are still likely; without trials, nowhere."""
+    """Without an event the intervals end where that many hours without one are still likely."""
     none = rate_of(np.zeros(7), np.full(7, 24.0), hours=168)
     assert (none.low, none.next_low) == (0.0, 0.0)
     assert none.high == none.next_high == pytest.approx(1 - 0.05 ** (1 / 168))

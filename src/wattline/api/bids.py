@@ -189,8 +189,10 @@ def bid(
         raise InputError(f"bid: hours is a whole number from 2 to {MOST_HOURS:,}, got {hours!r}")
     if not isinstance(confidence, float) or not LEAST_SURE <= confidence <= MOST_SURE:
         raise InputError(f"bid: confidence is a number from {LEAST_SURE:g} to {MOST_SURE:g}, got {confidence!r}")
-    more = {"hours": hours, "confidence": confidence, "quick": quick, "across": across}
-    return find_bid(asked.document, Listener(progress=progress), method=method, **more)
+    listener = Listener(progress=progress)
+    return find_bid(
+        asked.document, listener, method=method, hours=hours, confidence=confidence, quick=quick, across=across
+    )
 
 
 MOST_HOURS = 100_000

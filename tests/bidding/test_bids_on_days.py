@@ -1,0 +1,240 @@
+"""Bids on recorded days: what a day is, what the search and the certificate see of it, and which verdict follows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wattline.bidding.across import certify_on_records, left_out, sure_bid
+from wattline.bidding.aim import Aim
+from wattline.bidding.certificate import BROKEN, CERTIFIED, NOTHING, UNSURE, Certificate, certificate_of
+from wattline.bidding.choice import Choice
+from wattline.bidding.choose import choose_on_records, untried
+from wattline.bidding.evidence import APART, LEFT_OUT, SEARCHED, UNSEARCHED, Evidence
+from wattline.bidding.laws import GaussianLaw
+from wattline.bidding.outcome import Hour, Outcome
+from wattline.bidding.search import RUNGS, search_bid
+from wattline.bidding.setting import Setting
+from wattline.bidding.trial import Trial, trial_day
+from wattline.errors import InputError
+from wattline.market.bill import bill_flat, flat_book
+from wattline.market.tracking import Tracking, tracking
+from wattline.model import codes
+from wattline.model.kinds import Kind
+from wattline.model.regulation import Bid, Record, Signal
+from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
+from wattline.units import HOUR_S
+
+KIND = Kind("a", 2, 120.0, 300.0, 200.0, 1.5, limit=3.0, arrival_per_s=0.02)
+BID = Bid(1600.0, 150.0)
+
+
+def small() -> Setting:
+    """Return a machine of eight nodes with one kind of job."""
+    return Setting.alike((KIND,), 8, 100.0, 320.0)
+
+
+def record(number: int, hours: int = 3, gaps: tuple[tuple[float, float], ...] = ()) -> Record:
+    """Return a short recorded day, each of another law."""
+    signal = GaussianLaw(0.3 + 0.02 * (number % 4), energy_neutral=False)(hours * HOUR_S, 50 + number)
+    return Record(f"day-{number}", signal, gaps)
+
+
+def test_a_day_plays_its_record_hour_by_hour() -> None:
+    """The counted hours follow the record from its beginning; before and after, its other end is played."""
+    made, day = small(), record(1)
+    stretch = trial_day(made, day, 4)
+    steps = round(HOUR_S / day.signal.step_s)
+    begin = round(stretch.begin_s / day.signal.step_s)
+    np.testing.assert_array_equal(stretch.signal.values[begin : begin + 3 * steps], day.signal.values)
+    np.testing.assert_array_equal(stretch.signal.values[:begin], np.roll(day.signal.values, begin)[:begin])
+    assert stretch.signal.values[begin + 3 * steps] == day.signal.values[0]
+    assert (stretch.end_s - stretch.begin_s, stretch.record) == (3 * HOUR_S, 4)
+
+
+def test_hours_of_a_day_by_hand() -> None:
+    """Tracking, bill, jobs and late jobs of each hour are what the timeline and the job table of the run say."""
+    stretch = trial_day(small(), record(2), 0)
+    hours = stretch.run(BID)
+    s, rows = stretch.world.state, stretch.world.timeline()
+    time_s, power_w = rows[:, codes.TL_TIME], rows[:, codes.TL_POWER]
+    for k, hour in enumerate(hours):
+        begin_s = stretch.begin_s + k * HOUR_S
+        followed = tracking(time_s, power_w, stretch.signal, BID, begin_s, begin_s + HOUR_S)
+        assert hour.tracking.exceed_share == pytest.approx(followed.exceed_share, abs=1e-12)
+        assert hour.bill.cost == pytest.approx(bill_flat(followed, BID, flat_book()).cost)
+        mine = (s.submit_s >= begin_s) & (s.submit_s < begin_s + HOUR_S)
+        late = mine & ~((s.end_s - s.submit_s - s.work) / s.work < KIND.limit)
+        assert (hour.jobs[0], hour.violations[0]) == (mine.sum(), late.sum())
+    assert sum(int(hour.jobs[0]) for hour in hours) > 100
+
+
+def test_hours_with_missing_signal_are_no_evidence_of_tracking() -> None:
+    """An hour that touches a gap is left out of tracking and counted; its jobs still count."""
+    whole, torn = (trial_day(small(), record(3, gaps=gaps), 0).run(BID) for gaps in ((), ((3700.0, 4000.0),)))
+    assert [hour.is_missing for hour in torn] == [False, True, False]
+    full, part = (Outcome((KIND,), hours) for hours in (whole, torn))
+    shares = [hour.tracking.exceed_share for hour in whole]
+    assert full.exceed.share == pytest.approx(np.mean(shares))
+    assert part.exceed.share == pytest.approx(np.mean([shares[0], shares[2]]))
+    assert (full.left_out, part.left_out, part.exceed.count) == (0, 1, 2)
+    np.testing.assert_array_equal(part.jobs, full.jobs)
+
+
+def test_a_left_out_day_has_no_say_in_the_bid_it_is_tried_under() -> None:
+    """Every day is tried under the bid of a search without it: another day in its place changes nothing."""
+    made = small()
+    days = [record(i) for i in range(4)]
+    other = [*days[:3], record(9)]
+    rows = []
+    for these in (days, other):
+        found, _ = choose_on_records(made, these, "search", mode="paper", quick=True)
+        assert found.evidence.how == LEFT_OUT
+        rows.append(found.evidence.table)
+    assert (rows[0][3].mean_w, rows[0][3].reserve_w) == (rows[1][3].mean_w, rows[1][3].reserve_w)
+    alone = sure_bid(Trial(made, records=days[:3]), mode="paper", confidence=0.95, rounds=1)
+    assert (rows[0][3].mean_w, rows[0][3].reserve_w) == (alone.bid.mean_w, alone.bid.reserve_w)
+
+
+def test_many_days_are_kept_apart() -> None:
+    """Of fifteen days every third is kept from the search, and the certificate rests on those alone."""
+    made = small()
+    days = [record(i, hours=1) for i in range(15)]
+    seen: list[int] = []
+
+    def pick(trial: Trial) -> Choice:
+        seen.extend(stretch.record for stretch in trial.stretches)
+        return untried(made, "search", BID)
+
+    found = certify_on_records(Trial(made, records=days), days, pick, confidence=0.95, fixed=None, in_turn=True)
+    assert seen == [i for i in range(15) if i % 3 != 2]
+    assert (found.evidence.how, [day.name for day in found.evidence.table]) == (
+        APART,
+        [f"day-{i}" for i in range(2, 15, 3)],
+    )
+
+
+def test_what_is_remembered_is_what_would_be_simulated() -> None:
+    """A part of a trial shares its memory, and gives what a fresh trial gives."""
+    made = small()
+    days = [record(i, hours=1) for i in range(3)]
+    trial = Trial(made, records=days)
+    trial.run(BID)
+    part, fresh = trial.only([2, 0]).run(BID), Trial(made, records=days).only([2, 0]).run(BID)
+    assert [hour.tracking for hour in part.hours] == [hour.tracking for hour in fresh.hours]
+    choices = [Choice("x", bid, part) for bid in (BID, Bid(1500.0, 100.0), BID)]
+    assert [hour.record for hour in left_out(trial, choices).hours] == [0, 1, 2]
+
+
+def outcome_of(rates: list[float], late: float = 0.01) -> Outcome:
+    """Return days of two hours that exceed the margin for a share of their time each."""
+    followed = Tracking(HOUR_S, 1e6, 1e3, 1e3, 10.0, 0.1, 0.0, 0.0)
+    bill = bill_flat(followed, BID, flat_book())
+    counts = np.array([1000]), np.array([round(1000 * late)])
+    hours = [
+        Hour(d, replace(followed, exceed_share=rate), bill, *counts, 0.0, 1.0, record=d)
+        for d, rate in enumerate(rates)
+        for _ in range(2)
+    ]
+    return Outcome((KIND,), hours)
+
+
+def verdict_of(rates: list[float], late: float = 0.01, **evidence: object) -> Certificate:
+    """Return the certificate of such days."""
+    basis = Evidence(**{"how": APART, "days": len(rates), **evidence})  # type: ignore[arg-type]
+    return certificate_of(small(), Choice("x", BID, outcome_of(rates)), outcome_of(rates, late), basis)
+
+
+CLOSE, WIDE = [0.06, 0.065, 0.07, 0.06, 0.065, 0.07], [0.02, 0.12, 0.04, 0.11, 0.05, 0.09]
+
+
+@pytest.mark.parametrize(
+    ("found", "word", "told"),
+    [
+        (verdict_of(CLOSE), CERTIFIED, "6 recorded days, by a model of how days differ"),
+        (verdict_of(CLOSE * 4), CERTIFIED, "24 recorded days)"),
+        (verdict_of(WIDE), UNSURE, "on another day a promise may be broken"),
+        (verdict_of(CLOSE[:4]), UNSURE, "fewer than the 5"),
+        (verdict_of([0.12, 0.13, 0.11, 0.12, 0.12]), BROKEN, "not kept"),
+        (verdict_of(CLOSE, late=0.2), BROKEN, "not kept"),
+        (verdict_of([0.01], how=SEARCHED), NOTHING, "one recorded day"),
+        (verdict_of(CLOSE, doubts=("x is another signal",)), UNSURE, "x is another signal"),
+    ],
+    ids=["certified", "many days", "wide", "few", "tracking", "service", "one", "doubt"],
+)
+def test_verdicts(found: Certificate, word: str, told: str) -> None:
+    """Certified are five days or more whose prediction for the next ends below the limit; the line says why not."""
+    assert found.word == word
+    assert found.certified == (word == CERTIFIED)
+    assert told in found.verdict
+    data = json.loads(json.dumps(found.to_json()))
+    first = data["promises"][0]
+    assert {"about", "limit", "rate", "low", "high", "next_day_low", "next_day_high"} <= set(first)
+    assert data["model"].startswith("days as draws")
+
+
+def test_a_given_bid_is_tested_on_all_days() -> None:
+    """No search has looked at a given bid, so every day is evidence; one day is not enough for a word."""
+    made = small()
+    found, margin = choose_on_records(made, [record(i, 1) for i in range(3)], "given", mode="paper", given=BID)
+    assert (found.evidence.how, found.evidence.days, margin) == (UNSEARCHED, 3, None)
+    one, _ = choose_on_records(made, [record(0, 1)], "given", mode="paper", given=Bid(1600.0, 60.0))
+    assert one.word in (NOTHING, BROKEN)
+    with pytest.raises(InputError, match="left out in turn by a search"):
+        choose_on_records(made, [record(0, 1)], "given", mode="paper", given=BID, across=True)
+
+
+def test_an_interval_below_the_limit_is_aimed_at() -> None:
+    """A search with confidence meets what it aims at, and is no cheaper than one that aims at the rates alone."""
+    made = Setting.alike(kinds_of("W14"), NODES, IDLE_W, HIGHEST_W)
+    trial = Trial(made, records=[Record(f"d{i}", GaussianLaw()(4 * HOUR_S, 80 + i)) for i in range(5)])
+    plain, sure = (search_bid(made, aim=aim, rounds=1, trial=trial, safe=False) for aim in (Aim(), Aim(0.95)))
+    assert plain.feasible
+    assert sure.feasible
+    assert Aim(0.95).met(sure.outcome)
+    assert sure.outcome.exceed.next_high < 0.10
+    assert plain.outcome.cost <= sure.outcome.cost
+
+
+def test_a_reserve_is_found_where_less_of_it_fails() -> None:
+    """The rate is not monotone in the reserve: where the least one fails, a larger one that holds is still found."""
+    made = small()
+
+    class Odd(Trial):
+        """A trial in which only reserves in the middle are kept."""
+
+        def run(self, bid: Bid, *args: object, **more: object) -> Outcome:
+            part = bid.reserve_w / (bid.mean_w - made.idle_total_w)
+            return outcome_of([0.05 if 0.45 < part < 0.9 else 0.13] * 5)
+
+    found = search_bid(made, rounds=1, trial=Odd(made, records=[record(0, 1)]), safe=False)
+    part = found.bid.reserve_w / (found.bid.mean_w - made.idle_total_w)
+    assert found.feasible
+    assert 0.8 <= part < 0.9
+    assert min(RUNGS) < 0.45
+
+
+def test_a_search_sees_what_a_brute_force_sees() -> None:
+    """On a lattice of bids none that is kept at the best mean power is much cheaper than the one found."""
+    made = Setting.alike(kinds_of("W14"), NODES, IDLE_W, HIGHEST_W)
+    days = [Record(f"d{i}", GaussianLaw()(2 * HOUR_S, 70 + i)) for i in range(3)]
+    trial = Trial(made, records=days)
+    found = search_bid(made, rounds=1, trial=trial, safe=False)
+    assert found.feasible
+    kept = []
+    for reserve_w in np.linspace(200.0, 4500.0, 40):
+        bid = Bid(found.bid.mean_w, float(reserve_w))
+        outcome = trial.run(bid, None, found.params)
+        if outcome.excess() == 0.0:
+            kept.append(outcome.cost)
+    assert found.outcome.cost <= min(kept) * 1.02
+
+
+def test_no_value_beyond_the_record_is_read() -> None:
+    """A record whose warm-up is longer than itself is played over and over."""
+    made = small()
+    day = Record("short", Signal(0.0, 2.0, np.linspace(-1, 1, 1800)))
+    assert trial_day(made, day, 0).run(BID)[0].record == 0
