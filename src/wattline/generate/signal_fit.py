@@ -27,6 +27,7 @@ from wattline.model.regulation import Signal
 MEMORY_S = 3600.0
 _KNOTS = np.linspace(-5.0, 5.0, 5001)
 """Where Q is tabulated; 5 standard deviations are left once in 20 days of a signal at 2 s."""
+_SHARES = np.array([0.5 * math.erfc(-z / math.sqrt(2.0)) for z in _KNOTS])
 _DEGREE = 200
 
 
@@ -58,13 +59,24 @@ def fit_signal(signal: Signal, memory_s: float = MEMORY_S) -> SignalFit:
     if signal.values.size < 100 or not signal.values.std() > 0:
         told = f"{signal.values.size} values" if signal.values.std() > 0 else "a constant signal"
         raise InputError(f"fit: needs at least 100 values that vary (got {told})")
-    shares = np.array([0.5 * math.erfc(-z / math.sqrt(2.0)) for z in _KNOTS])
-    values = np.quantile(signal.values, shares, method="hazen")
     lags = min(round(memory_s / signal.step_s), signal.values.size // 2)
-    wanted = autocorrelation(signal.values, lags)
-    latent = _invert(values, wanted)
+    values = np.quantile(signal.values, _SHARES, method="hazen")
+    return _faded(signal.step_s, values, autocorrelation(signal.values, lags))
+
+
+def fit_to(step_s: float, values: Floats, weights: Floats, correlation: Floats) -> SignalFit:
+    """Fit a translation process to a distribution, ``values`` in order with a weight each, and correlations at lags of
+    0, 1, 2 … steps, which fade out over the second half of them.
+    """
+    # the quantile of each value lies in the middle of its weight, as Hazen has it
+    at = np.cumsum(weights) - 0.5 * weights
+    return _faded(step_s, np.interp(_SHARES, at / weights.sum(), values), correlation)
+
+
+def _faded(step_s: float, values: Floats, wanted: Floats) -> SignalFit:
+    lags = wanted.size - 1
     late = np.maximum(2.0 * np.arange(lags + 1) / lags - 1.0, 0.0)
-    return SignalFit(signal.step_s, _KNOTS, values, latent * 0.5 * (1.0 + np.cos(np.pi * late)))
+    return SignalFit(step_s, _KNOTS, values, _invert(values, wanted) * 0.5 * (1.0 + np.cos(np.pi * late)))
 
 
 def _invert(values: Floats, wanted: Floats) -> Floats:

@@ -94,7 +94,7 @@ class Spread:
 def law_of(record: Record) -> Law:
     """Return the figures of a record."""
     values, step_s = record.signal.values, record.signal.step_s
-    there = _there(record)
+    there = there_in(record)
     known = values if there is None else values[there]
     if not known.size:
         raise InputError(f"record {record.name!r}: the signal is missing all the time")
@@ -226,7 +226,7 @@ def autocorrelation(values: Floats, lags: int, there: Mask | None = None) -> Flo
     return np.asarray(covariance / covariance[0], dtype=np.float64)
 
 
-def _there(record: Record) -> Mask | None:
+def there_in(record: Record) -> Mask | None:
     """Return which values are signal, None where all are."""
     if not record.gaps:
         return None
