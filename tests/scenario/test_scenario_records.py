@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,14 @@ import pytest
 from tests.scenario.test_scenario_regulation import GOOD, study
 
 import wattline as wl
+from wattline.api.assumptions import remarks
 from wattline.errors import InputError
+from wattline.generate.signal import GaussianSignal, generate_signal
+from wattline.market.signal_law import time_constant_s
 from wattline.scenario import read_scenario, variants
 from wattline.scenario.inputs import refuse_input
 from wattline.scenario.sections.regulation import records_of
+from wattline.scenario.setting import build_setting
 from wattline.scenario.write_bid import _move
 
 
@@ -120,3 +125,81 @@ def test_bad_lists_are_one_line(given: str, said: str, folder: Path) -> None:
         study((folder / "s.toml").read_text(), folder, f"regulation.signal={given}")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def wandering(path: Path, std: float, seed: int, *, count: int = 8640) -> float:
+    """Write a normal signal of a day at 10 s, and return its time constant as it came out."""
+    law = GaussianSignal(10.0 * count, std=std, time_constant_s=120.0, step_s=10.0, energy_neutral=False, seed=seed)
+    values = generate_signal(law).values
+    path.write_text("t,y\n" + "".join(f"{10 * k},{y}\n" for k, y in enumerate(values)))
+    return time_constant_s(values, 10.0)
+
+
+def test_a_gaussian_signal_takes_after_data(folder: Path) -> None:
+    """With a file, spread and time constant of a drawn normal signal are those of the records unless given."""
+    times = [wandering(folder / f"n{k}.csv", 0.6, k) for k in range(2)]
+    text = GOOD + 'signal = "gaussian"\nfile = ["n0.csv", "n1.csv"]\n'
+    wired = study(text, folder)
+    assert wired.market is not None
+    about = wired.market.manifest()["signal"]
+    assert about["file"] == ["n0.csv", "n1.csv"]
+    assert about["std"] == pytest.approx(0.6, abs=0.03)
+    assert about["time_constant_s"] == pytest.approx(np.mean(times))
+    assert about["step_s"] == 10.0
+    taken = f"standard deviation {about['std']:.2f} and time constant {np.mean(times):.0f} s taken from 2 records"
+    assert f"signal: Gaussian, {taken}" in remarks(wired)
+    given = study(text + "std = 0.3\ntime_constant = 50\n", folder)
+    assert given.market is not None
+    assert (given.market.about["std"], given.market.about["time_constant_s"]) == (0.3, 50.0)
+    assert not any("taken from" in line for line in remarks(given))
+    one = study(text + "std = 0.3\n", folder, "regulation.file=n1.csv")
+    assert f"signal: Gaussian, time constant {times[1]:.0f} s taken from n1.csv" in remarks(one)
+
+
+def test_a_still_signal_gives_no_gaussian_one(folder: Path) -> None:
+    """What a normal signal cannot have is not taken from a file, and the line says what to do."""
+    write(folder / "still.csv", np.full(1800, 0.25))
+    with pytest.raises(InputError, match=r"its standard deviation of 0 is none that a Gaussian signal can have"):
+        study(GOOD + 'file = "still.csv"\n', folder)
+
+
+def test_fitted_days_differ_as_the_records_do(folder: Path) -> None:
+    """A signal fitted to several files draws days that take after them; searches draw from the same law."""
+    for k, std in enumerate((0.2, 0.7)):
+        wandering(folder / f"n{k}.csv", std, k)
+    text = GOOD + 'signal = "fitted"\nfile = ["n0.csv", "n1.csv"]\n'
+    law = build_setting(read_scenario(_written(folder, text))).signal
+    stds = [law(86400.0, seed).values.std() for seed in range(30)]
+    assert min(stds) < 0.4 < 0.5 < max(stds)
+    assert law(7200.0, 3).values.tolist() == law(7200.0, 3).values.tolist()
+    assert pickle.loads(pickle.dumps(law))(60.0, 1).values.tolist() == law(60.0, 1).values.tolist()  # noqa: S301
+    drawn = study(text, folder)
+    assert drawn.options.signal is not None
+    assert drawn.options.signal.values.tolist() == law(drawn.options.signal.end_s, 3).values.tolist()
+    assert drawn.market is not None
+    assert drawn.market.warnings[0].startswith("record 'n1' differs in law from 'n0': its standard deviation is 0.7")
+
+
+def test_files_that_a_drawn_signal_takes_after_move(folder: Path) -> None:
+    """A list in file moves with a written scenario."""
+    data = {"regulation": {"signal": "fitted", "file": ["a.csv", "b.csv"]}}
+    _move(data, folder, folder / "out")
+    assert data["regulation"]["file"] == ["../a.csv", "../b.csv"]
+
+
+def test_a_file_goes_with_drawn_signals_only(folder: Path) -> None:
+    """File goes with a drawn signal, column with a file."""
+    for change, said in (
+        ('regulation.file=["a.csv"]', "[regulation] file: does not go with a signal that is read"),
+        ("regulation.std=0.3", "[regulation] std: does not go with a signal that is read"),
+    ):
+        with pytest.raises(InputError) as caught:
+            study((folder / "s.toml").read_text(), folder, change)
+        assert said in str(caught.value)
+    with pytest.raises(InputError, match=r'column: does not go with signal = "gaussian"'):
+        study(GOOD + 'column = "y"\n', folder)
+
+
+def _written(folder: Path, text: str) -> Path:
+    (folder / "s.toml").write_text(text)
+    return folder / "s.toml"

@@ -26,6 +26,8 @@ def remarks(study: Study) -> list[str]:
     if study.market is not None and not any(m.target or not m.builtin for m in deciding):
         told = "neither select = {!r} nor cap = {!r} follows a target".format(*(m.name for m in deciding))
         lines.append(f"bids: {told}; what is promised is met by chance")
+    if study.market is not None and study.market.words:
+        lines.append(study.market.words)
     if size := machine_words(study):
         lines.append(f"machine: {size}")
     if study.watts.words and study.watts.basis != "assumed":
@@ -34,8 +36,9 @@ def remarks(study: Study) -> list[str]:
 
 
 def warnings(study: Study) -> list[str]:
-    """Return what was assumed of the power of a run."""
-    return [study.watts.words] if study.watts.basis == "assumed" and study.watts.words else []
+    """Return what was assumed of the power of a run, and what is not as it should be about its signal."""
+    assumed = [study.watts.words] if study.watts.basis == "assumed" and study.watts.words else []
+    return assumed + list(study.market.warnings if study.market is not None else ())
 
 
 def machine_words(study: Study) -> str:

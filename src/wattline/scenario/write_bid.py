@@ -19,7 +19,8 @@ from wattline.scenario.inputs import is_same, refuse_input
 from wattline.scenario.read.toml_read import loads
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.kinds import named_kinds
-from wattline.scenario.sections.regulation import FITTED, GAUSSIAN
+from wattline.scenario.sections.made_for import made_for
+from wattline.scenario.sections.regulation import FITTED, GAUSSIAN, RegulationSpec, law_of_signal
 from wattline.scenario.sections.series import SERIES, is_price
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, 
     data = copy.deepcopy(document.data)
     market = data.setdefault("regulation", {})
     market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
+    market["made_for"] = made_for(law_of_signal(document.spec.regulation or RegulationSpec(), document.context))
     if choice.weights is not None:
         weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))
         _put_weights(data, weights)

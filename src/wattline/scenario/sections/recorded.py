@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.errors import did_you_mean
 from wattline.formats.series.records import Records, read_records
 from wattline.formats.series.signals import read_days
-from wattline.model.regulation import Signal
+from wattline.market.signal_law import law_of
+from wattline.model.regulation import Record, Signal
 from wattline.reading.notes import Note
+from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
     from wattline.scenario.read.base import KeyPath
@@ -46,17 +49,28 @@ class Recorded:
         """Return the records of the files."""
         return read_records(self.paths(), column=self.column, step_s=self.step_s)
 
-    def played(self) -> tuple[Signal, tuple[Note, ...]]:
-        """Return the signal of a run from second 0 on: the file, or several one after another, and notes."""
+    @cached_property
+    def days(self) -> Records:
+        """The records to take figures from or to fit to; a file of less than an hour is one, too."""
+        paths = self.paths()
+        if len(paths) == 1:
+            traces = read_days(paths[0], column=self.column, step_s=self.step_s)
+            if len(traces) == 1 and traces[0].signal.end_s < HOUR_S:
+                record = Record(paths[0].name, traces[0].signal)
+                return Records((record,), traces[0].notes, traces, (law_of(record),))
+        return self.records()
+
+    def played(self) -> tuple[Signal, tuple[Note, ...], tuple[str, ...]]:
+        """Return the signal of a run from second 0 on, the file or several one after another, notes, and loud lines."""
         paths = self.paths()
         if len(paths) == 1:
             days = read_days(paths[0], column=self.column, step_s=self.step_s)
             if len(days) == 1:
-                return days[0].signal, days[0].notes
+                return days[0].signal, days[0].notes, ()
         found = self.records()
         names = ", ".join(record.name for record in found.records)
         order = Note("kept", "recorded signals are played one after another, in this order", len(found.traces), names)
-        return found.joined(), (*found.notes, order)
+        return found.joined(), (*found.notes, order), tuple(found.strangers.values())
 
 
 def names_of(given: str | Sequence[str] | None) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from wattline.control.catalog import catalog
@@ -20,31 +19,30 @@ from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Files, Finite, Period, Power, Seed, Span, Words
 from wattline.scenario.read.source import Context
+from wattline.scenario.sections.made_for import MadeForSpec, warn_of_other_law
 from wattline.scenario.sections.policy import PolicySpec
 from wattline.scenario.sections.recorded import Recorded, names_of
 from wattline.scenario.sections.run import RunSpec
+from wattline.scenario.sections.signals import FITTED, GAUSSIAN, SignalSource, reach_values
 from wattline.sim.options import Options
 from wattline.units import HOUR_S
+
+__all__ = ["FITTED", "GAUSSIAN", "reach_values"]
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
     from wattline.bidding.laws import SignalLaw
     from wattline.formats.series.bids import Steps
     from wattline.formats.series.records import Records
+    from wattline.market.signal_law import Law
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note
-
-GAUSSIAN, FITTED = "gaussian", "fitted"
 
 MOST_HOURS = 1_000_000
 """Hours of accounts, more than a century; more of them mean a mistaken unit."""
 
 MOST_BIDS = 1_000_000
 """Bids of a bid policy in a run."""
-
-SIGNAL_STEP_S = 2.0
-REACH_HOURS = 8
-"""Drawn hours over which the reach of a bid is looked at."""
 
 
 class FlatPricesSpec(Section):
@@ -63,13 +61,19 @@ class RegulationSpec(Section):
     ] = Field(
         GAUSSIAN, description="regulation signal in [−1, 1], drawn or read; several files are records of one signal"
     )
-    file: str | None = Field(None, description="signal file that a fitted signal takes after")
+    file: Files | None = Field(
+        None, description="recorded signal that a drawn one takes after; several files are days that differ"
+    )
     column: str | None = Field(None, description="column of the file, if it holds several signals")
     step: Period | None = Field(
         None, description="time between two values (default: 2 s if drawn, what the file says if read)"
     )
-    std: float = Field(0.40, gt=0, lt=1, description="standard deviation of a drawn Gaussian signal")
-    time_constant: Span = Field(200.0, gt=0, description="time in which its autocorrelation falls to 1/e")
+    std: float = Field(
+        0.40, gt=0, lt=1, description="standard deviation of a drawn Gaussian signal (default with `file`: that of it)"
+    )
+    time_constant: Span = Field(
+        200.0, gt=0, description="time in which its autocorrelation falls to 1/e (default with `file`: likewise)"
+    )
     neutral: bool | None = Field(
         None, description="every hour of the signal averages to zero (default: true if Gaussian, false if fitted)"
     )
@@ -78,6 +82,7 @@ class RegulationSpec(Section):
         None, gt=0, allow_inf_nan=False, description="the bid: mean power P̄ (with `reserve`, or neither)"
     )
     reserve: Power | None = Field(None, allow_inf_nan=False, description="the bid: reserve R")
+    made_for: MadeForSpec | None = Field(None, description="the signal for which the bid was made")
     bids: str | None = Field(
         None,
         description="file of bids instead: a row each, `time_s` (since the start of the run), `mean_w`, `reserve_w`; "
@@ -139,7 +144,7 @@ def _check_signal(market: RegulationSpec) -> Iterator[Problem]:
         yield (*here, "signal"), f'a list names files; a drawn signal stands alone: signal = "{words[0]}"'
     if market.signal == FITTED and market.file is None:
         yield (*here, "signal"), "a fitted signal needs the file it takes after: file = …"
-    wrong = {GAUSSIAN: ("file", "column"), FITTED: ("std", "time_constant")}.get(
+    wrong = {GAUSSIAN: () if market.file is not None else ("column",), FITTED: ("std", "time_constant")}.get(
         str(market.signal), ("file", "std", "time_constant", "neutral", "seed")
     )
     for key in wrong:
@@ -173,6 +178,10 @@ class Market:
     reach: Reach | None
     about: dict[str, Any]
     notes: tuple[Note, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What nobody should overlook: records that are not alike, a signal for which the bid was not made."""
+    words: str = ""
+    """What was taken from data."""
 
     def manifest(self) -> dict[str, Any]:
         """Return it as plain values for the journal."""
@@ -181,7 +190,7 @@ class Market:
         span = (self.from_s, self.until_s)
         bid = self.bids[0][1] if len(self.bids) == 1 else None
         told = regulation_entry(bid, self.reach, self.hours, span, self.about)
-        return told | {"notes": [asdict(note) for note in self.notes]}
+        return told | {"notes": [asdict(note) for note in self.notes], "warnings": list(self.warnings)}
 
 
 def build_tariff(market: RegulationSpec) -> Tariff:
@@ -189,37 +198,39 @@ def build_tariff(market: RegulationSpec) -> Tariff:
     return Tariff(market.prices.energy, market.prices.reserve, market.prices.error)
 
 
-def _recorded(market: RegulationSpec, context: Context) -> Recorded:
-    """Return the files that the scenario names for its signal, or for what a drawn one is fitted to."""
-    key, given = ("file", market.file) if market.signal == FITTED else ("signal", market.signal)
-    known = (GAUSSIAN, FITTED) if key == "signal" else ()
-    return Recorded(names_of(given), ("regulation", key), context, market.column, market.step, known)
+def _source(market: RegulationSpec, context: Context) -> SignalSource:
+    """Return what the scenario says of its signal."""
+    drawn, given = market.signal in (GAUSSIAN, FITTED), market.model_fields_set
+    files, key = (market.file, "file") if drawn else (market.signal, "signal")
+    known = () if drawn else (GAUSSIAN, FITTED)
+    return SignalSource(
+        str(market.signal) if drawn else "file",
+        Recorded(names_of(files), ("regulation", key), context, market.column, market.step, known),
+        context,
+        market.std if "std" in given else None,
+        market.time_constant if "time_constant" in given else None,
+        market.neutral,
+    )
 
 
 def records_of(market: RegulationSpec, context: Context) -> Records | None:
     """Return the records of a signal that is read; None where it is drawn."""
-    return None if market.signal in (GAUSSIAN, FITTED) else _recorded(market, context).records()
+    return _source(market, context).records()
 
 
 def signal_law(market: RegulationSpec, context: Context) -> SignalLaw:
     """Return what draws the signal of an hour: a generator, or a recorded signal from a place that the seed picks."""
-    from wattline.bidding.laws import GaussianLaw, recorded
-    from wattline.generate.signal import FittedSignal, generate_signal
-    from wattline.generate.signal_fit import fit_signal
+    return _source(market, context).signal_law()
 
-    if market.signal == GAUSSIAN:
-        return GaussianLaw(
-            market.std, market.time_constant, market.step or SIGNAL_STEP_S, energy_neutral=market.neutral is not False
-        )
-    signal, _ = _recorded(market, context).played()
-    if market.signal != FITTED:
-        if signal.end_s - signal.start_s < HOUR_S:
-            length_s = signal.end_s - signal.start_s
-            raise context.error(("regulation", "signal"), f"lasts {length_s:g} s, shorter than an hour")
-        return recorded(signal)
-    fit = context.located(("regulation", "file"), fit_signal, signal)
-    neutral = bool(market.neutral)
-    return lambda duration_s, seed: generate_signal(FittedSignal(fit, duration_s, neutral, seed=seed))
+
+def law_of_signal(market: RegulationSpec, context: Context) -> Law:
+    """Return the figures of the signal: of the whole files, or of days that are drawn."""
+    return _source(market, context).figures()
+
+
+def other_law(market: RegulationSpec, context: Context) -> str:
+    """Return the loud line where the signal is not like the one for which the bid was made ("": it is)."""
+    return "" if market.made_for is None else warn_of_other_law(market.made_for, law_of_signal(market, context))
 
 
 def takes_part(market: RegulationSpec | None, policy: PolicySpec) -> bool:
@@ -238,7 +249,8 @@ def build_market(
     """
     until_s = span_s if spec.until is None else spec.until
     hours = sold_hours(spec, context, until_s)
-    signal, values, about, notes = _signal(spec, context, until_s, span_s)
+    played = _source(spec, context).played(max(until_s, span_s), context.seed_of(spec.seed))
+    signal, values = played.signal, played.values
     if not signal.covers(spec.from_, until_s - 1e-9 * until_s):
         raise context.error(
             ("regulation", "signal"),
@@ -263,8 +275,10 @@ def build_market(
         start_s + until_s,
         tuple((start_s + a, start_s + b) for a, b in hours),
         reach,
-        about,
-        notes,
+        played.about,
+        played.notes,
+        tuple(line for line in (*played.strangers, other_law(spec, context)) if line),
+        played.words,
     )
 
 
@@ -331,11 +345,6 @@ def _range_w(cluster: Cluster) -> tuple[float, float]:
     return sum(c.count * c.idle_w for c in cluster.classes), sum(c.count * c.max_w for c in cluster.classes)
 
 
-def reach_values(law: SignalLaw) -> Floats:
-    """Return values of the signal over which the reach of a bid is looked at."""
-    return np.concatenate([law(HOUR_S, seed).values for seed in range(REACH_HOURS)])
-
-
 def sold_hours(spec: RegulationSpec, context: Context, until_s: float) -> list[tuple[float, float]]:
     """Return the hours that are billed, counted from the end of the warm-up."""
     first_s = spec.from_ + spec.warmup
@@ -351,19 +360,3 @@ def sold_hours(spec: RegulationSpec, context: Context, until_s: float) -> list[t
         told = f"{spec.hours or fit:,} hours would be billed, more than {MOST_HOURS:,}; give an earlier end (until)"
         raise context.error(("regulation",), told)
     return [(first_s + k * HOUR_S, first_s + (k + 1) * HOUR_S) for k in range(spec.hours or fit)]
-
-
-def _signal(
-    spec: RegulationSpec, context: Context, until_s: float, span_s: float
-) -> tuple[Signal, Floats, dict[str, Any], tuple[Note, ...]]:
-    """Return the signal of a run from time 0 on, values for its reach, what to say about it, and notes."""
-    if spec.signal not in (GAUSSIAN, FITTED):
-        signal, notes = _recorded(spec, context).played()
-        return signal, signal.values, {"law": "file", "file": spec.signal, "step_s": signal.step_s}, notes
-    law = signal_law(spec, context)
-    seed = context.seed_of(spec.seed)
-    signal = context.located(("regulation", "signal"), law, max(until_s, span_s), seed)
-    about: dict[str, Any] = {"law": spec.signal, "seed": seed, "step_s": signal.step_s}
-    if spec.signal == GAUSSIAN:
-        about |= {"std": spec.std, "time_constant_s": spec.time_constant}
-    return signal, reach_values(law), about, ()
