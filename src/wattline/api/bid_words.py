@@ -22,6 +22,7 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
     from wattline.report.show import printable
 
     lines = [found.verdict]
+    lines += [f"  DOUBT: {printable(doubt)}" for doubt in found.evidence.doubts if doubt not in found.verdict]
     if found.kept:
         return lines
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}

@@ -216,12 +216,12 @@ def find_bid(
     from wattline.scenario.setting import build_setting
 
     document = only(document, "pick one: policy.{slot}=…").document
-    setting = build_setting(document)
+    how = method or document.spec.bid.method
+    setting = build_setting(document, given=how == "given")
     if across and not setting.records:
         told = 'there are no recorded days to leave out: name some, signal = ["a.csv.gz", "b.csv.gz"]'
         raise document.source.error(("regulation", "signal"), told)
     listener.warm_up(setting.policies.slots(), nodes_change=False)
-    how = method or document.spec.bid.method
     try:
         if setting.records:
             return _on_records(document, setting, how, listener, confidence, quick=quick, across=across)

@@ -112,7 +112,7 @@ def _evidence(
     rows = []
     for i, (name, choice) in enumerate(zip(names, choices, strict=True)):
         rows.append(day_of(name, choice, under(choice, i), under(plain[i], i) if plain else None))
-    return on_days(how, rows)
+    return on_days(how, rows, trial.setting.doubts)
 
 
 def sure_bid(trial: Trial, *, mode: str, confidence: float, rounds: int = 3) -> Choice:

@@ -98,8 +98,8 @@ class Evidence:
 def evidence_of(setting: Setting, choice: Choice) -> Evidence:
     """Return what hours drawn by a setting's law are: new ones, or cut out of the one record that it plays."""
     if not isinstance(setting.signal, RecordedLaw):
-        return Evidence()
-    return Evidence(UNSEARCHED if choice.method in UNTRIED else SEARCHED, 1)
+        return Evidence(doubts=setting.doubts)
+    return Evidence(UNSEARCHED if choice.method in UNTRIED else SEARCHED, 1, doubts=setting.doubts)
 
 
 def day_of(name: str, choice: Choice, outcome: Outcome, plain: Outcome | None = None) -> Day:

@@ -86,6 +86,8 @@ class Setting:
     """What its policies are called in tables."""
     records: tuple[Record, ...] = ()
     """Recorded days on which bids are searched and tested, instead of hours of the signal's law."""
+    doubts: tuple[str, ...] = ()
+    """Why nothing can be certified on this signal, whatever the rates are."""
 
     def __post_init__(self) -> None:
         check_kinds(self.kinds, self.nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from wattline.bidding.setting import Prices, Protocol, Setting
 from wattline.generate.kinds import check_kinds
@@ -16,10 +16,20 @@ from wattline.scenario.machine import build_cluster
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
 from wattline.scenario.sections.prices import build_billing
-from wattline.scenario.sections.regulation import RegulationSpec, build_tariff, records_of, signal_law, sold_hours
+from wattline.scenario.sections.regulation import (
+    RegulationSpec,
+    build_tariff,
+    other_law,
+    records_of,
+    signal_law,
+    sold_hours,
+)
 from wattline.scenario.sections.trace import clock_of
 from wattline.scenario.traces import build_trace
 from wattline.units import DAY_S, HOUR_S
+
+if TYPE_CHECKING:
+    from wattline.formats.series.records import Records
 
 HOURS_READY, HOUR_BYTES = 128, 300
 """Hours that a search keeps ready, and bytes that each takes for a control period, in its logs."""
@@ -28,8 +38,11 @@ _SAMPLE_S = DAY_S
 """Length of a stretch of jobs from which the machine is built."""
 
 
-def build_setting(document: Document) -> Setting:
-    """Return what a bid is made for; a machine or policy that the search cannot take is refused."""
+def build_setting(document: Document, *, given: bool = False) -> Setting:
+    """Return what a bid is made for; a machine or policy that the search cannot take is refused.
+
+    ``given``: the bid of the scenario is tested, none is made anew.
+    """
     spec, context = document.spec, document.context
     market = spec.regulation or RegulationSpec()
     _check_machine(document)
@@ -57,6 +70,7 @@ def build_setting(document: Document) -> Setting:
         market.stop_cost,
         name=spec.policy.select[0].name,
         records=() if records is None else records.records,
+        doubts=_doubts(document, market, records, given=given),
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
@@ -73,6 +87,14 @@ def _prices(document: Document, market: RegulationSpec) -> Prices:
     found = build_billing(spec.prices, market, context, jobs, start_s, hours[-1][1], hours)
     assert found is not None  # noqa: S101 - there are hours to bill
     return Prices(found.book, tuple(begin_s for begin_s, _ in hours))
+
+
+def _doubts(document: Document, market: RegulationSpec, records: Records | None, *, given: bool) -> tuple[str, ...]:
+    """Return why nothing can be certified on the signal: a record of another law, or a bid made for another signal."""
+    found = [] if records is None else list(records.strangers.values())
+    if given and (other := other_law(market, document.context)):
+        found.append(other)
+    return tuple(found)
 
 
 def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:
