@@ -154,14 +154,14 @@ CLOSE, WIDE = [0.06, 0.065, 0.07, 0.06, 0.065, 0.07], [0.02, 0.12, 0.04, 0.11, 0
 @pytest.mark.parametrize(
     ("found", "word", "told"),
     [
-        (verdict_of(CLOSE), CERTIFIED, "6 recorded days, by a model of how days differ"),
-        (verdict_of(CLOSE * 4), CERTIFIED, "24 recorded days)"),
+        (verdict_of(CLOSE), CERTIFIED, "95 % confidence each"),
+        (verdict_of(CLOSE * 4), CERTIFIED, "95 % confidence each"),
         (verdict_of(WIDE), UNSURE, "on another day a promise may be broken"),
         (verdict_of(CLOSE[:4]), UNSURE, "fewer than the 5"),
         (verdict_of([0.12, 0.13, 0.11, 0.12, 0.12]), BROKEN, "not kept"),
         (verdict_of(CLOSE, late=0.2), BROKEN, "not kept"),
         (verdict_of([0.01], how=SEARCHED), NOTHING, "one recorded day"),
-        (verdict_of(CLOSE, doubts=("x is another signal",)), UNSURE, "x is another signal"),
+        (verdict_of(CLOSE, doubts=("x is another signal",)), UNSURE, "nothing is certified on this signal"),
     ],
     ids=["certified", "many days", "wide", "few", "tracking", "service", "one", "doubt"],
 )
@@ -174,6 +174,8 @@ def test_verdicts(found: Certificate, word: str, told: str) -> None:
     first = data["promises"][0]
     assert {"about", "limit", "rate", "low", "high", "next_day_low", "next_day_high"} <= set(first)
     assert data["model"].startswith("days as draws")
+    days = len(data["days"]) or found.evidence.days
+    assert ("by a model" in (data["holds"] or "")) == (word == CERTIFIED and days < 19)
 
 
 def test_a_given_bid_is_tested_on_all_days() -> None:

@@ -5,6 +5,7 @@ page, in notebooks and files.
 from __future__ import annotations
 
 import math
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
     """Say whether the bid is certified; otherwise what is not kept, by how much, and why as far as that can be told."""
     from wattline.report.show import printable
 
-    lines = [found.verdict]
-    lines += [f"  DOUBT: {printable(doubt)}" for doubt in found.evidence.doubts if doubt not in found.verdict]
+    lines = [found.verdict, *([f"  {found.basis}"] if found.certified else [])]
+    for doubt in found.evidence.doubts:
+        lines += wrap(f"DOUBT: {printable(doubt)}", WIDTH, initial_indent="  ", subsequent_indent="    ")
     if found.kept:
         return lines
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
@@ -188,7 +190,7 @@ def days(found: Certificate) -> Any:
     rows = found.evidence.table
     compared = any(not math.isnan(day.plain_cost) for day in rows)
     table = Table(box=None, pad_edge=False, header_style="bold", width=WIDTH)
-    table.add_column("day left out", style="cyan", overflow="fold")
+    table.add_column("left out", style="cyan", overflow="fold")
     heads = ["P̄", "R", "hours", "ε > 30 %", "cost", *(["no margin", "cost"] if compared else []), ""]
     for name in heads:
         table.add_column(name, justify="right", no_wrap=True)

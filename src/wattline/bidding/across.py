@@ -115,7 +115,7 @@ def _evidence(
     return on_days(how, rows, trial.setting.doubts)
 
 
-def sure_bid(trial: Trial, *, mode: str, confidence: float, rounds: int = 3) -> Choice:
+def sure_bid(trial: Trial, *, mode: str, confidence: float, quick: bool = False) -> Choice:
     """Return the cheapest bid for which the interval of the next day ends below the limit, on the days of a trial.
 
     The interval is stricter than that of the certificate where a bid can be had for it. If there is none at all, the
@@ -123,20 +123,20 @@ def sure_bid(trial: Trial, *, mode: str, confidence: float, rounds: int = 3) -> 
     """
     setting = trial.setting
     for sure in stricter(confidence):
-        found = search_bid(setting, mode=mode, aim=Aim(sure), rounds=rounds, trial=trial, safe=False, least_bad=False)
+        found = search_bid(setting, mode=mode, aim=Aim(sure), quick=quick, trial=trial, safe=False)
         if found.feasible:
             return found
-    return replace(search_bid(setting, mode=mode, rounds=rounds, trial=trial, safe=False), feasible=False)
+    return replace(search_bid(setting, mode=mode, quick=quick, trial=trial, safe=False), feasible=False)
 
 
-def plain_bid(trial: Trial, *, mode: str, rounds: int = 3) -> Choice:
+def plain_bid(trial: Trial, *, mode: str, quick: bool = False) -> Choice:
     """Return the cheapest bid whose rates on the days of a trial lie below their limits: without a margin."""
-    return search_bid(trial.setting, mode=mode, rounds=rounds, trial=trial, safe=False)
+    return search_bid(trial.setting, mode=mode, quick=quick, trial=trial, safe=False)
 
 
-def margin_of(trial: Trial, choice: Choice, *, mode: str, confidence: float, rounds: int = 3) -> Margin:
+def margin_of(trial: Trial, choice: Choice, *, mode: str, confidence: float, quick: bool = False) -> Margin:
     """Return what the margin of a bid costs on the days of a trial."""
-    plain = plain_bid(trial, mode=mode, rounds=rounds)
+    plain = plain_bid(trial, mode=mode, quick=quick)
     cost = trial.run(choice.bid, choice.weights, choice.params).cost
     more = [(days, _cost_with(trial, days, confidence)) for days in MORE_DAYS if days > len(trial.stretches)]
     known = tuple((days, found) for days, found in more if found is not None)

@@ -36,7 +36,7 @@ class Aim:
 
     def hopeless(self, outcome: Outcome) -> bool:
         """Tell whether a few draws are so far beyond a limit that the others need not be tried."""
-        far = HOPELESS_DAYS if outcome.on_records else HOPELESS_HOURS
+        far = HOPELESS_HOURS if not outcome.on_records else HOPELESS_DAYS if self.confidence is None else HOPELESS_SURE
         return any(rate > far * limit for rate, limit in Aim(None, self.part)._bounds(outcome))
 
     def _bounds(self, outcome: Outcome) -> Iterator[tuple[float, float]]:
@@ -49,8 +49,10 @@ class Aim:
                 yield (rate.share if sure is None else rate.high), self.part * kind.share
 
 
-HOPELESS_DAYS, HOPELESS_HOURS = 1.5, 2.5
-"""How many times a limit the first few draws may exceed it before a search gives the bid up."""
+HOPELESS_HOURS, HOPELESS_DAYS, HOPELESS_SURE = 2.5, 1.4, 1.2
+"""How many times its limit a rate may be on the first few draws before a search gives the bid up: two recorded days are
+within a fifth of the mean of all, and the mean must stay well below the limit where the search wants to be sure.
+"""
 
 
 def stricter(confidence: float) -> tuple[float, float]:

@@ -87,27 +87,29 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """Say in a line what the verdict is, and what it rests on."""
-        word, days, sure = self.word, self.evidence.days, f"{self.confidence:.0%}".replace("%", " %")
+        """Say in a line what the verdict is."""
+        word, days, sure = self.word, self.evidence.days, f"{100 * self.confidence:g} %"
+        if word == CERTIFIED:
+            return f"{CERTIFIED}: all promises are kept, with {sure} confidence each"
         if word == BROKEN:
             return f"{BROKEN}: a promise is not kept on the hours that were simulated"
         if word == NOTHING:
-            return f"{NOTHING}: one recorded day tells nothing of how days differ"
-        if days == 0:
-            if word == CERTIFIED:
-                return f"{CERTIFIED}: all promises are kept, with {sure} confidence each, for hours of this law"
-            return f"{UNSURE}: with this many hours a promise may be broken"
-        if word == CERTIFIED:
-            basis = f"{days} recorded days"
-            model = "" if days >= self.distribution_free else ", by a model of how days differ"
-            return (
-                f"{CERTIFIED}: all promises are kept, with {sure} confidence each, for days like these ({basis}{model})"
-            )
+            return f"{NOTHING}: one recorded day does not tell how days differ"
         if self.evidence.doubts:
-            return f"{UNSURE}: {self.evidence.doubts[0]}"
-        if days < LEAST_RECORDS:
+            return f"{UNSURE}: nothing is certified on this signal"
+        if 0 < days < LEAST_RECORDS:
             return f"{UNSURE}: {days} recorded days are fewer than the {LEAST_RECORDS} that a certificate needs"
-        return f"{UNSURE}: on another day a promise may be broken"
+        return f"{UNSURE}: on another day a promise may be broken" if days else f"{UNSURE}: a promise may be broken"
+
+    @property
+    def basis(self) -> str:
+        """Say in a line for what days the verdict holds."""
+        days = self.evidence.days
+        if not days:
+            return "for hours drawn from the law of this signal; a real day may be of another"
+        needed = self.distribution_free
+        model = "" if days >= needed else f"; fewer than {needed}, so by a model of how days differ"
+        return f"for days like the {days} recorded ones{model}"
 
     @property
     def distribution_free(self) -> int:
@@ -144,6 +146,7 @@ class Certificate:
             "certified": self.certified,
             "word": self.word,
             "verdict": self.verdict,
+            "holds": self.basis if self.certified else None,
             "confidence": self.confidence,
             "kept": self.kept,
             "limits": self.limits,

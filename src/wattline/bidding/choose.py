@@ -109,20 +109,19 @@ def choose_on_records(
     in_turn = method == "search" and not setting.policies.select.weights
     watch = Watch(_GUESS.get(method, 0) * (3 if in_turn else 1), progress)
     trial = Watched(setting, watch, records=records)
-    rounds = 1 if quick else 3
 
     def pick(part: Trial) -> Choice:
         if in_turn:
-            return sure_bid(part, mode=mode, confidence=confidence, rounds=rounds)
+            return sure_bid(part, mode=mode, confidence=confidence, quick=quick)
         return search_weights(part, mode=mode) if method == "search" else _by_method(part, method, mode)
 
     if across and not (in_turn and len(records) > 1):
         raise InputError("days are left out in turn by a search, on two recorded days or more, without weights")
-    plain = partial(plain_bid, mode=mode, rounds=rounds) if across else None
+    plain = partial(plain_bid, mode=mode, quick=quick) if across else None
     found = certify_on_records(trial, records, pick, confidence=confidence, fixed=fixed, in_turn=in_turn, plain=plain)
     if fixed is not None or not in_turn or len(records) == 1:
         return found, None
-    margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, rounds=rounds)
+    margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, quick=quick)
     return replace(found, choice=replace(found.choice, runs=watch.done)), margin
 
 

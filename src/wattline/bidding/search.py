@@ -29,6 +29,9 @@ PROOF_SEEDS = range(20_000, 20_128)
 RUNGS = (2.0, 1.6, 1.28, 1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16)
 """Reserves that are looked at, in parts of the way from the mean power to idle power."""
 
+FIRST_RUNG = RUNGS.index(1.0)
+"""Where the first scan begins."""
+
 BETWEEN = 3
 """Bisections between the rung that holds and the one above it."""
 
@@ -55,29 +58,30 @@ def search_bid(
     proof: Trial | None = None,
     weights: Floats | None = None,
     safe: bool = True,
-    least_bad: bool = True,
+    quick: bool = False,
 ) -> Choice:
     """Return the cheapest bid that keeps what is aimed at, on the hours or days of a trial.
 
     A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one
     the largest reserve is looked for, with common random numbers; mean powers are tried ever closer around the best,
-    then other settings of the policy there; the result is made ``safe`` on other hours. If none keeps all, the bid of
-    least violation is returned as not feasible, or (not ``least_bad``) the first that was tried.
+    then other settings of the policy there; the result is made ``safe`` on other hours. If none keeps all, that of
+    least violation is returned as not feasible. A ``quick`` search looks at fewer bids.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
-    scan = _Scan(trial, mode, aim or Aim(), weights)
-    choices = list(settings_of_policy or tried(setting.policies))
-    best_place = min(FIRST_PLACES, key=lambda place: scan.cost(place, choices[0]))
+    scan = _Scan(trial, mode, aim or Aim(), weights, between=1 if quick else BETWEEN)
+    choices = list(settings_of_policy or tried(setting.policies))[: 1 if quick else None]
+    first = FIRST_PLACES[: 3 if quick else None]
+    best_place = min(first, key=lambda place: scan.cost(place, choices[0]))
     if not np.isfinite(scan.cost(best_place, choices[0])):
         best_place = min(FURTHER_PLACES, key=lambda place: scan.cost(place, choices[0]))
-    for i in range(1, rounds):
+    for i in range(1, 1 if quick else rounds):
         step = FIRST_STEP / 2**i
         near = (best_place, round(best_place - step, 6), round(best_place + step, 6))
         best_place = min(near, key=lambda place: scan.cost(place, choices[0]))
     best = min(choices, key=lambda params: scan.cost(best_place, params))
     found = scan.largest(best_place, best)
     if found is None:
-        return _least_bad(trial, mode, choices, weights) if least_bad else scan.nothing(best_place, best)
+        return scan.least_bad()
     found = replace(found, runs=scan.runs)
     return make_safe(setting, found, proof) if safe else found
 
@@ -101,11 +105,13 @@ def mean_power_w(setting: Setting, place: float) -> float:
 class _Scan:
     """The largest reserve at every mean power and setting of the policy that was asked about."""
 
-    def __init__(self, trial: Trial, mode: str, aim: Aim, weights: Floats | None) -> None:
-        self.trial, self.mode, self.aim, self.weights = trial, mode, aim, weights
+    def __init__(self, trial: Trial, mode: str, aim: Aim, weights: Floats | None, *, between: int) -> None:
+        self.trial, self.mode, self.aim, self.weights, self.between = trial, mode, aim, weights, between
+        self.tries: dict[tuple[Bid, tuple[tuple[str, tuple[float, ...]], ...]], tuple[float, float]] = {}
+        """What every bid that was tried came to on the first few draws: violation and cost."""
         self.found: dict[tuple[float, int], Choice | None] = {}
         self.runs = 0
-        self._guess = 0
+        self._guess = FIRST_RUNG + 1
         """Rung that held last: the next scan begins a little above it."""
 
     def cost(self, place: float, params: Params) -> float:
@@ -144,7 +150,7 @@ class _Scan:
                 return None
         self._guess = at
         low_w, high_w = rungs[at], rungs[at - 1] if at else rungs[at]
-        for _ in range(BETWEEN if high_w > low_w else 0):
+        for _ in range(self.between if high_w > low_w else 0):
             middle_w = float(np.sqrt(low_w * high_w))
             low_w, high_w = (middle_w, high_w) if held(middle_w) is not None else (low_w, middle_w)
         outcome = held(low_w)
@@ -152,39 +158,24 @@ class _Scan:
         bid = Bid(mean_w, low_w)
         return Choice("search", bid, outcome, self.weights, params, limits=bottleneck(outcome))
 
-    def nothing(self, place: float, params: Params) -> Choice:
-        """Return a bid that is not kept, where none is."""
-        setting = self.trial.setting
-        mean_w = mean_power_w(setting, place)
-        bid = Bid(
-            mean_w, min(RUNGS[-1] * (mean_w - setting.idle_total_w), largest_reserve_w(setting, mean_w, self.mode))
-        )
-        return Choice("search", bid, Outcome(setting.kinds, ()), self.weights, params, feasible=False)
+    def least_bad(self) -> Choice:
+        """Return the bid with the least total violation of all that were tried, when none keeps what is aimed at."""
+        bid, params = min(self.tries, key=lambda key: self.tries[key])[:2]
+        given = dict(params)
+        outcome = self.trial.run(bid, self.weights, given)
+        limits = bottleneck(outcome)
+        return Choice("search", bid, outcome, self.weights, given, feasible=False, limits=limits, runs=self.runs)
 
     def _held(self, bid: Bid, params: Params) -> Outcome | None:
         """Return what a bid comes to if it keeps what is aimed at; a bid that is far off is given up early."""
         self.runs += 1
         few = self.trial.run(bid, self.weights, params, first=self.trial.few)
+        key = bid, tuple((slot, tuple(values)) for slot, values in params.items())
+        self.tries[key] = few.excess(), few.cost
         if self.aim.hopeless(few):
             return None
         outcome = self.trial.run(bid, self.weights, params)
         return outcome if self.aim.met(outcome) else None
-
-
-def _least_bad(trial: Trial, mode: str, choices: Sequence[Params], weights: Floats | None) -> Choice:
-    """Return the bid with the least total violation, when none keeps all constraints."""
-    found = []
-    for params in choices:
-        for place in (*FIRST_PLACES, *FURTHER_PLACES):
-            mean_w = mean_power_w(trial.setting, place)
-            most_w = min(largest_reserve_w(trial.setting, mean_w, mode), 2 * (mean_w - trial.setting.idle_total_w))
-            for part in (0.1, 0.3, 0.6, 1.0):
-                if part * most_w > 0:
-                    bid = Bid(mean_w, part * most_w)
-                    outcome = trial.run(bid, weights, params)
-                    found.append(Choice("search", bid, outcome, weights, params, feasible=False))
-    best = min(found, key=lambda choice: (choice.outcome.excess(), choice.outcome.cost))
-    return replace(best, limits=bottleneck(best.outcome), runs=len(found))
 
 
 def make_safe(setting: Setting, choice: Choice, proof: Trial | None = None) -> Choice:
