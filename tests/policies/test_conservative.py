@@ -85,9 +85,10 @@ def test_nobody_starts_later_than_any_promise(drawn: list[tuple[int, int, int, i
     with simulation:
         while simulation.advance(1) != 0:
             memory, s = simulation.memory[1], simulation.state
-            for j in memory[1 + 2 * len(jobs) :][: int(memory[0])].astype(int):
-                assert memory[1 + j] <= promised.get(j, np.inf)
-                promised[j] = memory[1 + j]
+            start, planned = memory[: len(jobs)], memory[len(jobs) : 2 * len(jobs)]
+            for j in np.flatnonzero(planned).tolist():
+                assert start[j] <= promised.get(j, np.inf)
+                promised[j] = start[j]
     np.testing.assert_array_equal(s.started_s, [promised[j] for j in range(len(jobs))])
 
 

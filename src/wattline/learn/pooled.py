@@ -20,6 +20,10 @@ from wattline.model.state.record import State
 ROW = 3
 """A profile: the moments of its samples."""
 
+OWN, OWN_MEAN = range(2)
+COLUMNS = 2
+"""Memory of each job: its own samples, and their mean."""
+
 BEGUN, LATE, SAMPLES = range(3)
 FIXED = 3
 """Memory of the whole: whether the margin was set; samples of the sum above its bound, and all of them."""
@@ -33,14 +37,15 @@ def tell(s: State, j: int, m: Any) -> None:
     """Write mean and spread of a job's power: of the first level that is known, drawn towards what the run itself
     has shown.
     """
-    rows = FIXED + 2 * s.submit_s.shape[0]
+    jobs = s.submit_s.shape[0]
+    rows = COLUMNS * jobs + FIXED
     for v in range(s.profile.shape[1]):
         row = s.profile[j, v]
         if row < 0:
             continue
         at = rows + row * ROW
         if m[at + N] >= LEAST_SAMPLES:
-            own, own_mean = m[FIXED + 2 * j], m[FIXED + 2 * j + 1]
+            own, own_mean = m[OWN * jobs + j], m[OWN_MEAN * jobs + j]
             mean = (OWN_WEIGHT * m[at + MEAN] + own * own_mean) / (OWN_WEIGHT + own)
             s.profile_w[j] = min(mean, s.max_w[s.pool[j]])
             s.spread_w[j] = deviation(m[at + N], m[at + M2])
@@ -66,15 +71,16 @@ def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
             drawn += s.nodes[j] * s.now_w[j] * s.c_power[s.rate_class[j]]
     late = 1.0 if drawn > s.believed_w[0] + s.margin[0] * np.sqrt(s.believed_var[0]) else 0.0
     s.margin[0] = max(0.0, s.margin[0] + rate * (late - miss))
-    m[LATE] += late
-    m[SAMPLES] += 1.0
+    whole = m[COLUMNS * s.submit_s.shape[0] :]
+    whole[LATE] += late
+    whole[SAMPLES] += 1.0
 
 
 @mechanism(
     "profile",
     "pooled",
     wake=ARRIVAL | SAMPLE,
-    memory=Memory(fixed=FIXED, per_job=2, per_profile=ROW),
+    memory=Memory(fixed=FIXED, per_job=COLUMNS, per_profile=ROW),
     params={
         "miss": Param(
             0.01,
@@ -89,24 +95,25 @@ def calibrate(s: State, miss: float, rate: float, m: Any) -> None:
 )
 def pooled(s: State, arg: int, param: Any, memory: Any) -> int:
     """Count with mean powers and one margin for all jobs, held to a stated probability by what is seen."""
-    if memory[BEGUN] == 0.0:
-        memory[BEGUN] = 1.0
-        s.margin[0] = param[2]
     jobs = s.submit_s.shape[0]
+    if memory[COLUMNS * jobs + BEGUN] == 0.0:
+        memory[COLUMNS * jobs + BEGUN] = 1.0
+        s.margin[0] = param[2]
     if arg < 0:
         return 0
     if arg < jobs:
         tell(s, arg, memory)
         return 0
     calibrate(s, param[0], param[1], memory)
-    rows = FIXED + 2 * jobs
+    rows = COLUMNS * jobs + FIXED
     for i in range(listed(s)):
         j = s.running[i]
         watts = sampled_w(s, j)
         if watts < 0.0:
             continue
-        memory[FIXED + 2 * j] += 1.0
-        memory[FIXED + 2 * j + 1] += (watts - memory[FIXED + 2 * j + 1]) / memory[FIXED + 2 * j]
+        own, own_mean = OWN * jobs + j, OWN_MEAN * jobs + j
+        memory[own] += 1.0
+        memory[own_mean] += (watts - memory[own_mean]) / memory[own]
         for v in range(s.profile.shape[1]):
             if s.profile[j, v] >= 0:
                 moments.add(memory, rows + s.profile[j, v] * ROW, watts)

@@ -38,10 +38,19 @@ class Param:
 
 @dataclass(frozen=True)
 class Memory:
-    """Floats that a mechanism keeps between calls, zero at the start: a constant part and parts that scale."""
+    """Floats that a mechanism keeps between calls, zero at the start: a constant part and parts that scale.
+
+    The columns of ``per_job`` come first, one after the other, and the engine looks after them: column ``c`` of the
+    job in row ``j`` is ``memory[c * s.status.shape[0] + j]``. It is 0 when a job gets the row, also where another job
+    had it before, and it stays with the job when the state gets more rows. What follows the columns is laid out by the
+    mechanism; what depends on the number of jobs (``list_per_job``) or users must come last there, for that end grows.
+    """
 
     fixed: int = 0
     per_job: int = 0
+    """Columns with a number for each job."""
+    list_per_job: int = 0
+    """Numbers for each job that stand in no column: lists as long as there are jobs, scratch."""
     per_running: int = 0
     per_user: int = 0
     per_kind: int = 0
@@ -72,9 +81,14 @@ class Memory:
     ) -> int:
         """Return the number of floats for a given run (at least one).
 
-        ``classes`` are node classes, ``groups`` those of routers.
+        ``jobs`` are rows of the state, spare ones included; ``classes`` are node classes, ``groups`` those of routers.
         """
-        scaled = self.per_job * jobs + self.per_running * running + self.per_user * users + self.per_kind * kinds
+        scaled = (
+            (self.per_job + self.list_per_job) * jobs
+            + self.per_running * running
+            + self.per_user * users
+            + self.per_kind * kinds
+        )
         scaled += self.per_class * classes + self.per_profile * profiles
         scaled += self.per_node * nodes + self.per_router * routers + self.per_group * groups
         if self.table:
@@ -207,6 +221,7 @@ def policy(
         Names and defaults of its parameters, or a ``Param`` each, which may have a range.
     memory
         Number of floats that it keeps between calls, or a ``Memory``, which grows with jobs or nodes.
+        ``Memory(per_job=2)`` has two columns with a number for each job.
     compiled
         Whether numba translates it.
     sorted_running

@@ -24,8 +24,8 @@ from wattline.policies.select.easy import fits
 from wattline.policies.select.profile import add, earliest, earliest_both, is_free
 from wattline.policies.select.proposals import estimated_wall_s, headroom_left_w, propose
 
-JOB_COLUMNS = 3
-"""start, planned, plan: floats for each job"""
+JOB_COLUMNS = 2
+"""start, planned: when a job begins by the plan, and whether it is in it"""
 NODE_STEPS, WATT_STEPS = 2, 4
 """Steps that a reservation may add to a profile: where it begins and ends; watts do not add up to what was taken
 away, so that the steps of one that moved may stay
@@ -95,11 +95,14 @@ def book(s: State, j: int, at_s: float, sign: float, t: Any, f: Any, base: Any, 
 
 @outlined
 def forget_started(s: State, plan: Any, n: int, planned: Any) -> int:
-    """Drop the jobs that wait no more from the plan; return how many are left."""
+    """Drop the jobs that wait no more from the plan; return how many are left.
+
+    One that is not planned has come into a row whose last job was.
+    """
     kept = 0
     for i in range(n):
         j = int(plan[i])
-        if s.status[j] == WAITING:
+        if s.status[j] == WAITING and planned[j] != 0.0:
             plan[kept] = j
             kept += 1
         else:
@@ -221,7 +224,8 @@ def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) ->
     },
     memory=Memory(
         fixed=2 + 2 * SLACK,
-        per_job=JOB_COLUMNS + 2 * NODE_STEPS + 2 * WATT_STEPS,
+        per_job=JOB_COLUMNS,
+        list_per_job=1 + 2 * NODE_STEPS + 2 * WATT_STEPS,
         per_running=4,
         per_class=3 + 2 * SLACK,
     ),
@@ -232,18 +236,18 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
     """Conservative backfilling: a reservation for every waiting job by estimates; promises only ever move forward."""
     jobs = s.status.shape[0]
     classes = s.free.shape[0]
-    start = memory[1 : 1 + jobs]
-    planned = memory[1 + jobs : 1 + 2 * jobs]
-    plan = memory[1 + 2 * jobs : 1 + 3 * jobs]
-    base = memory[1 + 3 * jobs : 1 + 3 * jobs + classes]
-    count = memory[1 + 3 * jobs + classes : 1 + 3 * jobs + 2 * classes]
-    size = memory[1 + 3 * jobs + 2 * classes : 2 + 3 * jobs + 3 * classes]
-    room = memory[2 + 3 * jobs + 3 * classes :]
+    start, planned = memory[:jobs], memory[jobs : 2 * jobs]
+    rest = memory[JOB_COLUMNS * jobs :]
+    base = rest[1 : 1 + classes]
+    count = rest[1 + classes : 1 + 2 * classes]
+    size = rest[1 + 2 * classes : 2 + 3 * classes]
+    plan = rest[2 + 3 * classes : 2 + 3 * classes + jobs]
+    room = rest[2 + 3 * classes + jobs :]
     steps = NODE_STEPS * jobs + s.running.shape[0] + SLACK * classes
     t, f = room[:steps], room[steps : 2 * steps]
     half = (room.shape[0] - 2 * steps) // 2
     t_w, f_w = room[2 * steps : 2 * steps + half], room[2 * steps + half :]
-    n = forget_started(s, plan, int(memory[0]), planned)
+    n = forget_started(s, plan, int(rest[0]), planned)
     lay_out(s, t, f, base, size)
     if s.limit_w[0] < np.inf:
         size[classes] = watts_ahead(s, t_w, f_w)
@@ -252,7 +256,7 @@ def conservative(s: State, mask: int, param: Any, memory: Any) -> int:
         move_forward(s, planned, start, t, f, base, size, t_w, f_w)
     n = promise_newcomers(s, param[0], plan, n, planned, start, t, f, base, size, t_w, f_w, count)
     sort_plan(s, plan, n, start)
-    memory[0] = float(n)
+    rest[0] = float(n)
     proposals = 0
     for p in range(classes):
         proposals = start_due(s, p, proposals, plan, n, start)

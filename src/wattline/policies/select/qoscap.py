@@ -19,8 +19,8 @@ from wattline.policies.select.slackline import line_up
 P_NEAR, P_MEETS, P_HOLD = range(3)
 FIRST, LAST, AVERAGE, COUNT = range(4)
 CALM_UNTIL, SEEN = range(2)
-"""memory: until when nothing passes a limit unless jobs come or go, how many have; four numbers a kind; the next of its
-kind for every job"""
+"""memory: the next of its kind for every job; until when nothing passes a limit unless jobs come or go, how many have;
+four numbers a kind"""
 
 
 @kernel
@@ -81,21 +81,21 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     The cap policy is asked to set no cap on kinds whose average (over the jobs present) is beyond its limit.
     """
     kinds = s.k_nodes.shape[0]
-    of_kinds = memory[2 : 2 + 4 * kinds]
+    following, rest = memory[: s.status.shape[0]], memory[s.status.shape[0] :]
+    of_kinds = rest[2 : 2 + 4 * kinds]
     first = of_kinds[FIRST * kinds : (FIRST + 1) * kinds]
     average = of_kinds[AVERAGE * kinds : (AVERAGE + 1) * kinds]
     count = of_kinds[COUNT * kinds : (COUNT + 1) * kinds]
-    following = memory[2 + 4 * kinds : 2 + 4 * kinds + s.status.shape[0]]
     moves = float(s.n_arrived[0] + s.n_ended[0] + s.counter[N_STARTS] + 1)
-    calm = moves == memory[SEEN] and s.now[0] < memory[CALM_UNTIL] - 1.0
+    calm = moves == rest[SEEN] and s.now[0] < rest[CALM_UNTIL] - 1.0
     if calm and s.q_len[0] == 0:
         return 0
     _, high_w = span_w(s)
     if calm and s.target_w[0] <= high_w:  # false in no market, where the target is NaN
         return 0
     average_degradation(s, average, count)
-    memory[SEEN] = moves
-    memory[CALM_UNTIL] = calm_until_s(s, param[P_NEAR], param[P_MEETS], average, count)
+    rest[SEEN] = moves
+    rest[CALM_UNTIL] = calm_until_s(s, param[P_NEAR], param[P_MEETS], average, count)
     for k in range(kinds):
         s.k_uncap[k] = 1 if s.k_standby[k] == 0 and average[k] > param[P_MEETS] * s.k_limit[k] else 0
     if s.q_len[0] == 0:

@@ -21,9 +21,9 @@ from wattline.policies.select.shapes import allowed_s, asked_row, best_row, fair
 TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
 """Which configuration a job gets."""
 
-M_LIMIT, M_JOBS, WANTED, PASSED = 0, 1, 0, 1
-"""memory: the limit for which it holds; then for each job the configuration it waits for (0: not looked up, 1: as
-it is), and the pass in which it was passed over.
+WANTED, PASSED, COLUMNS = range(3)
+"""memory: for each job the configuration it waits for (0: not looked up, 1: as it is), and the pass in which it was
+passed over; then the limit for which that holds.
 """
 
 WAIT = -2
@@ -59,7 +59,7 @@ def wanted(s: State, j: int, mode: int, memory: Any) -> int:
     """Return the configuration that a job waits for; it is looked up once for each power limit."""
     if s.app[j] < 0:
         return -1
-    at = M_JOBS + 2 * j + WANTED
+    at = WANTED * s.app.shape[0] + j
     if memory[at] == 0.0:
         memory[at] = 1.0 + (asked_row(s, j) if mode == TRADITIONAL else share_row(s, j))
     return int(memory[at]) - 1
@@ -183,10 +183,11 @@ def sooner(s: State, j: int, n: int, free: int, watts: float, memory: Any) -> in
 @outlined
 def forget_wanted(s: State, memory: Any) -> None:
     """Forget what jobs wait for when the limit has changed."""
-    if memory[M_LIMIT] != s.limit_w[0]:
-        memory[M_LIMIT] = s.limit_w[0]
-        for j in range(s.app.shape[0]):
-            memory[M_JOBS + 2 * j + WANTED] = 0.0
+    jobs = s.app.shape[0]
+    if memory[COLUMNS * jobs] != s.limit_w[0]:
+        memory[COLUMNS * jobs] = s.limit_w[0]
+        for j in range(jobs):
+            memory[WANTED * jobs + j] = 0.0
 
 
 @outlined
@@ -229,6 +230,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
     shadow_s, extra, extra_w = reserve(s, width(s, head, want), needed_w(s, head, treated, want), n, free, watts)
     s.reserved_s[head] = min(s.reserved_s[head], shadow_s)
     this_pass = float(s.counter[N_PASSES])
+    passed = memory[PASSED * s.app.shape[0] : COLUMNS * s.app.shape[0]]
     first = i + 1
     while free > 0:
         chosen = -1
@@ -237,12 +239,12 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
         for k in range(first, s.q_tail[0]):
             j = s.queue[k]
             # what is left only shrinks: who had to wait in this pass is not asked again
-            if j < 0 or memory[M_JOBS + 2 * j + PASSED] == this_pass:
+            if j < 0 or passed[j] == this_pass:
                 continue
             row = startable(s, j, mode_of(s, j, mode, small), threshold, free, watts, np.inf, s.pool_count[0], memory)
             late = row != WAIT and lasts_s(s, j, row) > shadow_s - s.now[0]
             if row == WAIT or (late and (width(s, j, row) > extra or increase_w(s, j, row) > extra_w)):
-                memory[M_JOBS + 2 * j + PASSED] = this_pass
+                passed[j] = this_pass
                 continue
             if chosen < 0 or increase_w(s, j, row) > increase_w(s, chosen, chosen_row):
                 chosen, chosen_row, chosen_at = j, row, k
@@ -256,7 +258,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
         free -= width(s, chosen, chosen_row)
         watts -= increase_w(s, chosen, chosen_row)
         n = put(s, n, chosen, chosen_row, BACKFILL)
-        memory[M_JOBS + 2 * chosen + PASSED] = this_pass
+        passed[chosen] = this_pass
         if best_fit == 0.0:
             first = chosen_at + 1
     return n
@@ -271,7 +273,7 @@ BEST_FIT = Param(0.0, "1: of those that may pass, first who adds most power; 0: 
 SMALL = Param(
     0.0, "jobs that ask for at most this part of the nodes start as Traditional would (the source's pSmall)", 0, 1
 )
-MEMORY = Memory(fixed=1, per_job=2)
+MEMORY = Memory(fixed=1, per_job=COLUMNS)
 
 
 @mechanism(

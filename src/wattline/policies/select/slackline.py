@@ -16,7 +16,7 @@ from wattline.policies.select.proposals import propose
 
 P_FORCE, P_HOLD, P_SLOW, P_PREEMPT, P_FILL = range(5)
 FIRST, LAST = range(2)
-"""memory: the first and the last waiting job of every kind, then the next of its kind for every job"""
+"""memory: the next of its kind for every job, then the first and the last waiting job of every kind"""
 
 
 @kernel
@@ -97,15 +97,14 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     docs/slackline.md.
     """
     kinds = s.k_nodes.shape[0]
-    first = memory[FIRST * kinds : (FIRST + 1) * kinds]
-    following = memory[2 * kinds : 2 * kinds + s.status.shape[0]]
+    following, rest = memory[: s.status.shape[0]], memory[s.status.shape[0] :]
+    first = rest[FIRST * kinds : (FIRST + 1) * kinds]
     low_w, high_w = span_w(s)
     if param[P_PREEMPT] > 0.0:
-        marked = memory[2 * kinds + s.status.shape[0] :]
-        pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, marked)
+        pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, rest[2 * kinds :])
     if s.q_len[0] == 0 or s.n_stop[0] + s.n_resume[0] > 0:
         return 0  # who was stopped goes first; the next period sees what it left
-    line_up(s, first, memory[LAST * kinds : (LAST + 1) * kinds], following)
+    line_up(s, first, rest[LAST * kinds : (LAST + 1) * kinds], following)
     n = 0
     free = s.free[0]
     limit_w = headroom_w(s)
