@@ -69,6 +69,7 @@ def in_python() -> Simulation:
 RUNS: dict[str, Make] = {
     "everything": everything_on,
     "passes by event": lambda: everything_on(ties="event", until_s=1900.0),
+    "spare rows": lambda: everything_on(spare_rows=11),
     "few logs": lambda: everything_on(placements=False, decisions=False, timeline=False),
     "conservative": lambda: Simulation(
         everything.jobs(), everything.machine(), policies(select="conservative", learn="recent"), everything.OPTIONS

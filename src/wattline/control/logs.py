@@ -65,3 +65,11 @@ record_now = getattr(record, "py_func", record)
 """``record`` as Python calls it, outside the compiled loop."""
 log_event_now = getattr(log_event, "py_func", log_event)
 """``log_event`` as Python calls it, outside the compiled loop."""
+
+
+@kernel
+def logs_full(s: State) -> bool:
+    """Tell whether a log could overflow in the next instant."""
+    return (
+        s.a_n[0] > s.log_room[0] or s.ev_n[0] > s.log_room[1] or s.tl_n[0] > s.log_room[2] or s.px_n[0] > s.log_room[3]
+    )

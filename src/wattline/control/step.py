@@ -10,8 +10,11 @@ from typing import Any
 
 from numba import types
 
+from wattline.control import rows
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.control.logs import logs_full
 from wattline.kernel.compiled import entry
+from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 
@@ -20,7 +23,14 @@ from wattline.model.state.record import State
 def step(
     s: State, wake: Any, order: Any, select: Any, place: Any, cap: Any, chores: Any, param: Any, memory: Any
 ) -> int:
-    """Carry out one pass; return the number of actions, taken and refused."""
+    """Carry out one pass; return the number of actions, taken and refused.
+
+    Room that ran out is returned as its code with a minus sign (``model.rooms.no_room`` says it in words): with full
+    logs there is no pass. Rows that were freed before the pass are spare after it.
+    """
+    if logs_full(s):
+        return -codes.NO_LOG
     control_pass(s, wake, order, select, place, cap, chores, param, memory)
+    rows.end_quarantine(s)
     listed(s)
-    return s.a_n[0] - s.a_from[0]
+    return s.a_n[0] - s.a_from[0] if s.overflow[0] == 0 else -s.overflow[0]

@@ -13,7 +13,34 @@ FINISHED = 6
 KILLED = 7  # reached its requested time
 FAILED = 8  # lost a node and was not queued again
 REJECTED = 9  # can never run on this cluster
-STATUS_NAMES = ("future", "held", "waiting", "waking", "running", "paused", "finished", "killed", "failed", "rejected")
+SPARE = 10  # no job: a row that the next unknown one may get
+FREED = 11  # no job any more, and none before the next pass is over
+STATUS_NAMES = (
+    "future",
+    "held",
+    "waiting",
+    "waking",
+    "running",
+    "paused",
+    "finished",
+    "killed",
+    "failed",
+    "rejected",
+    "spare",
+    "freed",
+)
+
+# -- room that a state may run out of; verbs return the number with a minus sign
+NO_ROW, NO_CLASS, NO_HEAP, NO_INDEX, NO_USER, NO_LOG, NO_SUCH = range(1, 8)
+ROOM_NAMES = (
+    "",
+    "jobs",
+    "rate classes",
+    "jobs of one rate class",
+    "waiting jobs of one width",
+    "users",
+    "rows of a log",
+)
 
 # -- what happened in an instant: bits of the mask that wakes policies
 END = 1
@@ -131,7 +158,7 @@ EVENT_NAMES = (
 )
 
 # -- why a compiled run came back
-DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE = range(9)
+DONE, UNTIL, BUDGET, STUCK, LOG_FULL, BAD_TIMER, BAD_KEY, BID_DUE, BAD_ESTIMATE, NO_ROOM = range(10)
 STOP_NAMES = (
     "done",
     "until",
@@ -142,6 +169,7 @@ STOP_NAMES = (
     "key that is not a number",
     "bid due",
     "estimate that is not a number",
+    "no room",
 )
 
 # -- columns of the timeline log

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
+from wattline.model.codes import NO_INDEX
 from wattline.model.state.record import State
 
 DEEP = 128
@@ -40,6 +41,9 @@ def add(s: State, j: int) -> None:
     if s.ix_used[b] >= s.ix_size[b]:
         _squeeze(s, b)
     leaf = s.ix_used[b]
+    if leaf >= s.ix_room[b]:
+        _run_out(s)
+        return
     s.ix_used[b] = leaf + 1
     _put(s, j, b, leaf)
     _climb(s, s.ix_tree[b], s.ix_size[b] + leaf)
@@ -96,6 +100,17 @@ def _squeeze(s: State, b: int) -> None:
 
 
 @outlined
+def _run_out(s: State) -> None:
+    """Note that a bucket has no room for a job, and give the index up: nothing is written beyond the room.
+
+    Whoever gives jobs their rows sees to it that this cannot happen: no more rows have a width than its bucket has
+    leaves.
+    """
+    s.overflow[0] = NO_INDEX
+    s.ix_on[0] = 0
+
+
+@outlined
 def build(s: State) -> None:
     """Build the index from the queue, at a cost in proportion to its length."""
     for b in range(s.ix_used.shape[0]):
@@ -104,6 +119,9 @@ def build(s: State) -> None:
         j = s.queue[i]
         if j >= 0:
             b = s.ix_bucket[j]
+            if s.ix_used[b] >= s.ix_room[b]:
+                _run_out(s)
+                return
             s.ix_job[s.ix_base[b] + s.ix_used[b]] = j
             s.ix_used[b] += 1
     for b in range(s.ix_used.shape[0]):

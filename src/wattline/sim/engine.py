@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from wattline.control import commit
+from wattline.control import rows
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.control.logs import logs_full
 from wattline.kernel.compiled import entry, fetch, kernel, outlined
 from wattline.model import codes
 from wattline.model.many_running import listed
@@ -102,31 +103,13 @@ def pass_time(s: State, t: float) -> None:
 
 
 @kernel
-def end_job(s: State, j: int, status: int, wake: Any, learn: Any, profile: Any, param: Any, memory: Any) -> None:
-    """End a job and let the learners see it."""
-    commit.finish(s, j, status)
-    if wake[codes.LEARN] & codes.END:
-        learn(s, -1 - j, param[codes.LEARN], memory[codes.LEARN])
-    if wake[codes.PROFILE] & codes.END:
-        profile(s, -1 - j, param[codes.PROFILE], memory[codes.PROFILE])
-
-
-@kernel
-def arrive(s: State, j: int, wake: Any, learn: Any, profile: Any, param: Any, memory: Any) -> int:
-    """Take a submitted job in; return the bit of what happened."""
+def fetch_ahead(s: State, j: int) -> None:
+    """Ask for the memory of a job that will be submitted soon."""
     fetch(s.submit_s, j + AHEAD)
     fetch(s.status, j + AHEAD)
     fetch(s.remaining, j + AHEAD)
     fetch(s.held, j + AHEAD)
     fetch(s.profile_w, j + AHEAD)
-    if s.status[j] == codes.REJECTED:
-        return 0
-    if wake[codes.LEARN] & codes.ARRIVAL:
-        learn(s, j, param[codes.LEARN], memory[codes.LEARN])
-    if wake[codes.PROFILE] & codes.ARRIVAL:
-        profile(s, j, param[codes.PROFILE], memory[codes.PROFILE])
-        s.submit_profile_from[j] = s.profile_from[j]
-    return codes.ARRIVAL if commit.submit(s, j) else 0
 
 
 @kernel
@@ -146,7 +129,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
             return TIMER_PASSED
         t_rare = next_rare_s(s, t_timer)
         t = min(t, t_rare)
-    if s.n_ended[0] == s.submit_s.shape[0] or t == np.inf:
+    if s.n_ended[0] == s.n_jobs[0] or t == np.inf:
         return NOTHING_LEFT
     if t > until_s:
         if s.option[OPT_STOP_SHORT] == 0:
@@ -165,7 +148,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
             j = chores(s, DUE, param[0], memory[0])
             status = codes.KILLED
         if j >= 0:
-            end_job(s, j, status, wake, learn, profile, param, memory)
+            rows.end(s, j, status, wake, learn, profile, param, memory)
             mask |= codes.END
         if single:
             return mask
@@ -180,7 +163,8 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
             profile(s, s.submit_s.shape[0], param[codes.PROFILE], memory[codes.PROFILE])
     while t_arrival <= t:
         s.n_arrived[0] = i + 1
-        mask |= arrive(s, i, wake, learn, profile, param, memory)
+        fetch_ahead(s, i)
+        mask |= rows.arrive(s, i, wake, learn, profile, param, memory)
         if single:
             return mask
         i += 1
@@ -240,21 +224,13 @@ def log_timeline(s: State) -> None:
     s.tl_n[0] = n + 1
 
 
-@kernel
-def logs_full(s: State) -> bool:
-    """Tell whether a log could overflow in the next instant."""
-    return (
-        s.a_n[0] > s.log_room[0] or s.ev_n[0] > s.log_room[1] or s.tl_n[0] > s.log_room[2] or s.px_n[0] > s.log_room[3]
-    )
-
-
 @outlined
 def fruitless(s: State) -> bool:
     """Count ticks and timers that find waiting jobs and start none; tell when there were too many in a row."""
     s.counter[N_FRUITLESS] = s.counter[N_FRUITLESS] + 1 if s.n_active[0] == 0 else 0
     return (
         s.counter[N_FRUITLESS] > FRUITLESS_TICKS
-        and s.n_arrived[0] == s.submit_s.shape[0]
+        and s.n_arrived[0] == s.n_jobs[0]
         and s.env_at[0] == s.env_s.shape[0]
         and s.bid_at[0] == s.bid_s.shape[0]
         and s.signal_at[0] == s.signal.shape[0]
@@ -301,7 +277,7 @@ def run_on(
                 return codes.LOG_FULL
             mask = advance(s, until_s, wake, learn, profile, chores, param, memory)
             if mask == NOTHING_LEFT:
-                return codes.DONE if s.n_ended[0] == s.submit_s.shape[0] else codes.STUCK
+                return codes.DONE if s.n_ended[0] == s.n_jobs[0] else codes.STUCK
             if mask == AFTER_UNTIL:
                 return codes.UNTIL
             if mask == TIMER_PASSED:

@@ -11,6 +11,7 @@ from wattline.errors import PolicyError, RunError, StuckError, WattlineError
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.rooms import no_room
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_REFUSED, N_TIMER_REPEATS, OPT_EXCEED
 from wattline.units import show_duration, show_power
@@ -20,6 +21,8 @@ def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
     """Return why a run came back, with what the loop has no time to look for: keys, timers and estimates that are
     no numbers.
     """
+    if s.overflow[0] != 0:
+        return codes.NO_ROOM
     if s.fault[0] != 0:
         return codes.BAD_KEY
     learner = slots[codes.LEARN]
@@ -30,6 +33,8 @@ def look_closer(code: int, s: State, slots: Sequence[Mechanism]) -> int:
 
 def why_stopped(code: int, s: State, jobs: JobTable, slots: Sequence[Mechanism]) -> WattlineError | None:
     """Return what a bad end of a run means (None: the end was not bad)."""
+    if code == codes.NO_ROOM:
+        return no_room(int(s.overflow[0]), s)
     if code == codes.BAD_KEY:
         job = jobs.job_id[s.fault[0] - 1]
         return PolicyError(f"{where(slots[codes.ORDER])} gave job {job} the key NaN: the line cannot be sorted by it")

@@ -16,6 +16,7 @@ from typing import Any
 
 from wattline.errors import TraceError
 from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
+from wattline.model.rooms import without_spare
 from wattline.model.state.record import FIELDS, State
 from wattline.sim.setup import prepare
 from wattline.sim.simulate import LOGS, Policies, Result, Simulation, join_logs
@@ -201,6 +202,7 @@ def cut_result(flush: Flush, jobs: Any, cluster: Any, policies: Policies, option
     _take(s.changing, flush, "changing")
     for name in PASSING:
         _take(getattr(s, name), flush, f"cut.{name}")
+    s = without_spare(s)
     logs = join_logs(flush.logs, s)
     wall_s = float(flush.record["wall_s"])
     return Result(jobs, cluster, policies, options, s, logs, prepared.notes, "interrupted", wall_s, seed)

@@ -62,6 +62,12 @@ class Options:
     """Work that a stop by a policy adds to a job."""
     log_rows: int = 65536
     """Rows a log holds before it is emptied; many small runs at once want fewer."""
+    spare_rows: int = 0
+    """Rows for jobs that are not known at the start, beside those of the jobs that are.
+
+    No scenario has a key for it: jobs get such rows from whoever drives the control pass (``control.verbs``), never
+    from the simulator.
+    """
     timeline: bool = True
     placements: bool = True
     decisions: bool = True

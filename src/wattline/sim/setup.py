@@ -10,12 +10,12 @@ import numpy as np
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
-from wattline.model.fitindex import NO_WIDTH
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.nodes import lay_out_free
 from wattline.model.profiles import ProfileTable, profile_table
 from wattline.model.regulation import Bid
+from wattline.model.rooms import add_rows, lay_out_heaps, lay_out_index, lay_out_winners
 from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
@@ -99,12 +99,18 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     draw_w, floor_w, stretch = _profiles(jobs, cluster, pool)
     kind = kind_codes(jobs, options.kinds)
     classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
-    most_running = min(len(jobs), cluster.nodes) + 1
+    spare = options.spare_rows
+    if spare < 0:
+        raise InputError(f"a state has 0 spare rows or more, got {spare}")
+    rows = len(jobs) + spare
+    most_running = (cluster.nodes if spare else min(len(jobs), cluster.nodes)) + 1
+    base_classes = rows if spare and caps else max(1, len(classes))
     sizes = Sizes(
-        J=len(jobs),
+        J=rows,
+        spare=spare,
         N=cluster.nodes,
         P=len(cluster.classes),
-        C=max(1, len(classes)) + (most_running if solo else 0),
+        C=base_classes + (most_running if solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)),
         E=len(options.limit_w),
         K=2 * len(cluster.outages),
@@ -124,7 +130,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         D=options.log_rows
         + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + solo)
         + 4 * cluster.nodes
-        + len(classes)
+        + (base_classes if spare else len(classes))
         + 4 * len(cluster.outages)
         + len(options.limit_w)
         + 2 * len(options.bids),
@@ -135,20 +141,24 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     fill_power(s, jobs, table, options)
     fill_shapes(s, jobs, moldable, options.chooses)
     fill_varied(s, jobs, cluster, options)
-    _fill_classes(s, classes, base_class, solo=solo)
+    _fill_classes(s, classes, base_class, unused=sizes.C - base_classes if solo else 0)
+    s.by_profile[0] = int(caps)
     _fill_events(s, jobs, cluster, options)
     fill_network(s, jobs, cluster, options)
-    s.kind[:] = kind
+    s.kind[: len(jobs)] = kind
     fill_kinds(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
-    _fill_index(s)
+    _fill_index(s, len(jobs))
     _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
     capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
     chooses = any(m.shapes for m in policies)
     unknown = learner is not None or options.exceed
     _reject(s, jobs, cluster, notes, unknown=unknown, capped=capped, chooses=chooses)
-    _estimates(s, policies, notes)
+    _estimates(s, policies, notes, len(jobs))
+    s.n_users[0] = int(s.user.max(initial=-1)) + 1 + spare
+    for m in policies:
+        s.mem_jobs[codes.SLOT_NAMES.index(m.slot)] = m.memory.per_job
     notes += sampling_notes(jobs, options)
     switches = {
         OPT_SORTED: any(m.sorted_running for m in policies),
@@ -250,13 +260,18 @@ def _fill_jobs(
     stretch: np.ndarray,
     base_class: np.ndarray,
 ) -> None:
-    s.submit_s[:] = jobs.submit_s
-    s.work[:] = s.remaining[:] = jobs.work_s
-    s.nodes[:] = jobs.nodes
-    s.request_s[:] = np.where(np.isnan(jobs.request_s), np.inf, jobs.request_s)
+    n = s.n_jobs[0] = len(jobs)
+    s.submit_s[:n] = jobs.submit_s
+    s.work[:n] = s.remaining[:n] = jobs.work_s
+    s.nodes[:n] = jobs.nodes
+    s.request_s[:n] = np.where(np.isnan(jobs.request_s), np.inf, jobs.request_s)
     for name in ("user", "group", "kind", "priority", "after", "think_s"):
-        getattr(s, name)[:] = getattr(jobs, name)
-    s.pool[:], s.draw_w[:], s.floor_w[:], s.stretch[:], s.base_class[:] = pool, draw_w, floor_w, stretch, base_class
+        getattr(s, name)[:n] = getattr(jobs, name)
+    known = {"pool": pool, "draw_w": draw_w, "floor_w": floor_w, "stretch": stretch, "base_class": base_class}
+    for name, column in known.items():
+        getattr(s, name)[:n] = column
+    if s.sizes.spare:
+        add_rows(s, n)
     for j in np.flatnonzero(jobs.after >= 0)[::-1]:
         s.sibling[j] = s.child[jobs.after[j]]
         s.child[jobs.after[j]] = j
@@ -283,24 +298,22 @@ def _fill_nodes(s: State, cluster: Cluster) -> None:
         first += c.count
 
 
-def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, solo: bool) -> None:
+def _fill_classes(s: State, rows: np.ndarray, base_class: np.ndarray, *, unused: int) -> None:
+    """Fill in the rate classes; the last ``unused`` are for jobs capped alone, those between for jobs to come."""
     n = len(rows)
     s.c_pool[:n], s.c_kind[:n] = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
     s.c_draw_w[:n], s.c_floor_w[:n], s.c_stretch[:n] = rows[:, 2], rows[:, 3], rows[:, 4]
-    members = np.bincount(base_class, minlength=s.c_n.size)
-    s.c_heap[:] = np.concatenate([[0], np.cumsum(np.maximum(members, 1))[:-1]])
-    if solo:
-        unused = np.arange(n, s.c_n.size)
-        s.solo[: unused.size] = unused
-        s.n_solo[0] = unused.size
+    s.c_rows[:] = np.bincount(base_class, minlength=s.c_n.size)
+    lay_out_heaps(s)
+    s.solo[:unused] = np.arange(s.c_n.size - unused, s.c_n.size)
+    s.n_solo[0] = unused
+    if s.sizes.spare:
+        between = np.arange(max(1, n), s.c_n.size - unused)[::-1]
+        s.unused[: between.size], s.n_unused[0] = between, between.size
     for c in range(n):
         p = s.c_pool[c]
         s.c_rate[c], s.c_power[c] = s.level_rate[p, s.level[p]], s.level_busy[p, s.level[p]]
-    half = s.win.size // 2
-    s.win[:] = -1
-    s.win[half : half + s.c_n.size] = np.arange(s.c_n.size)
-    for i in range(half - 1, 0, -1):
-        s.win[i] = s.win[2 * i]
+    lay_out_winners(s)
 
 
 def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -> None:
@@ -331,15 +344,12 @@ def _fill_events(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
         s.next_sleep_s[0] = start + float(np.min(s.sleep_after_s + s.sleep_entry_s))
 
 
-def _fill_index(s: State) -> None:
+def _fill_index(s: State, n: int) -> None:
     buckets = s.ix_used.size
     s.ix_bucket[:] = np.minimum(np.ceil(np.log2(np.maximum(s.nodes, 1))).astype(np.int64), buckets - 1)
-    counts = np.bincount(s.ix_bucket, minlength=buckets)
-    room = np.array([1 << int(max(n - 1, 0)).bit_length() for n in counts], dtype=np.int64)
-    s.ix_room[:] = room
-    s.ix_base[:] = np.concatenate([[0], np.cumsum(room)[:-1]])
-    s.ix_tree[:] = np.concatenate([[0], np.cumsum(2 * room)[:-1]])
-    s.ix_width[:] = NO_WIDTH
+    s.ix_rows[:] = np.bincount(s.ix_bucket[:n], minlength=buckets)
+    lay_out_index(s)
+    s.untidy[0] = 0
 
 
 def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
@@ -393,7 +403,7 @@ def _reject(
             "needs more power than the limit ever allows",
             (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
             if np.isfinite(limit)
-            else np.zeros(len(jobs), bool),
+            else np.zeros(s.status.size, bool),
         ),
     )
     for reason, applies in checks:
@@ -414,12 +424,12 @@ def _reject(
     s.n_ended[0] = int(np.sum(s.status == codes.REJECTED))
 
 
-def _estimates(s: State, policies: Sequence[Mechanism], notes: list[tuple[str, str, int, str]]) -> None:
+def _estimates(s: State, policies: Sequence[Mechanism], notes: list[tuple[str, str, int, str]], n: int) -> None:
     learner = next((m.name for m in policies if m.slot == "learn"), "request")
     if learner == "exact":
         s.estimate_s[:] = s.work
         return
-    missing = ~np.isfinite(s.request_s)
-    s.estimate_s[:] = np.where(missing, s.work, s.request_s)
+    missing = ~np.isfinite(s.request_s[:n])
+    s.estimate_s[:n] = np.where(missing, s.work[:n], s.request_s[:n])
     if np.any(missing):
         notes.append(("kept", "no requested time: the true run time stands in as estimate", int(missing.sum()), ""))

@@ -28,6 +28,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.rooms import grow, without_spare
 from wattline.model.spare import CALLS, WHO, forget_fault, note_code
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import N_EVENTS, OPT_STOP_SHORT
@@ -132,6 +133,7 @@ class Simulation:
         self.earlier_s, self.kept_s = 0.0, -math.inf
         """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
         self._poisoned = False
+        self._handles: list[int] = []
         self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
         self._of_users = any(not m.builtin for m in policies.slots())
         self._look: Look | None = None
@@ -144,20 +146,19 @@ class Simulation:
         memory.
         """
         s = self.state
-        users = int(s.user.max(initial=-1)) + 1
         self.wake = np.array([m.wake for m in self.policies.in_loop()], dtype=np.int64)
         if self.profiles is not None:  # what is believed of running jobs changes with every sample
             self.wake[codes.SELECT] |= codes.SAMPLE
-        divisor = int(np.gcd.reduce(self.jobs.nodes)) if len(self.jobs) else 1
+        divisor = int(np.gcd.reduce(self.jobs.nodes)) if len(self.jobs) and not s.sizes.spare else 1
         units = int(s.pool_count.max()) // max(1, divisor)
         param, memory = [], []
         for m in self.policies.slots():
             given = self.policies.params.get(m.slot, {})
             param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
             floats = m.memory.size(
-                jobs=len(self.jobs),
+                jobs=s.sizes.J,
                 running=s.running.size,
-                users=users,
+                users=int(s.n_users[0]),
                 kinds=s.k_nodes.size,
                 classes=s.free.size,
                 profiles=0 if self.profiles is None else len(self.profiles),
@@ -182,6 +183,16 @@ class Simulation:
             neighbours=s.n_load.shape[0] > 0,
         )
 
+    def grow(self, rows: int) -> None:
+        """Give the state more spare rows; with 0, share its room out anew by the jobs that it has now."""
+        connected = bool(self._handles)
+        self.__exit__()
+        self.state, self.memory = grow(self.state, self.memory, [m.memory for m in self.policies.slots()], rows)
+        for slot, code in self.codes.items():
+            note_code(self.state, slot, code)
+        if connected:
+            self.__enter__()
+
     def __enter__(self) -> Simulation:
         self._handles = []
         for i, m in enumerate(self.policies.in_loop()):
@@ -195,6 +206,7 @@ class Simulation:
     def __exit__(self, *_: object) -> None:
         for handle in self._handles:
             bridge.disconnect(handle)
+        self._handles = []
 
     def _loop(self) -> tuple[Any, Any]:
         """Return the compiled loop and its chores; importing them for the first time compiles them."""
@@ -424,7 +436,7 @@ class Simulation:
             self.cluster,
             self.policies,
             self.options,
-            self.state,
+            without_spare(self.state),
             join_logs(self.chunks, self.state),
             self.notes,
             stopped,

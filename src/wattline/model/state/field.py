@@ -24,6 +24,8 @@ class Field:
         What a value says, in a few words.
     fixed
         Whether it never changes during a run.
+    entered
+        Whether it is written when a job that was not known at the start gets a row; otherwise it is fixed.
     block
         Fields of one block are interleaved in memory: what is touched together lies together.
     nothing
@@ -39,3 +41,4 @@ class Field:
     block: str = ""
     nothing: float = 0
     writers: str = ""
+    entered: bool = False

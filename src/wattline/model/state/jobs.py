@@ -14,7 +14,7 @@ class JobFields:
     """Jobs: what is known of them from the start, and what changes."""
 
     # -- jobs: what is known from the start
-    submit_s: Annotated[Floats, Field("J", "s", "submission time", fixed=True, block="known")]
+    submit_s: Annotated[Floats, Field("J", "s", "submission time", fixed=True, entered=True, block="known")]
     work: Annotated[Floats, Field("J", "s", "run time at rate 1, in the configuration it started with", block="known")]
     nodes: Annotated[
         Ints, Field("J", "", "nodes the job asks for, or started on in another configuration", block="known")
@@ -23,23 +23,38 @@ class JobFields:
         Floats,
         Field("J", "s", "time the user asked for (inf: none), or was told instead", block="known", nothing=np.inf),
     ]
-    user: Annotated[Ints, Field("J", "", "user code (-1: unknown)", fixed=True, nothing=-1)]
-    group: Annotated[Ints, Field("J", "", "group code (-1: unknown)", fixed=True, nothing=-1)]
-    kind: Annotated[Ints, Field("J", "", "type code (-1: unknown)", fixed=True, nothing=-1)]
-    pool: Annotated[Ints, Field("J", "", "node class the job runs on", fixed=True, block="known")]
-    priority: Annotated[Floats, Field("J", "", "larger goes first where the order looks at it", fixed=True)]
-    after: Annotated[Ints, Field("J", "", "job that must end first (-1: none)", fixed=True, nothing=-1)]
-    think_s: Annotated[Floats, Field("J", "s", "pause between that end and entering the queue", fixed=True)]
+    user: Annotated[Ints, Field("J", "", "user code (-1: unknown)", fixed=True, entered=True, nothing=-1)]
+    group: Annotated[Ints, Field("J", "", "group code (-1: unknown)", fixed=True, entered=True, nothing=-1)]
+    kind: Annotated[Ints, Field("J", "", "type code (-1: unknown)", fixed=True, entered=True, nothing=-1)]
+    pool: Annotated[Ints, Field("J", "", "node class the job runs on", fixed=True, entered=True, block="known")]
+    priority: Annotated[
+        Floats, Field("J", "", "larger goes first where the order looks at it", fixed=True, entered=True)
+    ]
+    after: Annotated[Ints, Field("J", "", "job that must end first (-1: none)", fixed=True, entered=True, nothing=-1)]
+    think_s: Annotated[
+        Floats, Field("J", "s", "pause between that end and entering the queue", fixed=True, entered=True)
+    ]
     draw_w: Annotated[Floats, Field("J", "W", "power per node, uncapped; its mean where it changes", block="known")]
-    floor_w: Annotated[Floats, Field("J", "W", "power per node at the lowest cap", fixed=True)]
-    stretch: Annotated[Floats, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True)]
+    floor_w: Annotated[Floats, Field("J", "W", "power per node at the lowest cap", fixed=True, entered=True)]
+    stretch: Annotated[Floats, Field("J", "", "run time at floor_w over run time at draw_w", fixed=True, entered=True)]
     base_class: Annotated[
-        Ints, Field("J", "", "rate class the job joins unless capped alone", fixed=True, block="known")
+        Ints, Field("J", "", "rate class the job joins unless capped alone", fixed=True, entered=True, block="known")
     ]
     child: Annotated[
-        Ints, Field("J", "", "first job that depends on this one (-1: none)", fixed=True, block="known", nothing=-1)
+        Ints,
+        Field(
+            "J",
+            "",
+            "first job that depends on this one (-1: none)",
+            fixed=True,
+            entered=True,
+            block="known",
+            nothing=-1,
+        ),
     ]
-    sibling: Annotated[Ints, Field("J", "", "next job that depends on the same one (-1: none)", fixed=True, nothing=-1)]
+    sibling: Annotated[
+        Ints, Field("J", "", "next job that depends on the same one (-1: none)", fixed=True, entered=True, nothing=-1)
+    ]
 
     # -- jobs: what changes
     status: Annotated[Ints, Field("J", "", "code of wattline.model.codes", block="moving")]

@@ -27,5 +27,7 @@ class KindFields:
     k_average: Annotated[
         Ints, Field("Y", "", "1: the limit holds for the mean over its jobs, not for a share of them", fixed=True)
     ]
-    k_shortest_s: Annotated[Floats, Field("Y", "s", "shortest run time of its jobs, uncapped", fixed=True)]
+    k_shortest_s: Annotated[
+        Floats, Field("Y", "s", "shortest run time of its jobs, uncapped", fixed=True, entered=True)
+    ]
     k_rate: Annotated[Floats, Field("Y", "1/s", "rate at which its jobs arrive, if known (0: not)", fixed=True)]

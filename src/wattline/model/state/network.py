@@ -19,9 +19,9 @@ class NetworkFields:
         ),
     ]
     traffic: Annotated[
-        Ints, Field("J", "B/s", "bytes that each of its nodes sends a second while it works", fixed=True)
+        Ints, Field("J", "B/s", "bytes that each of its nodes sends a second while it works", fixed=True, entered=True)
     ]
-    sensitive: Annotated[Ints, Field("J", "", "1: the job suffers from others' traffic", fixed=True)]
+    sensitive: Annotated[Ints, Field("J", "", "1: the job suffers from others' traffic", fixed=True, entered=True)]
     traffic_s: Annotated[Floats, Field("1", "s", "window that traffic is counted over (0: it is not)", fixed=True)]
     r_rate: Annotated[Ints, Field("NET", "B/s", "what the nodes of a router send now")]
     r_window: Annotated[Ints, Field("NET", "", "number of the window that r_time_s lies in")]
@@ -34,7 +34,11 @@ class NetworkFields:
     comm: Annotated[
         Floats,
         Field(
-            "NJ", "", "part of its time that it communicates, nobody in the way (0: its speed is its own)", fixed=True
+            "NJ",
+            "",
+            "part of its time that it communicates, nobody in the way (0: its speed is its own)",
+            fixed=True,
+            entered=True,
         ),
     ]
     lost_net_s: Annotated[Floats, Field("NJ", "s", "time at full speed lost to the network up to since_net_s")]

@@ -52,9 +52,11 @@ class PowerFields:
         Floats, Field("J", "W", "profile_w when it first started (NaN: not yet)", block="beliefs", nothing=np.nan)
     ]
     start_profile_from: Annotated[Ints, Field("J", "", "profile_from when it first started", block="beliefs")]
-    profile: Annotated[Ints, Field("J,V", "", "its row among the profiles, at every level", fixed=True)]
-    series_first: Annotated[Ints, Field("J", "", "first value of its power series", fixed=True)]
-    series_count: Annotated[Ints, Field("J", "", "values of its power series (0: its power is constant)", fixed=True)]
+    profile: Annotated[Ints, Field("J,V", "", "its row among the profiles, at every level", fixed=True, entered=True)]
+    series_first: Annotated[Ints, Field("J", "", "first value of its power series", fixed=True, entered=True)]
+    series_count: Annotated[
+        Ints, Field("J", "", "values of its power series (0: its power is constant)", fixed=True, entered=True)
+    ]
     series_w: Annotated[Floats, Field("S", "W", "power per node of all series, uncapped", fixed=True)]
     series_step_s: Annotated[
         Floats, Field("1", "s", "work that each value of a series stands for", fixed=True, nothing=1.0)

@@ -34,4 +34,4 @@ class QueueFields:
     ix_least_s: Annotated[Floats, Field("X", "s", "least estimate below a tree cell", nothing=np.inf)]
     ix_width: Annotated[Ints, Field("X", "", "least width below a tree cell")]
     ix_leaf: Annotated[Ints, Field("J", "", "leaf of a job within its bucket", block="moving", nothing=-1)]
-    ix_bucket: Annotated[Ints, Field("J", "", "bucket of a job's width", fixed=True)]
+    ix_bucket: Annotated[Ints, Field("J", "", "bucket of a job's width", fixed=True, entered=True)]

@@ -26,6 +26,7 @@ from wattline.model.state.power import PowerFields
 from wattline.model.state.proposals import ProposalFields
 from wattline.model.state.queue import QueueFields
 from wattline.model.state.rates import RateFields
+from wattline.model.state.rows import RowFields
 from wattline.model.state.running import RunningFields
 from wattline.model.state.shapes import ShapeFields
 from wattline.model.state.sizes import Sizes
@@ -43,6 +44,7 @@ SUBJECTS = (
     RateFields,
     EnvelopeFields,
     ProposalFields,
+    RowFields,
     LogFields,
 )
 """The declarations, by subject; the order is that in memory."""
@@ -62,6 +64,7 @@ class State(
     RateFields,
     EnvelopeFields,
     ProposalFields,
+    RowFields,
     LogFields,
 ):
     """All that a pass may look at. Policies read everything and write proposals, keys, timers and their memory only."""
@@ -125,7 +128,7 @@ register(
             types.float64 if dtype is np.float64 else types.int64,
             field.shape.count(",") + 1,
             step=8 * len(BLOCKS[field.block]) if field.block else 8,
-            readonly=field.fixed,
+            readonly=field.fixed and not field.entered,
         )
         for name, (dtype, field) in FIELDS.items()
     },

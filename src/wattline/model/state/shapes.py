@@ -12,13 +12,15 @@ class ShapeFields:
     """Configurations that moldable jobs choose among."""
 
     # -- configurations: moldable jobs choose among those of their application
-    asked_nodes: Annotated[Ints, Field("J", "", "nodes the user asked for", fixed=True)]
+    asked_nodes: Annotated[Ints, Field("J", "", "nodes the user asked for", fixed=True, entered=True)]
     asked_s: Annotated[Floats, Field("J", "s", "time the user asked for, kept while a configuration has its own")]
     asked_work: Annotated[Floats, Field("J", "s", "run time as asked for, kept likewise")]
     asked_estimate_s: Annotated[Floats, Field("J", "s", "estimate of that, kept likewise")]
     asked_draw_w: Annotated[Floats, Field("J", "W", "power per node as asked for, kept likewise")]
     asked_profile_w: Annotated[Floats, Field("J", "W", "power per node that admission expected, kept likewise")]
-    app: Annotated[Ints, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True, nothing=-1)]
+    app: Annotated[
+        Ints, Field("J", "", "application (-1: the job runs as it asks for)", fixed=True, entered=True, nothing=-1)
+    ]
     shape: Annotated[Ints, Field("J", "", "configuration it runs in (-1: as asked for)", nothing=-1)]
     start_shape: Annotated[
         Ints, Field("J", "", "configuration it started in; a higher cap may have come since", nothing=-1)

@@ -44,10 +44,12 @@ class Sizes:
     NP: int = 0  # groups that are linked one to one: those of a dragonfly
     NL: int = 0  # links of a router
     D: int = 65536  # rows a log holds before it is emptied
+    spare: int = 0  # rows among J for jobs that are not known at the start; 0: there are none to come
 
     def extents(self) -> dict[str, int]:
         """Return the extent that every letter stands for."""
-        running = min(self.J, self.N) + 1
+        is_open = self.spare > 0
+        running = (self.N if is_open else min(self.J, self.N)) + 1
         # half full they take half of this; an unused one is gone after half a block of starts, and then all are
         # filled anew
         blocks = 4 * -(-running // BLOCK) + 4 if running > MANY_RUNNING else 0
@@ -60,7 +62,9 @@ class Sizes:
             "NW": words,  # words with a bit for each node, and for the one after the last
             "NX": words // 64 + 1,  # words with a bit for each of those
             "Q": 2 * self.J + 64,  # slots of the queue
-            "H": self.J + self.C,  # room for the heaps of all rate classes
+            "H": (2 * self.J if is_open else self.J) + self.C,  # room for the heaps of all rate classes
+            "SR": self.J if is_open else 0,  # rows that jobs may get or leave during a run
+            "SC": self.C if is_open else 0,  # rate classes likewise
             "W": 2 * _power_of_two(self.C),  # winner tree over rate classes
             "X": 4 * self.J + 4 * self.B,  # trees of the backfill index
             "I": 2 * self.J + 2 * self.B,  # leaves of the backfill index

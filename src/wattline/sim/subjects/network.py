@@ -61,7 +61,7 @@ def neighbour_sizes(jobs: JobTable, cluster: Cluster, options: Options) -> dict[
     network = cluster.network
     if network is None or not network.has_links or not any(sent.share > 0 for sent in options.communication):
         return {}
-    return link_sizes(network, cluster.nodes, len(jobs))
+    return link_sizes(network, cluster.nodes, len(jobs) + options.spare_rows)
 
 
 def _check_neighbours(network: Network, policies: Sequence[Mechanism], options: Options) -> None:
@@ -104,11 +104,11 @@ def fill_network(s: State, jobs: JobTable, cluster: Cluster, options: Options) -
     sends = [round(known[name].bytes_per_s) if name in known else 0 for name in jobs.kinds]
     suffers = [int(known[name].sensitive) if name in known else 0 for name in jobs.kinds]
     at = np.where(jobs.kind >= 0, jobs.kind, len(jobs.kinds))
-    s.traffic[:] = np.array([*sends, 0], dtype=np.int64)[at]
-    s.sensitive[:] = np.array([*suffers, 0], dtype=np.int64)[at]
+    s.traffic[: len(jobs)] = np.array([*sends, 0], dtype=np.int64)[at]
+    s.sensitive[: len(jobs)] = np.array([*suffers, 0], dtype=np.int64)[at]
     if s.n_load.shape[0] > 0:
         shares = [known[name].share if name in known else 0.0 for name in jobs.kinds]
-        s.comm[:] = np.array([*shares, 0.0])[at]
+        s.comm[: len(jobs)] = np.array([*shares, 0.0])[at]
         from wattline.physics.link_loads import lay_out_links
 
         lay_out_links(s, network)

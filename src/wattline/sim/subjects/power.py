@@ -70,14 +70,14 @@ def fill_power(s: State, jobs: JobTable, table: ProfileTable | None, options: Op
     step_s = options.sample_s
     if series is not None and series.watts.size:
         s.series_w[:] = series.watts
-        s.series_first[:] = series.first[:-1]
-        s.series_count[:] = np.diff(series.first)
+        s.series_first[: len(jobs)] = series.first[:-1]
+        s.series_count[: len(jobs)] = np.diff(series.first)
         s.series_step_s[0] = series.step_s
         step_s = series.step_s if step_s is None else step_s
         some = s.series_count > 0
         s.now_w[some] = s.series_w[s.series_first[some]]
     if table is not None:
-        s.profile[:] = table.rows
+        s.profile[: len(jobs)] = table.rows
         s.profile_w[:] = s.max_w[s.pool]
         s.profile_from[:] = s.submit_profile_from[:] = len(table.levels)
         step_s = SAMPLE_S if step_s is None else step_s

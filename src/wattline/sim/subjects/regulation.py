@@ -92,7 +92,8 @@ def fill_kinds(s: State, kinds: Sequence[Kind]) -> None:
     """Write what the kinds are and what was promised to them; their jobs are there already."""
     s.k_shortest_s[:] = np.inf
     if kinds:
-        np.minimum.at(s.k_shortest_s, s.kind, s.work)
+        known = int(s.n_jobs[0])
+        np.minimum.at(s.k_shortest_s, s.kind[:known], s.work[:known])
     for k, kind in enumerate(kinds):
         s.k_nodes[k], s.k_work_s[k], s.k_draw_w[k], s.k_floor_w[k] = kind.nodes, kind.work_s, kind.draw_w, kind.floor_w
         s.k_limit[k], s.k_share[k], s.k_weight[k] = kind.limit, kind.share, kind.weight

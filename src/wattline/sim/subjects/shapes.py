@@ -70,7 +70,7 @@ def fill_shapes(
     s: State, jobs: JobTable, moldable: tuple[Moldable, ...], chooses: npt.NDArray[np.int64] | None
 ) -> None:
     """Fill in all configurations, one application after the other, and every job's application."""
-    s.asked_nodes[:] = jobs.nodes
+    s.asked_nodes[: len(jobs)] = jobs.nodes
     at = 0
     for a, m in enumerate(moldable):
         count = len(m.truth)
@@ -83,7 +83,7 @@ def fill_shapes(
         at += count
     _fill_fronts(s, fronts_of(moldable))
     if moldable and len(jobs):
-        s.app[:] = by_kind(jobs, moldable) if chooses is None else chooses
+        s.app[: len(jobs)] = by_kind(jobs, moldable) if chooses is None else chooses
         both = np.flatnonzero((s.app >= 0) & (s.series_count > 0))
         if both.size:
             raise InputError(

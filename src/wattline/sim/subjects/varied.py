@@ -58,7 +58,7 @@ def fill_varied(s: State, jobs: JobTable, cluster: Cluster, options: Options) ->
 def _check(s: State, jobs: JobTable, cluster: Cluster, options: Options, found: Variability) -> None:
     if len(found.nodes) != cluster.nodes:
         raise InputError(f"there are factors for {len(found.nodes)} nodes, the cluster has {cluster.nodes}")
-    rigid = np.flatnonzero(s.app < 0)
+    rigid = np.flatnonzero(s.app[: len(jobs)] < 0)
     if not options.configurations or rigid.size:
         told = "" if not rigid.size else f"; job {jobs.job_id[rigid[0]]} has none"
         raise InputError(f"nodes that differ in power need configurations of every job's application{told}")
