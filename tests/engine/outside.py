@@ -113,7 +113,7 @@ class Outside:
         sim = self.sim
         row = self.verbs.enter(sim.state, self.facts[j], sim.memory)
         while row < 0:
-            if -row not in (*GROWABLE, codes.NO_ROW):
+            if -row not in (*GROWABLE, codes.NO_ROW, codes.NO_USER):
                 raise no_room(-row, sim.state)
             more = 0 if -row in GROWABLE else sim.state.sizes.J
             self.grown.append(more)

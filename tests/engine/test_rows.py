@@ -243,6 +243,29 @@ def test_jobs_that_depend_on_a_job_let_its_row_go() -> None:
     assert world.free(second) == 0
 
 
+def test_a_line_that_never_empties_has_slots_for_ever() -> None:
+    """Jobs may come for ever into few rows while somebody always waits: before a pass each row has a slot to come back
+    to, and the order of the line stays.
+    """
+    world = Rows(1, 8, select="in-order")
+    world.facts[0, F_USER], world.facts[0, F_NODES] = 0, 16
+    s = world.state
+    line: list[int] = []
+    for _ in range(400):
+        s.now[0] += 1.0
+        for row in [row for row in line if s.status[row] == codes.RUNNING]:
+            assert world.end(row) == world.free(row) == 0
+            line.remove(row)
+        while s.n_spare[0] > 0:
+            line.append(world.enter(0))
+            assert world.arrive(line[-1]) == 0
+        assert s.q_tail[0] <= s.queue.size - s.status.size
+        assert world.control() == 1
+        assert s.status[line[0]] == codes.RUNNING
+        assert [int(j) for j in s.queue[s.q_head[0] : s.q_tail[0]] if j >= 0] == line[1:]
+    check_rooms(s)
+
+
 def test_a_job_that_came_from_outside_is_in_no_result() -> None:
     """A simulation's result is that of its job table: where others came into spare rows there is none."""
     world = Rows(2, 2)

@@ -318,7 +318,7 @@ def preempt(s: State, j: int) -> None:
         s.remaining[j] += s.stop_cost_s[0]
     s.status[j] = codes.WAITING
     s.preemptions[j] += 1
-    queue.append(s, j)
+    queue.append_again(s, j)
     log_event(s, codes.EV_PREEMPT, j, s.nodes[j], s.remaining[j])
 
 
@@ -406,7 +406,7 @@ def fail(s: State, j: int) -> None:
         s.lost_s[j] += s.ran_s[j]
         s.ran_s[j] = 0.0
         s.woke_s[j] = 0.0
-    queue.append(s, j)
+    queue.append_again(s, j)
     log_event(s, codes.EV_REQUEUE, j, s.nodes[j], s.remaining[j])
 
 

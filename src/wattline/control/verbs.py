@@ -29,7 +29,7 @@ def arrive(s: State, j: int, wake: Any, learn: Any, profile: Any, param: Any, me
     """Take a job in that has a row and was submitted by now; return 0."""
     if j < 0 or j >= s.status.shape[0] or s.status[j] != codes.FUTURE:
         return -codes.NO_SUCH
-    if s.q_tail[0] == s.queue.shape[0]:  # jobs left between two passes, and others came
+    if s.q_tail[0] >= s.queue.shape[0] - s.status.shape[0]:  # a pass may send every job back to the line
         queue.compact(s)
         s.untidy[0] = 1
     s.n_arrived[0] += 1

@@ -43,6 +43,16 @@ def append(s: State, j: int) -> None:
         s.untidy[0] = 1
 
 
+@outlined
+def append_again(s: State, j: int) -> None:
+    """Put a job behind all others that was in the queue before; where slots run short the next pass begins with a
+    tidy queue.
+    """
+    append(s, j)
+    if s.q_tail[0] > s.queue.shape[0] - s.status.shape[0]:
+        s.untidy[0] = 1
+
+
 @kernel
 def remove(s: State, j: int) -> None:
     """Take a job out; its slot becomes a hole."""
