@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,31 @@ def test_a_world_of_recycled_rows_starts_every_job_as_the_simulator_does(case: s
     assert max(world.grown) > 0
     check_structure(world.sim.state)
     check_rooms(world.sim.state)
+
+
+@policy("order", memory=Memory(per_job=1))
+def overtaken(s: State, mask: int, param: Any, memory: Any) -> int:
+    """Put narrow jobs first, but let each pass in which a job waits count for it."""
+    for i in range(s.q_head[0], s.q_tail[0]):
+        j = s.queue[i]
+        if j >= 0:
+            memory[j] += 1.0
+            s.key[j] = s.nodes[j] / memory[j]
+    return 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_a_users_policy_keeps_of_jobs_is_not_found_by_others(compiled: bool) -> None:
+    """A user's policy that counts the passes of each job counts from 0 in a row that another job had, and goes on
+    counting when rows are added: every start is the simulator's.
+    """
+    jobs, nodes = flow(7, 300, 64), cluster(64, idle_w=50.0)
+    mine = replace(overtaken, compiled=compiled)
+    world = Outside(jobs, nodes, policies(order=mine), rows=16)
+    world.run()
+    np.testing.assert_array_equal(world.started, run(jobs, nodes, order=mine).state.started_s)
+    assert world.reused > 50
+    assert sum(rows > 0 for rows in world.grown) > 1
 
 
 @pytest.mark.parametrize("select", ["gps", "slackline", "qoscap"])

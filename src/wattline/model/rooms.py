@@ -57,9 +57,10 @@ def lay_out_winners(s: State) -> None:
     s.win[:] = -1
     s.win[half : half + s.c_n.size] = np.arange(s.c_n.size)
     next_s = np.append(s.c_next_s, np.inf)  # the last one stands for none
-    for i in range(half - 1, 0, -1):
-        a, b = s.win[2 * i], s.win[2 * i + 1]
-        s.win[i] = b if b >= 0 and next_s[b] < next_s[a] else a
+    while half > 1:
+        a, b = s.win[half : 2 * half : 2], s.win[half + 1 : 2 * half : 2]
+        half //= 2
+        s.win[half : 2 * half] = np.where((b >= 0) & (next_s[b] < next_s[a]), b, a)
 
 
 def lay_out_index(s: State) -> None:
