@@ -241,6 +241,25 @@ def test_what_policies_keep_of_a_job_goes_with_its_row() -> None:
     assert world.enter(5) >= 4
 
 
+def test_a_plan_does_not_take_a_newcomer_for_the_last_job_of_its_row() -> None:
+    """Conservative backfilling is not asked while nobody waits; a job that then gets the row of one that is still in
+    the plan starts at once on free nodes, as in any other row.
+    """
+    world = Rows(2, 2, select="conservative")
+    world.facts[:, F_USER] = 0
+    first = world.enter(0)
+    assert world.arrive(first) == 0
+    assert world.control() == 1
+    world.state.now[0] += 5.0
+    assert world.end(first) == world.free(first) == 0
+    assert world.control() == 0
+    world.state.now[0] += 5.0
+    assert world.enter(1) == first
+    assert world.arrive(first) == 0
+    world.control()
+    assert world.state.status[first] == codes.RUNNING
+
+
 def test_growing_gives_the_room_that_a_run_of_that_size_has() -> None:
     """Memory of a policy has the same size whether its rows were there from the start or came later."""
     small, large = (Rows(6, rows, select="conservative", learn="recent", profile="pooled") for rows in (4, 9))

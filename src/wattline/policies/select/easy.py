@@ -178,11 +178,12 @@ def easy_simple(s: State, mask: int, memory: Any) -> int:
     if i >= tail:
         return n
     j = s.queue[head]
-    if quiet and memory[M_HEAD] == j + 1 and memory[M_STARTS] == s.counter[N_STARTS]:
+    if quiet and memory[M_HEAD] == s.seq[j] + 1 and memory[M_STARTS] == s.counter[N_STARTS]:
         shadow_s, extra = memory[M_SHADOW], int(memory[M_EXTRA])
     else:
         shadow_s, extra = simple_reservation(s, s.q_nodes[head], n, free, memory[M_ENDS:])
-        memory[M_HEAD], memory[M_STARTS], memory[M_PLANS] = j + 1, s.counter[N_STARTS] + n, s.counter[N_REPLANS]
+        memory[M_HEAD] = s.seq[j] + 1  # its row may be another job's the next time
+        memory[M_STARTS], memory[M_PLANS] = s.counter[N_STARTS] + n, s.counter[N_REPLANS]
         memory[M_SHADOW], memory[M_EXTRA] = shadow_s, extra
         s.reserved_s[j] = min(s.reserved_s[j], shadow_s)
     window_s = (shadow_s - s.now[0]) * s.c_rate[0]
