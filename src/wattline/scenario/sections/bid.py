@@ -25,8 +25,7 @@ class BidSpec(Section):
     )
     hours: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = Field(
         200,
-        description="hours on which the choice is tested (of a recorded signal: hours of the same record, which "
-        "certify nothing)",
+        description="hours of a drawn signal on which the choice is tested; of recorded days all hours are",
     )
     protocol: Literal["stationary", "paper"] = Field(
         "stationary", description="warmed up and run on until all have finished, or one hour from an empty machine"
