@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class World:
     ties: str
     stop_cost: float
     until: float
+    curves: list[list[tuple[float, float]]] = field(default_factory=list)
+    """Kind by kind, powers between floor and draw with the run time there, where caps do not go by the linear rule."""
 
 
 # ------------------------------------------------------------------ drawing
@@ -125,9 +127,14 @@ def draw(rng: np.random.Generator, size: str) -> World:
             )
             for t, _, _ in bids
         ]
+    params = _params(rng, select, dyadic=dyadic)
+    curves: list[list[tuple[float, float]]] = []
+    if rng.random() < 0.25:
+        curves = [_curve(rng, kind, dyadic=dyadic) for kind in kinds]
+        jobs = [(*job[:5], *kinds[job[1]][2:5]) if curves[job[1]] else job for job in jobs]
     return World(
         select=select,
-        params=_params(rng, select, dyadic=dyadic),
+        params=params,
         cap="none" if rng.random() < 0.12 else "match-target",
         order="lcfs" if rng.random() < 0.1 else "fcfs",
         nodes=nodes,
@@ -148,7 +155,19 @@ def draw(rng: np.random.Generator, size: str) -> World:
         ties="event" if rng.random() < 0.15 else "instant",
         stop_cost=float(pick(0, 0, 0.5, 2)),
         until=until,
+        curves=curves,
     )
+
+
+def _curve(rng: np.random.Generator, kind: Any, *, dyadic: bool) -> list[tuple[float, float]]:
+    """Draw what was measured between the ends of a kind: nothing where no cap slows it."""
+    _, _, high, low, slowest, *_ = kind
+    if low >= high or slowest <= 1.0 or rng.random() < 0.2:
+        return []
+    count = int(rng.integers(1, 4))
+    shares = [sorted(float(x) for x in rng.choice(np.arange(1, 16), count, replace=False) / 16) for _ in range(2)]
+    points = [(low + a * (high - low), slowest + b * (1.0 - slowest)) for a, b in zip(*shares, strict=True)]
+    return points if dyadic else [(round(w, 3), round(t, 5)) for w, t in points]
 
 
 def _of_first(job: Any, kind: Any) -> Any:
@@ -236,6 +255,7 @@ def twin_of(w: World) -> target.Machine:
     numbers += [x for job in w.jobs for x in (job[0], job[2], job[4] or 0.0, *job[5:])]
     numbers += [x for kind in w.kinds for x in (*kind[:5], kind[5] or 0.0, kind[6])]
     numbers += [x for bid in w.bids for x in (bid[0], bid[1] or 0.0, bid[2])]
+    numbers += [x for curve in w.curves for point in curve for x in point]
     dyadic = all(float(x * 1024).is_integer() for x in numbers)
     dyadic = dyadic and all(math.frexp(job[5])[0] == 0.5 for job in w.jobs)  # floor over draw is exact then
     kinds = [target.Kind(k[0], k[1], k[2], math.inf if k[5] is None else k[5], k[6], k[7]) for k in w.kinds]
@@ -243,6 +263,9 @@ def twin_of(w: World) -> target.Machine:
         target.Job(i, j[0], j[1], j[2], j[3], j[5], min(j[5], j[6]), j[7], math.inf if j[4] is None else j[4])
         for i, j in enumerate(w.jobs)
     ]
+    if w.curves:
+        for job in jobs:
+            job.curve = tuple(w.curves[job.kind])
     params = dict(w.params)
     preempt = int(params.pop("preempt", 0))
     rules: dict[str, Any] = {
@@ -291,6 +314,10 @@ def engine_of(w: World) -> Any:
         Kind(f"k{i}", k[0], k[1], k[2], k[3], k[4], math.inf if k[5] is None else k[5], weight=k[6], standby=k[7])
         for i, k in enumerate(w.kinds)
     ]
+    for i, curve in enumerate(w.curves):
+        if curve:
+            k = kinds[i]
+            kinds[i] = replace(k, response=((k.floor_w, k.stretch), *curve, (k.draw_w, 1.0)))
     submit, kind, work, nodes, request, draws, floors, stretch = zip(*w.jobs, strict=True)
     jobs = JobTable.build(
         submit_s=submit,
@@ -402,7 +429,7 @@ def _apart(a: float, b: float) -> bool:
 
 def shrink(world: World) -> Iterator[World]:
     """Yield smaller worlds, the most drastic first."""
-    for name in ("outages", "limits"):
+    for name in ("outages", "limits", "curves"):
         if getattr(world, name):
             yield replace(world, **{name: []})
     for name, plain in (
@@ -429,7 +456,8 @@ def shrink(world: World) -> Iterator[World]:
     used = sorted({job[1] for job in world.jobs})
     if len(used) < len(world.kinds):
         jobs = [(job[0], used.index(job[1]), *job[2:]) for job in world.jobs]
-        yield replace(world, kinds=[world.kinds[k] for k in used], jobs=jobs)
+        curves = [world.curves[k] for k in used] if world.curves else []
+        yield replace(world, kinds=[world.kinds[k] for k in used], jobs=jobs, curves=curves)
     for until in (world.jobs[0][0] + (world.until - world.jobs[0][0]) / 2, world.until - world.tick):
         if until > world.jobs[0][0]:
             yield replace(world, until=until)

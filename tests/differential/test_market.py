@@ -68,6 +68,7 @@ def test_worlds_are_nasty() -> None:
     assert any(kind[7] for w in worlds for kind in w.kinds)
     assert any(bid[1] is None for w in worlds for bid in w.bids)
     assert any({-1.0, 1.0} <= set(w.signal) for w in worlds)
+    assert sum(any(w.curves) for w in worlds) > 20
 
 
 # ------------------------------------------------------------------ a wrong twin is caught
@@ -123,6 +124,10 @@ def _one_second_early(self: Any, job: Any) -> float:
     return RIGHT["end_of"](self, job) - (0.5 if job.rate < 1.0 else 0.0)
 
 
+def _straight(job: Any, watts: float) -> Any:
+    return RIGHT["longer"](replace(job, curve=()), watts)
+
+
 def _by_number(self: Any, jobs: Any, sign: int) -> Any:
     return sorted(jobs, key=lambda j: sign * j.number)
 
@@ -133,6 +138,7 @@ RIGHT: dict[str, Any] = {
     "below_target": track.below_target,
     "suffering": track.suffering,
     "end_of": target.Machine.end_of,
+    "longer": target.longer,
     "by_danger": target.Machine.by_danger,
     "averages": qoscap.averages,
     "sparing": qoscap.sparing,
@@ -156,6 +162,8 @@ OF_TWIN: dict[Any, tuple[str, ...]] = {
         (track, "below_target", _passes_the_hungry),
         (track, "suffering", _half_as_much),
         (target.Machine, "end_of", _one_second_early),
+        (target, "longer", _straight),
+        (slackline, "longer", _straight),
         (target.Machine, "by_danger", _by_number),
         (track, "suffering", _over(2, 0)),
         (track, "suffering", _over(1, 0)),

@@ -29,7 +29,7 @@ DECORATORS = {"kernel", "outlined", "entry", "library", "plugin"}
 PROBE = """
 from numba import types
 from wattline.kernel.compiled import entry
-from wattline.physics.power import capped_rate
+from wattline.physics.cap_rates import capped_rate
 
 @entry(types.float64(types.float64))
 def probe(cap_w):
@@ -151,7 +151,7 @@ def test_editing_a_kernel_never_runs_stale_code(tmp_path: Path) -> None:
 
     assert probe() == [1 / 1.5, 0]
     assert probe() == [1 / 1.5, 1]
-    power = tmp_path / "src" / "wattline" / "physics" / "power.py"
+    power = tmp_path / "src" / "wattline" / "physics" / "cap_rates.py"
     text = power.read_text()
     assert "(stretch - 1.0) * depth" in text
     power.write_text(text.replace("(stretch - 1.0) * depth", "(stretch - 1.0) * depth * depth"))

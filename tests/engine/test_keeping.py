@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import capped, everything
+from engine import capped, everything, responding
 from engine.regulated import FILLER, FIRM, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import digest, policies
 from wattline.errors import TraceError
 from wattline.journal.unfinished import Writer, read_flush, was_kept
+from wattline.model.kinds import Kind
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid, Bidding
 from wattline.model.state.record import FIELDS
@@ -52,13 +53,13 @@ def everything_on(**more: Any) -> Simulation:
     return Simulation(everything.jobs(), everything.machine(), everything.chosen(), how, seed=3)
 
 
-def with_bids(select: str, bidder: str = "adaptive") -> Simulation:
+def with_bids(select: str, bidder: str = "adaptive", kinds: tuple[Kind, ...] = KINDS) -> Simulation:
     """Return a run that follows a target, with pauses, standby jobs and bids that are made during the run."""
     random = np.random.default_rng(5)
-    rows = sorted((float(random.uniform(0, 900)), KINDS[random.integers(0, 4)].name) for _ in range(150))
-    how = options(KINDS, signal(*random.uniform(-1, 1, 250)), (0.0, Bid(1500.0, 300.0)), bidding=Bidding(100.0, 170.0))
+    rows = sorted((float(random.uniform(0, 900)), kinds[random.integers(0, 4)].name) for _ in range(150))
+    how = options(kinds, signal(*random.uniform(-1, 1, 250)), (0.0, Bid(1500.0, 300.0)), bidding=Bidding(100.0, 170.0))
     chosen = policies({}, select=select, cap="match-target", bid=bidder)
-    return Simulation(table_of(KINDS, *rows), machine(), chosen, replace(how, until_s=1000.0))
+    return Simulation(table_of(kinds, *rows), machine(), chosen, replace(how, until_s=1000.0))
 
 
 def in_python() -> Simulation:
@@ -75,6 +76,7 @@ RUNS: dict[str, Make] = {
         everything.jobs(), everything.machine(), policies(select="conservative", learn="recent"), everything.OPTIONS
     ),
     "slackline": lambda: with_bids("slackline"),
+    "responses to caps": lambda: with_bids("slackline", kinds=tuple(map(responding.bent, KINDS))),
     "qoscap": lambda: with_bids("qoscap"),
     "gps": lambda: with_bids("gps", "fixed-heuristic"),
     "t-test": lambda: capped.simulation("t-test"),

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from wattline.errors import InputError
 from wattline.model.configurations import Configurations
 from wattline.model.variability import CAB, NodeFactors
-from wattline.physics.cap_response import LinearTime, MeasuredResponse
+from wattline.physics.cap_response import MeasuredResponse
+from wattline.physics.responses.linear import Linear
 from wattline.physics.variability import ANY, Hardware, equal_caps, equal_speed_caps, frugal, gain, under_caps
 
-RULE = LinearTime(draw_w=200.0, floor_w=100.0, stretch=2.0)
+RULE = Linear(200.0, 100.0, 2.0)
 
 
 def test_two_nodes_by_hand() -> None:
@@ -137,7 +138,7 @@ def test_measured_powers_become_factors() -> None:
         (lambda: equal_caps(RULE, NodeFactors.alike(2), 300.0, Hardware(least_w=160.0)), "leave 150 W a node"),
         (lambda: equal_speed_caps(RULE, NodeFactors.alike(2), 300.0, Hardware(most_w=90.0)), "a cap of 90 W is below"),
         (lambda: frugal(NodeFactors.alike(2), 3), "cannot take 3 of 2 nodes"),
-        (lambda: LinearTime(100.0, 120.0, 2.0), "need 0 < floor <= draw"),
+        (lambda: Linear(100.0, 120.0, 2.0), "need 0 <= lowest power <= power"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call: object, words: str) -> None:

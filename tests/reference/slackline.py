@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from reference.target import LEAST_WORK_S, Job, Machine, Plan
+from reference.target import LEAST_WORK_S, Job, Machine, Plan, longer
 
 
 def slack_used(m: Machine, job: Job, slow: float) -> Fraction:
@@ -15,11 +15,7 @@ def slack_used(m: Machine, job: Job, slow: float) -> Fraction:
     if math.isinf(limit):
         return Fraction(0)
     waited = Fraction(m.now) - Fraction(job.submit) - (Fraction(job.work) - Fraction(job.left))
-    grows = Fraction(job.stretch) - 1
-    if job.draw > job.floor:
-        grows *= (Fraction(job.draw) - Fraction(m.lowest(job))) / (Fraction(job.draw) - Fraction(job.floor))
-    else:
-        grows = Fraction(0)
+    grows = longer(job, m.lowest(job)) - 1
     slack = (Fraction(limit) - Fraction(slow) * grows) * max(Fraction(job.work), Fraction(LEAST_WORK_S))
     return waited / slack if m.beyond(slack, 0) else Fraction(1)
 

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 CLOSE = 1e-9
 LEAST_WORK_S = 0.001
@@ -67,6 +68,20 @@ class Job:
     restarts: int = 0
     held: tuple[int, ...] = ()
     story: tuple[tuple[str, float], ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    """Powers between floor and draw at which run time over the uncapped one was measured, and that."""
+
+
+def longer(job: Job, watts: float) -> Fraction:
+    """Return run time over the uncapped one at a power of a node: straight lines between the points that are known."""
+    if job.draw <= job.floor:
+        return Fraction(1)
+    points = [(job.floor, job.stretch), *job.curve, (job.draw, 1.0)]
+    for (low, slow), (high, fast) in pairwise(points):
+        if watts <= high:
+            share = (Fraction(high) - Fraction(watts)) / (Fraction(high) - Fraction(low))
+            return Fraction(fast) + (Fraction(slow) - Fraction(fast)) * share
+    return Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -451,12 +466,11 @@ class Machine:
         job.left, job.at = self.left(job), self.now
 
     def set_ratio(self, job: Job, gamma: float) -> None:
-        """Set a working job's cap ratio: run time is linear in the power."""
+        """Set a working job's cap ratio: run time grows as power falls."""
         watts = self.at_ratio(job, gamma)
         if watts != job.watts or job.at == self.now:
             self.settle(job)
-            depth = (job.draw - watts) / (job.draw - job.floor) if job.draw > job.floor else 0.0
-            job.watts, job.rate = watts, 1.0 / (1.0 + (job.stretch - 1.0) * depth)
+            job.watts, job.rate = watts, float(1 / longer(job, watts))
             if not held_exactly(job.rate):
                 self.noisy.add(self.profile(job))
 

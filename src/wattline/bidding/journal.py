@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from wattline.bidding.setting import Setting
 from wattline.bidding.trial import trial_hour
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.bill import Bids, bill_hours, columns_of
-from wattline.model.kinds import column
+from wattline.model.kinds import column, kind_entry
 from wattline.sim.result import frames, manifest, regulation_entry
 
 
@@ -23,7 +23,9 @@ def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: 
     result = hour.world.simulation.result("until")
     about = manifest(result, name=name, source=f"kinds of job, drawn with seed {seed}")
     weights = column(setting.kinds, "weight") if choice.weights is None else choice.weights
-    about["kinds"] = [asdict(replace(kind, weight=float(w))) for kind, w in zip(setting.kinds, weights, strict=True)]
+    about["kinds"] = [
+        kind_entry(replace(kind, weight=float(w))) for kind, w in zip(setting.kinds, weights, strict=True)
+    ]
     for slot, values in (choice.params or {}).items():
         names = getattr(result.policies, slot).params
         about["parameters"][slot] |= dict(zip(names, map(float, values), strict=False))

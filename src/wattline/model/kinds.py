@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
+from wattline.model.cap_points import PointError, Points, check_points
 from wattline.model.jobs import JobTable
 
 
@@ -19,8 +21,8 @@ class Kind:
     QoS degradation of a job is Q = (end - submit - work) / work, where ``work_s`` is its run time uncapped. The
     promise: at most ``share`` of the jobs reach Q ≥ ``limit``, or (``average``) the mean of Q does not exceed it.
     Without a cap a node draws ``draw_w``; at ``floor_w`` the run time is ``stretch`` times as long, and it grows
-    linearly in between. ``weight`` counts where nodes are shared by weights. A ``standby`` kind was promised
-    nothing: its jobs run only to fill a power target.
+    linearly in between, unless ``response`` has points of it (``model.cap_points``). ``weight`` counts where nodes
+    are shared by weights. A ``standby`` kind was promised nothing: its jobs run only to fill a power target.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Kind:
     standby: bool = False
     arrival_per_s: float = 0.0
     average: bool = False
+    response: Points = ()
 
     def __post_init__(self) -> None:
         what = f"kind {self.name!r}"
@@ -54,6 +57,28 @@ class Kind:
             raise InputError(f"{what}: the weight must not be negative, got {self.weight:g}")
         if not (np.isfinite(self.arrival_per_s) and self.arrival_per_s >= 0):
             raise InputError(f"{what}: the arrival rate must not be negative, got {self.arrival_per_s:g} per s")
+        if self.response:
+            self._check_response(what)
+
+    def _check_response(self, what: str) -> None:
+        try:
+            check_points(self.response)
+        except PointError as problem:
+            raise InputError(f"{what}: response, point {problem.point}: {problem}") from None
+        if (self.response[0], self.response[-1]) != ((self.floor_w, self.stretch), (self.draw_w, 1.0)):
+            (low_w, longest), (high_w, _) = self.response[0], self.response[-1]
+            raise InputError(
+                f"{what}: its response goes from {low_w:g} W (run time × {longest:g}) to {high_w:g} W, and the kind "
+                f"from {self.floor_w:g} W (× {self.stretch:g}) to {self.draw_w:g} W"
+            )
+
+
+def kind_entry(kind: Kind) -> dict[str, Any]:
+    """Return what a journal keeps of a kind; the points of a response only where there are any."""
+    entry = asdict(kind)
+    if not kind.response:
+        del entry["response"]
+    return entry
 
 
 def column(kinds: Sequence[Kind], name: str) -> Floats:

@@ -31,30 +31,6 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class LinearTime:
-    """The engine's rule: run time grows linearly from 1 to ``stretch`` as power falls from ``draw_w`` to
-    ``floor_w``.
-    """
-
-    draw_w: float
-    floor_w: float
-    stretch: float
-
-    def __post_init__(self) -> None:
-        if not (0 < self.floor_w <= self.draw_w and self.stretch >= 1.0):
-            raise InputError(
-                f"need 0 < floor <= draw and stretch >= 1, got {self.floor_w:g} W, {self.draw_w:g} W and "
-                f"{self.stretch:g}"
-            )
-
-    def speed(self, power_w: Floats) -> Floats:
-        """Return the speed at a power."""
-        room_w = self.draw_w - self.floor_w
-        depth = np.clip(self.draw_w - np.asarray(power_w, dtype=np.float64), 0.0, room_w) / (room_w or 1.0)
-        return 1.0 / (1.0 + (self.stretch - 1.0) * depth)
-
-
-@dataclass(frozen=True)
 class MeasuredResponse:
     """Speeds measured at some powers, and straight lines between them."""
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model.state.record import State
-from wattline.physics.power import capped_power, capped_rate
+from wattline.physics.cap_rates import class_rate, job_response
+from wattline.physics.power import capped_power
 
 
 @kernel
@@ -230,7 +231,7 @@ def apply_cap(s: State, c: int, cap_w: float) -> bool:
     power = s.level_busy[p, level]
     if cap_w < np.inf:
         power *= capped_power(s.c_draw_w[c], s.c_floor_w[c], cap_w)
-        rate *= capped_rate(s.c_draw_w[c], s.c_floor_w[c], s.c_stretch[c], cap_w)
+        rate *= class_rate(s, c, cap_w)
     s.c_cap_w[c] = cap_w
     if rate == s.c_rate[c] and power == s.c_power[c]:
         return False
@@ -250,6 +251,7 @@ def open_solo(s: State, j: int, cap_w: float) -> int:
     s.c_draw_w[c] = s.now_w[j]
     s.c_floor_w[c] = min(s.floor_w[j], s.now_w[j])
     s.c_stretch[c] = s.stretch[j]
+    s.c_response[c] = job_response(s, j)
     s.c_t0[c] = s.now[0]
     s.c_v0[c] = 0.0
     s.c_e0[c] = 0.0

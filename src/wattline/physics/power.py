@@ -23,19 +23,6 @@ def capped_power(draw_w: float, floor_w: float, cap_w: float) -> float:
 
 
 @kernel
-def capped_rate(draw_w: float, floor_w: float, stretch: float, cap_w: float) -> float:
-    """Return the progress rate under a cap.
-
-    Run time grows linearly as power falls: 1 at ``draw_w``, ``stretch`` at ``floor_w`` (the power–time relation of the
-    demand-response systems; measured in their tables at both ends).
-    """
-    if cap_w >= draw_w or floor_w >= draw_w:
-        return 1.0
-    depth = (draw_w - max(cap_w, floor_w)) / (draw_w - floor_w)
-    return 1.0 / (1.0 + (stretch - 1.0) * depth)
-
-
-@kernel
 def idle_system_w(s: State) -> float:
     """Return the power of all nodes that run no job: idle, held by paused jobs, asleep and waking."""
     total = 0.0

@@ -16,6 +16,7 @@ from wattline.control.catalog import find
 from wattline.errors import InputError
 from wattline.files import refuse_journal_file
 from wattline.journal.journal import write_journal
+from wattline.model.kinds import kind_entry
 from wattline.report.count.statistics import describe
 from wattline.scenario.built.billing import Billing
 from wattline.scenario.built.watts import Watts, leave_power_out
@@ -131,7 +132,7 @@ class Study:
         recorded_s = self.trace.jobs.recorded_wait_s
         if not np.isnan(recorded_s).all():
             about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
-        about["kinds"] = [asdict(kind) for kind in self.options.kinds]
+        about["kinds"] = [kind_entry(kind) for kind in self.options.kinds]
         about["regulation"] = None if self.market is None else self.market.manifest()
         about["accounts"] = None if self.billing is None else self.billing.manifest()
         about["resume"] = resume

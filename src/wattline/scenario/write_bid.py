@@ -18,7 +18,7 @@ from wattline.scenario.documents import Document
 from wattline.scenario.inputs import is_same, refuse_input
 from wattline.scenario.read.toml_read import loads
 from wattline.scenario.read.toml_text import to_toml
-from wattline.scenario.sections.kinds import named_kinds
+from wattline.scenario.sections.kinds import is_response_file, named_kinds
 from wattline.scenario.sections.made_for import made_for
 from wattline.scenario.sections.regulation import FITTED, GAUSSIAN, RegulationSpec, law_of_signal
 from wattline.scenario.sections.series import SERIES, is_price
@@ -123,6 +123,7 @@ def _move(data: dict[str, Any], old: Path, new: Path) -> None:
     places = [(data.get(section, {}), "file") for section in ("trace", "regulation", "kinds")]
     if data.get("regulation", {}).get("signal", GAUSSIAN) not in (GAUSSIAN, FITTED):
         places.append((data["regulation"], "signal"))
+    places += [(kind, "response") for kind in data.get("kind", []) if is_response_file(kind.get("response"))]
     for table, key in places:
         if isinstance(table.get(key), list):
             table[key] = [moved(name) for name in table[key]]

@@ -52,6 +52,7 @@ from wattline.sim.subjects.regulation import (
     fill_regulation,
     kind_codes,
 )
+from wattline.sim.subjects.responses import as_kinds_respond, fill_responses, response_sizes
 from wattline.sim.subjects.shapes import check_moldable, fill_shapes
 from wattline.sim.subjects.varied import as_counted, fill_varied
 
@@ -96,8 +97,8 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     links = neighbour_sizes(jobs, cluster, options)
     solo = any(m.solo_caps for m in policies) or bool(links)
     pool = _pools(jobs, cluster)
-    draw_w, floor_w, stretch = _profiles(jobs, cluster, pool)
     kind = kind_codes(jobs, options.kinds)
+    draw_w, floor_w, stretch = _profiles(as_kinds_respond(jobs, kind, options.kinds), cluster, pool)
     classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
     spare = options.spare_rows
     if spare < 0:
@@ -119,6 +120,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         V=1 if table is None else len(table.levels),
         NET=1 if cluster.network is None else cluster.network.routers,
         **links,
+        **response_sizes(options.kinds),
         Z=max(1, len(options.configurations)),
         A=sum(len(m.truth) for m in options.configurations),
         SZ=fronts.numbers,
@@ -147,6 +149,7 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
     fill_network(s, jobs, cluster, options)
     s.kind[: len(jobs)] = kind
     fill_kinds(s, options.kinds)
+    fill_responses(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s, len(jobs))

@@ -1,4 +1,4 @@
-"""Conformance: what every policy, format of job logs and kind of network must satisfy, as checks for outsiders.
+"""Conformance: what policies, formats of job logs, networks, products and responses must satisfy, for outsiders.
 
 ``check_policy_file(path)`` is what ``wattline check-policy FILE`` calls. In a test-suite of your own::
 
@@ -11,7 +11,7 @@
 
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
 content)).ok, report``; ``check_network(network)`` does it for a kind of network; ``check_product(product)``
-does it for a market product.
+does it for a market product, ``check_response(response)`` for a response to caps.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from wattline.testing.formats import check_format
 from wattline.testing.networks import check_network
 from wattline.testing.products import check_product
 from wattline.testing.report import CheckError, Report
+from wattline.testing.responses import check_response
 from wattline.testing.suite import check_policy, check_policy_file, checks_for
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "check_policy",
     "check_policy_file",
     "check_product",
+    "check_response",
     "checks_for",
 ]

@@ -58,6 +58,10 @@ def write_kinds(rows: Iterable[KindRow], path: Path | str) -> None:
     table.writerow((*COLUMNS, *TOLD))
     for row in rows:
         kind = row.kind
+        if kind.response:
+            raise InputError(
+                f"{path}: kind {kind.name!r} has points of its response to caps, which no file of kinds holds"
+            )
         table.writerow(
             (
                 kind.name,

@@ -18,6 +18,9 @@ class KindFields:
     k_work_s: Annotated[Floats, Field("Y", "s", "its run time, uncapped", fixed=True)]
     k_draw_w: Annotated[Floats, Field("Y", "W", "its power per node, uncapped", fixed=True)]
     k_floor_w: Annotated[Floats, Field("Y", "W", "its power per node at the lowest cap", fixed=True)]
+    k_response: Annotated[
+        Ints, Field("Y", "", "how its jobs respond to caps (-1: by the linear rule)", fixed=True, nothing=-1)
+    ]
     k_limit: Annotated[
         Floats, Field("Y", "", "limit of its QoS degradation (inf: none was promised)", fixed=True, nothing=np.inf)
     ]

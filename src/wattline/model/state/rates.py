@@ -28,6 +28,9 @@ class RateFields:
     c_draw_w: Annotated[Floats, Field("C", "W", "uncapped power per node of its jobs (NaN: they differ)")]
     c_floor_w: Annotated[Floats, Field("C", "W", "lowest power per node of its jobs (NaN: they differ)")]
     c_stretch: Annotated[Floats, Field("C", "", "run time at floor over run time uncapped (NaN: they differ)")]
+    c_response: Annotated[
+        Ints, Field("C", "", "how its jobs respond to caps (-1: by the linear rule, from the three above)", nothing=-1)
+    ]
     c_kind: Annotated[Ints, Field("C", "", "kind of its jobs (-1: they differ)", nothing=-1)]
     c_next_s: Annotated[Floats, Field("C", "s", "next end in the class (inf: none)", nothing=np.inf)]
     win: Annotated[Ints, Field("W", "", "winner tree over c_next_s")]
@@ -38,3 +41,11 @@ class RateFields:
     active: Annotated[Ints, Field("C", "", "rate classes with running jobs")]
     active_at: Annotated[Ints, Field("C", "", "position in active (-1: none runs)", nothing=-1)]
     n_active: Annotated[Ints, Field("1", "", "how many")]
+
+    # -- responses to caps that are not the linear rule, one behind another
+    resp_first: Annotated[Ints, Field("RP", "", "first point of a response", fixed=True)]
+    resp_count: Annotated[Ints, Field("RP", "", "its points", fixed=True)]
+    resp_w: Annotated[Floats, Field("RQ", "W", "power per node at a point, growing", fixed=True)]
+    resp_time: Annotated[
+        Floats, Field("RQ", "", "run time there over the uncapped one; straight lines between points", fixed=True)
+    ]

@@ -43,6 +43,8 @@ class Sizes:
     NJ: int = 0  # jobs on them: all
     NP: int = 0  # groups that are linked one to one: those of a dragonfly
     NL: int = 0  # links of a router
+    RP: int = 0  # responses to caps that are not the linear rule
+    RQ: int = 0  # their points
     D: int = 65536  # rows a log holds before it is emptied
     spare: int = 0  # rows among J for jobs that are not known at the start; 0: there are none to come
 

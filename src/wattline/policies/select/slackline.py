@@ -10,6 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import CHOSEN, TICK, URGENT
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
+from wattline.physics.cap_rates import longer_by
 from wattline.physics.power import headroom_w, lowest_node_w, span_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
 from wattline.policies.select.proposals import propose
@@ -48,9 +49,7 @@ def slack_used(s: State, j: int, slow: float) -> float:
         return 0.0
     work_s = max(s.work[j], LEAST_WORK_S)
     wait_s = s.now[0] - s.submit_s[j] + s.remaining[j] - s.work[j]  # a job that was stopped has less to do
-    range_w = s.draw_w[j] - s.floor_w[j]
-    depth = (s.draw_w[j] - lowest_node_w(s, j)) / range_w if range_w > 0.0 else 0.0
-    most_s = (s.k_limit[k] - slow * (s.stretch[j] - 1.0) * depth) * work_s
+    most_s = (s.k_limit[k] - slow * longer_by(s, j, lowest_node_w(s, j))) * work_s
     return wait_s / most_s if most_s > 0.0 else 1.0
 
 

@@ -14,7 +14,10 @@ from pydantic import BeforeValidator, Field
 
 from wattline.errors import did_you_mean
 from wattline.formats.tables.kinds import read_kinds
+from wattline.formats.tables.responses import SUFFIXES, read_response
 from wattline.model.kinds import Kind
+from wattline.physics.responses import find_response, response_names
+from wattline.physics.responses.base import Given
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Rate, Span, Words
 from wattline.scenario.read.source import Context
@@ -35,12 +38,20 @@ class KindSpec(Section):
     name: Name = Field(description="name; jobs of a trace file are matched by it")
     nodes: Count = Field(description="nodes of every job")
     time: Span = Field(gt=0, description="run time without a cap")
-    power: Power = Field(description="power per node without a cap")
+    power: Power | None = Field(
+        None, description="power per node without a cap; needed, unless `response` is a file, which says it"
+    )
     floor: Power | None = Field(
         None, description="power per node at its lowest cap (default: `power`, it cannot be capped)"
     )
     longest: Span | None = Field(
         None, description="run time at `floor`; it grows linearly in between (default: in proportion to power)"
+    )
+    response: str | None = Field(
+        None,
+        exclude_if=lambda value: value is None,  # so that scenarios without it keep their hash
+        description="how run time grows as power falls: `linear` (default), or a CSV file that says it in the place of "
+        "`power`, `floor` and `longest`, relative to the scenario file ([docs/cap-response.md](cap-response.md))",
     )
     limit: float = Field(
         math.inf, gt=0, description="QoS limit: of (end − submission − `time`) / `time` (default: nothing is promised)"
@@ -103,7 +114,7 @@ def check_kinds(
     """Yield every problem of the kinds: one by one, on this machine, together, and with the source of the jobs."""
     for i, kind in enumerate(own):
         yield from _check_kind(("kind", i), kind)
-        yield from fits(("kind", i), kind.name, kind.nodes, kind.power, cluster)
+        yield from fits(("kind", i), kind.name, kind.nodes, kind.power or 0.0, cluster)
     yield from _check_workload(kinds, cluster)
     yield from _check_names(own)
     yield from _check_weights(kinds, own)
@@ -114,12 +125,34 @@ def check_kinds(
 def _check_kind(here: KeyPath, kind: KindSpec) -> Iterator[Problem]:
     if kind.rate == 0:
         yield (*here, "rate"), f"kind {kind.name!r} never arrives: give it a rate above 0, or leave it out"
-    if kind.floor is not None and kind.floor > kind.power:
+    yield from _check_response(here, kind)
+    if kind.floor is not None and kind.power is not None and kind.floor > kind.power:
         yield (*here, "floor"), f"a cap cannot raise power: it is above power = {show_power(kind.power)}"
     if kind.longest is not None and kind.longest < kind.time:
         yield (*here, "longest"), f"a cap cannot make a job faster: it is below time = {kind.time:g} s"
     if kind.standby and math.isfinite(kind.limit):
         yield (*here, "limit"), "nothing is promised to a standby kind"
+
+
+def _check_response(here: KeyPath, kind: KindSpec) -> Iterator[Problem]:
+    """A response is one by name, with power, floor and longest; or a file, which says these itself."""
+    if is_response_file(kind.response):
+        for key in ("power", "floor", "longest"):
+            if getattr(kind, key) is not None:
+                yield (*here, key), f"the file of response, {kind.response}, says it: leave one of them out"
+    elif kind.response is not None and kind.response not in (names := response_names()):
+        told = f"unknown response to caps {kind.response!r}{did_you_mean(kind.response, names)}"
+        yield (
+            (*here, "response"),
+            f"{told}; it may be {', '.join(names)}, or a file that ends in {' or '.join(SUFFIXES)}",
+        )
+    elif kind.power is None:
+        yield (*here, "power"), "is missing: give the power per node without a cap, or a file that says it as response"
+
+
+def is_response_file(response: str | None) -> bool:
+    """Tell whether `response` of a kind names a file."""
+    return response is not None and response.endswith(SUFFIXES)
 
 
 def fits(here: KeyPath, name: str, nodes: int, draw_w: float, cluster: ClusterSpec) -> Iterator[Problem]:
@@ -206,7 +239,7 @@ def build_kinds(
     """Return the kinds of job: the published ones or those of a file first, then those of the scenario itself."""
     found = [] if kinds is None else _named(kinds, context, trace, cluster, nodes)
     weighted = any(kind.weight is not None for kind in own) or any(kind.weight for kind in found)
-    found += [_own(kind) for kind in own]
+    found += [_own(kind, ("kind", i), context, cluster) for i, kind in enumerate(own)]
     if not weighted:
         count = sum(not kind.standby for kind in found)
         return tuple(replace(kind, weight=0.0 if kind.standby else 1.0 / count) for kind in found)
@@ -273,23 +306,32 @@ def _of_file(file: str, context: Context, cluster: ClusterSpec) -> tuple[Kind, .
     return kinds
 
 
-def _own(spec: KindSpec) -> Kind:
-    floor_w = spec.power if spec.floor is None else spec.floor
-    if spec.longest is not None:
-        stretch = spec.longest / spec.time
-    else:  # as everywhere without a measurement: speed in proportion to power
-        stretch = spec.power / floor_w if floor_w > 0 else 1.0
-    return Kind(
+def _own(spec: KindSpec, here: KeyPath, context: Context, cluster: ClusterSpec) -> Kind:
+    """Return a kind of the scenario's own; one whose file says more power than the machine allows is refused."""
+    key = (*here, "response")
+    if is_response_file(spec.response):
+        path = context.base / str(spec.response)
+        if not path.exists():
+            raise context.error(key, f"no such file: {path}")
+        response = context.located(key, read_response, path)
+        for _, problem in fits(here, spec.name, spec.nodes, response.draw_w, cluster):
+            raise context.error(key, f"{spec.response}: {problem}")
+    else:
+        stretch = None if spec.longest is None else spec.longest / spec.time
+        made = find_response(spec.response or "linear")
+        response = context.keyed(key, made.of, Given(spec.power, spec.floor, stretch))
+    kind = Kind(
         spec.name,
         spec.nodes,
         spec.time,
-        spec.power,
-        floor_w,
-        stretch if floor_w < spec.power else 1.0,
-        spec.limit,
-        spec.share,
-        spec.weight or 0.0,
-        spec.standby,
-        spec.rate or 0.0,
-        spec.average,
+        response.draw_w,
+        response.floor_w,
+        limit=spec.limit,
+        share=spec.share,
+        weight=spec.weight or 0.0,
+        standby=spec.standby,
+        arrival_per_s=spec.rate or 0.0,
+        average=spec.average,
     )
+    answered: Kind = response.on(kind)
+    return answered
