@@ -123,6 +123,18 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: str)
         study(tmp_path, text)
 
 
+def test_a_mistake_in_a_file_is_said_once_where_jobs_are_drawn_from_it(tmp_path: Path) -> None:
+    """Where jobs are drawn from kinds too, the error names the line of `kinds` and of the file, and nothing else."""
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    (tmp_path / "k.kinds.csv").write_text(KINDS.replace("b@1,1", "b@1,x"))
+    (tmp_path / "s.toml").write_text(TEXT.replace('file = "jobs.csv"', 'generator = "kinds"'))
+    with pytest.raises(InputError) as caught:
+        wire(variants(read_scenario(tmp_path / "s.toml"))[0])
+    assert "[trace]" not in str(caught.value)
+    assert "trace: " not in str(caught.value)
+    assert "k.kinds.csv:3: field 'nodes': expected a whole number (got 'x')" in str(caught.value)
+
+
 def test_a_weight_of_the_scenario_needs_those_of_the_file(tmp_path: Path) -> None:
     """Weights of a file and of the scenario are one set: together they must sum to 1."""
     more = '[[kind]]\nname = "c"\nnodes = 1\ntime = 9\npower = "200 W"\nweight = 1.0\n'

@@ -48,7 +48,7 @@ def _draw(document: Document, nodes: int | None) -> Trace:
     spec, context = document.spec, document.context
     if nodes is None:
         raise context.error(("cluster",), "key 'nodes' is missing: generator = \"kinds\" needs the machine's size")
-    kinds = context.keyed(("trace",), build_kinds, document, nodes)
+    kinds = build_kinds(document, nodes)
     duration_s = spec.trace.duration or section.DURATION_S
     seed = context.seed_of(spec.trace.seed)
     return draw_kinds(kinds, context, nodes, duration_s, seed)

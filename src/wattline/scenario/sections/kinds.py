@@ -142,10 +142,7 @@ def _check_response(here: KeyPath, kind: KindSpec) -> Iterator[Problem]:
                 yield (*here, key), f"the file of response, {kind.response}, says it: leave one of them out"
     elif kind.response is not None and kind.response not in (names := response_names()):
         told = f"unknown response to caps {kind.response!r}{did_you_mean(kind.response, names)}"
-        yield (
-            (*here, "response"),
-            f"{told}; it may be {', '.join(names)}, or a file that ends in {' or '.join(SUFFIXES)}",
-        )
+        yield (*here, "response"), f"{told}; files of one end in {' or '.join(SUFFIXES)}"
     elif kind.power is None:
         yield (*here, "power"), "is missing: give the power per node without a cap, or a file that says it as response"
 
@@ -280,7 +277,8 @@ def _named(
         kinds = _of_file(str(spec.file), context, cluster)
     else:
         same = spec.utilization is None and trace.generator == spec.workload  # kinds come as often as they are drawn
-        kinds = published(spec.workload, nodes, spec.scale, trace.load if same else spec.utilization)
+        use = trace.load if same else spec.utilization
+        kinds = context.keyed(("kinds",), published, spec.workload, nodes, spec.scale, use)
         kinds = tuple(replace(kind, weight=0.0) for kind in kinds)
     given = {key: value for key in ("limit", "share", "average") if (value := getattr(spec, key)) is not None}
     kinds = tuple(kind if kind.standby else replace(kind, **given) for kind in kinds)
