@@ -372,6 +372,26 @@ def _read_kinds(path: Path) -> Read:
     return Read([(k.name, k.nodes, k.work_s, k.draw_w) for k in read_kinds(path)])
 
 
+def _draw_responses(rng: random.Random) -> list[list[str]]:
+    """Draw a response to caps: more power, less time."""
+    count = rng.randrange(2, 7)
+    watts, times = (sorted(rng.sample(range(50, 900), count)) for _ in range(2))
+    return [[str(w), f"{t / 8:g}"] for w, t in zip(watts, reversed(times), strict=True)]
+
+
+def _row_responses(cell: dict[str, str]) -> Row:
+    return number(cell["power_w"]), number(cell["time_s"])
+
+
+def _read_responses(path: Path) -> Read:
+    from wattline.formats.tables.responses import read_response
+    from wattline.physics.responses.table import Table
+
+    found = read_response(path)
+    assert isinstance(found, Table)
+    return Read(list(found.measured))
+
+
 def _draw_configurations(rng: random.Random) -> list[list[str]]:
     return [
         [app, str(n), str(c), "80", repr(round(rng.uniform(300, 600), 2)), repr(round(n * rng.uniform(50, 200), 1))]
@@ -483,6 +503,16 @@ TEXTS = {
             command=("telemetry", "check", "--period", "60"),
         ),
         Text("kinds", ("name", "nodes", "work_s", "draw_w"), ",", _draw_kinds, _row_kinds, _read_kinds, quotes=True),
+        Text(
+            "responses",
+            ("power_w", "time_s"),
+            ",",
+            _draw_responses,
+            _row_responses,
+            _read_responses,
+            quotes=True,
+            unordered=True,
+        ),
         Text(
             "configurations",
             ("application", "nodes", "cores", "cap_w", "time_s", "power_w"),

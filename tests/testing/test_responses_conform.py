@@ -16,6 +16,7 @@ from wattline.physics.responses.linear import Linear
 from wattline.testing import check_response
 
 COLUMNS = {"power_w": np.array([90.0, 120.0, 150.0, 200.0]), "time_s": np.array([50.0, 34.0, 24.0, 20.0])}
+COLUMNS["speed"] = 1.0 / COLUMNS["time_s"]
 
 
 @pytest.mark.parametrize("name", NAMES)
