@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wattline.bidding.setting import Protocol, Setting
+from wattline.bidding.trial import TrialHour
 from wattline.errors import InputError
+from wattline.formats.jobs import read_trace
 from wattline.journal.journal import open_journal
 from wattline.model.kinds import Kind
+from wattline.model.regulation import Bid
 from wattline.physics.responses.table import Table
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.write_bid import _move
@@ -174,3 +178,36 @@ def test_a_bid_written_elsewhere_finds_the_table(tmp_path: Path) -> None:
     data = {"kind": [{"response": "in/lu.csv"}, {"response": "linear"}, {}]}
     _move(data, tmp_path, tmp_path / "elsewhere")
     assert data == {"kind": [{"response": "../in/lu.csv"}, {"response": "linear"}, {}]}
+
+
+def test_a_journal_read_as_a_log_says_what_it_lost(tmp_path: Path) -> None:
+    """Jobs of a journal have the ends of their response alone; a note counts those that had points between them."""
+    for wired, counts in ((filed(tmp_path), [True]), (study(tmp_path), [])):
+        wired.write(wired.simulate(), tmp_path / f"out{len(counts)}")
+        found = read_trace(tmp_path / f"out{len(counts)}")
+        lost = [note for note in found.notes if "points of a response to caps" in note.reason]
+        assert [note.count == len(found.jobs) for note in lost] == counts
+
+
+def test_a_journal_runs_again_along_the_points(tmp_path: Path) -> None:
+    """Where the kind is declared with its table, the jobs of a journal respond as they did."""
+    wired = filed(tmp_path)
+    wired.write(wired.simulate(), tmp_path / "out")
+    again = filed(tmp_path, text=FILED.replace('generator = "kinds"\nduration = "10 min"', 'file = "out"'))
+    assert again.options.kinds[0].response == wired.options.kinds[0].response
+    s = again.simulate().state
+    assert (s.k_response[s.kind] == 0).all()
+    assert s.resp_w.tolist() == [100.0, 150.0, 200.0]
+
+
+def test_bids_are_made_along_the_points() -> None:
+    """An hour on which a bid is tested runs along the points of its kinds, the same whenever it starts over."""
+    line = Kind("a", 1, 60.0, 200.0, 100.0, 3.0, limit=2.0, weight=1.0, arrival_per_s=0.06)
+    found = {}
+    for points in ((), ((100.0, 3.0), (180.0, 1.2), (200.0, 1.0))):
+        setting = Setting((replace(line, response=points),), 8, 50.0, 250.0, protocol=Protocol(warm_s=0.0))
+        hour = TrialHour(setting, 3)
+        first, again = (hour.run(Bid(1100.0, 250.0)) for _ in range(2))
+        assert repr(first) == repr(again)
+        found[points] = repr(first)
+    assert len(set(found.values())) == 2

@@ -129,17 +129,29 @@ def _jobs_of_journal(folder: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     nodes = cluster.get("nodes") if isinstance(cluster, dict) else None
     told = journal.manifest.get("trace")
     log = told if isinstance(told, dict) else {}
-    about = {
+    about: dict[str, Any] = {
         "suggested_nodes": nodes,
         "machine": (cluster or {}).get("machine"),
         "epoch_unix_s": log.get("epoch_unix_s"),
     }
     frame = journal.read("jobs")
+    about["notes"] = notes = []
     if log.get("series") is True:
         lost = "power over the run of jobs is not in a journal: their mean power is taken"
         example = f"{folder.name}: run the trace itself to keep it"
-        about["notes"] = [{"action": "kept", "reason": lost, "count": frame.height, "example": example}]
+        notes.append({"action": "kept", "reason": lost, "count": frame.height, "example": example})
+    responding = _responding(journal.manifest.get("kinds"))
+    if responding and "kind" in frame.columns and (count := int(frame["kind"].is_in(responding).sum())):
+        lost = "points of a response to caps are not in a journal's jobs: the linear rule between their ends is taken"
+        example = f"kind {responding[0]}: declare it with its response, as the journal's scenario does"
+        notes.append({"action": "kept", "reason": lost, "count": count, "example": example})
     return frame, about
+
+
+def _responding(kinds: object) -> list[str]:
+    """Return the kinds of a manifest that responded to caps by points."""
+    known = [kind for kind in kinds if isinstance(kind, dict)] if isinstance(kinds, list) else []
+    return [name for kind in known if kind.get("response") and isinstance(name := kind.get("name"), str)]
 
 
 def _check_columns(path: Path | str, names: list[str]) -> None:
