@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
+from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.nodes import lay_out_free
@@ -37,23 +39,15 @@ from wattline.model.state.switches import (
     OPT_TIES_EVENT,
     OPT_TIMELINE,
 )
-from wattline.physics.power import LIMIT_SLACK
-from wattline.sim.fronts import fronts_of
+from wattline.sim.fronts import Fronts, fronts_of
 from wattline.sim.options import Options
-from wattline.sim.subjects.network import check_network, fill_network, neighbour_sizes
-from wattline.sim.subjects.power import check_power, fill_power, learner_of, sampling_notes
-from wattline.sim.subjects.regulation import (
-    check_kinds,
-    check_periods,
-    check_rates,
-    check_target,
-    check_weights,
-    fill_kinds,
-    fill_regulation,
-    kind_codes,
-)
+from wattline.sim.rejected import first_estimates, reject
+from wattline.sim.subjects.needs import check_needs
+from wattline.sim.subjects.network import fill_network, neighbour_sizes
+from wattline.sim.subjects.power import fill_power, learner_of, sampling_notes
+from wattline.sim.subjects.regulation import fill_kinds, fill_regulation, kind_codes
 from wattline.sim.subjects.responses import as_kinds_respond, fill_responses, response_sizes
-from wattline.sim.subjects.shapes import check_moldable, fill_shapes
+from wattline.sim.subjects.shapes import fill_shapes
 from wattline.sim.subjects.varied import as_counted, fill_varied
 
 
@@ -68,101 +62,152 @@ class Prepared:
     """Numbers of the power profiles, where they are learned."""
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """What jobs, machine and policies come to before there is a state."""
+
+    pool: Ints
+    kind: Ints
+    draw_w: Floats
+    floor_w: Floats
+    stretch: Floats
+    classes: Floats
+    """Rate classes as rows of pool, kind, draw, floor and stretch."""
+    base_class: Ints
+    moldable: tuple[Moldable, ...]
+    fronts: Fronts
+    links: dict[str, int]
+    solo: bool
+    """Whether jobs may have a rate class of their own."""
+    by_profile: bool
+    """Whether rate classes are fine enough for continuous caps."""
+    learner: Mechanism | None
+    table: ProfileTable | None
+
+
 def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> Prepared:
     """Lay out the state for a run; jobs that can never run are rejected here and said so."""
+    check_needs(jobs, cluster, policies, options)
+    facts = _facts(jobs, cluster, policies, options)
+    s = allocate(_sizes(jobs, cluster, policies, options, facts))
+    _fill(s, jobs, cluster, options, facts)
+    _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
     notes: list[tuple[str, str, int, str]] = []
+    capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
+    chooses = any(m.shapes for m in policies)
+    unknown = facts.learner is not None or options.exceed
+    reject(s, jobs, cluster, notes, unknown=unknown, capped=capped, chooses=chooses)
+    first_estimates(s, policies, notes, len(jobs))
+    s.n_users[0] = int(s.user.max(initial=-1)) + 1 + options.spare_rows
     for m in policies:
-        if m.levels and all(len(c.levels) < 2 for c in cluster.classes):
-            raise InputError(
-                f"{m.slot} policy {m.name!r} switches between speeds: give a node class at least two levels"
-            )
-        check_kinds(m, options.kinds)
-        if m.weights:
-            check_weights(m.name, options.kinds)
-        check_rates(m, options.kinds)
-        if m.one_class and len(cluster.classes) > 1:
-            raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
-        check_target(m, followed=bool(options.bids or options.bidding) and options.signal is not None)
-        if m.target and not np.isfinite(options.tick_s):
-            raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
-    check_periods(options.tick_s, options.stop_cost_s)
+        s.mem_jobs[codes.SLOT_NAMES.index(m.slot)] = m.memory.per_job
+    notes += sampling_notes(jobs, options)
+    _switch_on(s, cluster, policies, options, believes=facts.learner is not None, capped=capped)
+    return Prepared(s, tuple(notes), facts.table)
+
+
+def _facts(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> _Facts:
+    """Return what the state is laid out by: node and rate class of every job, its power, what is learned and chosen."""
     learner = learner_of(policies)
-    table = profile_table(jobs, options.profiles) if learner is not None else None
-    check_power(jobs, policies, options)
-    check_moldable(cluster, policies, options)
-    check_network(cluster, policies, options)
     moldable = as_counted(tuple(options.configurations), options.variability)
-    fronts = fronts_of(moldable)
-    caps = any(m.caps for m in policies)
     links = neighbour_sizes(jobs, cluster, options)
-    solo = any(m.solo_caps for m in policies) or bool(links)
     pool = _pools(jobs, cluster)
     kind = kind_codes(jobs, options.kinds)
     draw_w, floor_w, stretch = _profiles(as_kinds_respond(jobs, kind, options.kinds), cluster, pool)
+    caps = any(m.caps for m in policies)
     classes, base_class = _rate_classes(pool, kind, draw_w, floor_w, stretch, len(cluster.classes), by_profile=caps)
+    return _Facts(
+        pool=pool,
+        kind=kind,
+        draw_w=draw_w,
+        floor_w=floor_w,
+        stretch=stretch,
+        classes=classes,
+        base_class=base_class,
+        by_profile=caps,
+        moldable=moldable,
+        fronts=fronts_of(moldable),
+        links=links,
+        solo=any(m.solo_caps for m in policies) or bool(links),
+        learner=learner,
+        table=profile_table(jobs, options.profiles) if learner is not None else None,
+    )
+
+
+def _sizes(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options, facts: _Facts) -> Sizes:
+    """Return the extents of the state's arrays."""
     spare = options.spare_rows
-    if spare < 0:
-        raise InputError(f"a state has 0 spare rows or more, got {spare}")
-    rows = len(jobs) + spare
-    most_running = (cluster.nodes if spare else min(len(jobs), cluster.nodes)) + 1
-    base_classes = rows if spare and caps else max(1, len(classes))
-    sizes = Sizes(
-        J=rows,
+    most_running = _most_running(jobs, cluster, options)
+    base_classes = _base_classes(jobs, options, facts)
+    shapes = sum(len(m.truth) for m in options.configurations)
+    varied = options.variability is not None
+    return Sizes(
+        J=len(jobs) + spare,
         spare=spare,
         N=cluster.nodes,
         P=len(cluster.classes),
-        C=base_classes + (most_running if solo else 0),
+        C=base_classes + (most_running if facts.solo else 0),
         L=max(1, *(len(c.levels) for c in cluster.classes)),
         E=len(options.limit_w),
         K=2 * len(cluster.outages),
         Y=max(1, len(options.kinds)),
         S=0 if jobs.series is None else jobs.series.watts.size,
-        V=1 if table is None else len(table.levels),
+        V=1 if facts.table is None else len(facts.table.levels),
         NET=1 if cluster.network is None else cluster.network.routers,
-        **links,
+        **facts.links,
         **response_sizes(options.kinds),
         Z=max(1, len(options.configurations)),
-        A=sum(len(m.truth) for m in options.configurations),
-        SZ=fronts.numbers,
-        FR=fronts.entries,
-        F=0 if options.variability is None else cluster.nodes,
-        U=0 if options.variability is None else sum(len(m.truth) for m in options.configurations),
+        A=shapes,
+        SZ=facts.fronts.numbers,
+        FR=facts.fronts.entries,
+        F=cluster.nodes if varied else 0,
+        U=shapes if varied else 0,
         G=0 if options.signal is None else options.signal.values.size,
         M=len(_with_end(options)),
         D=options.log_rows
-        + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + solo)
+        + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + facts.solo)
         + 4 * cluster.nodes
-        + (base_classes if spare else len(classes))
+        + (base_classes if spare else len(facts.classes))
         + 4 * len(cluster.outages)
         + len(options.limit_w)
         + 2 * len(options.bids),
     )
-    s = allocate(sizes)
-    _fill_jobs(s, jobs, pool, draw_w, floor_w, stretch, base_class)
+
+
+def _most_running(jobs: JobTable, cluster: Cluster, options: Options) -> int:
+    """Return how many jobs may run at once, and one more."""
+    return (cluster.nodes if options.spare_rows else min(len(jobs), cluster.nodes)) + 1
+
+
+def _base_classes(jobs: JobTable, options: Options, facts: _Facts) -> int:
+    """Return how many rate classes there are room for, without those of jobs that are capped alone."""
+    return len(jobs) + options.spare_rows if options.spare_rows and facts.by_profile else max(1, len(facts.classes))
+
+
+def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _Facts) -> None:
+    """Write every subject into the state."""
+    _fill_jobs(s, jobs, facts.pool, facts.draw_w, facts.floor_w, facts.stretch, facts.base_class)
     _fill_nodes(s, cluster)
-    fill_power(s, jobs, table, options)
-    fill_shapes(s, jobs, moldable, options.chooses)
+    fill_power(s, jobs, facts.table, options)
+    fill_shapes(s, jobs, facts.moldable, options.chooses)
     fill_varied(s, jobs, cluster, options)
-    _fill_classes(s, classes, base_class, unused=sizes.C - base_classes if solo else 0)
-    s.by_profile[0] = int(caps)
+    unused = s.c_n.size - _base_classes(jobs, options, facts) if facts.solo else 0
+    _fill_classes(s, facts.classes, facts.base_class, unused=unused)
+    s.by_profile[0] = int(facts.by_profile)
     _fill_events(s, jobs, cluster, options)
     fill_network(s, jobs, cluster, options)
-    s.kind[: len(jobs)] = kind
+    s.kind[: len(jobs)] = facts.kind
     fill_kinds(s, options.kinds)
     fill_responses(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
     _fill_index(s, len(jobs))
-    _fill_log_room(s, raises=any(m.recaps for m in policies), wild=not all(m.builtin for m in policies))
-    capped = any(m.slot == "cap" and (m.caps or m.solo_caps) for m in policies)
-    chooses = any(m.shapes for m in policies)
-    unknown = learner is not None or options.exceed
-    _reject(s, jobs, cluster, notes, unknown=unknown, capped=capped, chooses=chooses)
-    _estimates(s, policies, notes, len(jobs))
-    s.n_users[0] = int(s.user.max(initial=-1)) + 1 + spare
-    for m in policies:
-        s.mem_jobs[codes.SLOT_NAMES.index(m.slot)] = m.memory.per_job
-    notes += sampling_notes(jobs, options)
+
+
+def _switch_on(
+    s: State, cluster: Cluster, policies: Sequence[Mechanism], options: Options, *, believes: bool, capped: bool
+) -> None:
+    """Set the switches of a run."""
     switches = {
         OPT_SORTED: any(m.sorted_running for m in policies),
         OPT_TIES_EVENT: options.ties == "event",
@@ -174,18 +219,15 @@ def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opt
         OPT_BACKLOG: options.backlog,
         OPT_KEEP_PROGRESS: options.keep_progress,
         OPT_SLEEP: any(c.sleep is not None for c in cluster.classes),
-        OPT_BELIEF: learner is not None or any(m.told is not None for m in options.configurations),
+        OPT_BELIEF: believes or any(m.told is not None for m in options.configurations),
         OPT_QUANTUM: options.quantum,
         OPT_EXCEED: options.exceed,
         OPT_SHED: options.shed,
         OPT_RECLAIM: any(m.recaps for m in policies),
         OPT_CAPPED: capped,
     }
-    if options.ties not in ("instant", "event"):
-        raise InputError(f"ties must be 'instant' or 'event', got {options.ties!r}")
     for bit, on in switches.items():
         s.option[bit] = int(on)
-    return Prepared(s, tuple(notes), table)
 
 
 def _with_end(options: Options) -> Sequence[tuple[float, Bid | None]]:
@@ -370,69 +412,3 @@ def _fill_log_room(s: State, *, raises: bool, wild: bool) -> None:
     s.log_room[1] = rows - (events * running + s.change_s.size + s.env_s.size + 2 * s.bid_s.size + 16)
     s.log_room[2] = rows - 2
     s.log_room[3] = rows - (2 * s.node_state.size + 2)  # every node may change hands twice
-
-
-def _reject(
-    s: State,
-    jobs: JobTable,
-    cluster: Cluster,
-    notes: list[tuple[str, str, int, str]],
-    *,
-    unknown: bool,
-    capped: bool,
-    chooses: bool,
-) -> None:
-    """Reject the jobs that can never run, and those that depend on them; by their power unless that is ``unknown``.
-
-    Power over time counts at its greatest, or at its first where a cap policy keeps what follows below the limit.
-    ``chooses``: jobs that have configurations start in one of them.
-    """
-    idle_w = float(sum(c.count * c.idle_w for c in cluster.classes))
-    limit = np.inf if unknown else max(s.limit_w[0], float(np.max(s.env_w[s.env_at[0] :], initial=-np.inf)))
-    busy_w = s.draw_w.copy()
-    for j in np.flatnonzero(s.series_count).tolist() if np.isfinite(limit) else ():
-        first = int(s.series_first[j])
-        watts = s.series_w[first : first + (1 if capped else int(s.series_count[j]))]
-        busy_w[j] = max(busy_w[j], watts.max())
-    busy_w *= s.level_busy[:, 0][s.pool]
-    busy_w = np.where(s.sleep_exit_s[s.pool] > 0, np.maximum(busy_w, s.max_w[s.pool]), busy_w)  # while nodes wake
-    increase = s.nodes * (busy_w - s.idle_w[s.pool])
-    least = s.fr_nodes[np.minimum(s.app_sizes[s.app], s.fr_nodes.size - 1)] if chooses and s.fr_nodes.size else 0
-    checks = (
-        ("wider than its node class", s.nodes > s.pool_count[s.pool]),
-        ("wider than its node class in every configuration", (s.app >= 0) & (least > s.pool_count[s.pool])),
-        ("asks for no node", s.nodes < 1),
-        (
-            "needs more power than the limit ever allows",
-            (idle_w + increase > limit * (1 + LIMIT_SLACK)) & (s.app < 0)
-            if np.isfinite(limit)
-            else np.zeros(s.status.size, bool),
-        ),
-    )
-    for reason, applies in checks:
-        mask = applies & (s.status == codes.FUTURE)
-        if np.any(mask):
-            j = int(np.argmax(mask))
-            wanted = cluster.classes[s.pool[j]]
-            example = f"job {jobs.job_id[j]}: {jobs.nodes[j]} of {wanted.count} in class {wanted.name!r}"
-            notes.append(("rejected", reason, int(mask.sum()), example))
-            s.status[mask] = codes.REJECTED
-    dependants = 0
-    for child in np.flatnonzero(jobs.after >= 0):
-        if s.status[jobs.after[child]] == codes.REJECTED and s.status[child] != codes.REJECTED:
-            s.status[child] = codes.REJECTED
-            dependants += 1
-    if dependants:
-        notes.append(("rejected", "depends on a rejected job", dependants, ""))
-    s.n_ended[0] = int(np.sum(s.status == codes.REJECTED))
-
-
-def _estimates(s: State, policies: Sequence[Mechanism], notes: list[tuple[str, str, int, str]], n: int) -> None:
-    learner = next((m.name for m in policies if m.slot == "learn"), "request")
-    if learner == "exact":
-        s.estimate_s[:] = s.work
-        return
-    missing = ~np.isfinite(s.request_s[:n])
-    s.estimate_s[:n] = np.where(missing, s.work[:n], s.request_s[:n])
-    if np.any(missing):
-        notes.append(("kept", "no requested time: the true run time stands in as estimate", int(missing.sum()), ""))
