@@ -13,6 +13,7 @@ from wattline.cli import bids, budgets, compares, examples, looks, networks, pla
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
+from wattline.cli.configs import response as config_response
 from wattline.cli.configs import tables as config_tables
 from wattline.cli.configs import variability as config_variability
 from wattline.cli.telemetry import commands as telemetry
@@ -62,6 +63,7 @@ app.command()(plan.plan)
 app.command()(budgets.budget)
 configs.app.command()(config_models.fit)
 configs.app.command()(config_variability.variability)
+configs.app.command()(config_response.response)
 configs.app.command()(config_chosen.chosen)
 configs.app.command()(config_tables.export)
 configs.app.command("import")(config_tables.import_)

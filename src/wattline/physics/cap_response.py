@@ -1,4 +1,4 @@
-"""What a typical node gives for its watts: speed under a power, power for a speed, as a rule or as measured."""
+"""What a typical node gives for its watts where nodes differ, from measured configurations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from wattline.arrays import Floats
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.configurations import Configurations
 
@@ -15,7 +15,7 @@ SAME = 0.01
 """Powers or speeds that differ by less than this share are one point of a measured response: the rest is noise."""
 
 
-class Response(Protocol):
+class SpeedCurve(Protocol):
     """Speed (1: uncapped) over the power of a typical node, strictly growing from ``floor_w`` to ``draw_w``."""
 
     @property
@@ -28,6 +28,18 @@ class Response(Protocol):
 
     def speed(self, power_w: Floats) -> Floats:
         """Return the speed at a power; more than ``draw_w`` gives no more."""
+
+
+def rows_without_turbo(table: Configurations, nodes: int, cores: int) -> Ints:
+    """Return the rows of an application on so many nodes and cores under caps that are no turbo."""
+    rows = np.flatnonzero((table.nodes == nodes) & (table.cores == cores) & (table.cap_w != table.turbo_w))
+    if rows.size == 0:
+        counts = sorted({(int(n), int(c)) for n, c in zip(table.nodes, table.cores, strict=True)})
+        near = min(counts, key=lambda at: abs(np.log(at[0] / nodes)) + abs(np.log(at[1] / cores)))
+        raise InputError(
+            f"{table.application}: {nodes} nodes × {cores} cores was not measured; near it: {near[0]} × {near[1]}"
+        )
+    return rows
 
 
 @dataclass(frozen=True)
@@ -57,13 +69,7 @@ class MeasuredResponse:
 
         Caps that do not bind give the same power and speed: they are one point. A slower row at more power is left out.
         """
-        rows = np.flatnonzero((table.nodes == nodes) & (table.cores == cores) & (table.cap_w != table.turbo_w))
-        if rows.size == 0:
-            counts = sorted({(int(n), int(c)) for n, c in zip(table.nodes, table.cores, strict=True)})
-            near = min(counts, key=lambda at: abs(np.log(at[0] / nodes)) + abs(np.log(at[1] / cores)))
-            raise InputError(
-                f"{table.application}: {nodes} nodes × {cores} cores was not measured; near it: {near[0]} × {near[1]}"
-            )
+        rows = rows_without_turbo(table, nodes, cores)
         power_w, speeds = table.power_w[rows] / nodes, table.time_s[rows].min() / table.time_s[rows]
         kept: list[tuple[float, float]] = []
         for watts, speed in sorted(zip(power_w.tolist(), speeds.tolist(), strict=True)):

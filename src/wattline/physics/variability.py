@@ -10,7 +10,7 @@ import numpy as np
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.variability import NodeFactors
-from wattline.physics.cap_response import Response
+from wattline.physics.cap_response import SpeedCurve
 
 ROUNDING = 1e-12
 
@@ -48,7 +48,7 @@ class Hardware:
 ANY = Hardware()
 
 
-def under_caps(response: Response, nodes: NodeFactors, caps_w: Floats, hardware: Hardware = ANY) -> Capped:
+def under_caps(response: SpeedCurve, nodes: NodeFactors, caps_w: Floats, hardware: Hardware = ANY) -> Capped:
     """Return what caps do: a node draws its factor times what a typical one would at the same speed, up to its cap."""
     own_w = hardware.fixed_w + (caps_w - hardware.fixed_w) / nodes.factors
     low = own_w < response.floor_w * (1.0 - ROUNDING)
@@ -60,7 +60,7 @@ def under_caps(response: Response, nodes: NodeFactors, caps_w: Floats, hardware:
     return Capped(caps_w, response.speed(own_w), drawn_w)
 
 
-def equal_caps(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> Capped:
+def equal_caps(response: SpeedCurve, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> Capped:
     """Return what happens if a job's bound is shared equally, as if its nodes were alike."""
     cap_w = min(bound_w / len(nodes), hardware.most_w)
     if cap_w < hardware.least_w:
@@ -68,7 +68,7 @@ def equal_caps(response: Response, nodes: NodeFactors, bound_w: float, hardware:
     return under_caps(response, nodes, np.full(len(nodes), cap_w), hardware)
 
 
-def equal_speed_caps(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> Capped:
+def equal_speed_caps(response: SpeedCurve, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> Capped:
     """Return the caps under a job's bound that make its slowest node fastest: all at one speed, thirsty nodes get more.
 
     A typical node's power x gives every node one speed and costs Σ max(least, fixed + v (x - fixed)), which grows
@@ -95,7 +95,7 @@ def equal_speed_caps(response: Response, nodes: NodeFactors, bound_w: float, har
     return under_caps(response, nodes, np.maximum(_at(level, nodes.factors, hardware), least_w), hardware)
 
 
-def gain(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> float:
+def gain(response: SpeedCurve, nodes: NodeFactors, bound_w: float, hardware: Hardware = ANY) -> float:
     """Return how much less time caps of equal speed take than equal caps, as a share of the latter (0: nothing)."""
     equal = equal_caps(response, nodes, bound_w, hardware).speed
     return 1.0 - equal / equal_speed_caps(response, nodes, bound_w, hardware).speed

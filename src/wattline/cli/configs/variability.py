@@ -17,7 +17,7 @@ from wattline.units import power_w
 
 if TYPE_CHECKING:
     from wattline.model.variability import NodeFactors
-    from wattline.physics.cap_response import Response
+    from wattline.physics.cap_response import SpeedCurve
     from wattline.physics.variability import Hardware
 
 
@@ -93,7 +93,7 @@ def variability(
 
 
 def _drawn(
-    response: Response, nodes: int, spread: float, draws: int, seed: int, bound_w: float, hardware: Hardware
+    response: SpeedCurve, nodes: int, spread: float, draws: int, seed: int, bound_w: float, hardware: Hardware
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -122,7 +122,7 @@ def _drawn(
 
 
 def _given(
-    response: Response, nodes: int, path: Path, bound_w: float, hardware: Hardware, *, frugal: bool
+    response: SpeedCurve, nodes: int, path: Path, bound_w: float, hardware: Hardware, *, frugal: bool
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -148,7 +148,7 @@ def _given(
     }
 
 
-def _speeds(response: Response, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float | None, float]:
+def _speeds(response: SpeedCurve, nodes: NodeFactors, bound_w: float, hardware: Hardware) -> tuple[float | None, float]:
     """Return the job's speed under equal caps (None: below what some node needs to run at all) and under caps of equal
     speed.
     """

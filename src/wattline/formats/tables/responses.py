@@ -1,4 +1,4 @@
-"""Responses to caps from disk: a CSV file of numbers whose columns tell which response it is."""
+"""Responses to caps from disk: a CSV file of numbers whose columns tell which response it is, and back to a file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError, TraceError
+from wattline.files import write_whole
 from wattline.model.cap_points import PointError
 from wattline.physics.responses import layouts, response_of_columns
 from wattline.physics.responses.base import Given, Response
@@ -34,6 +35,12 @@ def read_response(path: Path | str) -> Response:
         raise TraceError.at(path, str(problem), line=lines[problem.point], field=problem.field) from None
     except InputError as problem:
         raise TraceError.at(path, str(problem)) from None
+
+
+def write_response(path: Path | str, response: Response) -> None:
+    """Write a response as a table of powers and run times (1: uncapped); reading it gives the same numbers."""
+    lines = ["power_w,time_s", *(f"{power_w!r},{time!r}" for power_w, time in response.points())]
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _numbers(path: Path | str) -> tuple[list[str], dict[str, Floats], list[int]]:
