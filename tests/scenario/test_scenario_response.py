@@ -211,3 +211,13 @@ def test_bids_are_made_along_the_points() -> None:
         assert repr(first) == repr(again)
         found[points] = repr(first)
     assert len(set(found.values())) == 2
+
+
+def test_jobs_of_a_log_that_draw_other_watts_are_named(tmp_path: Path) -> None:
+    """A job of a log whose power is not its kind's table is refused before the run, with scenario, log and job."""
+    (tmp_path / "jobs.csv").write_text("submit_s,work_s,nodes,kind,draw_w\n0,60,2,lu,200\n5,60,2,lu,180\n")
+    text = FILED.replace('generator = "kinds"\nduration = "10 min"', 'file = "jobs.csv"')
+    with pytest.raises(InputError) as caught:
+        filed(tmp_path, text=text)
+    assert "s.toml:" in str(caught.value)
+    assert "jobs.csv: job 2 has draw_w 180, the response of its kind 'lu' to caps 200" in str(caught.value)

@@ -34,10 +34,12 @@ def hold_against_kinds(trace: Trace, kinds: Sequence[Kind], context: Context, ke
     ``key`` is the section that declares the kinds.
     """
     from wattline.sim.subjects.regulation import kind_codes
+    from wattline.sim.subjects.responses import as_kinds_respond
 
     jobs = trace.jobs
     try:
         code = kind_codes(jobs, kinds)
+        as_kinds_respond(jobs, code, kinds)
     except InputError as problem:
         raise InputError(f"{context.source.where((key,))}: {trace.source}: {problem}") from None
     filled = {
