@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from user_policies.grammar import SLOTS, Policy, generate
-from user_policies.trial import ENDLESS, try_policy
+from user_policies.trial import ENDLESS, RIGHT, try_policy
 from wattline.control.users import compile as compiling
 from wattline.kernel.compiled import JIT
 from wattline.sim.watched import LIMIT_KEY
@@ -85,8 +85,8 @@ def _file_of(policy: Policy) -> str:
     return f"policy_{policy.seed}_{policy.compiled}.py"
 
 
-def _uncached(plugin: Any, function: Any, signature: Any, *, cache: bool, boundscheck: bool = False) -> Any:
-    return plugin(function, signature, cache=False, boundscheck=boundscheck)
+def _uncached(plugin: Any, function: Any, signature: Any, **options: Any) -> Any:
+    return plugin(function, signature, **options | {"cache": False})
 
 
 def outcomes(policies: Sequence[Policy], folder: Path) -> list[tuple[list[str], str]]:
@@ -145,7 +145,8 @@ def soak(count: int, first: int, every: int, *, minutes: float = 0.0) -> tuple[C
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        load_everything(folder)
+        if count > TOGETHER:  # it takes as long as some dozen compiled policies
+            load_everything(folder)
         _say(f"loaded in {time.monotonic() - began:.0f} s")
         began = said = time.monotonic()
         seed = first
@@ -157,6 +158,7 @@ def soak(count: int, first: int, every: int, *, minutes: float = 0.0) -> tuple[C
             for policy, (told, problem) in zip(batch, got, strict=False):
                 found["policies"] += 1
                 found["compiled"] += policy.compiled
+                found["compiled and right"] += policy.compiled and RIGHT in told
                 found.update(told)
                 if problem:
                     failures.append(as_test(policy, problem))
