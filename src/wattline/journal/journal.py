@@ -6,6 +6,7 @@ manifest is always complete. ``SCHEMA`` says what every column means; the docume
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -221,7 +222,18 @@ def to_frame(name: str, data: Any, columns: Sequence[Column]) -> pl.DataFrame:
     if len({len(s) for s in series}) > 1:
         lengths = ", ".join(f"{s.name} {len(s)}" for s in series)
         raise TraceError(f"journal frame {name!r}: columns differ in length: {lengths}")
-    return pl.DataFrame(series)
+    table = pl.DataFrame(series)
+    return table.with_columns(_nulls(column) for column in columns if column.null) if table.height else table
+
+
+def _nulls(column: Column) -> pl.Expr:
+    """Return a column with nulls where NaN and -1 stand for them."""
+    import polars as pl
+
+    found = pl.col(column.name)
+    if column.dtype == "str":
+        return found
+    return found.fill_nan(None) if column.dtype == "f64" else pl.when(found >= 0).then(found)
 
 
 def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
@@ -235,16 +247,13 @@ def _to_series(frame: str, column: Column, values: Any) -> pl.Series:
         codes = np.where(given < 0, len(values.names), given)
         values = names.gather(codes)
     elif len(values) == 0:
-        values = []
+        return pl.Series(column.name, [], dtype=dtype)
     try:
-        series = pl.Series(column.name, values).cast(dtype)
+        series = pl.Series(column.name, values)
+        series = series if series.dtype == dtype else series.cast(dtype)
     except (pl.exceptions.PolarsError, TypeError) as error:
         problem = f"not {column.dtype}: {_first_line(error)}"
         raise TraceError(f"journal frame {frame!r}: column {column.name!r} is {problem}") from error
-    if column.dtype == "f64" and column.null:
-        return series.fill_nan(None)
-    if column.dtype == "i64" and column.null:
-        return series.to_frame().select(pl.when(pl.col(column.name) >= 0).then(pl.col(column.name))).to_series()
     if series.null_count() and not column.null:
         raise TraceError(f"journal frame {frame!r}: column {column.name!r} must not hold nulls")
     return series
@@ -338,6 +347,12 @@ def _check_columns(journal: Journal, name: str, columns: Sequence[Column]) -> No
 
 
 def _versions() -> dict[str, Any]:
+    return _installed() | {"created": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    """Return the versions that a manifest names; a process asks once."""
     import platform
     from importlib.metadata import version
 
@@ -347,7 +362,6 @@ def _versions() -> dict[str, Any]:
         "wattline": __version__,
         "python": platform.python_version(),
         **{package: version(package) for package in ("numba", "numpy", "polars")},
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

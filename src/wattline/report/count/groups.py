@@ -150,9 +150,8 @@ def _encode(column: pl.Series) -> tuple[list[str], Ints]:
 
 
 def _floats(column: pl.Series) -> Floats:
-    import polars as pl
-
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    """Return the numbers of a column, NaN where it has none."""
+    return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
 def _sums(code: Ints, column: pl.Series, groups: int) -> Floats:
