@@ -50,13 +50,15 @@ class Tally:
 
 
 def work(me: int, workers: int, names: Sequence[str], first: int, stop: Any, reports: Any) -> None:
-    """Run every ``workers``-th world from ``first + me`` on, of all families in turn, until told to stop."""
+    """Run every ``workers``-th world from ``first + me`` on, of all families in turn, until told to stop; one of each
+    in any case.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and tells
     sources = [family(name) for name in names]
     number = first + me
     counts: Counter[tuple[str, str]] = Counter()
     due = time.monotonic() + REPORT_S
-    while not stop.is_set():
+    while number == first + me or not stop.is_set():
         for source in sources:
             drawn = world(source, number)
             if time.monotonic() > due:

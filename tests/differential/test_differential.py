@@ -208,7 +208,7 @@ def test_a_short_soak_from_the_command_line() -> None:
     """
     tests = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-m", "differential", "--minutes", "0.1", "--workers", "1"],
+        [sys.executable, "-m", "differential", "--minutes", "0.05", "--workers", "1"],
         cwd=tests,
         capture_output=True,
         text=True,

@@ -23,20 +23,29 @@ READER = "import sys\nfor line in sys.stdin:\n    part = line.strip()\n"
 def test_ctrl_c_ends_those_who_compile(tmp_path: Path) -> None:
     """An impatient user waits for no compiler, and none goes on behind their back."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where tests run in the background
-    late = tmp_path / "late"
-    press = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    press.start()
-    began = time.monotonic()
+    began, go, late = (tmp_path / name for name in ("began", "go", "late"))
+
+    def press() -> None:
+        deadline = time.monotonic() + 30
+        while not began.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    worker = (
+        f"import time, pathlib; pathlib.Path({str(began)!r}).touch()\n"
+        f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.02)\n"
+        f"pathlib.Path({str(late)!r}).touch()"
+    )
+    presses = threading.Thread(target=press)
+    presses.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            warm.in_processes(
-                ["one", "two"], NOTHING, f"import time, pathlib; time.sleep(3); pathlib.Path({str(late)!r}).touch()"
-            )
+            warm.in_processes(["one", "two"], NOTHING, worker)
     finally:
-        press.cancel()
+        presses.join()
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - began < 30
-    time.sleep(3.0)
+    go.touch()
+    time.sleep(0.5)
     assert not late.exists()
 
 
