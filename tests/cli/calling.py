@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+from programs import Running
 
 SCENARIO = """\
 name = "small"
@@ -47,21 +46,6 @@ class Answer:
 Call = Callable[..., Answer]
 
 
-def program(*arguments: str, largest_file: int = resource.RLIM_INFINITY, **named: object) -> subprocess.Popen[str]:
-    """Start a command as a program of its own, which hears Ctrl-C also where these tests run in the background."""
-
-    def prepare() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if largest_file != resource.RLIM_INFINITY:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-m", "wattline", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        preexec_fn=prepare,  # noqa: PLW1509  (it does nothing but set a signal and a limit)
-        **named,
-    )
+def program(*arguments: str, cwd: Path, largest_file: int = resource.RLIM_INFINITY) -> Running:
+    """Start a command as a program of its own."""
+    return Running(arguments, cwd, largest_file=largest_file)

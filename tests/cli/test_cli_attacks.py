@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from calling import SCENARIO, Call, program
+from calling import SCENARIO, Call
 
 from wattline.journal import journal
 
@@ -166,7 +166,14 @@ def test_without_permission() -> None:
 def test_ctrl_c_while_compiling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever interrupts the first compilation gets 130 and one line; what is in the cache by then is whole."""
     monkeypatch.setenv("WATTLINE_CACHE_DIR", str(folder / "cache"))
-    process = program("run", "small.toml", "--no-report", cwd=folder)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wattline", "run", "small.toml", "--no-report"],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where tests run in the background
+    )
     assert process.stderr is not None
     said = ""
     while "compiling the core and" not in said:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from calling import SCENARIO, Call, program
+from programs import Running
 
 from wattline.journal.journal import SCHEMA, open_journal
 
@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out/long"
 
 
-def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
+def begun(folder: Path, *more: str) -> Running:
     """Return the long run, going on, of which at least one hour was kept."""
     (folder / "long.toml").write_text(LONG)
     running = program("run", "long.toml", *more, cwd=folder)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from programs import Running
 
 from wattline.kernel.compiled import JIT
 
@@ -34,16 +32,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def wattline(folder: Path, *words: str, limit_s: str = "1") -> subprocess.Popen[str]:
+def wattline(folder: Path, *words: str, limit_s: str = "0.5") -> Running:
     """Start the command line."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "wattline", *words],
-        cwd=folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "WATTLINE_POLICY_TIME_LIMIT": limit_s},
-    )
+    return Running(words, folder, WATTLINE_POLICY_TIME_LIMIT=limit_s)
 
 
 @TIERS
@@ -53,13 +44,13 @@ def test_a_run_is_ended(folder: Path, command: str, compiled: bool) -> None:
     started = wattline(folder, command, f"{command}_{compiled}.toml")
     _, said = started.communicate(timeout=300)
     assert started.returncode == 2, said
-    assert f"stays_{compiled}.py:4: policy 'stays' did not come back within 1 s" in said.splitlines()[-1]
+    assert f"stays_{compiled}.py:4: policy 'stays' did not come back within 0.5 s" in said.splitlines()[-1]
 
 
 @TIERS
 def test_check_policy_is_ended(folder: Path, compiled: bool) -> None:
     """check-policy names it in a row and ends."""
-    started = wattline(folder, "check-policy", f"stays_{compiled}.py", "--time-limit", "1", limit_s="600")
+    started = wattline(folder, "check-policy", f"stays_{compiled}.py", "--time-limit", "0.5", limit_s="600")
     out, said = started.communicate(timeout=300)
     assert started.returncode == 2, said
     assert "did not come back" in " ".join(out.split())
@@ -71,7 +62,7 @@ def test_ctrl_c_is_heard(folder: Path, compiled: bool) -> None:
     started = wattline(folder, "run", f"run_{compiled}.toml", limit_s="600")
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and not _is_busy(started.pid):
-        time.sleep(0.2)
+        time.sleep(0.05)
     began = time.monotonic()
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=60)
@@ -88,4 +79,4 @@ def _is_busy(pid: int) -> bool:
         spent = [sum(map(int, (t / "stat").read_text().rsplit(")", 1)[1].split()[11:13])) for t in threads]
     except (OSError, ValueError):
         return False
-    return len(spent) > 1 and max(spent[1:]) > 50
+    return len(spent) > 1 and max(spent[1:]) > 20
