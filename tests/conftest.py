@@ -1,5 +1,4 @@
-"""What all tests share: where the real data lies, the order in which they run, and code compiled once for all workers.
-"""
+"""What all tests share: where the real data lies, in which order they run, and code compiled once for all workers."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_ctrl_c_while_compiling(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         text=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where tests run in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  (ignored in the background)
     )
     assert process.stderr is not None
     said = ""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from calling import SCENARIO, Call, program
-from programs import Running
 
+from programs import Running
 from wattline.journal.journal import SCHEMA, open_journal
 
 LONG = """\

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from programs import Running
 
+from programs import Running
 from wattline.kernel.compiled import JIT
 
 HEAD = "from wattline import policy\n\n\n@policy('select', compiled={compiled})\ndef stays(s, arg, param, memory):\n"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from journal_doc import PAGE, generated
+
 from programs import Done, command, python
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from programs import Done
 from test_docs_commands import ROOT, follow, journal_summary, shows
+
+from programs import Done
 
 PAGE = ROOT / "docs/moldable-jobs.md"
 

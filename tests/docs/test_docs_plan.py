@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from programs import command
 from test_docs_commands import ROOT, follow, shows, works
 
+from programs import command
 from wattline.formats.tables.configuration_rows import COLUMNS
 from wattline.scenario.plan import PlanSpec
 from wattline.scenario.reference import reference_markdown

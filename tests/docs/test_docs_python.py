@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from programs import python
 from test_docs_commands import BLOCK, ROOT, follow, works
 
 import wattline as wl
+from programs import python
 
 PAGE = (ROOT / "docs/python.md").read_text()
 NOTEBOOKS = sorted((ROOT / "examples/notebooks").glob("*.ipynb"))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from programs import command
 from test_docs_commands import ROOT, follow, works
+
+from programs import command
 
 PAGE = ROOT / "docs/telemetry.md"
 

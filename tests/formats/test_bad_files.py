@@ -132,7 +132,9 @@ HUGE_BYTES = 20_000_000
 
 @pytest.mark.parametrize("name", TEXT_READERS)
 def test_huge_field(tmp_path: Path, name: str) -> None:
-    """One field of 20 MB, twenty times what is read at once, is one dropped record with a short example, or one short error."""
+    """One field of 20 MB, twenty times what is read at once, is one dropped record with a short example, or one short
+    error.
+    """
     path = tmp_path / "file"
     lines = GOOD[name].rstrip("\n").split("\n")
     separator = {"swf": " ", "sacct": "|", "rrze": "|"}.get(name, ",")
