@@ -40,7 +40,7 @@ class Scale:
     @classmethod
     def quick(cls) -> Scale:
         """Return a version that takes seconds: one machine, one day, a coarse grid."""
-        return cls(("emmy, Nov 15",), 1, 5, recorded=False)
+        return cls(("emmy, Nov 15",), 1, 3, recorded=False)
 
 
 @dataclass
