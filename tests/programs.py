@@ -31,11 +31,19 @@ SERVER.set_forkserver_preload(
         "wattline.report.count.compare",
         "wattline.report.pages.run",
         "wattline.scenario.resume",
+        "wattline.control.chores",
         "wattline.sim.engine",
+        "wattline.sim.keeping",
+        "wattline.sim.result",
         "wattline.sim.simulate",
+        "wattline.sim.warm",
         "wattline.formats.jobs.export",
         "wattline.generate.lublin",
         "wattline.generate.mira",
+        "wattline.generate.rrze",
+        "wattline.learn.estimates",
+        "wattline.learn.pooled",
+        "wattline.learn.t_test",
     ]
 )
 """Modules that start no thread of their own but for the keeping of memory: threads do not live on in a copy."""
