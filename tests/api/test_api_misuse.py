@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import functools
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ import polars as pl
 import pytest
 
 import wattline as wl
+from programs import python
 
 COLUMNS = {"submit_s": [0.0, 5.0, 6.0], "work_s": [60.0, 30.0, 10.0], "nodes": [4, 1, 2]}
 
@@ -139,10 +138,10 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_is_heard_within_a_second() -> None:
+def test_ctrl_c_is_heard_within_a_second(tmp_path: Path) -> None:
     """A slow policy of ours does not keep Ctrl-C waiting to the end of the run (in a process of its own: workers of
     tests hear none).
     """
-    done = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("heard after")
-    assert float(done.stdout.split()[-1]) < 2.5
+    done = python(PRESSED, tmp_path)
+    assert done.out.startswith("heard after"), done.err
+    assert float(done.out.split()[-1]) < 2.5

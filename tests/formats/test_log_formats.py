@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from programs import command
 from wattline.errors import TraceError
 from wattline.formats import jobs
 from wattline.formats.jobs import FORMATS, find_format, guess_format, read_trace
@@ -75,10 +76,10 @@ def test_two_formats_that_claim_a_file_are_told(tmp_path: Path, monkeypatch: pyt
         guess_format(path)
 
 
-def test_the_command_line_lists_the_formats() -> None:
+def test_the_command_line_lists_the_formats(tmp_path: Path) -> None:
     """``wattline trace formats`` names every format and what it is; the help of ``--format`` names them too."""
     said = [
-        subprocess.run([sys.executable, "-m", "wattline", *words], capture_output=True, text=True, check=True).stdout
+        command(["wattline", *words], tmp_path).out
         for words in (("trace", "formats", "--json"), ("trace", "info", "--help"))
     ]
     assert {row["name"]: row["about"] for row in json.loads(said[0])} == {n: find_format(n).about for n in FORMATS}

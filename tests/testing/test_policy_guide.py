@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from programs import command
 from wattline.model.state.record import FIELDS, PROPOSALS, WRITES
 from wattline.testing import check_policy_file
 from wattline.testing.checks import CHECKS, title
@@ -61,9 +60,8 @@ def test_commands(folder: Path) -> None:
     ran = 0
     for found in BLOCK.finditer(GUIDE):
         for line in found["body"].splitlines() if found["language"] == "console" else ():
-            words = [sys.executable, "-m", *shlex.split(line)]
-            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-            assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+            done = command(shlex.split(line), folder)
+            assert done.code == 0, f"{line}\n{done.out}\n{done.err}"
             ran += 1
     assert ran == 2
 
