@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from wattline.errors import InputError
 from wattline.journal.journal import open_journal
+from wattline.model.regulation import Bid
 from wattline.report.count.metrics import summarize
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.parts import build_kinds
@@ -116,9 +120,12 @@ def test_weights_of_a_file_of_kinds_may_be_given(tmp_path: Path) -> None:
 
 def test_a_bid_for_kinds_of_a_file_is_written_where_it_belongs(tmp_path: Path) -> None:
     """A scenario written elsewhere finds its file of kinds and has the weights beside it."""
-    from wattline.scenario.write_bid import _move, _put_weights
+    from wattline.scenario.write_bid import write_bid
 
-    data = {"kinds": "in/k.csv"}
-    _put_weights(data, {"a": 1.0})
-    _move(data, tmp_path, tmp_path / "out")
-    assert data == {"kinds": {"file": "../in/k.csv", "weights": {"a": 1.0}}}
+    (tmp_path / "s.toml").write_text(TEXT.replace('"meggie-like"', '"in/k.csv"', 1))
+    (tmp_path / "out").mkdir()
+    setting: Any = SimpleNamespace(kinds=[SimpleNamespace(name="a")])
+    choice: Any = SimpleNamespace(bid=Bid(50_000.0, 8000.0), weights=np.array([1.0]), params=None)
+    write_bid(read_scenario(tmp_path / "s.toml"), setting, choice, tmp_path / "out/sold.toml")
+    written = tomllib.loads((tmp_path / "out/sold.toml").read_text())
+    assert written["kinds"] == {"file": "../in/k.csv", "weights": {"a": 1.0}}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from wattline.errors import InputError
 from wattline.journal.journal import Journal, open_journal
 from wattline.market.hour import Hour
+from wattline.model.regulation import Bid
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario import read_scenario, variants, wire
 from wattline.scenario.built.billing import bids_of
@@ -373,17 +376,20 @@ def test_no_baseline_without_a_bid(tmp_path: Path) -> None:
 
 def test_paths_of_prices_move_with_a_written_bid(tmp_path: Path) -> None:
     """A scenario written elsewhere still finds its tables."""
-    from wattline.scenario.write_bid import _move
+    from wattline.scenario.write_bid import write_bid
 
-    data: dict[str, Any] = {
-        "prices": {"energy": "energy.csv", "capacity": {"file": "c.csv"}, "reserve": "5 $/MWh", "error": 1}
-    }
-    _move(data, tmp_path, tmp_path / "sub")
-    assert data["prices"] == {
+    given = 'energy = "energy.csv"\ncapacity = {file = "c.csv"}\nperformance = "5 $/MWh"\n'
+    (tmp_path / "s.toml").write_text(f'{MARKET}[prices]\nrules = "pjm"\n{given}')
+    (tmp_path / "sub").mkdir()
+    nothing: Any = SimpleNamespace(bid=Bid(8000.0, 900.0), weights=None, params=None)
+    write_bid(read_scenario(tmp_path / "s.toml"), nothing, nothing, tmp_path / "sub/sold.toml")
+    written = tomllib.loads((tmp_path / "sub/sold.toml").read_text())
+    assert (written["regulation"]["mean"], written["regulation"]["reserve"]) == (8000.0, 900.0)
+    assert written["prices"] == {
+        "rules": "pjm",
         "energy": "../energy.csv",
         "capacity": {"file": "../c.csv"},
-        "reserve": "5 $/MWh",
-        "error": 1,
+        "performance": "5 $/MWh",
     }
 
 
