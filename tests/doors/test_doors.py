@@ -139,7 +139,7 @@ def mine(s, arg, param, memory):
 def compiled(folder: Path, body: str) -> None:
     """Compile a policy with this body."""
     file = folder / "mine.py"
-    file.write_text(HEAD + "".join(f"    {line}\n" for line in (*body.splitlines(), "return 0")))
+    file.write_text(HEAD + "".join(f"    {line}\n" for line in (*body.splitlines(), "return arg")))
     compile_user(find("select", str(file)))
 
 
