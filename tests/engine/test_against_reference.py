@@ -16,7 +16,9 @@ from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.sim.options import Options
 from wattline.sim.simulate import Result
 
-EXAMPLES = examples(60)
+EXAMPLES = examples(30)
+"""For each test: two thousand random worlds (tests/differential) are held against the same scheduler as well."""
+
 SELECTS = {"in-order": "in-order", "first-fit": "first-fit", "easy": "easy"}
 ORDERS: dict[str, Any] = {
     "fcfs": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from wattline.telemetry.inject import CLASSES, HOLES, inject, parse_faults
 from wattline.telemetry.join import Split
 from wattline.telemetry.read import check, join, open_source
 from wattline.telemetry.rules import Rules
-from wattline.telemetry.sample import Plan, draw_samples, write_samples
-from wattline.telemetry.work import Machine
+from wattline.telemetry.sample import Plan, Samples, draw_samples, write_samples
+from wattline.telemetry.work import Machine, Work
 
 DAY_S = 86400.0
 SHARES = {fault.word: {fault: 0.004} for fault in CLASSES} | {"all": dict.fromkeys(CLASSES, 0.004)}
@@ -30,13 +31,9 @@ def expected(counts: dict[str, int], stuck: int) -> dict[str, int]:
     return found | {"missing": sum(counts.get(fault.word, 0) for fault in HOLES), "stuck": stuck}
 
 
-@pytest.mark.parametrize("by", ["node", "rack", "job"])
-@pytest.mark.parametrize(("name", "window"), [*((name, 150) for name in SHARES), ("all", 10**6)])
-def test_a_fault_is_found_and_never_used(
-    name: str, by: str, window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each class alone and all together: counts are those put in, and jobs have the power of the good samples alone."""
-    monkeypatch.setattr(telemetry_source, "ROWS", window)
+@functools.cache
+def sampled(by: str) -> tuple[Work, Samples, float]:
+    """Return jobs on a machine, good samples of their power, and the time between two of them."""
     work, series = world(
         40 if by == "rack" else 24,
         1.0 if by != "rack" else 2.0,
@@ -47,9 +44,18 @@ def test_a_fault_is_found_and_never_used(
     )
     every_s = 60.0 if by != "node" else 300.0
     span_s = DAY_S * (2 if by == "rack" else 1)
-    clean = draw_samples(
-        work, energy_of(work.trace.jobs, series), Plan(by=by, every_s=every_s, noise=0.02), 0.0, span_s, series
-    )  # type: ignore[arg-type]
+    plan = Plan(by=by, every_s=every_s, noise=0.02)  # type: ignore[arg-type]
+    return work, draw_samples(work, energy_of(work.trace.jobs, series), plan, 0.0, span_s, series), every_s
+
+
+@pytest.mark.parametrize("by", ["node", "rack", "job"])
+@pytest.mark.parametrize(("name", "window"), [*((name, 150) for name in SHARES), ("all", 10**6)])
+def test_a_fault_is_found_and_never_used(
+    name: str, by: str, window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each class alone and all together: counts are those put in, and jobs have the power of the good samples alone."""
+    monkeypatch.setattr(telemetry_source, "ROWS", window)
+    work, clean, every_s = sampled(by)
     spoilt = inject(clean, SHARES[name], every_s, seed=2)
     assert all(spoilt.counts[fault.word] > 0 for fault in SHARES[name])
     write_samples(spoilt.samples.frame(work.trace.jobs), tmp_path / "power.parquet")
