@@ -49,7 +49,6 @@ def test_the_second_ctrl_c_ends_a_query_that_does_not_end(tmp_path: Path) -> Non
             wait_until_it_works_on(path, running)
             running.send_signal(signal.SIGINT)
             time.sleep(0.5)
-            assert running.poll() is None
             running.send_signal(signal.SIGINT)
             _, said = running.communicate(timeout=30)
         finally:
