@@ -317,9 +317,13 @@ def _fill_jobs(
         getattr(s, name)[:n] = column
     if s.sizes.spare:
         add_rows(s, n)
-    for j in np.flatnonzero(jobs.after >= 0)[::-1]:
-        s.sibling[j] = s.child[jobs.after[j]]
-        s.child[jobs.after[j]] = j
+    held = np.flatnonzero(jobs.after >= 0)
+    held = held[np.argsort(jobs.after[held], kind="stable")]  # those that depend on the same job are siblings, in order
+    parent = jobs.after[held]
+    again = parent[1:] == parent[:-1]
+    s.sibling[held[:-1][again]] = held[1:][again]
+    first = np.concatenate([[True], ~again])[: held.size]
+    s.child[parent[first]] = held[first]
 
 
 def _fill_nodes(s: State, cluster: Cluster) -> None:
