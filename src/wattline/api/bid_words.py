@@ -126,12 +126,14 @@ def money(found: Certificate) -> list[tuple[str, str]]:
     return [*rows, ("limits R", found.limits)]
 
 
-def margin(found: Margin | None) -> list[tuple[str, str]]:
+def margin(found: Margin | None, choice: Choice) -> list[tuple[str, str]]:
     """Return what the margin costs, as names and texts."""
     from wattline.report.show import show
 
     if found is None:
         return []
+    if not choice.feasible:
+        return [("margin", "none: no bid that was tried is sure of the next day, on these days")]
     plain = f"${found.plain_cost:.4g} an hour at R = {show(found.plain_reserve_w, 'W')}"
     rows = [("margin", f"costs {100 * found.part:+.1f} %: without it {plain}, no day being sure")]
     saved = [

@@ -114,7 +114,7 @@ class BidResult:
 
     def _told(self) -> list[tuple[str, str]]:
         facts = bid_words.facts(self.document, self.setting, self.certificate)
-        return facts + bid_words.money(self.certificate) + bid_words.margin(self.margin)
+        return facts + bid_words.money(self.certificate) + bid_words.margin(self.margin, self.choice)
 
     def __rich__(self) -> Any:
         from rich.console import Group
@@ -127,7 +127,7 @@ class BidResult:
             "",
             bid_words.promises(self.certificate),
             "",
-            bid_words.table(bid_words.money(self.certificate) + bid_words.margin(self.margin)),
+            bid_words.table(bid_words.money(self.certificate) + bid_words.margin(self.margin, self.choice)),
         )
 
     def __repr__(self) -> str:
