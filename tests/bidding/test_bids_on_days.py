@@ -72,6 +72,24 @@ def test_hours_of_a_day_by_hand() -> None:
     assert sum(int(hour.jobs[0]) for hour in hours) > 100
 
 
+def test_logs_that_are_emptied_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day whose log is emptied on the way, or while its last jobs finish, comes to the same."""
+    from wattline.bidding import stretch
+
+    patient = Setting.alike((replace(KIND, limit=30.0),), 8, 100.0, 320.0)
+    little = Bid(1000.0, 50.0)  # too little power: many jobs wait on after the day
+    day = trial_day(patient, record(2), 0)
+    day.world.start_over(bid=little)
+    day.world.run_until(day.end_s)
+    at_end = len(day.world.timeline())
+    whole = day.run(little)
+    assert len(day.world.timeline()) > at_end + 5_000
+    for rows in (at_end // 3, at_end, at_end + 20):
+        monkeypatch.setattr(stretch, "MOST_ROWS", rows)
+        parts = trial_day(patient, record(2), 0).run(little)
+        assert [hour.tracking for hour in parts] == [hour.tracking for hour in whole]
+
+
 def test_hours_with_missing_signal_are_no_evidence_of_tracking() -> None:
     """An hour that touches a gap is left out of tracking and counted; its jobs still count."""
     whole, torn = (trial_day(small(), record(3, gaps=gaps), 0).run(BID) for gaps in ((), ((3700.0, 4000.0),)))

@@ -88,7 +88,7 @@ class Stretch:
         world.start_over(bid=bid, weights=weights, params=params)
         world.run_until(self.end_s)
         rows = world.timeline()
-        time_s, power_w = rows[:, codes.TL_TIME], rows[:, codes.TL_POWER]
+        time_s, power_w = rows[:, codes.TL_TIME].copy(), rows[:, codes.TL_POWER].copy()  # the log may be emptied below
         busy_j, standby_j = (joules / count for joules in _energies(world.state))
         step_s, now_s = TAIL_STEP_S, self.end_s
         while now_s < self.last_s and np.isnan(world.state.end_s[self.measured]).any():
