@@ -34,7 +34,7 @@ def refuse_scenario(path: Path) -> None:
 def say_cut(folder: Path, terminal: Terminal) -> None:
     """If a folder holds a run that was cut off, make its journal readable and say so."""
     from wattline.journal.journal import BASELINE, tidy
-    from wattline.journal.unfinished import is_unfinished
+    from wattline.journal.unfinished import is_unfinished, refuse_running
 
     try:
         if folder.is_file():
@@ -43,13 +43,14 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
     except (OSError, RuntimeError):  # a name too long, links in a circle: whoever reads it says so
         return
     tidy(folder)
-    if is_unfinished(folder):
+    if is_unfinished(folder) or not folder.exists():
         from wattline.scenario.built.cut_off import make_readable
 
         said = make_readable(folder)
         if said:
             terminal.say(said)
     if is_unfinished(folder / BASELINE):
+        refuse_running(folder / BASELINE)
         terminal.say(f"{folder}: its baseline was cut off; the command that began it goes on with --resume")
 
 

@@ -328,13 +328,17 @@ def where_to_begin(runs: Sequence[Part], terminal: Terminal, *, resume: bool) ->
 def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
     """Carry a run out, or on, and write its journal; tell whether it reached its end."""
     from wattline.api.running import carry_out as simulate_study
+    from wattline.journal.journal import tidy
     from wattline.scenario.resume import hidden, keeper_for
 
     study = part.study
     with keeper_for(study, part.folder, since) as keeper:
         result = simulate_study(study, terminal, what=part.what, keeper=keeper)
-    over = result.stopped != "interrupted"
-    study.write(result, part.folder, resume=None if over or hidden(study) else keeper.kept)
+        keeper.finish()
+        over = result.stopped != "interrupted"
+        # still locked: nobody may take a run that is writing its journal for one that was cut off
+        study.write(result, part.folder, resume=None if over or hidden(study) else keeper.kept)
+    tidy(part.folder)  # network disks keep a file that is open, here the lock, until it is closed
     return over
 
 

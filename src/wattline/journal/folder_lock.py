@@ -50,6 +50,14 @@ def held(folder: Path) -> Iterator[None]:
                 path.rmdir()  # which only empty ones allow
 
 
+def refuse_held(folder: Path) -> None:
+    """Raise an error if a process holds a folder, without taking it: this can be asked where nothing can be written."""
+    lock = lock_of(folder)
+    there = _read(lock)
+    if there is not None and not _is_gone(there):
+        raise _refused(lock, there, folder)
+
+
 def _take(lock: Path, mine: dict[str, Any], shown: Path) -> None:
     part = lock.with_name(f"{lock.name}.{uuid.uuid4().hex[:12]}")
     text = json.dumps(mine) + "\n"

@@ -145,19 +145,20 @@ def write_journal(folder: Path, frames: Mapping[str, Any], manifest: Mapping[str
     temporary = journal_swap.beside(target)
     tidy(target)
     try:
-        temporary.mkdir(parents=True)
-        rows = {}
-        for name, columns in SCHEMA.items():
-            table = to_frame(name, frames[name], columns)
-            # lz4 costs a third of zstd to write and half to read back; small row groups keep both cores busy.
-            table.write_parquet(
-                temporary / f"{name}.parquet", compression="lz4", statistics=True, row_group_size=1 << 17
-            )
-            rows[name] = table.height
-        told = _told(manifest) | {KEY: seal(temporary, rows)}
-        text = json.dumps(sealed(told), indent=1, ensure_ascii=False)
-        (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        journal_swap.swap(temporary, target, _OWN)
+        with journal_swap.writing(temporary):
+            temporary.mkdir(parents=True)
+            rows = {}
+            for name, columns in SCHEMA.items():
+                table = to_frame(name, frames[name], columns)
+                # lz4 costs a third of zstd to write and half to read back; small row groups keep both cores busy.
+                table.write_parquet(
+                    temporary / f"{name}.parquet", compression="lz4", statistics=True, row_group_size=1 << 17
+                )
+                rows[name] = table.height
+            told = _told(manifest) | {KEY: seal(temporary, rows)}
+            text = json.dumps(sealed(told), indent=1, ensure_ascii=False)
+            (temporary / MANIFEST).write_text(text + "\n", encoding="utf-8")
+            journal_swap.swap(temporary, target, _OWN)
     except (OSError, pl.exceptions.ComputeError) as error:  # polars tells of a full disk in either way
         raise TraceError.at(
             folder, f"cannot be written: {_why(error, temporary)}", hint="give another folder"

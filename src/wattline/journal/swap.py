@@ -13,8 +13,8 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wattline.files import read_regular
@@ -22,11 +22,23 @@ from wattline.journal.unfinished import NAME as UNFINISHED
 
 MANIFEST = "manifest.json"
 _MARK, _OLD = ".writing-", ".old"
+_WRITING: set[Path] = set()
+"""What threads of this process are writing now."""
 
 
 def beside(target: Path) -> Path:
     """Return where this process writes a journal before it takes its place."""
     return target.parent / f".{target.name}{_MARK}{platform.node()}-{os.getpid()}"
+
+
+@contextmanager
+def writing(temporary: Path) -> Iterator[None]:
+    """Keep other threads of this process from taking the new folder for one that a killed process left."""
+    _WRITING.add(temporary)
+    try:
+        yield
+    finally:
+        _WRITING.discard(temporary)
 
 
 def swap(temporary: Path, target: Path, own: Iterable[str]) -> None:
@@ -75,7 +87,7 @@ def _move_along(old: Path, target: Path, own: Iterable[str]) -> None:
     for extra in old.iterdir():
         if extra.name not in dropped and not (target / extra.name).exists():
             extra.rename(target / extra.name)
-    shutil.rmtree(old)
+    shutil.rmtree(old, ignore_errors=True)  # a network disk keeps files that are open: ``tidy`` takes them later
 
 
 def _is_resumable(folder: Path) -> bool:
@@ -96,7 +108,7 @@ def _is_running(left: Path) -> bool:
         return False
     except OSError:
         return True
-    return int(process) != os.getpid()
+    return int(process) != os.getpid() or left.with_name(left.name.removesuffix(_OLD)) in _WRITING
 
 
 def _sync(folder: Path) -> None:

@@ -20,7 +20,8 @@ import re
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -86,7 +87,7 @@ class Writer:
         self.flush = 0 if since is None else int(since["flush"])
         self.run = os.urandom(8).hex() if since is None else str(since["run"])
         self._logs = (0, 0) if since is None else (int(since["logs_bytes"]), int(since["logs_crc"]))
-        self._lock: IO[bytes] | None = None
+        self._lock = ExitStack()
         self.over = False
 
     def begin(self) -> None:
@@ -95,7 +96,7 @@ class Writer:
             refuse_running(self.folder.parent)
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
-        self._lock = _locked(self.folder, self.folder.parent)
+        self._lock.enter_context(locked(self.folder.parent))
         for path, number in _numbered(self.folder):
             if number > self.flush or path.suffix == ".part":
                 path.unlink()
@@ -138,8 +139,7 @@ class Writer:
 
     def close(self) -> None:
         """Let others have the folder."""
-        if self._lock is not None:
-            self._lock.close()
+        self._lock.close()
 
     def _go_on(self) -> None:
         if self.over:
@@ -206,27 +206,29 @@ def _numbered(folder: Path) -> list[tuple[Path, int]]:
     return [(path, int(match[1])) for path, match in found if match is not None]
 
 
-def _locked(folder: Path, shown: Path) -> IO[bytes]:
-    file = (folder / "lock").open("ab")
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Hold what is kept of a run, so that nobody goes on with it or cuts it off; whoever has it is an error."""
     try:
         import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise TraceError.at(shown, "another run is writing there", hint="wait for it, or stop it") from None
-    except (ImportError, OSError):
-        pass  # no locks on this system or disk: two runs in one folder are then the user's business
-    return file
+    except ImportError:  # no locks on this system: the one beside the folder has to do (``folder_lock``)
+        yield
+        return
+    with (place(out) / "lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TraceError.at(out, "another run is writing there", hint="wait for it, or stop it") from None
+        except OSError:
+            pass  # no locks on this disk
+        yield
 
 
 def refuse_running(out: Path) -> None:
     """Raise an error if the run in a folder still goes on."""
     if is_unfinished(out):
-        try:
-            _locked(place(out), out).close()
-        except OSError:
-            return  # nobody can hold a lock where none can be made
+        with suppress(OSError), locked(out):  # nobody can hold a lock where none can be made
+            pass
 
 
 # ------------------------------------------------------------------ reading

@@ -67,7 +67,7 @@ class Keeper:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._finish_writing()
+        self.finish()
         self._thread.shutdown()
         self._writer.close()
 
@@ -111,6 +111,10 @@ class Keeper:
         self._wait_s = max(FIRST_S, SHARE * (self._last - began))
         if self._every_hour:
             self._finish_writing()
+
+    def finish(self) -> None:
+        """Wait for the flush that is being written, which is the newest then; the folder stays locked until exit."""
+        self._finish_writing()
 
     def forget(self) -> None:
         """Leave off writing: the run is over, nobody will carry it on."""
