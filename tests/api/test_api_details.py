@@ -23,6 +23,49 @@ def test_a_frame_becomes_a_trace_and_back() -> None:
     assert again.jobs.equals(trace.jobs)
 
 
+def test_power_over_time_goes_round(tmp_path: Path) -> None:
+    """``jobs`` has the power over time of a log; ``from_frame`` takes it back, from pandas too, with the same run."""
+    lists = [[48.0, 61.5, 63.0, 62.0, 51.0], None]
+    pl.DataFrame({"submit_s": [0, 60], "work_s": [1500, 900], "nodes": [512, 1024], "series_w": lists}).write_parquet(
+        tmp_path / "s.parquet", metadata={"wattline": '{"series_step_s": 300}'}
+    )
+    trace = wl.read_trace(tmp_path / "s.parquet")
+    assert trace.jobs["series_w"].to_list() == lists
+    assert trace.jobs["series_step_s"].to_list() == [300.0, 300.0]
+    machine = wl.Machine(nodes=2048, idle=10, max=100)
+    power = wl.simulate(trace, machine, progress=False).timeline
+    for frame in (trace.jobs, trace.jobs.to_pandas(), trace.jobs.reverse(), trace.jobs.lazy()):
+        again = wl.from_frame(frame)
+        assert again.jobs.drop("after").equals(trace.jobs.drop("after"))
+        assert wl.simulate(again, machine, progress=False).timeline.equals(power)
+    trace.jobs.write_parquet(tmp_path / "again.parquet")
+    assert wl.read_trace(tmp_path / "again.parquet").jobs.equals(trace.jobs)
+    flat = wl.from_frame(trace.jobs.drop("series_w"))
+    assert "series_w" not in flat.jobs.columns
+    other = trace.jobs.with_columns(pl.col("series_w").list.reverse())
+    assert wl.from_frame(other).handed(None)[1] != wl.from_frame(trace.jobs).handed(None)[1]
+    with pytest.raises(wl.TraceError, match="the step of series_w is missing; a column series_step_s tells it"):
+        wl.from_frame(trace.jobs.drop("series_step_s"))
+
+
+def test_no_link_to_an_earlier_job_is_null() -> None:
+    """As in all columns of ``jobs``, what is not there is null."""
+    trace = wl.from_frame(COLUMNS | {"after": [None, 0, -1]})
+    assert trace.jobs["after"].to_list() == [None, 0, None]
+    assert wl.from_frame(trace.jobs).jobs.equals(trace.jobs)
+    assert wl.from_frame(COLUMNS).jobs["after"].to_list() == [None] * 3
+
+
+def test_notes_of_a_run_are_like_those_of_its_trace(tmp_path: Path) -> None:
+    """What was noted of a trace is noted of its run, in the same form, also once it was written and read."""
+    trace = wl.from_frame(COLUMNS | {"priority": [float("inf"), 0.0, 1.0]})
+    (note,) = trace.notes
+    assert (note.action, note.count) == ("repaired", 1)
+    run = wl.simulate(trace, wl.Machine(nodes=4), progress=False)
+    assert run.notes[:1] == trace.notes
+    assert wl.read_run(run.write(tmp_path / "j")).notes == run.notes
+
+
 def test_a_mapping_of_columns_is_a_frame() -> None:
     """Lists do as well as frames, and rows are sorted by submission."""
     trace = wl.from_frame({"submit_s": [5, 0], "work_s": [10, 20], "nodes": [1, 2]})

@@ -23,6 +23,30 @@ def run() -> wl.Run:
     return wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), name="small")
 
 
+@pytest.mark.parametrize("column", ["submit_s", "work_s", "user", "series_w"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1 + 2j, 2, 3],
+        np.array([1 + 2j, 2, 3]),
+        [object(), object(), object()],
+        [1, "x", object()],
+        [{"a": 1}, {"b": 2}, {}],
+        [datetime.timedelta(1)] * 3,
+        [[[1.0]], [[2.0]], None],
+        [b"x", b"y", b"z"],
+    ],
+    ids=str,
+)
+def test_columns_that_no_job_can_have_are_one_line(column: str, values: object) -> None:
+    """Whatever a column holds, in a mapping or a frame of pandas, is taken or refused in one line."""
+    pandas = pytest.importorskip("pandas")
+    for make in (dict, pandas.DataFrame):
+        with pytest.raises(wl.WattlineError) as caught:
+            wl.from_frame(make({**COLUMNS, column: values, "series_step_s": 60.0}))
+        assert "\n" not in str(caught.value)
+
+
 def test_a_page_takes_the_place_of_no_device_and_no_link(run: wl.Run, tmp_path: Path) -> None:
     """A pipe, a folder: refused. A link: the page goes where it leads, and the link stays."""
     os.mkfifo(tmp_path / "pipe")

@@ -120,7 +120,7 @@ def test_the_first_version_had_one_column_of_power(tmp_path: Path) -> None:
         ({"job_state": "CANCELLED", "start_time": None}, "cancelled before it started"),
         ({"submit_time": None}, "submit time unknown"),
         ({"run_time": None}, "run time unknown"),
-        ({"run_time": -5}, "run time unknown"),
+        ({"run_time": -5}, "run time is below 0"),
         ({"num_nodes_alloc": 0}, "nodes are not a positive whole number"),
         ({"num_nodes_alloc": None}, "nodes are not a positive whole number"),
     ],
@@ -132,6 +132,16 @@ def test_records_that_are_no_jobs(tmp_path: Path, change: dict[str, Any], reason
     assert counts(trace, "dropped") == {reason: 1}
     assert (trace.records, trace.jobs.job_id.tolist()) == (2, [1])
     with pytest.raises(TraceError, match=r"t.parquet:2: field"):
+        read_trace(path, strict=True)
+
+
+def test_an_endless_priority_is_counted(tmp_path: Path) -> None:
+    """It is taken as 0, with a count; strict reading refuses it."""
+    path = write(tmp_path / "t.parquet", job(1, priority=3.0), job(2, 1, priority=math.inf))
+    trace = read_trace(path)
+    assert trace.jobs.priority.tolist() == [3.0, 0.0]
+    assert counts(trace, "repaired") == {"priority is endless or too large a number: taken as 0": 1}
+    with pytest.raises(TraceError, match=r"t.parquet:2: field 'priority'"):
         read_trace(path, strict=True)
 
 

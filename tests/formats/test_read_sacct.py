@@ -72,12 +72,17 @@ def test_arrays_and_heterogeneous_jobs(tmp_path: Path) -> None:
         (job(state="RUNNING"), "not finished when the dump was made"),
         (job("9_[3-7%2]", state="PENDING"), "not finished when the dump was made"),
         (job(state="REQUEUED"), "an earlier run of a requeued job"),
-        (job(at="later"), "submit time unknown"),
+        (job(at="later"), "submit time cannot be read"),
+        (job(at="?").replace("2024-03-01T?", "Unknown"), "submit time unknown"),
         (job(elapsed="INVALID"), "run time unknown"),
         (job(nodes="0"), "never held nodes (zero or unknown)"),
         (job(nodes="-3"), "never held nodes (zero or unknown)"),
-        (job(nodes="nan"), "never held nodes (zero or unknown)"),
-        (job(nodes="1e400"), "never held nodes (zero or unknown)"),
+        (job(nodes="nan"), "number of nodes cannot be read"),
+        (job(nodes="1e400"), "number of nodes cannot be read"),
+        (job(nodes="1.5K"), "number of nodes cannot be read"),
+        (job(nodes="1.5"), "number of nodes is not whole"),
+        (job(nodes="1e20"), "number of nodes is too large a number"),
+        (job(elapsed="100"), "run time cannot be read"),
         (job() + "|more", "malformed: expected 6 columns like the header (got 7 in the first)"),
         ("cut|off", "malformed: expected 6 columns like the header (got 2 in the first)"),
     ],
@@ -94,6 +99,43 @@ def test_records_that_are_no_jobs(tmp_path: Path, line: str, reason: str) -> Non
 def test_cancelled_while_running_is_a_job(tmp_path: Path) -> None:
     """A job cancelled after it started ran, so it is a job."""
     assert len(read(tmp_path, HEADER, job(state="CANCELLED by 7")).jobs) == 1
+
+
+def test_a_run_that_ends_before_it_starts(tmp_path: Path) -> None:
+    """Where the run time is End less Start, a negative one is said to be that."""
+    rows = ("1|2024-03-01T00:00:00|2024-03-01T01:00:00|2024-03-01T02:00:00|2", "2" + "|2024-03-01T00:00:00" * 3 + "|2")
+    late = "3|2024-03-01T00:00:00|2024-03-01T01:00:00|2024-03-01T00:30:00|2"
+    trace = read(tmp_path, "JobID|Submit|Start|End|AllocNodes", *rows, late)
+    assert counts(trace, "dropped") == {"ends before it starts": 1}
+
+
+def test_a_job_number_used_before_hints_at_the_raw_one_only_where_that_is_missing(tmp_path: Path) -> None:
+    """A dump with JobIDRaw is not told to have it."""
+    trace = read(tmp_path, HEADER.replace("JobID", "JobIDRaw"), job("7"), job("7", at="00:10:00"))
+    assert counts(trace, "kept") == {"job number used before": 1}
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e400", "high"])
+def test_a_priority_that_is_no_finite_number_is_counted(tmp_path: Path, text: str) -> None:
+    """It is taken as 0, with a count; strict reading refuses it. One that is not known is 0 without a word."""
+    rows = (f"{HEADER}|Priority", f"{job('1')}|7", f"{job('2')}|{text}", f"{job('3')}|")
+    trace = read(tmp_path, *rows)
+    assert trace.jobs.priority.tolist() == [7.0, 0.0, 0.0]
+    assert counts(trace, "repaired") == {"priority is no finite number: taken as 0": 1}
+    with pytest.raises(TraceError, match=r"dump.txt:3: field 'priority'"):
+        read(tmp_path, *rows, strict=True)
+
+
+def test_runs_of_a_requeued_job_stand_in_any_order(tmp_path: Path) -> None:
+    """A run that lost its nodes belongs to the later one of its job, also where that stands before it."""
+    rows = [job("3", at="00:20:00", elapsed="00:05:00"), job("3", at="00:10:00", state="NODE_FAIL"), job("4")]
+    for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)):
+        trace = read(tmp_path, HEADER, *(rows[i] for i in order))
+        assert sorted(zip(trace.jobs.job_id, trace.jobs.submit_s, trace.jobs.work_s, strict=True)) == [
+            (3, 600.0, 300.0),
+            (4, 0.0, 60.0),
+        ]
+        assert counts(trace, "dropped") == {"an earlier run of a requeued job": 1}
 
 
 def test_last_run_of_a_requeued_job_counts(tmp_path: Path) -> None:

@@ -82,6 +82,14 @@ def test_records_that_are_no_jobs_are_dropped_and_counted(tmp_path: Path, wrong:
     assert trace.records == 3
 
 
+@pytest.mark.parametrize(("field", "text"), [("procs", "9" * 23), ("number", "9" * 23), ("run", "1e400")])
+def test_a_number_that_is_too_large_is_said_to_be_that(tmp_path: Path, field: str, text: str) -> None:
+    """It is a number, and a whole one; what is wrong with it is its size."""
+    line = record(2, run=777, procs=888).replace({"procs": "888", "number": "2", "run": "777"}[field], text, 1)
+    (note,) = read(tmp_path, record(1), line).notes
+    assert "endless or too large a number (got" in note.reason
+
+
 def test_strict_refuses_the_first_drop(tmp_path: Path) -> None:
     """Strict reading names file, line, field and value of the first record it would drop."""
     with pytest.raises(TraceError, match=r"log.swf:6: field 'run time': run time unknown \(got '-1'\)"):

@@ -152,11 +152,12 @@ def test_wrong_columns_are_one_clear_line(tmp_path: Path, header: str, message: 
     [
         ("x,1,1", "malformed: not a number"),
         ("nan,1,1", "submit time unknown"),
-        ("inf,1,1", "submit time unknown"),
-        ("0,-1,1", "run time unknown"),
-        ("0,inf,1", "run time unknown"),
+        ("inf,1,1", "submit time is endless or too large a number"),
+        ("0,-1,1", "run time is below 0"),
+        ("0,1e400,1", "run time is endless or too large a number"),
         ("0,,1", "run time unknown"),
         ("0,1,0", "nodes are not a positive whole number"),
+        ("0,1,99999999999999999999", "number of nodes is too large a number"),
         ("0,1,1.5", "nodes are not a positive whole number"),
         ("0,1", "malformed: expected 3 columns like the header (got 2 in the first)"),
     ],
@@ -169,6 +170,22 @@ def test_wrong_rows_are_dropped_and_counted(tmp_path: Path, row: str, reason: st
     assert [(n.action, n.reason, n.count) for n in trace.notes] == [("dropped", reason, 1)]
     assert (trace.records, len(trace.jobs)) == (2, 1)
     with pytest.raises(TraceError, match=r"jobs.csv:3: field"):
+        read_table(path, strict=True)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("text", ["inf", "-inf"])
+def test_an_endless_priority_is_counted(tmp_path: Path, text: str, suffix: str) -> None:
+    """It is taken as 0, with a count, not in silence; strict reading refuses it. One that is not known is 0."""
+    path = tmp_path / f"jobs.{suffix}"
+    frame = pl.DataFrame({"submit_s": [0, 1, 2], "work_s": 1, "nodes": 1, "priority": [2.0, float(text), None]})
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    trace = read_table(path)
+    assert trace.jobs.priority.tolist() == [2.0, 0.0, 0.0]
+    assert [(n.action, n.reason, n.count) for n in trace.notes] == [
+        ("repaired", "priority is endless or too large a number: taken as 0", 1)
+    ]
+    with pytest.raises(TraceError, match=r"jobs\.\w+:\d: field 'priority': .*endless"):
         read_table(path, strict=True)
 
 

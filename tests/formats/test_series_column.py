@@ -48,6 +48,23 @@ def write(path: Path, column: Any, metadata: str = STEP, **more: list[Any]) -> P
     return path
 
 
+def test_the_step_may_stand_in_a_column(tmp_path: Path) -> None:
+    """A table without metadata tells the step in a column, once; two steps are refused, and so is none."""
+    path = tmp_path / "t.parquet"
+    lists = [[60.0, 50.0], None, [55.0]]
+    assert read_trace(write(path, lists, "{}", series_step_s=[300, None, 300])).jobs.series.step_s == 300.0  # type: ignore[union-attr]
+    assert read_trace(write(path, lists, STEP, series_step_s=[300, 300, 300])).jobs.series.step_s == 300.0  # type: ignore[union-attr]
+    for metadata, steps in (("{}", [300, 60, 300]), (STEP, [60, 60, 60])):
+        with pytest.raises(
+            TraceError, match=r"field 'series_step_s': one step for all jobs is needed \(got '60 and 300"
+        ):
+            read_trace(write(path, lists, metadata, series_step_s=steps))
+    with pytest.raises(TraceError, match="the step of series_w is missing"):
+        read_trace(write(path, lists, "{}", series_step_s=[None, None, None]))
+    with pytest.raises(TraceError, match="column must hold numbers, not String"):
+        read_trace(write(path, lists, "{}", series_step_s=["5 min"] * 3))
+
+
 def test_parquet_keeps_every_value(tmp_path: Path) -> None:
     """A table with power over time reads back to the bit: values, who has none, step and mean."""
     jobs = jobs_with([[60.1, 50.5, 40.0], [], [55.0]], step_s=0.56)
@@ -110,7 +127,7 @@ def test_the_mean_is_taken_from_the_values(tmp_path: Path) -> None:
         ),
         ([[math.inf], None, None], STEP, "t.parquet:1: field 'series_w': every value"),
         ([[1.0, None], None, None], STEP, "(got 'null')"),
-        ([[1.0], None, None], "{}", "field 'metadata series_step_s': the step of series_w is missing; the key"),
+        ([[1.0], None, None], "{}", "field 'metadata series_step_s': the step of series_w is missing; a column"),
         (
             [[1.0], None, None],
             '{"series_step_s": 0}',

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wattline.journal.journal import Journal
+    from wattline.reading.notes import Note
     from wattline.report.count.metrics import Summary
     from wattline.report.count.run import Run as Loaded
     from wattline.scenario.study import Study as Wired
@@ -125,12 +126,15 @@ class Run:
         return None if self.folder is None else baseline_of(self.folder)
 
     @property
-    def notes(self) -> list[dict[str, Any]]:
+    def notes(self) -> tuple[Note, ...]:
         """What was dropped, repaired, rejected or kept on purpose: action, reason, count, example."""
-        own = list(self.journal.manifest["trace"]["notes"])
-        if self.wired is not None:
-            own += [vars(note) for note in self.wired.notes[len(self.wired.trace.notes) :]]
-        return own
+        from wattline.reading.notes import Note
+
+        own = tuple(
+            Note(note["action"], note["reason"], note["count"], note["example"])
+            for note in self.journal.manifest["trace"]["notes"]
+        )
+        return own if self.wired is None else own + self.wired.notes[len(self.wired.trace.notes) :]
 
     @property
     def remarks(self) -> list[str]:

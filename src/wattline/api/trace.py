@@ -38,10 +38,14 @@ class Trace:
     def jobs(self) -> pl.DataFrame:
         """One row a job: ``job_id``, ``submit_s``, ``work_s`` (run time at full speed), ``nodes``, ``request_s``,
         ``user``, … (null: not known).
+
+        Where power over the run of jobs is known, ``series_w`` is a list a job and ``series_step_s`` its step.
         """
         from wattline.formats.jobs.export import jobs_frame
+        from wattline.reading.series_column import with_series
 
-        return jobs_frame(self._table().jobs)
+        jobs = self._table().jobs
+        return with_series(jobs_frame(jobs), jobs.series)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -162,7 +166,7 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     ----------
     frame
         Columns as in ``Trace.jobs``; ``submit_s``, ``work_s`` (or ``runtime_s``) and ``nodes`` must be there. Times are
-        in seconds, powers in watts a node.
+        in seconds, powers in watts a node. ``series_w`` (power over time, a list a job) needs ``series_step_s``.
     name
         Name in reports.
     epoch_unix_s
@@ -181,15 +185,15 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     plain = table.with_columns(pl.col(texts).cast(pl.String)) if texts else table
     epoch = {} if epoch_unix_s is None else {"epoch_unix_s": float(epoch_unix_s)}
     try:
-        digest = hashlib.sha256(plain.write_csv().encode()).hexdigest()
-    except pl.exceptions.PolarsError as problem:
+        digest = hashlib.sha256(_text(plain).encode()).hexdigest()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
         raise InputError(
             f"from_frame: a column holds no plain values: {' '.join(str(problem).split())[:200]}"
         ) from None
     section = {"file": f"(frame {digest[:16]})"}
     try:
         found = table_of(plain, name, strict=strict, **epoch)
-    except (pl.exceptions.PolarsError, TypeError) as problem:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as problem:
         raise InputError(
             "from_frame: a column is of a type that no number or name comes from: "
             f"{' '.join(str(problem).split())[:200]}"
@@ -197,16 +201,28 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     return Trace(section, name=name, table=found, sha256=digest)
 
 
+def _text(table: pl.DataFrame) -> str:
+    """Return a frame as one text; power over time, which CSV cannot hold, as texts of its own."""
+    import polars as pl
+
+    from wattline.reading.series_column import COLUMN
+
+    if COLUMN in table.columns and isinstance(table[COLUMN].dtype, pl.List | pl.Array):
+        lists = table[COLUMN].cast(pl.List(table[COLUMN].dtype.inner)).cast(pl.List(pl.String))
+        table = table.with_columns(lists.list.eval(pl.element().fill_null("null")).list.join(" "))
+    return table.write_csv()
+
+
 def _polars(frame: Any) -> pl.DataFrame:
     import polars as pl
 
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
     if isinstance(frame, pl.DataFrame):
         return frame
     try:
+        if isinstance(frame, pl.LazyFrame):
+            return frame.collect()
         return pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.DataFrame(frame)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, ImportError) as problem:
+    except (Exception, pl.exceptions.PanicException) as problem:  # each of them has its own
         why = " ".join(str(problem).split())
         raise InputError(
             f"from_frame: cannot make a frame of a {type(frame).__name__} ({why[:200]}); give a polars or pandas "

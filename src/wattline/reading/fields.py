@@ -109,7 +109,8 @@ def state(texts: pl.Series) -> pl.Series:
 
 def is_unknown(texts: pl.Series) -> npt.NDArray[np.bool_]:
     """Return which texts are one of Slurm's words for *no value*."""
-    answer: npt.NDArray[np.bool_] = texts.str.slice(0, LONGEST).str.to_lowercase().is_in(_UNKNOWN_WORDS).to_numpy()
+    known = texts.fill_null("").str.slice(0, LONGEST).str.to_lowercase()
+    answer: npt.NDArray[np.bool_] = known.is_in(_UNKNOWN_WORDS).to_numpy()
     return answer
 
 

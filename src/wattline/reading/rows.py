@@ -60,6 +60,23 @@ class Rows:
         self.note("dropped", reason, which & ~self.bad, column)
         self.bad |= which
 
+    def drop_unusable(self, what: str, values: Floats, column: str, least: float = -np.inf) -> None:
+        """Leave rows out whose time is not known, endless or below the least that makes sense, each for its cause."""
+        self.drop(f"{what} unknown", np.isnan(values), column)
+        self.drop(f"{what} is endless or too large a number", np.isinf(values), column)
+        self.drop(f"{what} is below {least:g}", values < least, column)
+
+    def drop_not_whole(self, what: str, values: Floats, column: str, least: float, reason: str) -> None:
+        """Leave rows out whose number is not whole, or too large to be told from the next one."""
+        self.drop(f"{what} is too large a number", np.abs(values) >= MAX_WHOLE, column)
+        self.drop(reason, ~whole(values, least), column)
+
+    def finite(self, name: str, values: Floats, keep: Mask, instead: float) -> Floats:
+        """Return a column in which a number that is not known is another one; endless ones are counted."""
+        reason = f"{name} is endless or too large a number: taken as {instead:g}"
+        self.note("repaired", reason, keep & np.isinf(values), name)
+        return np.where(np.isfinite(values), values, instead)
+
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
         """Return a column as floats, NaN for null; None if absent.
 

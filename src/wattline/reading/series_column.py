@@ -1,5 +1,5 @@
-"""Power over the run of jobs in a Parquet table: column ``series_w`` (a list a job), its step in the table's
-metadata.
+"""Power over the run of jobs in a table: column ``series_w`` (a list a job), its step in the metadata of a Parquet
+file or in column ``series_step_s``, the same in all rows, as a frame has it.
 """
 
 from __future__ import annotations
@@ -59,12 +59,21 @@ def to_column(series: PowerSeries) -> pl.Series:
     return pl.DataFrame({"row": rows}).join(lists, on="row", how="left", maintain_order="left")[COLUMN]
 
 
+def with_series(frame: pl.DataFrame, series: PowerSeries | None) -> pl.DataFrame:
+    """Return a frame of jobs with their power over time and its step, where that is known."""
+    import polars as pl
+
+    return frame if series is None else frame.with_columns(to_column(series), pl.lit(series.step_s).alias(STEP_KEY))
+
+
 def split_series(
     path: Path | str, frame: pl.DataFrame, about: dict[str, Any]
 ) -> tuple[pl.DataFrame, PowerSeries | None]:
     """Return a table without its power over time, and that power, checked."""
     if COLUMN not in frame.columns:
-        return frame, None
+        return frame.drop(STEP_KEY, strict=False), None
+    if STEP_KEY in frame.columns:
+        about, frame = _step_of(path, frame, about), frame.drop(STEP_KEY)
     lists = _lists(path, frame[COLUMN])
     counts = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -104,10 +113,24 @@ def _shown(value: object) -> str:
     return "null" if value is None else f"{value:g}"
 
 
+def _step_of(path: Path | str, frame: pl.DataFrame, about: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a table with the step that one of its columns tells."""
+    column = frame[STEP_KEY].drop_nulls()
+    if column.len() and not column.dtype.is_numeric():
+        raise TraceError.at(path, f"column must hold numbers, not {column.dtype}"[:200], field=STEP_KEY)
+    said = {float(step) for step in column.unique().to_list()}
+    told = about.get(STEP_KEY)
+    said |= {float(told)} if isinstance(told, int | float) else set()
+    if len(said) > 1:
+        shown = " and ".join(f"{step:g}" for step in sorted(said)[:2])
+        raise TraceError.at(path, "one step for all jobs is needed", field=STEP_KEY, value=shown)
+    return about | {STEP_KEY: next(iter(said), None)} if said else about
+
+
 def _step_s(path: Path | str, about: dict[str, Any]) -> float:
     step = about.get(STEP_KEY)
     if isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf:
         return float(step)
     told = "is missing" if step is None else "must be a positive number of seconds"
-    hint = f'the key "wattline" of the file\'s metadata holds JSON: {{"{STEP_KEY}": 300}}'
+    hint = f'a column {STEP_KEY} tells it, or the key "wattline" of the file\'s metadata as JSON: {{"{STEP_KEY}": 300}}'
     raise TraceError.at(path, f"the step of {COLUMN} {told}", field=f"metadata {STEP_KEY}", value=step, hint=hint)

@@ -19,7 +19,7 @@ from wattline.files import write_whole
 from wattline.formats.jobs.swf.read import quote_name
 from wattline.formats.jobs.swf.text import FIELDS
 from wattline.formats.jobs.table.read import METADATA_KEY, NAME_COLUMNS, VERSION
-from wattline.model.jobs import ARRAY_COLUMNS, JobTable
+from wattline.model.jobs import ARRAY_COLUMNS, UNKNOWN, JobTable
 from wattline.reading.notes import Note, Trace
 from wattline.reading.series_column import CANNOT_HOLD, STEP_KEY, to_column
 
@@ -128,7 +128,8 @@ def jobs_frame(jobs: JobTable) -> pl.DataFrame:
             # An Enum keeps the names' order and unused ones; nobody can tell two equal names apart.
             series.append(text.cast(pl.Enum(names.drop_nulls())) if names.is_unique().all() else text)
         else:
-            series.append(column.fill_nan(None) if dtype is np.float64 else column)
+            known = column.fill_nan(None) if dtype is np.float64 else column
+            series.append(known.set(known == UNKNOWN, None) if name == "after" else known)
     return pl.DataFrame(series)
 
 

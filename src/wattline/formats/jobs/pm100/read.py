@@ -139,9 +139,10 @@ def _keep(rows: Rows, submit: Floats, start: Floats, run_s: Floats, nodes: Float
         rows.drop("not finished when the log was made", np.isin(state, UNFINISHED), "job_state")
         never = (state == "CANCELLED") & (~(run_s > 0) | ~np.isfinite(start))
         rows.drop("cancelled before it started", never, "job_state")
-    rows.drop("submit time unknown", ~np.isfinite(submit), "submit_time")
-    rows.drop("run time unknown", ~((run_s >= 0) & np.isfinite(run_s)), "run_time")
-    rows.drop("nodes are not a positive whole number", ~whole(nodes, 1), "num_nodes_alloc")
+    rows.drop_unusable("submit time", submit, "submit_time")
+    rows.drop_unusable("run time", run_s, "run_time", 0.0)
+    not_whole = "nodes are not a positive whole number"
+    rows.drop_not_whole("number of nodes", nodes, "num_nodes_alloc", 1, not_whole)
     keep = ~rows.bad
     rows.note("kept", "run time 0: ends the instant it starts", keep & (run_s == 0), "run_time")
     return keep
@@ -175,7 +176,7 @@ def _build(
     job_id, priority = (rows.numbers(name, needed=False) for name in ("job_id", "priority"))
     more: dict[str, Any] = {} if job_id is None else {"job_id": np.where(whole(job_id, 0), job_id, -1)[keep]}
     if priority is not None:
-        more["priority"] = np.where(np.isfinite(priority), priority, 0.0)[keep]
+        more["priority"] = rows.finite("priority", priority, keep, 0.0)[keep]
     names: dict[str, Any] = {}
     for column, source in (("user", "user_id"), ("group", "group_id"), ("partition", "partition")):
         code, known = rows.codes(source)

@@ -64,6 +64,7 @@ class Columns:
             at = self._instants(submit)
             self.pieces.add("submit", at)
             self.pieces.add("submit key", self._submit_key(submit, at))
+            self.pieces.add("submit unread", np.isnan(at) & ~fields.is_unknown(submit))
         if start is not None:
             self.pieces.add("start", self._instants(start))
             self.pieces.add("start unknown", fields.is_unknown(start))
@@ -78,9 +79,10 @@ class Columns:
             ("energy", first(*_ENERGIES), fields.scaled_numbers),
         ):
             if texts is not None:
-                self.pieces.add(
-                    name, read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
-                )
+                values = read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
+                self.pieces.add(name, values)
+                if name == "priority":
+                    self.pieces.add("priority unread", np.isnan(values) & ~fields.is_unknown(texts))
 
     def taken(self, name: str, keep: npt.NDArray[np.bool_]) -> tuple[Ints, tuple[str, ...]]:
         """Return codes and names of kept records, numbered in the order in which those appear."""
@@ -131,29 +133,39 @@ class Columns:
         self, raw: pl.Series | None, clock: pl.Series | None, start: pl.Series | None, end: pl.Series | None
     ) -> None:
         """Take run times, from the most exact column there is; NaN where unknown."""
-        if raw is not None:
-            self.pieces.add("elapsed", fields.numbers(raw))
-        elif clock is not None:
-            self.pieces.add("elapsed", fields.clock_s(clock))
+        told = raw if raw is not None else clock
+        if told is not None:
+            elapsed = fields.numbers(told) if raw is not None else fields.clock_s(told)
+            unread = np.isnan(elapsed) & ~fields.is_unknown(told)
         elif start is not None and end is not None:
-            self.pieces.add("elapsed", self._instants(end) - self._instants(start))
+            elapsed = self._instants(end) - self._instants(start)
+            unread = np.isnan(elapsed) & ~fields.is_unknown(start) & ~fields.is_unknown(end)
+        else:
+            return
+        self.pieces.add("elapsed", elapsed)
+        self.pieces.add("elapsed unread", unread)
 
     def _take_sizes(self, frame: pl.DataFrame, cpus: pl.Series | None) -> None:
         """Take sizes in nodes: allocated if known, else requested; NaN where unknown."""
         nodes: Floats | None = None
         first: Floats | None = None
+        unread = np.zeros(frame.height, dtype=np.bool_)
         for name in NODES:
             if name in frame.columns:
                 texts = frame[name].str.strip_chars()
                 given = fields.numbers(texts.str.extract(r"(?:^|,)node=(\d+)") if name == "alloctres" else texts)
                 first = given if first is None else first
                 nodes = given if nodes is None else np.where(nodes > 0, nodes, given)
+                if name != "alloctres":
+                    unread |= np.isnan(given) & ~fields.is_unknown(texts)
         if nodes is None and cpus is not None:
             given = fields.numbers(cpus)
             nodes = np.ceil(given / self._cores_per_node)
             self.pieces.add("rounded", given % self._cores_per_node != 0)
+            unread = np.isnan(given) & ~fields.is_unknown(cpus)
         if nodes is not None:
             self.pieces.add("nodes", nodes)
+            self.pieces.add("nodes unread", unread)
         if first is not None and nodes is not None:
             self.pieces.add("stood in", ~(first > 0) & (nodes > 0))
 

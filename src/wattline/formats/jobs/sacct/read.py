@@ -160,12 +160,17 @@ def _drop_what_did_not_run(
         if dump.has("start"):
             never |= cancelled & dump.column("start unknown")
         drop("cancelled before it started", never, "state")
+    drop("submit time cannot be read", dump.column("submit unread"), "submit")
     drop("submit time unknown", ~np.isfinite(submit), "submit")
     blamed = dump.first_of("elapsedraw", "elapsed", "end") or "elapsed"
-    drop("run time unknown", ~(elapsed >= 0) | ~np.isfinite(elapsed), blamed)
-    sized = dump.first_of("allocnodes", "nnodes", "alloctres", "reqnodes", "alloccpus", "ncpus", "reqcpus")
-    sound = (nodes >= 1) & (nodes < fields.MAX_WHOLE) & (nodes == np.floor(nodes))
-    drop("never held nodes (zero or unknown)", ~sound, sized or "nodes")
+    drop("run time cannot be read", dump.column("elapsed unread"), blamed)
+    drop("ends before it starts" if blamed == "end" else "run time is below 0", elapsed < 0, blamed)
+    drop("run time unknown", ~np.isfinite(elapsed), blamed)
+    sized = dump.first_of(*NODES, *CPUS) or "nodes"
+    drop("number of nodes is too large a number", nodes >= fields.MAX_WHOLE, sized)
+    drop("number of nodes cannot be read", ~(nodes >= 1) & dump.column("nodes unread"), sized)
+    drop("number of nodes is not whole", (nodes >= 1) & (nodes != np.floor(nodes)), sized)
+    drop("never held nodes (zero or unknown)", ~(nodes >= 1), sized)
     job = _of_cluster(dump, dump.column("job"))
     again = _same_rows(keep, job, dump.column("row"))
     drop("the same row again", again, dump.first_of("jobidraw", "jobid") or "jobid")
@@ -215,7 +220,8 @@ def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) 
     if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice
         return np.zeros_like(keep)
     key = dump.column("submit key") if dump.read.odd_submits else submit
-    rows = pl.DataFrame({"job": job, "submit": key, "row": np.arange(keep.size), "lost": lost}).filter(pl.Series(keep))
+    rows = pl.DataFrame({"job": job, "submit": key, "row": np.arange(keep.size), "lost": lost, "at": submit})
+    rows = rows.filter(pl.Series(keep)).sort("at", maintain_order=True)  # a later run may stand before an earlier one
     last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"]
     final = rows.unique(["job"], keep="last", maintain_order=True)["row"]
     old = keep.copy()
@@ -248,8 +254,10 @@ def _build(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, elapsed: Flo
     )
     columns: dict[str, npt.ArrayLike] = {}
     if dump.has("priority"):
-        priority = dump.column("priority")[keep]
-        columns["priority"] = np.where(np.isfinite(priority), priority, 0.0)
+        priority = dump.column("priority")
+        told = "priority is no finite number: taken as 0"
+        dump.note("repaired", told, keep & dump.column("priority unread"), "priority")
+        columns["priority"] = np.where(np.isfinite(priority), priority, 0.0)[keep]
     if dump.has("start"):
         wait = dump.column("start")[keep] - submit[keep]
         columns["recorded_wait_s"] = np.where(wait >= 0, wait, np.nan)
@@ -289,7 +297,9 @@ def _mention_oddities(dump: _Dump, keep: Mask, job_id: Floats, submit: Floats, e
     again = keep & ~unknown
     rows = np.flatnonzero(again)
     again[rows[np.unique(job_id[rows], return_index=True)[1]]] = False
-    told = "job number used before (array tasks share one unless the dump has JobIDRaw)"
+    told = "job number used before"
+    if not dump.has("jobidraw"):
+        told += " (array tasks share one unless the dump has JobIDRaw)"
     dump.note("kept", told, again, dump.first_of("jobid", "jobidraw") or "jobid")
 
 

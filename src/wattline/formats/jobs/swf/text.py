@@ -229,8 +229,10 @@ def _parse_number(part: bytes, index: int) -> float:
         number = float(part) if len(part) <= _MAX_FIELD_CHARS and b"_" not in part else math.nan
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if math.isnan(number):
         raise _NotARecordError("expected a number", FIELDS[index], shown)
-    if index in WHOLE_FIELDS and (number != math.floor(number) or abs(number) >= _MAX_WHOLE):
+    if math.isinf(number) or (index in WHOLE_FIELDS and abs(number) >= _MAX_WHOLE):
+        raise _NotARecordError("endless or too large a number", FIELDS[index], shown)
+    if index in WHOLE_FIELDS and number != math.floor(number):
         raise _NotARecordError("expected a whole number", FIELDS[index], shown)
     return number

@@ -21,7 +21,7 @@ from wattline.model.series import PowerSeries
 from wattline.reading.machine import machine_of
 from wattline.reading.notes import Note, Trace, build_jobs, listed, refuse_empty, settle
 from wattline.reading.parquet import reading_parquet
-from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept, whole
+from wattline.reading.rows import MAX_WHOLE, Mask, Rows, kept
 from wattline.reading.series_column import COLUMN as SERIES
 from wattline.reading.series_column import mean_over_run, split_series
 from wattline.reading.source import is_parquet, read_bytes
@@ -72,10 +72,11 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
 
 def table_of(frame: pl.DataFrame, source: str, *, strict: bool = False, epoch_unix_s: float = math.nan) -> Trace:
     """Return the jobs of a frame with columns as in a table; ``source`` stands for its file in messages."""
+    about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
+    frame, series = split_series(source, frame, about)
     rows = _TableRows(source, frame, np.arange(1, frame.height + 1))
     _check_columns(source, rows.columns)
-    about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
-    return _to_trace(source, rows, about, None, strict=strict)
+    return _to_trace(source, rows, about, series, strict=strict)
 
 
 def _to_trace(
@@ -215,14 +216,11 @@ class _TextRows(_TableRows, TextRows):
 
 def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
     submit, work, nodes = (columns[name] for name in ("submit_s", "work_s", "nodes"))
-    for reason, hit, column in (
-        ("submit time unknown", ~np.isfinite(submit), "submit_s"),
-        ("run time unknown", ~((work >= 0) & np.isfinite(work)), "work_s"),
-        ("nodes are not a positive whole number", ~whole(nodes, 1), "nodes"),
-    ):
-        rows.drop(reason, hit, column)
+    rows.drop_unusable("submit time", submit, "submit_s")
+    rows.drop_unusable("run time", work, "work_s", 0.0)
+    rows.drop_not_whole("number of nodes", nodes, "nodes", 1, "nodes are not a positive whole number")
     if "job_id" in columns:
-        rows.drop("job number is not whole", ~whole(columns["job_id"], -MAX_WHOLE), "job_id")
+        rows.drop_not_whole("job number", columns["job_id"], "job_id", -MAX_WHOLE, "job number is not whole")
     return ~rows.bad
 
 
@@ -245,13 +243,14 @@ def _build(
         values = columns.pop(name)
         if name in _LEAST:
             values = _within(rows, keep, name, values, _LEAST[name])
+        elif name == "priority":
+            values = rows.finite(name, values, keep, 0.0)
         given[name] = kept(values, keep).astype(ARRAY_COLUMNS[name][0], copy=False)
     given.update({name: kept(coded, keep) for name, (coded, _) in names.items()})
     if "request_s" in given:
         given["request_s"] = np.where(given["request_s"] > 0, given["request_s"], np.nan)
-    for name in ("priority", "think_s"):
-        if name in given:
-            given[name] = np.where(np.isfinite(given[name]), given[name], 0.0)
+    if "think_s" in given:
+        given["think_s"] = np.where(np.isfinite(given["think_s"]), given["think_s"], 0.0)
     if "floor_w" in given and "draw_w" in given:
         above = np.zeros_like(keep)
         above[keep] = given["floor_w"] > given["draw_w"]
