@@ -175,3 +175,58 @@ def test_a_replay_does_not_replace_the_journal_it_reads(folder: Path, wattline: 
         answer = wattline(*arguments, "--out", "here", "--force", "--quiet")
         assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err
         assert "is the file of trace.file, which is read" in answer.err
+
+
+@pytest.fixture
+def results(folder: Path, wattline: Call) -> Path:
+    """A journal, samples of it, a table of configurations, a plan and ways that lead to the same place twice."""
+    assert wattline("run", "small.toml", "--quiet", "--out", "here").code == 0
+    assert wattline("telemetry", "sample", "here", "--out", "samples.csv", "--quiet").code == 0
+    (folder / "t.csv").write_text("app,nodes,cores,cap_w,time_s,power_w\nlu,1,8,100,9,90\nlu,2,8,100,5,180\n")
+    (folder / "ids.csv").write_text("job_id,application\n4,lu\n")
+    (folder / "sub").mkdir()
+    (folder / "way").symlink_to(folder / "sub")
+    (folder / "link.parquet").symlink_to(folder / "x.parquet")
+    (folder / "hard.csv").write_text("")
+    os.link(folder / "hard.csv", folder / "hard.sql")
+    (folder / "sold.toml").write_text(MARKET)
+    return folder
+
+
+JOIN = ("telemetry", "join", "samples.csv", "--jobs", "here")
+EXPORT = ("configs", "export", "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ((*JOIN, "--out", "x.parquet", "--coverage", "x.parquet"), "--coverage x.parquet: is the file of --out"),
+        ((*JOIN, "--out", "x.parquet", "--coverage", "link.parquet"), "--coverage link.parquet: is the file of --out"),
+        ((*JOIN, "--out", "way/x.parquet", "--coverage", "sub/x.parquet"), "--coverage sub/x.parquet: is the file"),
+        ((*EXPORT, "--out", "j.sql", "--names", "./sub/../j.sql"), "j.sql: is the file of --out"),
+        ((*EXPORT, "--out", "hard.sql", "--names", "hard.csv"), "--names hard.csv: is the file of --out"),
+        ((*EXPORT, "--out", "ids.csv", "--ids", "ids.csv"), "ids.csv: is the file that is read"),
+        ((*EXPORT, "--out", "j.sql", "--ids", "ids.csv", "--names", "ids.csv"), "ids.csv: is the file that is read"),
+        (("configs", "import", "t.csv", "--names", "ids.csv", "--out", "ids.csv"), "ids.csv: is the file that is read"),
+        (("report", "here", "--out", "z.html", "--bids", "z.html"), "--bids z.html: is the file of --out"),
+        (("report", "here", "--bids", "here/report.html"), "--bids here/report.html: is the file of the report"),
+        (("bid", "sold.toml", *GIVEN, "--out", "sub", "--write", "way/certificate.json"), "is the file of --out"),
+        (("bid", "sold.toml", *GIVEN, "--out", "sub", "--write", "sub/bid.html"), "is the file of --out"),
+        (("plan", "sold.toml", "--out", "sold.toml"), "sold.toml: is the file that is read"),
+        (("plan", "--table", "t.csv", "--out", "t.csv"), "t.csv: is the file that is read"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
+)
+def test_two_results_are_not_written_under_one_name(
+    results: Path, wattline: Call, command: tuple[str, ...], said: str
+) -> None:
+    """Whatever spelling or link leads there, it is said in one line, exit code 2, before anything is written."""
+
+    def content() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in results.rglob("*") if path.is_file()}
+
+    before = content()
+    answer = wattline(*command)
+    assert (answer.code, answer.err.count("\n")) == (2, 1), answer.err
+    assert said in answer.err
+    assert content() == before

@@ -14,7 +14,7 @@ from wattline.api.bid_words import days
 from wattline.api.bids import CERTIFICATE, LEAST_SURE, MOST_HOURS, MOST_SURE, PAGE
 from wattline.api.studies import only
 from wattline.cli.folders import Force, check_writable, refuse_other, refuse_own_scenario
-from wattline.cli.paths import refuse_log
+from wattline.cli.paths import refuse_log, refuse_two
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import Json, Quiet, Terminal
 
@@ -101,6 +101,8 @@ def bid(
     if write is not None:
         refuse_own_scenario(write, document, force=force)
     if out is not None:
+        for name in (CERTIFICATE, PAGE):
+            refuse_two(("--out", out / name), ("--write", write))
         context.with_resource(held(out))  # let go when the command ends
         refuse_other(out, CERTIFICATE, document.spec.name, force=force)
         check_writable(out)

@@ -13,7 +13,7 @@ import typer
 
 from wattline.cli.complaints import BAD_INPUT, complain
 from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, mark_reproduction, refuse_other
-from wattline.cli.paths import say_cut
+from wattline.cli.paths import refuse_two, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
 from wattline.files import refuse_journal_file
@@ -109,10 +109,11 @@ def report(
             )
         show_again(journal, out, terminal)
         return
-    say_cut(journal, terminal)
+    refuse_two(("--out" if out is not None else "the report", out or journal / REPORT), ("--bids", bids))
     for target in (out, bids):
         if target is not None:
             refuse_journal_file(target)
+    say_cut(journal, terminal)
     run = Run(folder=journal)
     told = _write_bids(run.journal, bids)
     page = run.report(out or journal / REPORT)

@@ -1,7 +1,10 @@
-"""Paths that a user may mix up: a job log where a scenario belongs, the other way round, a run that was cut off."""
+"""Paths that a user may mix up: a job log where a scenario belongs, the other way round, a run that was cut off, one
+name for two results.
+"""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,9 +60,22 @@ def say_cut(folder: Path, terminal: Terminal) -> None:
 def refuse_same(source: Path, target: Path) -> None:
     """Raise an error if a result would be written over what it is made from, or over a table of a journal."""
     refuse_journal_file(target)
-    try:
-        same = target.exists() and source.exists() and target.samefile(source)
-    except (OSError, ValueError):  # no name of a file: whoever reads or writes it says so
-        same = False
-    if same:
+    if _is_same(source, target, there=True):
         raise ScenarioError(f"{target}: is the file that is read; give another name for the result")
+
+
+def refuse_two(*results: tuple[str, Path | None]) -> None:
+    """Raise an error if two results, each with its flag, would be written to one file, whatever names lead there."""
+    for (one, first), (other, second) in combinations(results, 2):
+        if first is not None and second is not None and _is_same(first, second):
+            raise ScenarioError(f"{other} {second}: is the file of {one}; give each result a name of its own")
+
+
+def _is_same(one: Path, other: Path, *, there: bool = False) -> bool:
+    """Tell whether two names lead to one file (which is ``there``), by links or another spelling."""
+    try:
+        if one.exists() and other.exists():
+            return one.samefile(other)
+        return not there and one.resolve() == other.resolve()
+    except (OSError, ValueError, RuntimeError):  # no name of a file: whoever reads or writes it says so
+        return False

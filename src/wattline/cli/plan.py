@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from wattline.cli.paths import refuse_same
 from wattline.cli.terminal import Json, Quiet, Terminal
 
 
@@ -73,6 +74,9 @@ def plan(
     from wattline.scenario.plan import read_plan
 
     terminal = Terminal(as_json, quiet)
+    for source in (file, table):
+        if source is not None and out is not None:
+            refuse_same(source, out)
     flags: dict[tuple[str | int, ...], tuple[str, Any]] = {}
     given = {
         ("power",): ("--power", power),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wattline.cli.configs.commands import AppFlag, MemoryFlag, ReduceFlag, Reduction, SocketsFlag, TableArg, TurboFlag
-from wattline.cli.paths import refuse_same
+from wattline.cli.paths import refuse_same, refuse_two
 from wattline.cli.telemetry.flags import asked
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
@@ -72,11 +73,13 @@ def export(
     from wattline.report.show import plural
 
     terminal = Terminal(as_json, quiet)
+    refuse_two(("--out", out), ("--names", names))
+    for source, target in product((table, ids), (out, names)):
+        if source is not None and target is not None:
+            refuse_same(source, target)
     node = Socketed(sockets, asked("--memory", power_w, memory) or 0.0)
     read = read_configurations(table, reduce=reduce.value, node=node, turbo_w=asked("--turbo", power_w, turbo))
     tables = [read.table(app_name)] if app_name else list(read.tables.values())
-    for other in (out, *([names] if names else [])):
-        refuse_same(table, other)
     if layout is Layout.WATTLINE:
         for flag, given in (("--names", names), ("--ids", ids)):
             if given is not None:
@@ -130,7 +133,8 @@ def import_(
     from wattline.report.show import plural
 
     terminal = Terminal(as_json, quiet)
-    refuse_same(table, out)
+    for source in (table, *([names] if names else [])):
+        refuse_same(source, out)
     if out.suffix != ".csv":
         raise ScenarioError(f"--out: end the name in .csv, got {out.name!r}")
     read = read_configurations(

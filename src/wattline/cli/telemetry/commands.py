@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
+from wattline.cli.paths import refuse_same, refuse_scenario, refuse_two, say_cut
 from wattline.cli.telemetry.flags import (
     LONGEST_S,
     MOST_NODES,
@@ -174,7 +174,8 @@ def join(
 
     terminal = Terminal(as_json, quiet)
     check_target(out, (source, jobs, placements, sensors))
-    for path in (Path(source), jobs, placements, sensors, out):
+    refuse_two(("--out", out), ("--coverage", coverage))
+    for path in (Path(source), jobs, placements, sensors):
         if path is not None and coverage is not None:
             refuse_same(path, coverage)
     refuse_scenario(jobs)
