@@ -27,6 +27,8 @@ FOUND = [
     ("samples", b"node,time_s,power_w\nn0,60,215.097\nn0,120l212.044\n"),
     ("sacct", b"jobid|submit|elapsedraw|nnodes|user|state\n6,|2024-03-10T15:16:51|3288|65|user1|COMPLETED\n"),
     ("sacct", b"jobid|submit|elapsedraw|nnodes|user|state\n_3|2024-03-12T00:08:30|396|25|user0|COMPLETED\n"),
+    ("samples", b"node,time_s,power_w\nn0,300,149.\t\x1f\n"),
+    ("samples", b"node,time_s,power_w\nn0,300,149.5\x0b\nn0,360, 150\n"),
     ("signal", b'time_s,value\n592,-0.3783\n594,-0.6048\n"596,-0.7059\n618,-0.432\n620,-0.6682\n'),
 ]
 """Damaged files that were once read as something else."""

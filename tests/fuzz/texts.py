@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 Row = tuple[Any, ...]
+PYTHONS_BLANKS = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
+BLANKS = "".join(c for c in PYTHONS_BLANKS if c not in "\x1c\x1d\x1e\x1f")
+"""What Unicode calls white space; the control characters that Python strips too are not."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
@@ -46,6 +49,8 @@ class Text:
     """Column of times in seconds, which may be shifted."""
     iso: str = ""
     """Column of ISO times, which may be given in another zone."""
+    blanks: str = BLANKS
+    """What belongs to no field where it stands at its end or beginning."""
     unordered: bool = False
     """Rows may stand in any order."""
     ends: tuple[str, ...] = ("\n", "\r\n", "\r")
@@ -72,7 +77,7 @@ class Text:
         if self.header:
             if not lines:
                 return [], False
-            names = [_unquoted(name).lower() for name in lines.pop(0).split(self.separator)]
+            names = [self._unquoted(name).lower() for name in lines.pop(0).split(self.separator)]
         whole = sorted(names) == sorted(self.columns)
         if not whole:  # a name is damaged, or what stands before the rows: their fields are where they were
             names = list(self.columns)
@@ -83,14 +88,13 @@ class Text:
         if len(cells) != len(names):
             return None
         try:
-            return self.row(dict(zip(names, map(_unquoted, cells), strict=True)))
+            return self.row(dict(zip(names, map(self._unquoted, cells), strict=True)))
         except (ValueError, KeyError, OverflowError):
             return None
 
-
-def _unquoted(cell: str) -> str:
-    bare = cell.strip()
-    return bare[1:-1].strip() if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare
+    def _unquoted(self, cell: str) -> str:
+        bare = cell.strip(self.blanks)
+        return bare[1:-1].strip(self.blanks) if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare
 
 
 def number(text: str) -> float:
@@ -490,7 +494,17 @@ TEXTS = {
             unordered=True,
         ),
         Text("prices", ("time_s", "lmp"), ",", _draw_prices, _row_prices, _read_prices, quotes=True, time="time_s"),
-        Text("limits", ("time_s", "limit_w"), ",", _draw_limits, _row_limits, _read_limits, quotes=True, time="time_s"),
+        Text(
+            "limits",
+            ("time_s", "limit_w"),
+            ",",
+            _draw_limits,
+            _row_limits,
+            _read_limits,
+            quotes=True,
+            time="time_s",
+            blanks=PYTHONS_BLANKS,
+        ),
         Text(
             "samples",
             ("node", "time_s", "power_w"),
@@ -500,9 +514,19 @@ TEXTS = {
             read_samples,
             quotes=True,
             time="time_s",
+            blanks=" \t",
             command=("telemetry", "check", "--period", "60"),
         ),
-        Text("kinds", ("name", "nodes", "work_s", "draw_w"), ",", _draw_kinds, _row_kinds, _read_kinds, quotes=True),
+        Text(
+            "kinds",
+            ("name", "nodes", "work_s", "draw_w"),
+            ",",
+            _draw_kinds,
+            _row_kinds,
+            _read_kinds,
+            quotes=True,
+            blanks=PYTHONS_BLANKS,
+        ),
         Text(
             "responses",
             ("power_w", "time_s"),
@@ -521,6 +545,7 @@ TEXTS = {
             _row_configurations,
             _read_configurations,
             quotes=True,
+            blanks=PYTHONS_BLANKS,
         ),
     )
 }

@@ -150,9 +150,9 @@ class CsvSource:
                 raise self._malformed(text, line, None)
             line += text.count(b"\n")
             chosen = frame.select(list(dict.fromkeys(wanted)))
-            # blanks beside the marks belong to no number and no name
+            # blanks and tabs beside the marks belong to no number and no name; all else does, whatever other lines hold
             blank = body.startswith((b" ", b"\t")) or any(pair in body for pair in self._blanks)
-            yield chosen.with_columns(pl.all().str.strip_chars()) if blank else chosen
+            yield chosen.with_columns(pl.all().str.strip_chars(" \t")) if blank else chosen
 
     def beginning(self, time: str) -> pl.Series:
         """Return the first time, in the order of the file."""
