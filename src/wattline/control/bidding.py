@@ -75,6 +75,11 @@ def _note(s: State, holds_from_s: float, kept: bool) -> None:
     if holds_from_s > s.now[0]:
         return
     s.next_bid_s[0] = np.inf
+    put_in_force(s, mean_w, reserve_w)
+
+
+def put_in_force(s: State, mean_w: float, reserve_w: float) -> None:
+    """Let a bid (mean power NaN: none) hold from now on; the pass that follows sees its target."""
     s.mean_w[0], s.reserve_w[0] = mean_w, reserve_w
     s.target_w[0] = mean_w + reserve_w * s.signal[max(0, int(s.signal_at[0]) - 1)]
     s.happened[0] |= codes.ENVELOPE

@@ -17,6 +17,7 @@ from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.control.logs import logs_full
 from wattline.kernel.compiled import entry, fetch, kernel, outlined
+from wattline.market.tracking import MARGIN
 from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
@@ -81,6 +82,14 @@ def next_rare_s(s: State, timer_s: float) -> float:
     return t
 
 
+@outlined
+def measure_tracking(s: State, dt: float) -> None:
+    """Count time with a reserve in force, and the part of it in which power is too far from the target."""
+    s.offered_s[0] += dt
+    if abs(power.system_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
+        s.exceed_s[0] += dt
+
+
 @kernel
 def pass_time(s: State, t: float) -> None:
     """Move the clock, integrating what nodes without jobs draw."""
@@ -96,6 +105,8 @@ def pass_time(s: State, t: float) -> None:
                 s.node_j[p, 2] += s.asleep[p] * dt * s.sleep_w[p]
                 s.node_j[p, 3] += s.waking_w[p] * dt
             s.node_s[p, 3] += s.down[p] * dt
+        if s.reserve_w[0] > 0.0:
+            measure_tracking(s, dt)
         s.now[0] = t
 
 

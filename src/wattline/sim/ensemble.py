@@ -40,6 +40,8 @@ class World:
         s = self.simulation.state
         given = [s.bid_mean_w, s.bid_reserve_w, s.k_weight, *self.simulation.param]
         self._saved = [(array, array.copy()) for array in (s.changing, *given)]
+        self._followed: tuple[int, float, float] | None = None
+        """The bid of the table that was in force when the last ``run_until`` came back: its place, mean and reserve."""
 
     @property
     def state(self) -> State:
@@ -53,13 +55,14 @@ class World:
         weights: Floats | None = None,
         params: Mapping[str, Sequence[float]] | None = None,
         limit_w: float | None = None,
+        bidding: bool = True,
     ) -> None:
         """Put everything back to the beginning.
 
         Give another bid, weights of kinds, parameters by slot, power limit for this run only.
 
         The bid takes the place of every one that the options have; where they have none in force, none is. A limit
-        takes the place of one that holds from the start to the end.
+        takes the place of one that holds from the start to the end. Without ``bidding`` the bid policy is not asked.
         """
         s = self.state
         for array, saved in self._saved:
@@ -67,6 +70,9 @@ class World:
         for memory in self.simulation.memory:
             memory[:] = 0.0
         self.simulation.forget_logs()
+        self._followed = None
+        if not bidding:
+            s.bidding_s[0] = np.inf
         if bid is not None:
             holds = ~np.isnan(s.bid_mean_w)
             if not holds.any():
@@ -84,13 +90,38 @@ class World:
             self.simulation.param[codes.SLOT_NAMES.index(slot)][: len(values)] = values
 
     def run_until(self, time_s: float) -> bool:
-        """Simulate up to a time; return False when nothing was left to happen before it."""
+        """Simulate up to a time and all that happens at it; return False when nothing was left to happen before it.
+
+        A bid of the table (``state.bid_mean_w``, ``state.bid_reserve_w``) may be changed in between. One that is to
+        come comes as it then is; one that is already in force, also since this very instant, is replaced at once.
+        """
         code = codes.BUDGET
         with self.simulation:
+            self._renew_bid()
             while code in (codes.BUDGET, codes.LOG_FULL):
                 code = self.simulation.advance(10_000_000, until_s=time_s)
         self.simulation.explain(code)
+        self._followed = self._in_force()
         return code == codes.UNTIL
+
+    def push_bid(self, bid: Bid | None) -> None:
+        """Change the bid now (None: take part no longer); bids of the table, and of a policy, still come."""
+        with self.simulation:
+            self.simulation.push_bid(bid)
+
+    def _in_force(self) -> tuple[int, float, float] | None:
+        """Return the bid of the table that came last: its place, mean and reserve."""
+        s = self.state
+        at = int(s.bid_at[0]) - 1
+        return None if at < 0 else (at, float(s.bid_mean_w[at]), float(s.bid_reserve_w[at]))
+
+    def _renew_bid(self) -> None:
+        """Let a bid hold that took the place of the one in force since the last run."""
+        before, now = self._followed, self._in_force()
+        if before is None or now is None or before[0] != now[0] or np.array_equal(before, now, equal_nan=True):
+            return
+        _, mean_w, reserve_w = now
+        self.simulation.push_bid(None if np.isnan(mean_w) else Bid(mean_w, reserve_w))
 
     def timeline(self) -> Floats:
         """Return the rows of the timeline so far (columns ``codes.TL_*``)."""

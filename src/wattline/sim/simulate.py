@@ -28,6 +28,7 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
+from wattline.model.regulation import Bid
 from wattline.model.rooms import grow, without_spare
 from wattline.model.spare import CALLS, WHO, forget_fault, note_code
 from wattline.model.state.record import POLICY, State
@@ -476,6 +477,15 @@ class Simulation:
         s.limit_w[0] = watts
         s.happened[0] |= codes.ENVELOPE
         log_event_now(s, codes.EV_LIMIT, -1, 0, watts)
+        self.advance(PASS_ONLY)
+
+    def push_bid(self, bid: Bid | None) -> None:
+        """Change the bid now (None: take part no longer) and let control pass; bids that were planned still come."""
+        s = self.state
+        if s.signal.size == 0:
+            raise InputError("a bid needs a regulation signal to follow")
+        mean_w, reserve_w = (np.nan, 0.0) if bid is None else (bid.mean_w, bid.reserve_w)
+        bidding.put_in_force(s, mean_w, reserve_w)
         self.advance(PASS_ONLY)
 
     def explain(self, code: int) -> None:

@@ -23,6 +23,8 @@ class ClockFields:
     ]
     mean_w: Annotated[Floats, Field("1", "W", "mean power of the bid in force (NaN: none)", nothing=np.nan)]
     reserve_w: Annotated[Floats, Field("1", "W", "reserve of the bid in force")]
+    offered_s: Annotated[Floats, Field("1", "s", "time so far in which a reserve was in force")]
+    exceed_s: Annotated[Floats, Field("1", "s", "part of it in which |power - target| was above 0.3 of the reserve")]
     busy_w: Annotated[Floats, Field("2", "W", "power of running jobs, and the rounding error of that sum")]
     n_ended: Annotated[Ints, Field("1", "", "jobs that have left the system")]
     n_arrived: Annotated[Ints, Field("1", "", "rows of the job table that were submitted")]
