@@ -138,7 +138,7 @@ def test_nobody_who_follows_is_said(wattline: Call, day: Path) -> None:
         (
             "run",
             ("policy.bid=qoscap",),
-            "unknown bid policy 'qoscap'; known: adaptive, fixed-heuristic, given, quantile",
+            "unknown bid policy 'qoscap'; known: adaptive, day-budget, fixed-heuristic, given, quantile",
         ),
         (
             "run",

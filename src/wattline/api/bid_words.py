@@ -66,11 +66,20 @@ def facts(document: Document, setting: Setting, found: Certificate) -> list[tupl
     choice = found.choice
     return [
         ("mean power", f"P̄ = {show(choice.bid.mean_w, 'W')}"),
-        ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}, reach {mode(document)}"),
+        ("reserve", f"R = {show(choice.bid.reserve_w, 'W')}{_by_hour(setting, choice)}, reach {mode(document)}"),
         *(_weights(setting, choice) if choice.weights is not None else ()),
         *_parameters(setting, choice),
         *_tested(document, found),
     ]
+
+
+def _by_hour(setting: Setting, choice: Choice) -> str:
+    """Return how the reserve follows a day's budget, where a policy makes the bids."""
+    values = (choice.params or {}).get("bid")
+    if values is None:
+        return ""
+    named = dict(zip(setting.policies.bid.params, values, strict=True))
+    return f" at the aim, by the hour what is left of {percent(named['aim'])} of a day"
 
 
 def _tested(document: Document, found: Certificate) -> list[tuple[str, str]]:
@@ -96,7 +105,7 @@ def _weights(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
 def _parameters(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
     rows = []
     policies = setting.policies
-    for m in (policies.select, policies.cap):
+    for m in (policies.select, policies.cap, *((policies.bid,) if "bid" in (choice.params or {}) else ())):
         chosen = (choice.params or {}).get(m.slot) or m.values(policies.params.get(m.slot, {}))
         named = ", ".join(f"{name} {value:g}" for name, value in zip(m.params, chosen, strict=False))
         if named:

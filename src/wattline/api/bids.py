@@ -272,9 +272,14 @@ def _on_records(
 
 def _given(document: Document, setting: Setting, method: str, listener: Listener) -> Bid | None:
     """Return the bid that the scenario gives, if there is one; it must be one that the machine can keep."""
+    from wattline.bidding.budget import is_budget
     from wattline.model.regulation import Bid
 
     market = document.spec.regulation
+    if is_budget(setting):
+        listener.say("choosing a day's budget ..." if method != "given" else "testing a day's budget ...")
+        bid = setting.policies.params["bid"]
+        return Bid(bid["mean_w"], bid["reserve_w"]) if method == "given" else None
     given = (
         Bid(market.mean, market.reserve) if market and market.mean is not None and market.reserve is not None else None
     )

@@ -134,23 +134,25 @@ def plain_bid(trial: Trial, *, mode: str, quick: bool = False) -> Choice:
     return search_bid(trial.setting, mode=mode, quick=quick, trial=trial, safe=False)
 
 
-def margin_of(trial: Trial, choice: Choice, *, mode: str, confidence: float, quick: bool = False) -> Margin:
-    """Return what the margin of a bid costs on the days of a trial."""
+def margin_of(
+    trial: Trial, choice: Choice, *, mode: str, confidence: float, quick: bool = False, made: bool = False
+) -> Margin:
+    """Return what the margin of a bid costs on the days of a trial; ``made``: a policy makes its bids hour by hour."""
     plain = plain_bid(trial, mode=mode, quick=quick)
     cost = trial.run(choice.bid, choice.weights, choice.params).cost
-    more = [(days, _cost_with(trial, days, confidence)) for days in MORE_DAYS if days > len(trial.stretches)]
+    more = [(days, _cost_with(trial, days, confidence, made=made)) for days in MORE_DAYS if days > len(trial.stretches)]
     known = tuple((days, found) for days, found in more if found is not None)
     return Margin(plain.bid.mean_w, plain.bid.reserve_w, plain.outcome.cost, cost, known)
 
 
-def _cost_with(trial: Trial, days: int, confidence: float) -> float | None:
+def _cost_with(trial: Trial, days: int, confidence: float, *, made: bool) -> float | None:
     """Return the cost of the cheapest bid that was tried and would be sure if that many days were like those seen."""
     from scipy.special import stdtrit
 
     sure = stricter(confidence)[0]
     student = float(stdtrit(days - 1, 0.5 + 0.5 * sure)) * math.sqrt(1.0 + 1.0 / days)
     costs = []
-    for outcome in trial.tried():
+    for outcome in trial.tried(made=made):
         rates = outcome.day_rates
         rates = rates[~np.isnan(rates)]
         if outcome.excess() == 0.0 and rates.mean() + student * rates.std(ddof=1) < SHARE:

@@ -9,6 +9,7 @@ from functools import partial
 from wattline.arrays import Floats
 from wattline.bidding.across import Margin, certify_on_records, margin_of, plain_bid, sure_bid
 from wattline.bidding.aqa import ITERATIONS, aqa_bid
+from wattline.bidding.budget import budget_bid, given_budget, is_budget
 from wattline.bidding.certificate import Certificate
 from wattline.bidding.choice import Choice
 from wattline.bidding.evidence import UNTRIED
@@ -72,6 +73,8 @@ def choose(
 ) -> Choice:
     """Choose a bid: ``given`` is taken as it is, the heuristic needs no simulation, the others try many bids."""
     check_method(setting, method)
+    if is_budget(setting):
+        raise InputError("a day's budget is chosen on recorded days, not on drawn hours")
     if method in UNTRIED:
         return untried(setting, method, _untried_bid(setting, method, mode, given))
     watch = Watch(_GUESS[method], progress)
@@ -106,11 +109,16 @@ def choose_on_records(
     fixed = None
     if method in UNTRIED:
         fixed = untried(setting, method, _untried_bid(setting, method, mode, given))
+    budget = is_budget(setting)
+    if fixed is not None and budget:
+        fixed = given_budget(setting, fixed)
     in_turn = method == "search" and not setting.policies.select.weights
     watch = Watch(_GUESS.get(method, 0) * (3 if in_turn else 1), progress)
     trial = Watched(setting, watch, records=records)
 
     def pick(part: Trial) -> Choice:
+        if budget:
+            return budget_bid(part, mode=mode, confidence=confidence, quick=quick)
         if in_turn:
             return sure_bid(part, mode=mode, confidence=confidence, quick=quick)
         return search_weights(part, mode=mode) if method == "search" else _by_method(part, method, mode)
@@ -121,7 +129,7 @@ def choose_on_records(
     found = certify_on_records(trial, records, pick, confidence=confidence, fixed=fixed, in_turn=in_turn, plain=plain)
     if fixed is not None or not in_turn or len(records) == 1:
         return found, None
-    margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, quick=quick)
+    margin = margin_of(trial, found.choice, mode=mode, confidence=confidence, quick=quick, made=budget)
     return replace(found, choice=replace(found.choice, runs=watch.done)), margin
 
 
@@ -140,6 +148,9 @@ def check_method(setting: Setting, method: str) -> None:
         raise InputError(
             f'method "{method}" chooses weights, which select policy {select.name!r} does not use; take "gps"'
         )
+    if is_budget(setting) and (method not in ("search", "given") or select.weights):
+        told = "weights of kinds go" if select.weights else f'method "{method}" goes'
+        raise InputError(f"a day's budget is chosen by a search of its own: {told} with one bid for all hours")
     if method == "aqa" and rules != "paper":
         told = f'method "aqa" steps down the costs of the papers, not those of rules = "{rules}"'
         raise InputError(f'{told}; take "search"')

@@ -112,7 +112,7 @@ def day_of(name: str, choice: Choice, outcome: Outcome, plain: Outcome | None = 
     return Day(
         name,
         choice.bid.mean_w,
-        choice.bid.reserve_w,
+        outcome.reserve_w,
         len(outcome.hours),
         outcome.left_out,
         outcome.exceed.share,

@@ -37,6 +37,8 @@ class Hour:
     busy_j: float
     record: int = DRAWN
     is_missing: bool = False
+    reserve_w: float = math.nan
+    """Reserve that was promised."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Outcome:
     def error(self) -> float:
         """Mean tracking error, over the hours whose signal is whole."""
         return float(self._of("mean_error")[self._whole].mean())
+
+    @property
+    def reserve_w(self) -> float:
+        """Mean reserve that was promised."""
+        return float(np.mean([hour.reserve_w for hour in self.hours]))
 
     @property
     def power_w(self) -> float:

@@ -10,12 +10,13 @@ from wattline.arrays import Floats, Ints
 from wattline.bidding.outcome import DRAWN, Hour
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
+from wattline.errors import InputError
 from wattline.generate.kinds import draw_jobs
 from wattline.market.bill import bill_tried
 from wattline.market.tracking import tracking
 from wattline.model import codes
 from wattline.model.kinds import column
-from wattline.model.regulation import Bid, Signal
+from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state.record import State
 from wattline.sim.ensemble import World
 from wattline.sim.options import Options
@@ -63,6 +64,7 @@ class Stretch:
             bids=[(0.0, Bid(setting.max_total_w, 0.0))],
             tick_s=protocol.control_s,
             start_s=0.0,
+            bidding=Bidding(self.begin_s) if setting.policies.bid.wake & codes.BIDDING else None,
             stop_cost_s=setting.stop_cost_s,
             placements=watched,
             decisions=watched,
@@ -83,9 +85,13 @@ class Stretch:
         return self.record != DRAWN
 
     def run(self, bid: Bid, weights: Floats | None = None, params: Params | None = None) -> list[Hour]:
-        """Simulate under a bid; return what every hour came to."""
+        """Simulate under a bid; return what every hour came to.
+
+        With parameters of a bid policy, that policy makes the bid of every hour, and ``bid`` holds until the first.
+        """
         world, count = self.world, self.edges_s.size - 1
-        world.start_over(bid=bid, weights=weights, params=params)
+        bidding = "bid" in (params or {})
+        world.start_over(bid=bid, weights=weights, params=params, bidding=bidding)
         world.run_until(self.end_s)
         rows = world.timeline()
         time_s, power_w = rows[:, codes.TL_TIME].copy(), rows[:, codes.TL_POWER].copy()  # the log may be emptied below
@@ -95,16 +101,25 @@ class Stretch:
             now_s, step_s = min(now_s + step_s, self.last_s), 2 * step_s
             world.run_until(now_s)
         jobs, violations = self._count()
+        bids = self._made() if bidding else [bid] * count
         found = []
         for k, (begin_s, end_s) in enumerate(zip(self.edges_s[:-1].tolist(), self.edges_s[1:].tolist(), strict=True)):
             first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
             here = slice(max(0, first - 1), last)
-            followed = tracking(time_s[here], power_w[here], self.signal, bid, begin_s, end_s)
+            followed = tracking(time_s[here], power_w[here], self.signal, bids[k], begin_s, end_s)
             book = self.setting.prices.of_hour(self.seed + k, begin_s)
-            bill = bill_tried(followed, bid, book, time_s[here], power_w[here], self.signal, begin_s)
+            bill = bill_tried(followed, bids[k], book, time_s[here], power_w[here], self.signal, begin_s)
             counts = jobs[k], violations[k], standby_j, busy_j
-            found.append(Hour(self.seed, followed, bill, *counts, self.record, self.missing[k]))
+            found.append(Hour(self.seed, followed, bill, *counts, self.record, self.missing[k], bids[k].reserve_w))
         return found
+
+    def _made(self) -> list[Bid]:
+        """Return the bid that the bid policy made for every hour of the last run."""
+        time_s, mean_w, reserve_w = self.world.simulation.bids()
+        rows = np.searchsorted(time_s, self.edges_s[:-1], side="right") - 1
+        if np.isnan(mean_w[rows]).any():
+            raise InputError("the bid policy made no bid for an hour, or one that the machine cannot keep")
+        return [Bid(float(mean_w[i]), float(reserve_w[i])) for i in rows]
 
     def degradation(self) -> Floats:
         """Return the QoS degradation of the measured jobs in the last run (inf: never finished)."""

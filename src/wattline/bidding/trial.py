@@ -47,6 +47,16 @@ def trial_day(setting: Setting, record: Record, number: int) -> Stretch:
     return Stretch(setting, Signal(0.0, step_s, values), len(hours), DAY_SEED + number, record=number, missing=missing)
 
 
+_Values = tuple[tuple[str, tuple[float, ...]], ...]
+_Key = tuple[Bid, bytes | None, _Values | None]
+"""What a draw was tried under: the bid, the weights, and the parameters of policies."""
+
+
+def _is_made(params: _Values | None) -> bool:
+    """Tell whether a policy made the bids hour by hour."""
+    return any(slot == "bid" for slot, _ in params or ())
+
+
 class Trial:
     """Hours of a setting, or recorded days, kept ready for many bids.
 
@@ -57,7 +67,7 @@ class Trial:
         self.setting = setting
         self.stretches = in_threads(lambda seed: trial_hour(setting, seed), seeds)
         self.stretches += in_threads(lambda pair: trial_day(setting, pair[1], pair[0]), enumerate(records))
-        self._remembered: dict[tuple[int, object], list[Hour]] = {}
+        self._remembered: dict[tuple[int, _Key], list[Hour]] = {}
 
     @property
     def few(self) -> int:
@@ -70,9 +80,9 @@ class Trial:
         part.stretches = [self.stretches[i] for i in which]
         return part
 
-    def tried(self) -> list[Outcome]:
-        """Return what every bid came to that was tried on all of it."""
-        keys = {key for _, key in self._remembered}
+    def tried(self, *, made: bool = False) -> list[Outcome]:
+        """Return what every bid came to that was tried on all of it; ``made``: bids that a policy made hour by hour."""
+        keys = {key for _, key in self._remembered if _is_made(key[2]) == made}
         whole = [key for key in keys if all((s.seed, key) in self._remembered for s in self.stretches)]
         return [
             Outcome(self.setting.kinds, [hour for s in self.stretches for hour in self._remembered[s.seed, key]])

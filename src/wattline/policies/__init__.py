@@ -12,7 +12,7 @@ place             lowest, frugal, slurm, slurm-best-fit, rdn, rdr, rdg, rrn, rrr
                   low-traffic, high-traffic, low-stall
 cap               none, randomized, count-hysteresis, workload-hysteresis, match-target,
                   under-limit, leftover
-bid               given, fixed-heuristic, adaptive, quantile
+bid               given, fixed-heuristic, adaptive, quantile, day-budget
 ================  =====================================================================
 
 ``wattline policies`` prints the table with parameters, from the code. Learners (of run times and power profiles)
@@ -53,7 +53,7 @@ BUILTIN = {
         by_counters="nedd low-traffic high-traffic low-stall",
     ),
     "cap": _family("cap", "none randomized count-hysteresis workload-hysteresis match-target under-limit leftover"),
-    "bid": _family("bid", "given fixed-heuristic adaptive quantile"),
+    "bid": _family("bid", "given fixed-heuristic adaptive quantile day-budget"),
 }
 """Slot → name → module of every built-in policy, in the order of the table: a run imports only the modules that it
 names.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from wattline.bidding.budget import POLICY
 from wattline.bidding.setting import Prices, Protocol, Setting
 from wattline.generate.kinds import check_kinds
 from wattline.market.bill import flat_book
@@ -15,6 +17,7 @@ from wattline.scenario.documents import Document
 from wattline.scenario.machine import build_cluster
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
+from wattline.scenario.sections.policy import MechanismSpec
 from wattline.scenario.sections.prices import build_billing
 from wattline.scenario.sections.regulation import (
     RegulationSpec,
@@ -46,7 +49,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     spec, context = document.spec, document.context
     market = spec.regulation or RegulationSpec()
     _check_machine(document)
-    policies = build_policies(document)
+    policies = build_policies(document if given else _with_budget(document))
     for mechanism in (policies.select, policies.cap):
         if mechanism.builtin and not mechanism.target:
             raise context.error(
@@ -60,6 +63,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     context.located(("kind",), check_kinds, kinds, nodes)
     hour = draw_kinds(kinds, context, cast("int", nodes), _SAMPLE_S, spec.seed)
     records = records_of(market, context)
+    _check_budget(document, market, records)
     setting = Setting(
         kinds,
         build_cluster(document, hour),
@@ -74,6 +78,29 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
+
+
+def _with_budget(document: Document) -> Document:
+    """Return a scenario in which the parameters stand that the search for a day's budget finds."""
+    pick = document.spec.policy.bid[0]
+    if pick.name != POLICY:
+        return document
+    found = MechanismSpec(name=pick.name, params={"mean_w": 1.0, "reserve_w": 1.0, **pick.params})
+    policy = document.spec.policy.model_copy(update={"bid": [found]})
+    return replace(document, spec=document.spec.model_copy(update={"policy": policy}))
+
+
+def _check_budget(document: Document, market: RegulationSpec, records: Records | None) -> None:
+    """Refuse a day's budget without recorded days, or for bids of other lengths than those that are tried."""
+    if document.spec.policy.bid[0].name != POLICY:
+        return
+    if records is None:
+        told = 'a day\'s budget is chosen on recorded days: name some, signal = ["a.csv.gz", "b.csv.gz"]'
+        raise document.source.error(("regulation", "signal"), told)
+    for key, value, tried in (("every", market.every, HOUR_S), ("lead", market.lead, 0.0)):
+        if value != tried:
+            told = f"wattline bid tries bids that hold an hour and are made when it begins: leave {key} out"
+            raise document.source.error(("regulation", key), told)
 
 
 def _prices(document: Document, market: RegulationSpec) -> Prices:
@@ -112,7 +139,8 @@ def _check_machine(document: Document) -> None:
     bids = spec.policy.bid[0].name
     other_bids = (
         f"wattline bid chooses one bid for all hours, {bids!r} makes others hour by hour: "
-        "wattline run tells what they come to, --set policy.bid=given leaves them out"
+        "wattline run tells what they come to, --set policy.bid=given leaves them out, "
+        f"--set policy.bid={POLICY} looks for a day's budget"
     )
     limited = bool(spec.limit.steps) or spec.limit.power < math.inf
     unknown = not cluster.class_ and cluster.nodes is None
@@ -127,7 +155,7 @@ def _check_machine(document: Document) -> None:
         (("cluster", "outage"), bool(cluster.outage), "a bid is made for a machine in service"),
         (("cluster", "failures"), cluster.failures is not None, "a bid is made for a machine in service"),
         (("limit",), limited, "a bid is made without a power limit"),
-        (("policy", "bid"), bids != "given", other_bids),
+        (("policy", "bid"), bids not in ("given", POLICY), other_bids),
     ]
     for path, wrong, problem in refused:
         if wrong:

@@ -73,7 +73,8 @@ def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, 
     """Return the plain data of a scenario with a bid in it."""
     data = copy.deepcopy(document.data)
     market = data.setdefault("regulation", {})
-    market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
+    if "bid" not in (choice.params or {}):  # else its policy makes them, by the parameters below
+        market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
     market["made_for"] = made_for(law_of_signal(document.spec.regulation or RegulationSpec(), document.context))
     if choice.weights is not None:
         weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))
