@@ -69,18 +69,18 @@ def is_budget(setting: Setting) -> bool:
     return setting.policies.bid.builtin and setting.policies.bid.name == POLICY
 
 
-def budget_bid(trial: Trial, *, mode: str, confidence: float, rounds: int = 3) -> Choice:
+def budget_bid(trial: Trial, *, mode: str, confidence: float, quick: bool = False) -> Choice:
     """Return the choice with the largest aim for which the interval of the next day ends below the limit.
 
     The interval is stricter than that of the certificate where an aim can be had for it. Where there is none at the
     mean power of the cheapest bid, that of the cheapest bid which is sure by itself is taken. If there is none at all,
     the least aim is returned as not feasible.
     """
-    plain = search_bid(trial.setting, mode=mode, rounds=rounds, trial=trial, safe=False)
+    plain = search_bid(trial.setting, mode=mode, quick=quick, trial=trial, safe=False)
     found = _at_mean(trial, plain, mode, confidence)
     if found.feasible:
         return found
-    fixed = sure_bid(trial, mode=mode, confidence=confidence, rounds=rounds)
+    fixed = sure_bid(trial, mode=mode, confidence=confidence, quick=quick)
     other = _at_mean(trial, fixed, mode, confidence) if fixed.feasible else found
     return other if other.feasible else found
 
