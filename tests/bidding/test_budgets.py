@@ -120,7 +120,7 @@ def test_days_are_left_out_in_turn() -> None:
     assert (values["aim"] in AIMS, values["day"]) == (True, 4.0)
     assert found.choice.feasible
     assert Aim(0.95).met(found.choice.outcome)
-    alone = budget_bid(Trial(made, records=days[:4]), mode="paper", confidence=0.95, rounds=1)
+    alone = budget_bid(Trial(made, records=days[:4]), mode="paper", confidence=0.95, quick=True)
     row = found.evidence.table[4]
     last = Trial(made, records=days).only([4]).run(alone.bid, alone.weights, alone.params)
     assert (row.mean_w, row.exceed, row.reserve_w) == (alone.bid.mean_w, last.exceed.share, last.reserve_w)
