@@ -18,7 +18,6 @@ from wattline.journal.journal import open_journal, write_journal
 from wattline.market.bill import Book
 from wattline.market.held import Held, constant
 from wattline.market.products.paper import Paper
-from wattline.market.tariff import Tariff
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.built.billing import Billing
 from wattline.sim.result import frames, manifest, regulation_entry
@@ -41,7 +40,7 @@ def disagreements(result: Result, ledger: Ledger, folder: Path) -> str | None:
     about["regulation"] = None
     if result.options.signal is not None:
         span = (float(result.state.start_s[0]), float(result.options.signal.end_s))
-        about["regulation"] = regulation_entry(None, Tariff(), None, billing.hours or (), span, {})
+        about["regulation"] = regulation_entry(None, None, billing.hours or (), span, {})
     write_journal(folder / "journal", tables, about)
     summary = summarize(open_journal(folder / "journal"))
     _summary(books, result, summary, ledger)
