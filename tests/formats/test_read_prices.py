@@ -204,6 +204,23 @@ def test_what_cannot_be_negative_is_refused(tmp_path: Path) -> None:
         read_held(tmp_path / "c.csv", known=CARBON, least=0.0)
 
 
+def test_a_clock_shows_seconds_where_they_are_not_0() -> None:
+    """To the millisecond, in zones by name and by offset, so that no two rows of an hour show the same."""
+    unix = np.array([1656648000.0, 1656648030.0, 1656648000.25, 1656647999.9999999, 1656648060.001])
+    for zone in ("UTC", "+00:00"):
+        assert clock_of(unix, zone) == [
+            "2022-07-01T04:00+00:00",
+            "2022-07-01T04:00:30+00:00",
+            "2022-07-01T04:00:00.25+00:00",
+            "2022-07-01T04:00+00:00",
+            "2022-07-01T04:01:00.001+00:00",
+        ]
+    for zone in ("America/New_York", "Australia/Lord_Howe", "+05:30"):
+        again = [unix_of(text, "UTC") for text in clock_of(unix, zone)]
+        assert again == pytest.approx(unix.tolist(), abs=6e-4)
+    assert offset_at(1656648030.5, "Australia/Lord_Howe") == 37800.0
+
+
 def test_clocks() -> None:
     """Local times and instants are each other's inverse but for the hours that do not exist."""
     unix = np.arange(1.64e9, 1.68e9, 36000.0)

@@ -173,6 +173,21 @@ def test_wrong_rows_are_dropped_and_counted(tmp_path: Path, row: str, reason: st
         read_table(path, strict=True)
 
 
+def test_names_that_differ_only_in_blanks_are_one_with_a_count(tmp_path: Path) -> None:
+    """Blanks around names do not count; where that makes two names one, it is said. Blanks beside commas are not."""
+    path = tmp_path / "jobs.csv"
+    path.write_text('submit_s,work_s,nodes,user\n0,5,1,"a"\n1,5,1,"a "\n2,5,1," a"\n3,5,1, b\n4,5,1,  \n5,5,1,\n')
+    trace = read_table(path)
+    assert trace.jobs.users == ("a", "b")
+    assert trace.jobs.user.tolist() == [0, 0, 0, 1, -1, -1]
+    assert [(n.action, n.reason, n.count) for n in trace.notes] == [
+        ("repaired", "blanks around a name do not count: taken for the same without them", 2)
+    ]
+    assert "jobs.csv:3" in trace.notes[0].example
+    path.write_text("submit_s, work_s, nodes, user\n0, 5, 1, a\n1, 5, 1, b\n2, 5, 1, a\n")
+    assert (read_table(path).notes, read_table(path).jobs.users) == ((), ("a", "b"))
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("text", ["inf", "-inf"])
 def test_an_endless_priority_is_counted(tmp_path: Path, text: str, suffix: str) -> None:

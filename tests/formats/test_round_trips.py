@@ -127,6 +127,20 @@ def test_csv_keeps_the_jobs(tmp_path: Path) -> None:
     assert_same(jobs, read_trace(tmp_path / "t.csv.gz").jobs, list(ARRAY_COLUMNS))
 
 
+def test_csv_says_that_blanks_around_names_are_lost(tmp_path: Path) -> None:
+    """Parquet and Standard Workload Format keep them; CSV is read without them, which its writer counts."""
+    names = (" lead", "trail ", "in side")
+    trace = Trace(JobTable.build(submit_s=[0, 1, 2], work_s=[1, 1, 1], nodes=[1, 1, 1], user=[0, 1, 2], users=names))
+    for ending in ("parquet", "swf"):
+        assert write_trace(trace, tmp_path / f"t.{ending}") == ()
+        assert read_trace(tmp_path / f"t.{ending}").jobs.users == names
+    said = write_trace(trace, tmp_path / "t.csv")
+    assert [(n.action, n.reason, n.count) for n in said] == [
+        ("dropped", "CSV is read without the blanks around names", 2)
+    ]
+    assert read_trace(tmp_path / "t.csv").jobs.users == ("lead", "trail", "in side")
+
+
 def test_real_log_survives(data_dir: Path, tmp_path: Path) -> None:
     """A real log written as SWF and as Parquet reads back the same."""
     trace = read_trace(data_dir / "swf/LLNL-Thunder-2007-1.1-cln.swf.gz")

@@ -84,19 +84,24 @@ def unix_of(text: str, zone: str) -> float:
 
 
 def clock_of(unix_s: Floats, zone: str) -> list[str]:
-    """Return times on the wall clock of a zone, to the minute, with the offset.
+    """Return times on the wall clock of a zone, with the offset; seconds, to the millisecond, where they are not 0.
 
-    >>> clock_of(np.array([1656648000.0]), "America/New_York"), clock_of(np.array([0.0]), "+05:30")
-    (['2022-07-01T00:00-04:00'], ['1970-01-01T05:30+05:30'])
+    >>> clock_of(np.array([1656648000.0, 1656648030.5]), "America/New_York")
+    ['2022-07-01T00:00-04:00', '2022-07-01T00:00:30.5-04:00']
+    >>> clock_of(np.array([0.0]), "+05:30")
+    ['1970-01-01T05:30+05:30']
     """
     import polars as pl
 
     shift_s = _offset_s(zone)
-    seconds = pl.Series(np.round(unix_s + (shift_s or 0.0))).cast(pl.Int64)
-    moments = pl.from_epoch(seconds, "s").dt.replace_time_zone("UTC")
-    if shift_s is not None:
-        return [f"{text}{zone}" for text in moments.dt.strftime("%Y-%m-%dT%H:%M")]
-    return moments.dt.convert_time_zone(zone).dt.strftime("%Y-%m-%dT%H:%M%:z").to_list()
+    millis = pl.Series(np.round((unix_s + (shift_s or 0.0)) * 1e3)).cast(pl.Int64)
+    moments = pl.from_epoch(millis, "ms").dt.replace_time_zone("UTC")
+    if shift_s is None:
+        moments = moments.dt.convert_time_zone(zone)
+    offsets = moments.dt.strftime("%:z") if shift_s is None else pl.repeat(zone, moments.len(), eager=True)
+    minutes, seconds = (moments.dt.strftime(form) for form in ("%Y-%m-%dT%H:%M", ":%S%.3f"))
+    rests = seconds.str.strip_suffix(".000").str.replace(r"(\.\d+?)0+$", "$1").str.replace(r"^:00$", "")
+    return (minutes + rests + offsets).to_list()
 
 
 def offset_at(unix_s: float, zone: str) -> float:

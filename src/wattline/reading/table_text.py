@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattline.arrays import Floats, Ints
+from wattline.model.jobs import UNKNOWN
 from wattline.reading.delimited import Delimited, Pieces
-from wattline.reading.fields import Coder
+from wattline.reading.fields import Coder, codes
 from wattline.reading.rows import Mask, Rows
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def tidy(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Columns:
-    """Columns of a table as it is read: numbers, which texts are none, and codes of names."""
+    """Columns of a table as it is read: numbers, which texts are none, and codes of names as they are spelt."""
 
     def __init__(self, numbers: Collection[str], names: Collection[str]) -> None:
         self._numbers, self._names = numbers, names
@@ -34,13 +35,14 @@ class _Columns:
         self.wrong: dict[str, list[Ints]] = {}
         self.coders = {name: Coder() for name in names}
 
-    def __call__(self, frame: pl.DataFrame) -> None:
+    def __call__(self, part: pl.DataFrame) -> None:
         """Take a part of the table."""
         import polars as pl
 
+        frame = tidy(part)
         for name in frame.columns:
             if name in self._names:
-                self.pieces.add(name, self.coders[name](frame[name]))
+                self.pieces.add(name, self.coders[name](part[name]))
             elif name in self._numbers:
                 given = frame[name].cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
                 self.pieces.add(name, given)
@@ -55,7 +57,7 @@ class TextRows(Rows):
     """Rows of a CSV table, of which only numbers and codes are kept."""
 
     def __init__(self, path: Path | str, numbers: Collection[str], names: Collection[str]) -> None:
-        self._table = Delimited(path, ",", quotes=True, tidy=tidy)
+        self._table = Delimited(path, ",", quotes=True)
         self._read = self._table.read(lambda: _Columns(numbers, names))
         super().__init__(path, None, self._table.lines)
         self.findings.extend((*self._table.wrong, *self._table.said))
@@ -66,8 +68,10 @@ class TextRows(Rows):
         return self._table.names
 
     def row(self, index: int) -> dict[str, object]:
-        """Return a row as it is written."""
-        return self._table.row(int(self.lines[index]))
+        """Return a row as it is written, without the blanks around its fields."""
+        import polars as pl
+
+        return tidy(pl.DataFrame([self._table.row(int(self.lines[index]))])).row(0, named=True)
 
     def _given(self, name: str) -> tuple[Floats, Mask | None]:
         wrong = np.zeros(self.height, dtype=np.bool_)
@@ -76,4 +80,15 @@ class TextRows(Rows):
         return self._read.pieces.take(name), wrong
 
     def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
-        return self._read.pieces.take(name), self._read.coders[name].names
+        import polars as pl
+
+        spelt = self._read.coders[name].names
+        bare, names = codes(pl.Series(spelt, dtype=pl.String).str.strip_chars())
+        if spelt == names:
+            return self._read.pieces.take(name), names
+        coded = self._read.pieces.take(name)
+        several = np.bincount(bare[bare >= 0], minlength=1)[bare] > 1
+        spaced = np.array([text != (names[code] if code >= 0 else "") for text, code in zip(spelt, bare, strict=True)])
+        merged = np.append(several & spaced & (bare >= 0), np.False_)[coded]  # the last one is that of no name
+        self.note("repaired", "blanks around a name do not count: taken for the same without them", merged, name)
+        return np.append(bare, UNKNOWN)[coded], names

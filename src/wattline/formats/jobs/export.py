@@ -92,7 +92,7 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     if Path(path).name.endswith((".csv", ".csv.gz")):
         frame.write_csv(buffer)
         write_whole(path, buffer.getvalue())
-        lost = _lost_series(trace.jobs, "CSV", path)
+        lost = _lost_series(trace.jobs, "CSV", path) + _lost_blanks(trace.jobs, path)
         if not math.isnan(trace.jobs.epoch_unix_s):
             lost.append(
                 Note("dropped", "CSV has no place for the trace's epoch and header", len(trace.jobs), str(path))
@@ -155,6 +155,16 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
 def _lost_series(jobs: JobTable, form: str, path: Path | str) -> list[Note]:
     count = 0 if jobs.series is None else int(np.sum(np.diff(jobs.series.first) > 0))
     return [Note("dropped", f"{form} {CANNOT_HOLD}", count, str(path))] if count else []
+
+
+def _lost_blanks(jobs: JobTable, path: Path | str) -> list[Note]:
+    """Return a note on names that are read back without the blanks around them."""
+    spaced = np.zeros(len(jobs), dtype=np.bool_)
+    for name, listed in NAME_COLUMNS.items():
+        wrong = [code for code, text in enumerate(getattr(jobs, listed)) if text != text.strip()]
+        spaced |= np.isin(getattr(jobs, name), wrong)
+    count = int(spaced.sum())
+    return [Note("dropped", "CSV is read without the blanks around names", count, str(path))] if count else []
 
 
 def _unique_ids(jobs: JobTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
