@@ -207,8 +207,9 @@ def _text(table: pl.DataFrame) -> str:
 
     from wattline.reading.series_column import COLUMN
 
-    if COLUMN in table.columns and isinstance(table[COLUMN].dtype, pl.List | pl.Array):
-        lists = table[COLUMN].cast(pl.List(table[COLUMN].dtype.inner)).cast(pl.List(pl.String))
+    kind = table.schema.get(COLUMN)
+    if isinstance(kind, pl.List | pl.Array):
+        lists = table[COLUMN].cast(pl.List(kind.inner)).cast(pl.List(pl.String))
         table = table.with_columns(lists.list.eval(pl.element().fill_null("null")).list.join(" "))
     return table.write_csv()
 
