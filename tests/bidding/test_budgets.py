@@ -16,7 +16,7 @@ from wattline.bidding.laws import GaussianLaw
 from wattline.bidding.setting import Setting, following
 from wattline.bidding.trial import Trial, trial_day
 from wattline.control.catalog import find
-from wattline.errors import InputError
+from wattline.errors import InputError, PolicyError, ScenarioError
 from wattline.market.bill import bill_flat, flat_book
 from wattline.market.tracking import tracking
 from wattline.model import codes
@@ -186,3 +186,26 @@ def test_what_is_written_runs(tmp_path: Path) -> None:
     assert hours["mean_w"].to_list() == pytest.approx([found.mean_w] * 3)
     assert hours["reserve_w"][0] == pytest.approx(found.reserve_w)
     assert hours["reserve_w"].n_unique() > 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"regulation.signal": "gaussian"}, "a day's budget is chosen on recorded days"),
+        ({"regulation.lead": "5 min"}, "leave lead out"),
+        ({"regulation.every": "30 min"}, "leave every out"),
+        ({"policy.bid": "adaptive"}, "--set policy.bid=day-budget looks for a day's budget"),
+    ],
+)
+def test_what_a_budget_cannot_be_chosen_for(tmp_path: Path, keys: dict[str, str], told: str) -> None:
+    """Drawn hours, other lengths of bids and other bid policies are refused in a line that says what to do."""
+    import wattline as wl
+
+    for i in range(3):
+        (tmp_path / f"d{i}.csv").write_text("time_s,signal\n" + "".join(f"{2 * k},0.{k % 9}\n" for k in range(1801)))
+    file = tmp_path / "s.toml"
+    file.write_text(SCENARIO)
+    with pytest.raises(ScenarioError, match=told):
+        wl.bid(wl.load(file).set(keys), progress=False)
+    with pytest.raises(PolicyError, match="needs parameter 'mean_w'"):
+        wl.bid(file, method="given", progress=False)
