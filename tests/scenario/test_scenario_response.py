@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wattline.bidding.setting import Protocol, Setting
-from wattline.bidding.trial import TrialHour
+from wattline.bidding.trial import trial_hour
 from wattline.errors import InputError
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import open_journal
@@ -205,8 +205,9 @@ def test_bids_are_made_along_the_points() -> None:
     line = Kind("a", 1, 60.0, 200.0, 100.0, 3.0, limit=2.0, weight=1.0, arrival_per_s=0.06)
     found = {}
     for points in ((), ((100.0, 3.0), (180.0, 1.2), (200.0, 1.0))):
-        setting = Setting((replace(line, response=points),), 8, 50.0, 250.0, protocol=Protocol(warm_s=0.0))
-        hour = TrialHour(setting, 3)
+        kinds = (replace(line, response=points),)
+        setting = Setting.alike(kinds, 8, 50.0, 250.0, protocol=Protocol(warm_s=0.0))
+        hour = trial_hour(setting, 3)
         first, again = (hour.run(Bid(1100.0, 250.0)) for _ in range(2))
         assert repr(first) == repr(again)
         found[points] = repr(first)
