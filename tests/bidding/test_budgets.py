@@ -202,7 +202,9 @@ def test_what_a_budget_cannot_be_chosen_for(tmp_path: Path, keys: dict[str, str]
     import wattline as wl
 
     for i in range(3):
-        (tmp_path / f"d{i}.csv").write_text("time_s,signal\n" + "".join(f"{2 * k},0.{k % 9}\n" for k in range(1801)))
+        (tmp_path / f"d{i}.csv").write_text(
+            "time_s,signal\n" + "".join(f"{2 * k},0.{k % (7 + i)}\n" for k in range(1801))
+        )
     file = tmp_path / "s.toml"
     file.write_text(SCENARIO)
     with pytest.raises(ScenarioError, match=told):
