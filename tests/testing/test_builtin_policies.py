@@ -13,6 +13,7 @@ PARAMS: dict[str, dict[str, float]] = {
     "randomized": {"p_low": 0.4, "p_high": 0.6},
     "count-hysteresis": {"k_low": 2, "k_high": 5},
     "workload-hysteresis": {"k_low": 20, "k_high": 60},
+    "day-budget": {"mean_w": 1000.0, "reserve_w": 200.0, "day": 0.1},
 }
 """Values for parameters that have no default."""
 
