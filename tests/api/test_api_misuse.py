@@ -36,7 +36,7 @@ def run() -> wl.Run:
         [[[1.0]], [[2.0]], None],
         [b"x", b"y", b"z"],
     ],
-    ids=str,
+    ids=["complex", "complex array", "objects", "mixed", "mappings", "lengths of time", "lists of lists", "bytes"],
 )
 def test_columns_that_no_job_can_have_are_one_line(column: str, values: object) -> None:
     """Whatever a column holds, in a mapping or a frame of pandas, is taken or refused in one line."""

@@ -17,10 +17,11 @@ from wattline.bidding.evidence import APART, LEFT_OUT, SEARCHED, UNSEARCHED, Evi
 from wattline.bidding.laws import GaussianLaw
 from wattline.bidding.outcome import Hour, Outcome
 from wattline.bidding.search import RUNGS, search_bid
-from wattline.bidding.setting import Setting
+from wattline.bidding.setting import Prices, Setting
 from wattline.bidding.trial import Trial, trial_day
 from wattline.errors import InputError
 from wattline.market.bill import bill_flat, flat_book
+from wattline.market.held import Held
 from wattline.market.tracking import Tracking, tracking
 from wattline.model import codes
 from wattline.model.kinds import Kind
@@ -145,6 +146,42 @@ def test_what_is_remembered_is_what_would_be_simulated() -> None:
     assert [hour.tracking for hour in part.hours] == [hour.tracking for hour in fresh.hours]
     choices = [Choice("x", bid, part) for bid in (BID, Bid(1500.0, 100.0), BID)]
     assert [hour.record for hour in left_out(trial, choices).hours] == [0, 1, 2]
+
+
+def test_days_are_charged_as_the_run_that_plays_them_one_after_another() -> None:
+    """The records take the prices of the billed hours in turn; jobs go by the day, not by its place."""
+    hours = np.arange(8) * HOUR_S
+    energy = Held(hours, 0.1 * np.arange(1, 9), 8 * HOUR_S)
+    book = flat_book()
+    prices = Prices(replace(book, prices={**book.prices, "energy": energy}), tuple(hours.tolist()))
+    made = replace(small(), prices=prices)
+    days = [record(1, 3), record(2, 2), record(3, 3)]
+    found = Trial(made, records=days).run(BID)
+    assert [hour.bill.energy_cost for hour in found.hours] == pytest.approx(0.16 * np.arange(1, 9))
+    alone = Trial(made, records=days[1:2]).run(BID)
+    assert [hour.tracking for hour in alone.hours] == [hour.tracking for hour in found.hours[3:5]]
+
+
+def test_a_bid_is_no_surer_on_the_days_of_its_search() -> None:
+    """A given bid that was searched on some of these days is never certified there; on other days it may be."""
+    days = [record(i, 1) for i in range(6)]
+    made = replace(small(), searched=frozenset({days[2].digest}), doubts=("one of these days was searched",))
+    found, _ = choose_on_records(made, days, "given", mode="paper", given=Bid(1600.0, 60.0))
+    assert found.evidence.how == SEARCHED
+    assert not found.certified
+    others, _ = choose_on_records(small(), days, "given", mode="paper", given=Bid(1600.0, 60.0))
+    assert others.evidence.how == UNSEARCHED
+
+
+def test_tracking_is_made_sure_where_days_are_too_few_for_the_service() -> None:
+    """Where service cannot be sure on so few hours, the bid keeps its margin in tracking all the same."""
+    made = Setting.alike(kinds_of("W14"), NODES, IDLE_W, HIGHEST_W)
+    strict = tuple(replace(kind, share=1e-4) for kind in made.kinds)
+    made = replace(made, kinds=tuple(replace(kind, limit=40.0) for kind in strict))
+    trial = Trial(made, records=[Record(f"d{i}", GaussianLaw()(4 * HOUR_S, 80 + i)) for i in range(5)])
+    found = sure_bid(trial, mode="paper", confidence=0.95, quick=True)
+    assert found.feasible
+    assert found.outcome.exceed_rate(0.95).next_high < 0.10
 
 
 def outcome_of(rates: list[float], late: float = 0.01) -> Outcome:

@@ -98,7 +98,7 @@ def test_hours_are_tried_under_the_bids_that_the_policy_makes() -> None:
 def test_days_differ_less_than_under_a_fixed_bid() -> None:
     """With the same mean reserve, the rates of days lie closer together than those of a fixed bid."""
     made, bid = published(), Bid(8500.0, 3000.0)
-    trial = Trial(made, records=[record(i) for i in range(6)])
+    trial = Trial(made, records=[record(i, 24) for i in range(8)])
     fixed = trial.run(bid)
     rate = fixed.exceed.share
     assert 0.03 < rate < 0.3
@@ -165,7 +165,7 @@ def test_what_is_written_runs(tmp_path: Path) -> None:
     import wattline as wl
 
     for i in range(3):
-        values = record(i, 2).signal.values
+        values = record(i, 8).signal.values
         step_s = record(i).signal.step_s
         lines = [f"{k * step_s:g},{y:.6f}" for k, y in enumerate(values)]
         (tmp_path / f"d{i}.csv").write_text("time_s,signal\n" + "\n".join(lines) + "\n")

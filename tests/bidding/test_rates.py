@@ -69,6 +69,9 @@ def test_nothing_seen_and_nothing_tried() -> None:
     none = rate_of(np.zeros(7), np.full(7, 24.0), hours=168)
     assert (none.low, none.next_low) == (0.0, 0.0)
     assert none.high == none.next_high == pytest.approx(1 - 0.05 ** (1 / 168))
+    many = np.full(7, 3000.0)
+    late = rate_of(np.eye(7)[0], many, hours=168)
+    assert rate_of(np.zeros(7), many, hours=168).high <= late.high
     nothing = rate_of(np.zeros(2), np.zeros(2), hours=0)
     assert np.isnan(nothing.share)
     assert (nothing.low, nothing.high, nothing.next_high) == (0.0, 1.0, 1.0)

@@ -265,7 +265,10 @@ def test_recorded_days_are_left_out_in_turn(wattline: Call, market: Path, folder
     written = (folder / "new.toml").read_text(encoding="utf-8")
     assert f"# {found['verdict']}\n" in written
     again = read_scenario(folder / "new.toml")
-    assert again.spec.regulation.made_for.records == 5
+    assert again.spec.regulation.made_for.records == len(again.spec.regulation.made_for.days) == 5
+    tested = wattline("bid", "new.toml", "--method", "given")
+    assert (tested.code, "no search has looked at" in tested.out) == (3, False)
+    assert "5 of these days were searched when the bid was made" in " ".join(tested.out.split())
 
 
 def test_a_bid_for_one_signal_is_not_certified_for_another(

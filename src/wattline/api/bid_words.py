@@ -91,7 +91,8 @@ def _tested(document: Document, found: Certificate) -> list[tuple[str, str]]:
     hours = f"{len(outcome.hours)} {document.spec.bid.protocol} hours"
     if evidence.days:
         hours = f"{evidence.days} recorded day{'s' if evidence.days > 1 else ''}, {hours}"
-    left = f"; {outcome.left_out} hours with missing signal do not count" if outcome.left_out else ""
+    gone = outcome.left_out
+    left = f"; {gone} hour{'s' if gone > 1 else ''} with missing signal do not count" if gone else ""
     return [("tested on", f"{hours}: {HOW[evidence.how]}{left}"), ("model", f"{model}. {assumption}")]
 
 
@@ -115,13 +116,26 @@ def _parameters(setting: Setting, choice: Choice) -> list[tuple[str, str]]:
 
 def money(found: Certificate) -> list[tuple[str, str]]:
     """Return what the bid costs and how well it is kept, as names and texts."""
+    from wattline.bidding.evidence import LEFT_OUT
+    from wattline.report.show import show
+
     data = found.to_json()
     cost, drawn, given = data["cost"], data["without_drawn"], data["without_bid"]
     broken, alone = percent(data["hours_beyond_tracking"]), percent(data["unreachable_exceed"])
     days = "" if math.isnan(data["days_beyond_tracking"]) else f"{percent(data['days_beyond_tracking'])} of days and "
     half = 0.5 * (data["cost_high"] - data["cost_low"])
-    rows = [
-        ("cost", f"${cost:.4g} an hour ± {half:.2g} (95 %); hours differ by {data['cost_sd']:.2g} (1 sd)"),
+    spread = f"hours differ by {data['cost_sd']:.2g} (1 sd)"
+    told = (
+        f"${cost:.4g} an hour ± {half:.2g} (95 %); {spread}"
+        if math.isfinite(half)
+        else f"${cost:.4g} an hour; {spread}"
+    )
+    rows = [("cost", told)]
+    if found.evidence.how == LEFT_OUT:
+        own, reserves = found.choice.outcome.cost, [day.reserve_w for day in found.evidence.table]
+        rows = [("cost", f"${own:.4g} an hour for this bid, on all the days"), ("left out", told)]
+        rows += [("", f"the bids tested had R = {show(min(reserves), 'W')} to {show(max(reserves), 'W')}")]
+    rows += [
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
         ("tracking", f"error {percent(data['error'])} of R on average; {days}{broken} of hours break the limit"),

@@ -221,6 +221,7 @@ def find_bid(
     if across and not setting.records:
         told = 'there are no recorded days to leave out: name some, signal = ["a.csv.gz", "b.csv.gz"]'
         raise document.source.error(("regulation", "signal"), told)
+    listener.notes((n.action, n.reason, n.count, n.example) for n in setting.notes)
     listener.warm_up(setting.policies.slots(), nodes_change=False)
     try:
         if setting.records:

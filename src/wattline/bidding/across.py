@@ -76,7 +76,8 @@ def certify_on_records(
     if fixed is not None or count == 1:
         choice = fixed or pick(trial)
         outcome = trial.run(choice.bid, choice.weights, choice.params)
-        how = UNSEARCHED if fixed is not None else SEARCHED
+        seen = fixed is None or any(record.digest in setting.searched for record in records)
+        how = SEARCHED if seen else UNSEARCHED
         return certificate_of(setting, choice, outcome, _evidence(how, trial, names, [choice] * count), confidence)
     if not in_turn or (count >= ENOUGH and plain is None):
         every = 3 if count >= ENOUGH else 2
@@ -118,12 +119,14 @@ def _evidence(
 def sure_bid(trial: Trial, *, mode: str, confidence: float, quick: bool = False) -> Choice:
     """Return the cheapest bid for which the interval of the next day ends below the limit, on the days of a trial.
 
-    The interval is stricter than that of the certificate where a bid can be had for it. If there is none at all, the
-    bid that keeps the rates themselves, or the least bad one, is returned as not feasible.
+    The interval is stricter than that of the certificate where a bid can be had for it. Where days are too few to be
+    sure of the service of every kind, tracking alone is made sure. If there is no such bid at all, the one that keeps
+    the rates themselves, or the least bad one, is returned as not feasible.
     """
     setting = trial.setting
-    for sure in stricter(confidence):
-        found = search_bid(setting, mode=mode, aim=Aim(sure), quick=quick, trial=trial, safe=False)
+    sure = stricter(confidence)
+    for aim in (*map(Aim, sure), *(Aim(c, sure_service=False) for c in sure)):
+        found = search_bid(setting, mode=mode, aim=aim, quick=quick, trial=trial, safe=False)
         if found.feasible:
             return found
     return replace(search_bid(setting, mode=mode, quick=quick, trial=trial, safe=False), feasible=False)

@@ -23,6 +23,8 @@ class Aim:
 
     confidence: float | None = None
     part: float = 1.0
+    sure_service: bool = True
+    """Whether the confidence is asked of the service of every kind too, or of tracking alone."""
 
     def excess(self, outcome: Outcome) -> float:
         """Return the sum of relative violations (0: all is kept)."""
@@ -46,7 +48,7 @@ class Aim:
         rates = outcome.rates(sure or CONFIDENCE)
         for kind, rate in zip(outcome.kinds, rates, strict=True):
             if is_promised(kind) and rate.count:
-                yield (rate.share if sure is None else rate.high), self.part * kind.share
+                yield (rate.high if sure is not None and self.sure_service else rate.share), self.part * kind.share
 
 
 HOPELESS_HOURS, HOPELESS_DAYS, HOPELESS_SURE = 2.5, 1.4, 1.2
@@ -58,7 +60,7 @@ within a fifth of the mean of all, and the mean must stay well below the limit w
 def stricter(confidence: float) -> tuple[float, float]:
     """Return the confidences of a search for a certificate of some confidence, the first that can be had counts.
 
-    The cheapest of many bids is a winner: it does better on the days of the search than on others. Intervals of a fifth
-    of the risk make up for that.
+    The cheapest of many bids is a winner: it does better on the days of the search than on others. Intervals of two
+    fifths of the risk make up for that.
     """
     return 1.0 - (1.0 - confidence) / 2.5, confidence

@@ -108,8 +108,8 @@ class Certificate:
         if not days:
             return "for hours drawn from the law of this signal; a real day may be of another"
         needed = self.distribution_free
-        model = "" if days >= needed else f"; fewer than {needed}, so by a model of how days differ"
-        return f"for days like the {days} recorded ones{model}"
+        model = "" if days >= needed else f", by a model of how days differ (fewer than {needed})"
+        return f"for days like the {days} tested{model}"
 
     @property
     def distribution_free(self) -> int:

@@ -24,7 +24,7 @@ HOW = {
     LEFT_OUT: "every day in turn left out of a search, and tried under the bid that was found without it",
     APART: "days that the search has not seen",
     UNSEARCHED: "days that no search has looked at",
-    SEARCHED: "the day that was searched",
+    SEARCHED: "days that the search has seen",
 }
 
 MODELS = {

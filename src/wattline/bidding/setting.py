@@ -19,6 +19,7 @@ from wattline.market.span import average
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Record
+from wattline.reading.notes import Note
 from wattline.sim.simulate import Policies
 from wattline.units import HOUR_S
 
@@ -88,6 +89,10 @@ class Setting:
     """Recorded days on which bids are searched and tested, instead of hours of the signal's law."""
     doubts: tuple[str, ...] = ()
     """Why nothing can be certified on this signal, whatever the rates are."""
+    searched: frozenset[str] = frozenset()
+    """Days on which a given bid was searched, by what tells them apart."""
+    notes: tuple[Note, ...] = ()
+    """What was done to the records when they were read."""
 
     def __post_init__(self) -> None:
         check_kinds(self.kinds, self.nodes)

@@ -35,7 +35,8 @@ class Stretch:
     """Hours on end, from ``begin_s`` to ``end_s``, with time to warm up before and to finish jobs after.
 
     ``signal`` lasts from time 0 to the end of all. ``record`` is the number of the recorded day that it is of, and
-    ``missing`` tells which of its hours touch missing signal. A ``watched`` one logs placements and decisions too, for
+    ``missing`` tells which of its hours touch missing signal. Hours are charged as those of a run from ``first_hour``
+    on, the seed of a drawn hour. A ``watched`` one logs placements and decisions too, for
     its journal.
     """
 
@@ -48,10 +49,12 @@ class Stretch:
         *,
         record: int = DRAWN,
         missing: Sequence[bool] = (),
+        first_hour: int | None = None,
         watched: bool = False,
     ) -> None:
         self.setting, self.signal, self.seed, self.record = setting, signal, seed, record
         self.missing = list(missing) or [False] * count
+        self.first_hour = seed if first_hour is None else first_hour
         kinds, protocol = setting.kinds, setting.protocol
         self.begin_s = protocol.warm(kinds)
         self.end_s = self.begin_s + count * HOUR_S
@@ -107,7 +110,7 @@ class Stretch:
             first, last = (int(np.searchsorted(time_s, t, side="right")) for t in (begin_s, end_s))
             here = slice(max(0, first - 1), last)
             followed = tracking(time_s[here], power_w[here], self.signal, bids[k], begin_s, end_s)
-            book = self.setting.prices.of_hour(self.seed + k, begin_s)
+            book = self.setting.prices.of_hour(self.first_hour + k, begin_s)
             bill = bill_tried(followed, bids[k], book, time_s[here], power_w[here], self.signal, begin_s)
             counts = jobs[k], violations[k], standby_j, busy_j
             found.append(Hour(self.seed, followed, bill, *counts, self.record, self.missing[k], bids[k].reserve_w))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from copy import copy
+from itertools import accumulate, count
 
 import numpy as np
 
@@ -31,8 +32,10 @@ def trial_hour(setting: Setting, seed: int, *, watched: bool = False) -> Stretch
     return Stretch(setting, setting.signal(length_s, seed), 1, seed, watched=watched)
 
 
-def trial_day(setting: Setting, record: Record, number: int) -> Stretch:
-    """Return the whole hours of a recorded day on end, with jobs of a seed of their own.
+def trial_day(setting: Setting, record: Record, number: int, first_hour: int = 0) -> Stretch:
+    """Return the whole hours of a recorded day on end, with jobs of a seed that goes by the day, whatever its place.
+
+    They are charged as the hours of a run from ``first_hour`` on.
 
     The machine warms up, and finishes its last jobs, under the other end of the record: none of that counts.
     """
@@ -44,7 +47,9 @@ def trial_day(setting: Setting, record: Record, number: int) -> Stretch:
     first = -round(warm_s / step_s)
     values = np.take(record.signal.values, first + np.arange(steps), mode="wrap")
     missing = [record.missing(*hour) for hour in hours]
-    return Stretch(setting, Signal(0.0, step_s, values), len(hours), DAY_SEED + number, record=number, missing=missing)
+    seed = DAY_SEED + int(record.digest[:8], 16)
+    signal = Signal(0.0, step_s, values)
+    return Stretch(setting, signal, len(hours), seed, record=number, missing=missing, first_hour=first_hour)
 
 
 _Values = tuple[tuple[str, tuple[float, ...]], ...]
@@ -66,7 +71,9 @@ class Trial:
     def __init__(self, setting: Setting, seeds: Iterable[int] = (), *, records: Sequence[Record] = ()) -> None:
         self.setting = setting
         self.stretches = in_threads(lambda seed: trial_hour(setting, seed), seeds)
-        self.stretches += in_threads(lambda pair: trial_day(setting, pair[1], pair[0]), enumerate(records))
+        before = accumulate((len(record.hours()) for record in records), initial=0)
+        days = list(zip(records, count(), before, strict=False))
+        self.stretches += in_threads(lambda day: trial_day(setting, *day), days)
         self._remembered: dict[tuple[int, _Key], list[Hour]] = {}
 
     @property

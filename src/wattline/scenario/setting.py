@@ -75,6 +75,8 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
         name=spec.policy.select[0].name,
         records=() if records is None else records.records,
         doubts=_doubts(document, market, records, given=given),
+        searched=_searched(market, given=given),
+        notes=() if records is None else records.notes,
     )
     context.located(("regulation", "control"), _check_hours, setting.protocol, kinds)
     return setting
@@ -121,7 +123,16 @@ def _doubts(document: Document, market: RegulationSpec, records: Records | None,
     found = [] if records is None else list(records.strangers.values())
     if given and (other := other_law(market, document.context)):
         found.append(other)
+    known = [] if records is None else [r.name for r in records.records if r.digest in _searched(market, given=given)]
+    if known:
+        told = f"{len(known)} of these days were searched when the bid was made ({known[0]}, for one)"
+        found.append(f"{told}: they tell nothing of other days")
     return tuple(found)
+
+
+def _searched(market: RegulationSpec, *, given: bool) -> frozenset[str]:
+    """Return the days on which a given bid was searched, as far as the scenario says."""
+    return frozenset(market.made_for.days if given and market.made_for is not None else ())
 
 
 def _check_hours(protocol: Protocol, kinds: tuple[Kind, ...]) -> None:

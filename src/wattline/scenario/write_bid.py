@@ -75,13 +75,22 @@ def with_bid(document: Document, setting: Setting, choice: Choice) -> dict[str, 
     market = data.setdefault("regulation", {})
     if "bid" not in (choice.params or {}):  # else its policy makes them, by the parameters below
         market["mean"], market["reserve"] = choice.bid.mean_w, choice.bid.reserve_w
-    market["made_for"] = made_for(law_of_signal(document.spec.regulation or RegulationSpec(), document.context))
+    law = law_of_signal(document.spec.regulation or RegulationSpec(), document.context)
+    market["made_for"] = made_for(law, _searched(document, setting, choice))
     if choice.weights is not None:
         weights = dict(zip((kind.name for kind in setting.kinds), choice.weights.tolist(), strict=True))
         _put_weights(data, weights)
     for slot, values in (choice.params or {}).items():
         _put_parameters(data, slot, values, setting)
     return data
+
+
+def _searched(document: Document, setting: Setting, choice: Choice) -> list[str]:
+    """Return the days on which a bid was searched: these, and those of before where it was given."""
+    if choice.method != "given":
+        return sorted({record.digest for record in setting.records})
+    before = document.spec.regulation.made_for if document.spec.regulation else None
+    return [] if before is None else before.days
 
 
 def _put_weights(data: dict[str, Any], weights: dict[str, float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -26,11 +27,13 @@ class MadeForSpec(Section):
     ends: Finite = Field(ge=0, le=1, description="share of time at ±1")
     hours: Finite = Field(24.0, gt=0, description="hours of signal behind these figures; few allow larger differences")
     records: Count = Field(1, description="records behind these figures")
+    days: list[str] = Field(default_factory=list, description="what tells the days apart on which the bid was searched")
 
 
-def made_for(law: Law) -> dict[str, Any]:
-    """Return the table of a scenario that says for what signal its bid was made."""
-    told = {"mean": law.mean, "std": law.std, "ends": law.ends, "hours": law.hours, "records": law.records}
+def made_for(law: Law, days: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the table of a scenario that says for what signal its bid was made, and on which days it was searched."""
+    told: dict[str, Any] = {"mean": law.mean, "std": law.std, "ends": law.ends, "hours": law.hours}
+    told |= {"records": law.records} | ({"days": list(days)} if days else {})
     return told if math.isnan(law.time_constant_s) else told | {"time_constant": law.time_constant_s}
 
 

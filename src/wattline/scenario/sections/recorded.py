@@ -41,7 +41,7 @@ class Recorded:
             if not name or not path.exists():
                 close = did_you_mean(name, self.known)
                 hint = close if "did you" in close else ""
-                raise self.context.error(self.key, f"no such file: {path if name else name!r}{hint}")
+                raise self.context.error(self.key, f"no such file: {str(path) if name else repr(name)}{hint}")
             found.append(path)
         return found
 
