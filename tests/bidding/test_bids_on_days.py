@@ -274,6 +274,14 @@ def test_a_reserve_is_found_where_less_of_it_fails() -> None:
     assert min(RUNGS) < 0.45
 
 
+def test_a_machine_that_is_always_full_has_nothing_to_sell() -> None:
+    """Where the jobs need all of the machine and the target must stay in reach, no reserve is left: that is said."""
+    full = Setting.alike((replace(KIND, arrival_per_s=0.2),), 8, 100.0, 200.0)
+    found = search_bid(full, mode="strict", rounds=1, trial=Trial(full, records=[record(0, 1)]), safe=False)
+    assert not found.feasible
+    assert found.bid.reserve_w == 0.0
+
+
 def test_a_search_sees_what_a_brute_force_sees() -> None:
     """On a lattice of bids none that is kept at the best mean power is much cheaper than the one found."""
     made = Setting.alike(kinds_of("W14"), NODES, IDLE_W, HIGHEST_W)

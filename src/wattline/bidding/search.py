@@ -102,14 +102,22 @@ def mean_power_w(setting: Setting, place: float) -> float:
     return float(min(setting.idle_total_w + max(low + place * (high - low), 0.0), setting.max_total_w))
 
 
+Key = tuple[tuple[str, tuple[float, ...]], ...]
+"""Parameters of policies as a key."""
+
+
+def _key(params: Params) -> Key:
+    return tuple((slot, tuple(values)) for slot, values in params.items())
+
+
 class _Scan:
     """The largest reserve at every mean power and setting of the policy that was asked about."""
 
     def __init__(self, trial: Trial, mode: str, aim: Aim, weights: Floats | None, *, between: int) -> None:
         self.trial, self.mode, self.aim, self.weights, self.between = trial, mode, aim, weights, between
-        self.tries: dict[tuple[Bid, tuple[tuple[str, tuple[float, ...]], ...]], tuple[float, float]] = {}
+        self.tries: dict[tuple[Bid, Key], tuple[float, float]] = {}
         """What every bid that was tried came to on the first few draws: violation and cost."""
-        self.found: dict[tuple[float, int], Choice | None] = {}
+        self.found: dict[tuple[float, Key], Choice | None] = {}
         self.runs = 0
         self._guess = FIRST_RUNG + 1
         """Rung that held last: the next scan begins a little above it."""
@@ -121,7 +129,7 @@ class _Scan:
 
     def largest(self, place: float, params: Params) -> Choice | None:
         """Return the choice with the largest reserve that is kept at a place, or None."""
-        key = place, hash(tuple((slot, tuple(values)) for slot, values in params.items()))
+        key = place, _key(params)
         if key not in self.found:
             self.found[key] = self._largest(mean_power_w(self.trial.setting, place), params)
         return self.found[key]
@@ -133,6 +141,8 @@ class _Scan:
         way_w, most_w = mean_w - setting.idle_total_w, largest_reserve_w(setting, mean_w, self.mode)
         rungs = [min(way_w * rung, most_w) for rung in RUNGS]
         rungs = [watts for i, watts in enumerate(rungs) if watts > 0 and watts not in rungs[:i]]
+        if not rungs:
+            return None
         outcomes: dict[float, Outcome | None] = {}
 
         def held(reserve_w: float) -> Outcome | None:
@@ -160,7 +170,8 @@ class _Scan:
 
     def least_bad(self) -> Choice:
         """Return the bid with the least total violation of all that were tried, when none keeps what is aimed at."""
-        bid, params = min(self.tries, key=lambda key: self.tries[key])[:2]
+        nothing: tuple[Bid, Key] = Bid(self.trial.setting.max_total_w, 0.0), ()  # no mean power has a reserve in reach
+        bid, params = min(self.tries, key=lambda key: self.tries[key], default=nothing)
         given = dict(params)
         outcome = self.trial.run(bid, self.weights, given)
         limits = bottleneck(outcome)
@@ -170,8 +181,7 @@ class _Scan:
         """Return what a bid comes to if it keeps what is aimed at; a bid that is far off is given up early."""
         self.runs += 1
         few = self.trial.run(bid, self.weights, params, first=self.trial.few)
-        key = bid, tuple((slot, tuple(values)) for slot, values in params.items())
-        self.tries[key] = few.excess(), few.cost
+        self.tries[bid, _key(params)] = few.excess(), few.cost
         if self.aim.hopeless(few):
             return None
         outcome = self.trial.run(bid, self.weights, params)
