@@ -63,7 +63,8 @@ def test_a_reader_cannot_cut_off_a_run_that_writes_its_journal(
     def look() -> None:
         for command in (("report", "here"), ("trace", "info", "here"), ("replay", "here", "--out", "there")):
             reader = program(*command, cwd=folder)
-            told.append((reader.wait(), reader.communicate()[1]))
+            err = reader.communicate()[1]
+            told.append((reader.returncode or 0, err))
         for read in (wl.read_run, wl.read_trace):
             thread = threading.Thread(target=lambda read=read: told.append(refused(read)))  # type: ignore[misc]
             thread.start()

@@ -125,7 +125,7 @@ def test_a_bid_for_kinds_of_a_file_is_written_where_it_belongs(tmp_path: Path) -
     (tmp_path / "s.toml").write_text(TEXT.replace('"meggie-like"', '"in/k.csv"', 1))
     (tmp_path / "out").mkdir()
     setting: Any = SimpleNamespace(kinds=[SimpleNamespace(name="a")])
-    choice: Any = SimpleNamespace(bid=Bid(50_000.0, 8000.0), weights=np.array([1.0]), params=None)
+    choice: Any = SimpleNamespace(method="given", bid=Bid(50_000.0, 8000.0), weights=np.array([1.0]), params=None)
     write_bid(read_scenario(tmp_path / "s.toml"), setting, choice, tmp_path / "out/sold.toml")
     written = tomllib.loads((tmp_path / "out/sold.toml").read_text())
     assert written["kinds"] == {"file": "../in/k.csv", "weights": {"a": 1.0}}

@@ -153,7 +153,7 @@ def test_old_traces_are_placed_by_their_own_dates_or_as_told(tmp_path: Path) -> 
     (tmp_path / "log.swf").write_text(f"; UnixStartTime: 856648000\n; MaxNodes: 16\n{jobs}\n")
     said = refused(tmp_path, text)
     assert "s.toml:5: [prices] energy: energy.csv holds 2022-07-01T00:00+00:00 to 2022-07-04T00:00+00:00" in said
-    assert "the run takes (at least) 1997-02-22T21:56+00:00" in said
+    assert "the run takes (at least) 1997-02-22T21:56:40+00:00" in said
     assert "another start" in said
     assert run(tmp_path, text + "start = 2022-07-02\n").read("hours")["clock"][0] == "2022-07-02T00:00+00:00"
 
@@ -381,7 +381,7 @@ def test_paths_of_prices_move_with_a_written_bid(tmp_path: Path) -> None:
     given = 'energy = "energy.csv"\ncapacity = {file = "c.csv"}\nperformance = "5 $/MWh"\n'
     (tmp_path / "s.toml").write_text(f'{MARKET}[prices]\nrules = "pjm"\n{given}')
     (tmp_path / "sub").mkdir()
-    nothing: Any = SimpleNamespace(bid=Bid(8000.0, 900.0), weights=None, params=None)
+    nothing: Any = SimpleNamespace(method="given", bid=Bid(8000.0, 900.0), weights=None, params=None)
     write_bid(read_scenario(tmp_path / "s.toml"), nothing, nothing, tmp_path / "sub/sold.toml")
     written = tomllib.loads((tmp_path / "sub/sold.toml").read_text())
     assert (written["regulation"]["mean"], written["regulation"]["reserve"]) == (8000.0, 900.0)

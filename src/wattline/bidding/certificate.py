@@ -82,7 +82,7 @@ class Certificate:
             return BROKEN
         if self.evidence.days == 1:
             return NOTHING
-        few = 0 < self.evidence.days < LEAST_RECORDS
+        few = self.evidence.days > 0 and self._whole_days < LEAST_RECORDS
         return CERTIFIED if self.kept and not few and not self.evidence.doubts else UNSURE
 
     @property
@@ -97,9 +97,15 @@ class Certificate:
             return f"{NOTHING}: one recorded day does not tell how days differ"
         if self.evidence.doubts:
             return f"{UNSURE}: nothing is certified on this signal"
-        if 0 < days < LEAST_RECORDS:
-            return f"{UNSURE}: {days} recorded days are fewer than the {LEAST_RECORDS} that a certificate needs"
+        if days and self._whole_days < LEAST_RECORDS:
+            few = f"{self._whole_days} recorded days are fewer than the {LEAST_RECORDS}"
+            return f"{UNSURE}: {few} that a certificate needs"
         return f"{UNSURE}: on another day a promise may be broken" if days else f"{UNSURE}: a promise may be broken"
+
+    @property
+    def _whole_days(self) -> int:
+        whole = self.evidence.whole
+        return self.evidence.days if whole is None else whole
 
     @property
     def basis(self) -> str:

@@ -40,6 +40,10 @@ MODELS = {
 """The statistical model by name, and its assumption in a sentence."""
 
 
+DAY_LEAST_HOURS = 12
+"""Whole hours of signal that a record must have to count as a day."""
+
+
 @dataclass(frozen=True)
 class Day:
     """A recorded day of a certificate: the bid it was tried under, and what that came to."""
@@ -72,6 +76,8 @@ class Evidence:
     how: str = DRAWN
     days: int = 0
     """Recorded days, 0 for drawn hours."""
+    whole: int | None = None
+    """How many of them have as many whole hours as a day is taken for (None: all)."""
     table: tuple[Day, ...] = ()
     doubts: tuple[str, ...] = ()
     """Why it may not be taken for other days, whatever the rates are."""
@@ -126,5 +132,6 @@ def day_of(name: str, choice: Choice, outcome: Outcome, plain: Outcome | None = 
 
 def on_days(how: str, rows: Sequence[Day], doubts: Sequence[str] = ()) -> Evidence:
     """Return the evidence of recorded days; those without a whole hour of signal are none."""
-    known = tuple(row for row in rows if row.left_out < row.hours)
-    return Evidence(how, len(known), tuple(rows), tuple(doubts))
+    known = [row.hours - row.left_out for row in rows if row.left_out < row.hours]
+    whole = sum(hours >= DAY_LEAST_HOURS for hours in known)
+    return Evidence(how, len(known), whole, tuple(rows), tuple(doubts))

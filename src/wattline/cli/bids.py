@@ -73,9 +73,9 @@ def bid(
 ) -> None:
     """Choose mean power and reserve to offer as regulation, and test them on other hours.
 
-    On recorded days ([regulation] signal = ["a.csv.gz", "b.csv.gz", ...]) the
-    bid is tested on days that its search has not seen; few days are left out
-    in turn. A drawn signal is tested on new hours.
+    With several recorded days as the signal of the regulation section, the bid
+    is tested on days that its search has not seen; few days are left out in
+    turn. A drawn signal is tested on new hours.
 
     The exit code is 0 if the bid is certified: every promise is kept with the
     stated confidence, tracking on the next day, service in the long run. It is
