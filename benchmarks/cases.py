@@ -23,8 +23,9 @@ from wattline.generate.jobs import Lublin, generate
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.codes import TL_RUNNING
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Result, Simulation
+from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 QUIET = Options(timeline=False, placements=False, decisions=False)
 

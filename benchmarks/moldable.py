@@ -11,10 +11,11 @@ from wattline.control.catalog import find
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.sim.ensemble import in_processes
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.systems.rmap import study as rmap_study
 from wattline.systems.rmap.tables import STAND_IN, TURBO_W, machines, moldable
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 SIX = ("Traditional", "Naive", "Adaptive, 0 %", "Adaptive, 10 %", "Adaptive, unbounded", "Surplus")
 

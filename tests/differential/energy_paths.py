@@ -21,7 +21,8 @@ from wattline.market.products.paper import Paper
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.built.billing import Billing
 from wattline.sim.result import frames, manifest, regulation_entry
-from wattline.sim.simulate import Result, bid_steps
+from wattline.sim.simulate import Result
+from wattline.wiring.logs import bid_steps
 
 REL, ABS = 1e-9, 1e-6
 

@@ -22,8 +22,8 @@ from wattline.model.regulation import Bid, Signal
 from wattline.model.series import PowerSeries
 from wattline.model.variability import NodeFactors, Variability
 from wattline.policies.helpers import uniform
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
 
 KINDS: tuple[Kind, ...] = (SMALL, WIDE, FIRM, FILLER)
 FAMILIES = ("rigid", "capped", "series", "paused", "target", "moldable", "varied", "network")

@@ -15,14 +15,15 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
-from wattline.sim import setup, simulate
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Result, Simulation
+from wattline.sim.simulate import Result, Simulation
+from wattline.wiring import bound, setup
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 MOST_STATES, MOST_JOBS = 2000, 64
 """States that are kept, and jobs of the largest of them."""
 
-_allocate, _callable_for = setup.allocate, simulate.callable_for
+_allocate, _callable_for = setup.allocate, bound.callable_for
 _states: dict[tuple[int, ...], tuple[State, Any, Any]] = {}
 _callables: dict[tuple[str, str], Any] = {}
 
@@ -69,7 +70,7 @@ def run(
 ) -> tuple[Result, bool]:
     """Simulate; return the result, which holds until the next run, and whether the run got stuck."""
     wired = Policies(*chosen.slots(), params=params or {})
-    setup.allocate, simulate.callable_for = _wiped, _once
+    setup.allocate, bound.callable_for = _wiped, _once
     try:
         simulation = Simulation(jobs, cluster, wired, options, seed=seed)
         try:
@@ -77,7 +78,7 @@ def run(
         except StuckError:
             return simulation.result("stuck"), True
     finally:
-        setup.allocate, simulate.callable_for = _allocate, _callable_for
+        setup.allocate, bound.callable_for = _allocate, _callable_for
 
 
 def segments(result: Result) -> list[tuple[int, float, float, list[int]]]:

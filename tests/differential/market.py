@@ -307,8 +307,9 @@ def engine_of(w: World) -> Any:
     from wattline.model.jobs import JobTable
     from wattline.model.kinds import Kind
     from wattline.model.regulation import Bid, Signal
-    from wattline.sim.options import Options
-    from wattline.sim.simulate import Policies, simulate
+    from wattline.sim.simulate import simulate
+    from wattline.wiring.options import Options
+    from wattline.wiring.policies import Policies
 
     kinds = [
         Kind(f"k{i}", k[0], k[1], k[2], k[3], k[4], math.inf if k[5] is None else k[5], weight=k[6], standby=k[7])

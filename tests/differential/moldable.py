@@ -19,8 +19,8 @@ from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.variability import NodeFactors, Variability
-from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.options import Options
 
 NAME = "moldable"
 TURBO_W = 115.0

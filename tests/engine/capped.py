@@ -9,8 +9,8 @@ import numpy as np
 from engine.worlds import cluster, digest, policies
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
 
 LEARNERS = ("t-test", "quantile", "pooled", "oracle", "maximum")
 

@@ -22,6 +22,6 @@ def log_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         def sizes(**extents: Any) -> Sizes:
             return replace(Sizes(**extents), D=rows)
 
-        monkeypatch.setattr("wattline.sim.setup.Sizes", sizes)
+        monkeypatch.setattr("wattline.wiring.setup.Sizes", sizes)
 
     return set_rows

@@ -7,8 +7,9 @@ import numpy as np
 from engine.worlds import digest, policies
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 
 def jobs(seed: int = 0, count: int = 250) -> JobTable:

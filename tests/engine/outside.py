@@ -20,9 +20,10 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.rooms import no_room
 from wattline.model.state.record import POLICY, State
-from wattline.sim.options import Options
-from wattline.sim.setup import prepare
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
+from wattline.wiring.setup import prepare
 
 GROWABLE = (codes.NO_HEAP, codes.NO_INDEX)
 

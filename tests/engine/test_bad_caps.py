@@ -9,9 +9,9 @@ from engine.worlds import check_structure, cluster, policies, run, table
 from wattline.errors import StuckError
 from wattline.model import codes
 from wattline.model.mechanism import policy
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import check_policy
+from wattline.wiring.options import Options
 
 ROWS = [{"submit": t, "work": 10, "nodes": 1} for t in (0, 1, 2)]
 MACHINE = cluster(2, min_cap_w=150.0)

@@ -15,8 +15,8 @@ from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.ensemble import World
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
 
 KINDS = (SMALL, WIDE, FIRM)
 HOUR_S = 60.0

@@ -11,7 +11,7 @@ from reference.scheduler import Scheduler, Setup
 from wattline.kernel.compiled import JIT
 from wattline.model import fitindex
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 NODES = 64
 

@@ -8,7 +8,7 @@ import pytest
 from engine.worlds import cluster, run, table
 from wattline.model.cluster import Level, Outage
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 GENERAL = {"select": {"depth": 1e9}}
 SLOW = (Level(0.7, 200.0, 90.0),)

@@ -9,7 +9,7 @@ from engine.worlds import accounted_energy_j, cluster, placements, run, status_n
 from wattline.errors import InputError
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 
 def events(result, *names: str) -> list[tuple[float, str, int]]:

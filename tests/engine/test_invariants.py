@@ -30,8 +30,8 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.mechanism import policy
 from wattline.policies.helpers import uniform
-from wattline.sim.options import Options
 from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.options import Options
 
 ORDERS = sorted(catalog()["order"])
 SELECTS = sorted(name for name, m in catalog()["select"].items() if not m.target and not m.one_class)

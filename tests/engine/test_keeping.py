@@ -22,7 +22,9 @@ from wattline.model.regulation import Bid, Bidding
 from wattline.model.state.record import FIELDS
 from wattline.sim import keeping, simulate
 from wattline.sim.keeping import PASSING, Keeper, cut_result, restore
-from wattline.sim.simulate import LOGS, Options, Result, Simulation
+from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.logs import LOGS
+from wattline.wiring.options import Options
 
 KINDS = tuple(replace(kind, arrival_per_s=0.05) for kind in (SMALL, WIDE, FIRM, FILLER))
 Make = Callable[[], Simulation]

@@ -10,8 +10,8 @@ import pytest
 
 from engine.worlds import cluster, policies
 from wattline.formats.jobs import read_trace
-from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
+from wattline.wiring.options import Options
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import BLOCK, MANY_RUNNING, Sizes
 from wattline.model.state.switches import OPT_SORTED
-from wattline.sim.options import Options
 from wattline.testing.plain import plain
+from wattline.wiring.options import Options
 
 enter, leave = plain(running.enter), plain(running.leave)
 listed, ready, first_end_s = plain(many_running.listed), plain(many_running.ready), plain(many_running.first_end_s)

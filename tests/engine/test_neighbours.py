@@ -36,9 +36,9 @@ from wattline.model.networks.fat_tree_3 import FatTree3
 from wattline.model.networks.flat import Flat
 from wattline.model.state.record import State
 from wattline.physics.contention import neighbour_slowdowns
-from wattline.sim.options import Options
 from wattline.sim.result import frames
 from wattline.sim.simulate import Result, Simulation, simulate
+from wattline.wiring.options import Options
 
 FLY = Dragonfly(2, 2, 5)
 TESTS = Path(__file__).parents[1]

@@ -32,9 +32,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.mechanism import Mechanism, policy
 from wattline.policies.helpers import uniform
-from wattline.sim.options import Options
 from wattline.sim.result import frames
 from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.options import Options
 
 PAUSE, RELEASE, RESUME = "pause", "release", "resume"
 

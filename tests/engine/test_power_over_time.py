@@ -26,8 +26,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.series import PowerSeries
 from wattline.model.state.record import State
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
 
 
 def workload(seed: int, jobs: int = 30, step_s: float = 10.0) -> JobTable:

@@ -35,8 +35,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.model.state.record import State
-from wattline.sim.options import Options
 from wattline.sim.simulate import Result
+from wattline.wiring.options import Options
 
 BID = Bid(1200.0, 300.0)
 KINDS = (SMALL, WIDE, FIRM, FILLER)

@@ -23,9 +23,9 @@ from wattline.model.regulation import Bid
 from wattline.model.rooms import no_room
 from wattline.model.state.layout import copy_state
 from wattline.model.state.record import FIELDS, POLICY, State
-from wattline.sim.options import Options
-from wattline.sim.setup import prepare
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.setup import prepare
 
 MANY, SOME = (5_000, 1_500) if JIT else (300, 200)
 CASES: dict[str, dict[str, Any]] = {

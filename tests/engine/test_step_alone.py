@@ -18,9 +18,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.state.layout import copy_state
 from wattline.model.state.record import POLICY, State
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
 from wattline.testing import worlds
+from wattline.wiring.options import Options
 
 ACTIONS = ("a_time_s", "a_kind", "a_job", "a_nodes", "a_cap_w", "a_why", "a_verdict")
 Memory = tuple[npt.NDArray[np.float64], ...]

@@ -10,8 +10,8 @@ import pytest
 from engine.worlds import cluster, run, table
 from wattline.errors import PolicyError, StuckError
 from wattline.model.mechanism import policy
-from wattline.sim.options import Options
 from wattline.testing import check_policy
+from wattline.wiring.options import Options
 
 HOUR = 3600
 ROWS = [{"submit": 100 + HOUR * t, "work": 10, "nodes": 2} for t in range(30)]

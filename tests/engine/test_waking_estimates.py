@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.worlds import cluster, run, table
 from wattline.model.cluster import Outage, Sleep
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 
 def test_a_job_that_ran_before_is_expected_to_do_what_it_has_left() -> None:

@@ -19,8 +19,9 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import State
 from wattline.policies.helpers import free_extents
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Result, simulate
+from wattline.sim.simulate import Result, simulate
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 DEFAULTS = {
     "order": "fcfs",

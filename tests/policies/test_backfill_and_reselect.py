@@ -13,8 +13,8 @@ from reference.engine import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
 from wattline.sim.simulate import Result, simulate
+from wattline.wiring.options import Options
 
 
 def run(jobs: JobTable, cluster: Cluster | int, order: str = "fcfs", select: str = "reselect", **more: Any) -> Result:

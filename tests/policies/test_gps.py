@@ -40,7 +40,7 @@ from wattline.model.state.layout import allocate
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
 from wattline.policies.select import gps as gps_module
-from wattline.sim.subjects.regulation import fill_kinds
+from wattline.wiring.subjects.regulation import fill_kinds
 
 KINDS = (SMALL, WIDE, FIRM, FILLER)
 

@@ -28,8 +28,8 @@ from wattline.model.networks.flat import Flat
 from wattline.physics.link_loads import capacities, link_shares
 from wattline.policies.place.allocate import OnLinks, allocate, allocate_all
 from wattline.policies.place.weighing import OVERLOAD
-from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
+from wattline.wiring.options import Options
 
 THREE = Dragonfly(nodes_per_router=2, routers_per_group=2, groups=3)
 """Twelve nodes: routers 0 1 | 2 3 | 4 5, two nodes each; links carry 1 GB/s."""

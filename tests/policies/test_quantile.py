@@ -19,8 +19,8 @@ from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state.record import State
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
 
 KINDS = (SMALL, WIDE, FIRM)
 BINS, KEPT, STAND_IN = 64, 0.97, 100.0

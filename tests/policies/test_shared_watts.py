@@ -9,8 +9,8 @@ from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
 from wattline.model.state.switches import N_REFUSED
-from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
+from wattline.wiring.options import Options
 
 BACKFILLING = ["easy", "backfill-by-end", "conservative"]
 

@@ -9,8 +9,8 @@ from reference.engine import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
+from wattline.wiring.options import Options
 
 LEVELS = (Level(1.0, 50.0, 0.0), Level(2.0, 100.0, 0.0))
 MACHINE = Cluster((NodeClass("node", 10, 0.0, 100.0, levels=LEVELS),))

@@ -13,7 +13,7 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.parts import build_kinds
-from wattline.sim.subjects.regulation import kind_codes
+from wattline.wiring.subjects.regulation import kind_codes
 
 KINDS = """name,nodes,work_s,draw_w,floor_w,stretch,limit,share,arrival_per_s
 a@2,2,100,250,200,1.5,2,0.1,0.001

@@ -19,8 +19,9 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import World, in_threads
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 KINDS = (SMALL, WIDE, FILLER)
 BIDS = (Bid(1200.0, 300.0), Bid(900.0, 250.0), Bid(1500.0, 500.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattline.sim.setup import _rate_classes
+from wattline.wiring.setup import _rate_classes
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 40, 3000])

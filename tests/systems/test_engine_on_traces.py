@@ -17,9 +17,9 @@ import pytest
 from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
 from wattline.sim.simulate import simulate
 from wattline.theory.recursion import fcfs_delays
+from wattline.wiring.options import Options
 
 
 def fcfs(jobs: JobTable, nodes: int, ties: str) -> np.ndarray:

@@ -13,9 +13,9 @@ from wattline.control.catalog import find
 from wattline.errors import EndlessError, PolicyError
 from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
-from wattline.sim.options import Options
 from wattline.sim.simulate import Simulation
-from wattline.sim.watched import time_limit
+from wattline.wiring.options import Options
+from wattline.wiring.watched import time_limit
 
 NEEDS_JIT = pytest.mark.skipif(not JIT, reason="about compiled policies")
 TIERS = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NEEDS_JIT)], ids=["python", "compiled"])

@@ -20,9 +20,9 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.sim.ensemble import World
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies
 from wattline.units import HOUR_S
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 GIVEN, NONE = "given", "none"
 """Bids of a pair that no policy makes: one that is handed over, or none, which is to take part in no market."""

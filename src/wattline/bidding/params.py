@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from wattline.sim.simulate import Policies
+from wattline.wiring.policies import Policies
 
 Params = Mapping[str, Sequence[float]]
 """slot → the values of its policy's parameters"""

@@ -20,8 +20,8 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Record
 from wattline.reading.notes import Note
-from wattline.sim.simulate import Policies
 from wattline.units import HOUR_S
+from wattline.wiring.policies import Policies
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def _refuse_bytes(arguments: list[str]) -> None:
 
 def _left_behind() -> str:
     """Return what was said of a user's policy that did not come back (nothing: an empty text)."""
-    watched = sys.modules.get("wattline.sim.watched")
+    watched = sys.modules.get("wattline.wiring.watched")
     return next(reversed(getattr(watched, "left_behind", [])), "")
 
 

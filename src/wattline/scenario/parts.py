@@ -11,7 +11,7 @@ from wattline.scenario.sections.network import build_network
 if TYPE_CHECKING:
     from wattline.model.kinds import Kind
     from wattline.model.mechanism import Mechanism
-    from wattline.sim.simulate import Policies
+    from wattline.wiring.policies import Policies
 
 
 def cluster_nodes(document: Document) -> int | None:

@@ -40,13 +40,14 @@ from wattline.scenario.sections.trace import LIKE_DURATION_S, clock_of
 from wattline.scenario.sections.variability import build_variability
 from wattline.scenario.traces import TraceCache
 from wattline.scenario.watts import build_watts
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note, Trace
     from wattline.sim.keeping import Keeper
-    from wattline.sim.simulate import Policies, Progress, Result
+    from wattline.sim.simulate import Progress, Result
+    from wattline.wiring.policies import Policies
 
 _KINDS = (
     "{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … "
@@ -242,7 +243,7 @@ def content_sha256(document: Document) -> str:
 
 def _market(document: Document, trace: Trace, cluster: Cluster, policies: Policies) -> Market | None:
     """Return what the run has to follow; a policy that follows something needs a bid."""
-    from wattline.sim.subjects.regulation import check_target
+    from wattline.wiring.subjects.regulation import check_target
 
     spec = document.spec
     market = None
@@ -306,8 +307,8 @@ def _least_length_s(document: Document, trace: Trace, start_s: float, arriving_s
 
 def _check_needs(document: Document, cluster: Cluster, policies: Policies, options: Options) -> None:
     """Refuse what policies cannot work with, where the scenario names it; the checks are those of the simulator."""
-    from wattline.sim.subjects.regulation import check_kinds, check_rates
-    from wattline.sim.subjects.shapes import check_moldable
+    from wattline.wiring.subjects.regulation import check_kinds, check_rates
+    from wattline.wiring.subjects.shapes import check_moldable
 
     context = document.context
     context.located(("configurations",), check_moldable, cluster, policies.slots(), options)

@@ -20,8 +20,9 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Simulation
+from wattline.sim.simulate import Simulation
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 T = TypeVar("T")
 R = TypeVar("R")

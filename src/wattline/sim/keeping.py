@@ -18,8 +18,10 @@ from wattline.errors import TraceError
 from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 from wattline.model.rooms import without_spare
 from wattline.model.state.record import FIELDS, State
-from wattline.sim.setup import prepare
-from wattline.sim.simulate import LOGS, Policies, Result, Simulation, join_logs
+from wattline.sim.simulate import Result, Simulation
+from wattline.wiring.logs import LOGS, join_logs
+from wattline.wiring.policies import Policies
+from wattline.wiring.setup import prepare
 
 FIRST_S = 1.0
 """A run that takes less time than this is not kept: it is quicker to run it again."""

@@ -8,36 +8,32 @@ from __future__ import annotations
 import importlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from wattline.control import bidding
-from wattline.control.catalog import find
 from wattline.control.logs import log_event_now
-from wattline.control.users import bridge
-from wattline.control.users.compile import callable_for, callable_from_python, chores_needed, compile_user
 from wattline.control.users.complaints import failed_run
-from wattline.errors import InputError, PoisonedError, RunError, WattlineError
-from wattline.kernel.compiled import JIT, Direct, direct
-from wattline.memory import machine_bytes, show_bytes
+from wattline.errors import InputError, PoisonedError, WattlineError
+from wattline.kernel.compiled import direct
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
-from wattline.model.mechanism import Mechanism
 from wattline.model.regulation import Bid
-from wattline.model.rooms import grow, without_spare
-from wattline.model.spare import CALLS, WHO, forget_fault, note_code
+from wattline.model.rooms import without_spare
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import N_EVENTS, OPT_STOP_SHORT
 from wattline.sim.explain import look_closer, why_stopped
-from wattline.sim.options import Options
-from wattline.sim.setup import prepare
-from wattline.sim.watched import Later, Look, watched
-from wattline.units import HOUR_S, show_duration
+from wattline.units import HOUR_S
+from wattline.wiring.bound import Bound
+from wattline.wiring.logs import join_logs
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
+from wattline.wiring.watched import Later, Look, watched
 
 if TYPE_CHECKING:
     from wattline.formats.tables.profiles import Profiles
@@ -58,34 +54,8 @@ FIRST_SLICE, FIRST_PYTHON_SLICE = 2_000, 1
 LAST_HOUR_S = 2.0
 """How long a run that is told to stop may take to reach the end of the simulated hour."""
 
-SEEDS = 2**53
-"""Seeds reach policies as floats: beyond this number neighbours would be the same."""
-
 Progress = Callable[[int, int], None]
 """Called with (jobs ended, jobs in all)."""
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The mechanism of every slot and the parameters given for it."""
-
-    order: Mechanism
-    select: Mechanism
-    place: Mechanism
-    cap: Mechanism
-    learn: Mechanism
-    profile: Mechanism = field(default_factory=lambda: find("profile", "known"))
-    bid: Mechanism = field(default_factory=lambda: find("bid", "given"))
-    params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """slot → parameter → value"""
-
-    def slots(self) -> tuple[Mechanism, ...]:
-        """Return the mechanisms in the order of the slots."""
-        return (self.order, self.select, self.place, self.cap, self.learn, self.profile, self.bid)
-
-    def in_loop(self) -> tuple[Mechanism, ...]:
-        """Return those that the compiled loop calls."""
-        return self.slots()[: codes.LOOP_SLOTS]
 
 
 @dataclass
@@ -116,98 +86,21 @@ class Keeper(Protocol):
         """Keep a run that stands at its last instant up to ``cut_s``."""
 
 
-class Simulation:
+class Simulation(Bound):
     """A run that can be carried on: ``run`` until nothing is left, or half-instants for those who watch closely."""
 
     def __init__(
         self, jobs: JobTable, cluster: Cluster, policies: Policies, options: Options | None = None, *, seed: int = 0
     ) -> None:
-        if not 0 <= seed < SEEDS:
-            raise InputError(f"a seed is a whole number from 0 to {SEEDS - 1} (2^53 - 1), got {seed}")
-        self.jobs, self.cluster, self.policies, self.seed = jobs, cluster, policies, seed
-        self.options = options or Options()
-        prepared = prepare(jobs, cluster, policies.slots(), self.options)
-        self.state, self.notes, self.profiles = prepared.state, prepared.notes, prepared.profiles
-        self.chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in LOGS}
-        self.logged_bytes = 0
-        """What was moved here from the logs of the state: name → pieces of its arrays in turn."""
+        super().__init__(jobs, cluster, policies, options, seed=seed)
         self.earlier_s, self.kept_s = 0.0, -math.inf
         """Seconds that a run which is carried on took before, and the last hour at which it was kept."""
         self._poisoned = False
-        self._handles: list[int] = []
         self._in_python = any(not m.builtin and not m.compiled for m in policies.slots())
         self._of_users = any(not m.builtin for m in policies.slots())
         self._look: Look | None = None
         self._slice = FIRST_PYTHON_SLICE if self._in_python else SLICE_INSTANTS
         self._began = time.perf_counter()
-        self._bind()
-
-    def _bind(self) -> None:
-        """Fix the arguments of the compiled loop: callables, parameters (the last one is the bridge's handle),
-        memory.
-        """
-        s = self.state
-        self.wake = np.array([m.wake for m in self.policies.in_loop()], dtype=np.int64)
-        if self.profiles is not None:  # what is believed of running jobs changes with every sample
-            self.wake[codes.SELECT] |= codes.SAMPLE
-        divisor = int(np.gcd.reduce(self.jobs.nodes)) if len(self.jobs) and not s.sizes.spare else 1
-        units = int(s.pool_count.max()) // max(1, divisor)
-        param, memory = [], []
-        for m in self.policies.slots():
-            given = self.policies.params.get(m.slot, {})
-            param.append(np.array([*m.values(given), float(self.seed)], dtype=np.float64))
-            floats = m.memory.size(
-                jobs=s.sizes.J,
-                running=s.running.size,
-                users=int(s.n_users[0]),
-                kinds=s.k_nodes.size,
-                classes=s.free.size,
-                profiles=0 if self.profiles is None else len(self.profiles),
-                units=units,
-                nodes=s.node_state.size,
-                routers=int(s.net[1] * s.net[2]),
-                groups=int(s.net[2]),
-                values=dict(zip(m.params, param[-1], strict=False)),
-            )
-            memory.append(np.zeros(floats))
-        self.param, self.memory = tuple(param), tuple(memory)
-        functions = [callable_for(m) for m in self.policies.in_loop()]
-        self.functions = tuple(f if isinstance(f, Direct) else direct(f, POLICY) for f in functions)
-        self.codes = {
-            i: compile_user(m) for i, m in enumerate(self.policies.slots()) if JIT and m.compiled and not m.builtin
-        }
-        for slot, code in self.codes.items():  # kept here, so that it stays in memory
-            note_code(s, slot, code)
-        self.chores = chores_needed(
-            self.policies.slots(),
-            nodes_change=self.cluster.nodes_change or self.options.shed,
-            neighbours=s.n_load.shape[0] > 0,
-        )
-
-    def grow(self, rows: int) -> None:
-        """Give the state more spare rows; with 0, share its room out anew by the jobs that it has now."""
-        connected = bool(self._handles)
-        self.__exit__()
-        self.state, self.memory = grow(self.state, self.memory, [m.memory for m in self.policies.slots()], rows)
-        for slot, code in self.codes.items():
-            note_code(self.state, slot, code)
-        if connected:
-            self.__enter__()
-
-    def __enter__(self) -> Simulation:
-        self._handles = []
-        for i, m in enumerate(self.policies.in_loop()):
-            if not m.builtin and not (m.compiled and JIT):
-                self.param[i][-1] = self.seed
-                handle = bridge.connect(m.function, self.state, self.param[i], self.memory[i], m.name, i)
-                self.param[i][-1] = handle
-                self._handles.append(handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for handle in self._handles:
-            bridge.disconnect(handle)
-        self._handles = []
 
     def _loop(self) -> tuple[Any, Any]:
         """Return the compiled loop and its chores; importing them for the first time compiles them."""
@@ -264,77 +157,10 @@ class Simulation:
             raise asked
         return look_closer(code, self.state, self.policies.slots())
 
-    def ask(self, slot: int, arg: int) -> int:
-        """Call the policy of a slot by itself, as Python can; what it writes stays in the state."""
-        policy, s = self.policies.slots()[slot], self.state
-        call = callable_from_python(policy)
-
-        def work() -> int:
-            s.words[CALLS] += 1
-            s.words[WHO] = 0 if policy.builtin else slot + 1
-            got = call(s, arg, self.param[slot], self.memory[slot])
-            s.words[WHO] = 0
-            return int(got)
-
-        try:
-            return int(watched(work, s, self.policies.slots(), None)) if not policy.builtin else work()
-        except Exception as problem:
-            blamed = (
-                None if isinstance(problem, WattlineError) else failed_run(problem, s, self.policies.slots(), self.jobs)
-            )
-            if blamed is None:
-                raise
-            raise blamed from problem
-
-    def make_bid(self) -> None:
-        """Let the bid policy speak: the loop waits for it at a bidding time."""
-        bidding.make(self.state, self.policies.bid, self.param[codes.BID], self.memory[codes.BID])
-
-    def empty_logs(self) -> None:
-        """Move what the state's logs hold to Python."""
-        s = self.state
-        for name, (counter, arrays) in LOGS.items():
-            n = int(getattr(s, counter)[0])
-            if name == "decision" and not self.options.decisions:
-                n = 0
-            for array in arrays:
-                if n:
-                    piece = getattr(s, array)[:n].copy()
-                    self.chunks[name].append(piece)
-                    self.logged_bytes += piece.nbytes
-            getattr(s, counter)[0] = 0
-        s.a_from[0] = 0
-        if self.logged_bytes > machine_bytes() / 2:  # which is copied once more when the journal is made
-            raise RunError(
-                f"the logs of this run take {show_bytes(self.logged_bytes)}, half of this machine's memory, after "
-                f"{show_duration(float(s.now[0]) - float(s.submit_s[0]) if s.submit_s.size else 0.0)} of "
-                "simulated time: "
-                "end it earlier (run.until), or log less (a longer run.tick, output.decisions = false, "
-                "output.placements = false)"
-            )
-
     def forget_logs(self) -> None:
         """Drop what was logged: the run starts over."""
-        self.chunks = {name: [] for name in LOGS}
-        self.logged_bytes = 0
+        super().forget_logs()
         self._poisoned = False
-        forget_fault(self.state)
-
-    def bids(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the bids that got into force so far: from when, mean power (NaN: none), reserve."""
-        s, n = self.state, int(self.state.ev_n[0])
-        columns = []
-        for i, name in enumerate(LOGS["event"][1]):
-            pieces = self.chunks["event"][i :: len(LOGS["event"][1])]
-            columns.append(np.concatenate([*pieces, getattr(s, name)[:n]]))
-        time_s, kind, _, _, value = columns
-        return bid_steps(time_s, kind, value)
-
-    def timeline(self) -> npt.NDArray[np.float64]:
-        """Return the rows of the timeline so far, without copying where the log was never emptied."""
-        now: npt.NDArray[np.float64] = self.state.timeline[: int(self.state.tl_n[0])]
-        earlier = self.chunks["timeline"]
-        return np.concatenate([*earlier, now]) if earlier else now
 
     def settle(self, time_s: float) -> None:
         """Let time pass up to a time before which nothing is left to happen."""
@@ -493,36 +319,6 @@ class Simulation:
         problem = why_stopped(code, self.state, self.jobs, self.policies.slots())
         if problem is not None:
             raise problem
-
-
-LOGS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "decision": ("a_n", ("a_time_s", "a_kind", "a_job", "a_nodes", "a_cap_w", "a_why", "a_verdict")),
-    "event": ("ev_n", ("ev_time_s", "ev_kind", "ev_job", "ev_nodes", "ev_value")),
-    "timeline": ("tl_n", ("timeline",)),
-    "placement": ("px_n", ("px_job", "px_first", "px_count", "px_from_s", "px_until_s")),
-}
-"""Logs of the state: name → (its row counter, its arrays)."""
-
-
-def bid_steps(
-    time_s: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], value: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the bids of an event log as steps: from when, mean power (NaN: none), reserve."""
-    mean, reserve = kind == codes.EV_BID, kind == codes.EV_RESERVE
-    return time_s[mean], value[mean], value[reserve]
-
-
-def join_logs(chunks: Mapping[str, Sequence[npt.NDArray[Any]]], s: State) -> dict[str, npt.NDArray[Any]]:
-    """Return the logs as one array a column from the pieces that were moved out of the state."""
-    logs = {}
-    for name, (_, arrays) in LOGS.items():
-        for i, array in enumerate(arrays):
-            pieces = chunks[name][i :: len(arrays)]
-            logs[array] = np.concatenate(pieces) if pieces else getattr(s, array)[:0].copy()
-    rows = logs["timeline"]
-    if len(rows):  # an instant whose first row was already moved here when its second pass wrote another
-        logs["timeline"] = rows[np.append(rows[1:, codes.TL_TIME] != rows[:-1, codes.TL_TIME], True)]
-    return logs
 
 
 def simulate(

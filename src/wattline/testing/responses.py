@@ -96,8 +96,9 @@ def finds_the_way_back(response: Response) -> None:
 
 def runs_as_it_says(response: Response) -> None:
     """A simulated job under a cap takes the time, and draws the energy, that the response says."""
-    from wattline.sim.options import Options
-    from wattline.sim.simulate import Policies, simulate
+    from wattline.sim.simulate import simulate
+    from wattline.wiring.options import Options
+    from wattline.wiring.policies import Policies
 
     kind = response.on(Kind("mine", 1, WORK_S, response.draw_w, response.floor_w))
     machine = Cluster((NodeClass("node", 1, 0.0, max(1.0, response.draw_w), min_cap_w=response.floor_w),))

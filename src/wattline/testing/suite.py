@@ -9,9 +9,9 @@ from wattline.control.catalog import load, named
 from wattline.control.users.proven import remember
 from wattline.errors import EndlessError, PolicyError
 from wattline.model.mechanism import Mechanism
-from wattline.sim.watched import time_limit
 from wattline.testing.checks import CHECKS, SAFETY, Check, Params, applies, explain, title
 from wattline.testing.report import Report, Row
+from wattline.wiring.watched import time_limit
 
 
 def checks_for(mechanism: Mechanism) -> list[Check]:

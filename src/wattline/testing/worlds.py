@@ -17,7 +17,7 @@ from wattline.model.kinds import Kind
 from wattline.model.mechanism import Mechanism
 from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.regulation import Bid, Bidding, Signal
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 IDLE_W, MAX_W, MIN_CAP_W = 100.0, 300.0, 150.0
 LEVELS = (Level(rate=0.5, busy_w=180.0, idle_w=80.0), Level(rate=1.0, busy_w=MAX_W, idle_w=IDLE_W))

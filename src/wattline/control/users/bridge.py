@@ -56,7 +56,7 @@ def call(handle: float, arg: int) -> int:
 def ask(function: Callable[..., Any], name: str, state: State, arg: int, param: Floats, memory: Floats) -> int:
     """Call a plain-Python policy; whatever it raises or returns in place of a number is an error with its name.
 
-    Policies are called in a thread of their own (``sim.watched``), where nobody else raises KeyboardInterrupt: one
+    Policies are called in a thread of their own (``wiring.watched``), where nobody else raises KeyboardInterrupt: one
     that comes from here is the policy's own and no Ctrl-C.
     """
     try:

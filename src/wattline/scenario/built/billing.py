@@ -100,7 +100,7 @@ class Billing:
 
 def bids_of(result: Result) -> Bids | None:
     """Return the bids that were in force in a run, given or made by a policy; None if there was none."""
-    from wattline.sim.simulate import bid_steps
+    from wattline.wiring.logs import bid_steps
 
     steps = bid_steps(*(result.logs[name] for name in ("ev_time_s", "ev_kind", "ev_value")))
     return Bids(*steps) if steps[0].size else None

@@ -33,8 +33,8 @@ def hold_against_kinds(trace: Trace, kinds: Sequence[Kind], context: Context, ke
 
     ``key`` is the section that declares the kinds.
     """
-    from wattline.sim.subjects.regulation import kind_codes
-    from wattline.sim.subjects.responses import as_kinds_respond
+    from wattline.wiring.subjects.regulation import kind_codes
+    from wattline.wiring.subjects.responses import as_kinds_respond
 
     jobs = trace.jobs
     try:

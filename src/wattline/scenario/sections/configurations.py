@@ -27,8 +27,8 @@ from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Seed
 from wattline.scenario.read.source import Context
 from wattline.scenario.sections.bounds import BoundsSpec, weigh_jobs
-from wattline.sim.options import Options
 from wattline.units import show_power
+from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
@@ -132,7 +132,7 @@ def build_moldable(
     ``select`` is the policy that chooses, ``highest_w`` the highest limit of the run. ``varied``: nodes differ in
     power.
     """
-    from wattline.sim.subjects.shapes import check_one_class
+    from wattline.wiring.subjects.shapes import check_one_class
 
     if not tables:
         return MoldableJobs((), trace)

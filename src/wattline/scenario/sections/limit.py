@@ -14,8 +14,8 @@ from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Limit, Span
 from wattline.scenario.read.source import Context
 from wattline.scenario.read.steps import Steps, check_steps, lay_out
-from wattline.sim.options import Options
 from wattline.units import show_power
+from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster, NodeClass

@@ -13,7 +13,7 @@ from wattline.model.networks.base import Network
 from wattline.scenario.read.base import Section
 from wattline.scenario.read.quantities import Bandwidth, DataRate, Finite, Name, Period, Words
 from wattline.scenario.read.source import Context
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 Topology = Annotated[str, Words(", ".join(find_network(kind).meaning() for kind in KINDS))]
 

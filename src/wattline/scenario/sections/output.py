@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from wattline.scenario.read.base import Section
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 
 class OutputSpec(Section):

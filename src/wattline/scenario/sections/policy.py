@@ -17,7 +17,7 @@ from wattline.scenario.read.source import Context
 if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
     from wattline.model.mechanism import Mechanism
-    from wattline.sim.simulate import Policies
+    from wattline.wiring.policies import Policies
 
 Handed = Mapping[tuple[str, str], "Mechanism"]
 """(slot, name) → policy that a program hands over as an object."""
@@ -102,7 +102,7 @@ def build_policies(spec: PolicySpec, context: Context, handed: Handed, prices: M
 
     A bid policy that takes prices as parameters is given those of the market, ``prices`` in $/kWh by name.
     """
-    from wattline.sim.simulate import Policies
+    from wattline.wiring.policies import Policies
 
     chosen: dict[str, Any] = {}
     params: dict[str, Mapping[str, float]] = {}

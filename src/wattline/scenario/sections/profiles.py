@@ -15,7 +15,7 @@ from wattline.model.profiles import DEFAULT
 from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Span, Words
 from wattline.scenario.read.source import Context
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
     from wattline.sim.simulate import Result, Simulation

@@ -24,8 +24,8 @@ from wattline.scenario.sections.policy import PolicySpec
 from wattline.scenario.sections.recorded import Recorded, names_of
 from wattline.scenario.sections.run import RunSpec
 from wattline.scenario.sections.signals import FITTED, GAUSSIAN, SignalSource, reach_values
-from wattline.sim.options import Options
 from wattline.units import HOUR_S
+from wattline.wiring.options import Options
 
 __all__ = ["FITTED", "GAUSSIAN", "reach_values"]
 

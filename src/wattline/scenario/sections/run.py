@@ -13,7 +13,7 @@ from wattline.errors import InputError
 from wattline.memory import require_bytes
 from wattline.scenario.read.base import Problem, Section
 from wattline.scenario.read.quantities import Duration, Period
-from wattline.sim.options import Options
+from wattline.wiring.options import Options
 
 MOST_TICKS = 10_000_000
 """Control periods, or samples of power, of a run; more of them mean a mistaken unit."""

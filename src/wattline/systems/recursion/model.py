@@ -18,8 +18,9 @@ from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies, Result, simulate
+from wattline.sim.simulate import Result, simulate
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 T = TypeVar("T")
 R = TypeVar("R")

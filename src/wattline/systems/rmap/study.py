@@ -14,9 +14,9 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.configurations import Configurations
 from wattline.model.jobs import JobTable
 from wattline.sim.ensemble import World, in_processes
-from wattline.sim.options import Options
-from wattline.sim.simulate import Policies
 from wattline.systems.rmap.tables import TURBO_W, machines, moldable
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
 
 JOBS, SLACK, GENEROUS, USE = 30, 1.2, 2.0, 0.6
 """Jobs of a trace; requested over measured time, as decided and where users ask for more.

@@ -17,7 +17,7 @@ from wattline.physics.link_loads import link_sizes
 from wattline.physics.packets.jobs import PATTERNS
 
 if TYPE_CHECKING:
-    from wattline.sim.options import Options
+    from wattline.wiring.options import Options
 
 GIVE_NETWORK = "topology in [network], or --network, like dragonfly:4x4x17"
 

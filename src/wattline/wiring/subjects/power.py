@@ -15,7 +15,7 @@ from wattline.model.state.record import State
 from wattline.units import show_duration
 
 if TYPE_CHECKING:
-    from wattline.sim.options import Options
+    from wattline.wiring.options import Options
 
 SAMPLE_S = 300.0
 """Period of samples where jobs have no power series of their own: that of control systems."""

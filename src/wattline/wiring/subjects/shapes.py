@@ -14,11 +14,11 @@ from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import State
-from wattline.sim.fronts import Fronts, fronts_of
-from wattline.sim.subjects.power import learner_of
+from wattline.wiring.fronts import Fronts, fronts_of
+from wattline.wiring.subjects.power import learner_of
 
 if TYPE_CHECKING:
-    from wattline.sim.options import Options
+    from wattline.wiring.options import Options
 
 
 def check_moldable(cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:

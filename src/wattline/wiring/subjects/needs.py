@@ -11,13 +11,13 @@ from wattline.errors import InputError
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
-from wattline.sim.subjects.network import check_network
-from wattline.sim.subjects.power import check_power
-from wattline.sim.subjects.regulation import check_kinds, check_periods, check_rates, check_target, check_weights
-from wattline.sim.subjects.shapes import check_moldable
+from wattline.wiring.subjects.network import check_network
+from wattline.wiring.subjects.power import check_power
+from wattline.wiring.subjects.regulation import check_kinds, check_periods, check_rates, check_target, check_weights
+from wattline.wiring.subjects.shapes import check_moldable
 
 if TYPE_CHECKING:
-    from wattline.sim.options import Options
+    from wattline.wiring.options import Options
 
 
 def check_needs(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> None:

@@ -17,7 +17,7 @@ from wattline.model.variability import Variability
 from wattline.physics.cap_response import SAME, MeasuredResponse
 
 if TYPE_CHECKING:
-    from wattline.sim.options import Options
+    from wattline.wiring.options import Options
 
 
 def as_counted(moldable: tuple[Moldable, ...], found: Variability | None) -> tuple[Moldable, ...]:

@@ -39,16 +39,16 @@ from wattline.model.state.switches import (
     OPT_TIES_EVENT,
     OPT_TIMELINE,
 )
-from wattline.sim.fronts import Fronts, fronts_of
-from wattline.sim.options import Options
-from wattline.sim.rejected import first_estimates, reject
-from wattline.sim.subjects.needs import check_needs
-from wattline.sim.subjects.network import fill_network, neighbour_sizes
-from wattline.sim.subjects.power import fill_power, learner_of, sampling_notes
-from wattline.sim.subjects.regulation import fill_kinds, fill_regulation, kind_codes
-from wattline.sim.subjects.responses import as_kinds_respond, fill_responses, response_sizes
-from wattline.sim.subjects.shapes import fill_shapes
-from wattline.sim.subjects.varied import as_counted, fill_varied
+from wattline.wiring.fronts import Fronts, fronts_of
+from wattline.wiring.options import Options
+from wattline.wiring.rejected import first_estimates, reject
+from wattline.wiring.subjects.needs import check_needs
+from wattline.wiring.subjects.network import fill_network, neighbour_sizes
+from wattline.wiring.subjects.power import fill_power, learner_of, sampling_notes
+from wattline.wiring.subjects.regulation import fill_kinds, fill_regulation, kind_codes
+from wattline.wiring.subjects.responses import as_kinds_respond, fill_responses, response_sizes
+from wattline.wiring.subjects.shapes import fill_shapes
+from wattline.wiring.subjects.varied import as_counted, fill_varied
 
 
 @dataclass(frozen=True)
