@@ -13,19 +13,17 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.control.codes import RARE
+from wattline.control.facts import END, FREE
 from wattline.control.rows import facts_of
-from wattline.kernel.compiled import direct
+from wattline.live.controller.ledger import Ledger
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
-from wattline.model.rooms import no_room
-from wattline.model.state.record import POLICY, State
+from wattline.model.state.record import State
 from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.setup import prepare
-
-GROWABLE = (codes.NO_HEAP, codes.NO_INDEX)
 
 
 @dataclass
@@ -56,20 +54,15 @@ class Outside:
         self.sim = Simulation(nobody, self.machine, self.policies, room, seed=self.seed)
         self.started = np.full(len(self.jobs), np.nan)
         self.ended = np.full(len(self.jobs), np.nan)
-        self.row: dict[int, int] = {}
-        self.job: dict[int, int] = {}
+        self.book = Ledger(self.sim)
         self.ends: list[tuple[float, int]] = []
-        self.grown: list[int] = []
         self.reused = 0
         self._seen: set[int] = set()
 
     def run(self) -> None:
         """Let all jobs come and go."""
-        from wattline.control import verbs
         from wattline.control.chores import chores
-        from wattline.control.step import step
 
-        self.verbs, self.chores, self.step = verbs, chores, step
         at, left = 0, int((~self.refused).sum())
         with self.sim:
             while left > 0:
@@ -98,42 +91,31 @@ class Outside:
 
     def end(self) -> None:
         """Let the next job end, and give up its row."""
-        sim, s = self.sim, self.sim.state
+        s = self.sim.state
         if self.clocked:
-            j = self.job[int(s.heap_job[s.c_heap[s.win[1] if s.c_n.size > 1 else 0]])]
+            j = int(self.book.name[int(s.heap_job[s.c_heap[s.win[1] if s.c_n.size > 1 else 0]])])
         else:
             _, j = heapq.heappop(self.ends)
-        row = self.row.pop(j)
         self.ended[j] = s.now[0]
-        assert self.verbs.end(s, row, sim.wake, *sim.functions[4:6], sim.param, sim.memory) == 0
-        assert self.verbs.free(s, row) == 0
-        del self.job[row]
+        self.book.tell_of(END, str(j), codes.FINISHED)
+        self.book.tell_of(FREE, str(j))
+        self.book.flush()
 
     def enter(self, j: int) -> None:
         """Let a job come, with more room where there is too little."""
-        sim = self.sim
-        row = self.verbs.enter(sim.state, self.facts[j], sim.memory)
-        while row < 0:
-            if -row not in (*GROWABLE, codes.NO_ROW, codes.NO_USER):
-                raise no_room(-row, sim.state)
-            more = 0 if -row in GROWABLE else sim.state.sizes.J
-            self.grown.append(more)
-            sim.grow(more)
-            row = self.verbs.enter(sim.state, self.facts[j], sim.memory)
+        self.book.enter(str(j), self.facts[j])
+        self.book.flush()
+        row = self.book.row[str(j)]
         self.reused += row in self._seen
         self._seen.add(row)
-        self.row[j], self.job[row] = row, j
-        assert self.verbs.arrive(sim.state, row, sim.wake, *sim.functions[4:6], sim.param, sim.memory) == 0
 
     def control(self) -> None:
         """Let control pass, and jobs start that it starts."""
-        sim, s = self.sim, self.sim.state
-        n = self.step(s, sim.wake, *sim.functions[:4], direct(self.chores, POLICY), sim.param, sim.memory)
-        if n < 0:
-            raise no_room(-n, s)
+        self.book.control()
+        s = self.sim.state
         for i in range(int(s.a_from[0]), int(s.a_n[0])):
             if s.a_kind[i] == codes.ACT_START and s.a_verdict[i] == codes.OK:
-                self.begin(self.job[int(s.a_job[i])])
+                self.begin(int(self.book.name[int(s.a_job[i])]))
         if self.look is not None:
             self.look(s)
 

@@ -76,7 +76,7 @@ def test_a_world_of_recycled_rows_starts_every_job_as_the_simulator_does(case: s
     world.run()
     np.testing.assert_array_equal(world.started, run(jobs, nodes, options=how, **more).state.started_s)
     assert world.reused > count // 2 or not JIT
-    assert max(world.grown) > 0
+    assert world.book.grown > 0
     check_structure(world.sim.state)
     check_rooms(world.sim.state)
 
@@ -103,7 +103,7 @@ def test_what_a_users_policy_keeps_of_jobs_is_not_found_by_others(compiled: bool
     world.run()
     np.testing.assert_array_equal(world.started, run(jobs, nodes, order=mine).state.started_s)
     assert world.reused > 50
-    assert sum(rows > 0 for rows in world.grown) > 1
+    assert world.book.grown > 1
 
 
 @pytest.mark.parametrize("select", ["gps", "slackline", "qoscap"])
@@ -141,11 +141,21 @@ class Rows:
         """The state as it is now."""
         return self.sim.state
 
-    def try_enter(self, j: int) -> int:
-        """Give a job a row; return what the verb returns."""
-        from wattline.control.verbs import enter
+    def fact(self, verb: int, *numbers: float) -> int:
+        """Apply one fact; return its result."""
+        from wattline.control.facts import WIDTH, take_facts
 
-        return int(enter(self.state, self.facts[j], self.sim.memory))
+        sim, told, result = self.sim, np.zeros((1, WIDTH)), np.zeros(1, dtype=np.int64)
+        told[0, : 1 + len(numbers)] = (verb, *numbers)
+        nowhere = np.zeros((1, 2), dtype=np.int64)
+        take_facts(sim.state, told, nowhere, result, 0, sim.wake, *sim.functions[4:6], sim.param, sim.memory)
+        return int(result[0])
+
+    def try_enter(self, j: int) -> int:
+        """Give a job a row; return what the fact returns."""
+        from wattline.control.facts import ENTER
+
+        return self.fact(ENTER, 1.0, *self.facts[j])
 
     def enter(self, j: int) -> int:
         """Give a job a row; room is shared out anew where a class or a width has too little."""
@@ -157,21 +167,21 @@ class Rows:
 
     def arrive(self, row: int) -> int:
         """Take a job in."""
-        from wattline.control.verbs import arrive
+        from wattline.control.facts import ARRIVED
 
-        return int(arrive(self.state, row, self.sim.wake, *self.sim.functions[4:6], self.sim.param, self.sim.memory))
+        return self.fact(ARRIVED, row)
 
     def end(self, row: int) -> int:
         """Let a job end."""
-        from wattline.control.verbs import end
+        from wattline.control.facts import END
 
-        return int(end(self.state, row, self.sim.wake, *self.sim.functions[4:6], self.sim.param, self.sim.memory))
+        return self.fact(END, row, codes.FINISHED)
 
     def free(self, row: int) -> int:
         """Take the row of a job."""
-        from wattline.control.verbs import free
+        from wattline.control.facts import FREE
 
-        return int(free(self.state, row))
+        return self.fact(FREE, row)
 
     def control(self) -> int:
         """Let control pass."""
@@ -320,8 +330,8 @@ def test_a_job_that_came_from_outside_is_in_no_result() -> None:
         world.sim.result()
 
 
-def test_verbs_refuse_what_they_cannot_do_and_say_it_in_words() -> None:
-    """Each code of a verb is one line in plain words, and the state is as before."""
+def test_facts_that_cannot_be_are_refused_and_it_is_said_in_words() -> None:
+    """Each code of a fact is one line in plain words, and the state is as before."""
     world = Rows(4, 2)
     world.facts[:, F_USER] = 0
     assert world.free(0) == world.end(0) == world.arrive(0) == world.free(7) == world.end(-1) == -codes.NO_SUCH

@@ -130,6 +130,10 @@ def digest(result: Result) -> str:
     return sha.hexdigest()
 
 
+HOLDS = (codes.STARTING, codes.WAKING, codes.RUNNING, codes.PAUSED)
+"""Statuses of jobs that hold nodes."""
+
+
 def check_structure(s: State) -> None:
     """Assert what must hold of a state at any time: nodes add up, extents are sorted and disjoint, the queue is
     sound.
@@ -147,8 +151,11 @@ def check_structure(s: State) -> None:
     assert len(waiting) == s.q_len[0] == len(set(waiting))
     assert all(s.status[j] == codes.WAITING and s.queue[s.slot[j]] == j for j in waiting)
     on_nodes = [int(j) for j in s.running[: s.n_running[0]]]
-    assert sorted(on_nodes) == sorted(np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING, codes.PAUSED))))
-    resting = np.bincount(s.pool[s.status == codes.PAUSED], s.nodes[s.status == codes.PAUSED], minlength=s.free.size)
+    assert sorted(on_nodes) == sorted(np.flatnonzero(np.isin(s.status, HOLDS)))
+    rests = np.isin(s.status, (codes.PAUSED, codes.STARTING))
+    resting = np.bincount(s.pool[rests], s.nodes[rests], minlength=s.free.size)
+    starting = s.starting[: s.n_starting[0]]
+    assert sorted(starting) == sorted(np.flatnonzero(s.status == codes.STARTING))
     assert resting.tolist() == s.paused.tolist()
     held: set[int] = set()
     for j in on_nodes:

@@ -76,6 +76,10 @@ def chores(s: State, what: int, param: Any, memory: Any) -> int:
         return 0
     changed = change_all(s) if what == RARE else 0
     got = do_daily(s, what)
+    if what == DUE and got >= 0 and s.status[got] == codes.STARTING:
+        commit.begin(s, got)
+        s.happened[0] |= codes.AWAKE
+        return -1
     if what == DUE and got >= 0 and s.status[got] == codes.WAKING:
         commit.finish_waking(s, got)
         s.happened[0] |= codes.AWAKE

@@ -11,7 +11,8 @@ from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_SEQ, N_STARTS, OPT_KEEP_PROGRESS, OPT_KILL, OPT_PLACEMENTS, OPT_REQUEUE
 from wattline.physics import clocks, neighbours, traffic
-from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
+from wattline.physics.power import class_cap_w, headroom_w, node_w, series_value_w, waking_node_w
+from wattline.physics.random import LATE_STARTS, uniform
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
 
@@ -151,25 +152,120 @@ def begin_work(s: State, j: int) -> None:
 
 
 @kernel
-def start(s: State, j: int, cap_w: float, slept: int) -> None:
-    """Move a job from the queue to the running ones; its nodes are held already, ``slept`` of them asleep."""
-    p = s.pool[j]
+def _leave_queue(s: State, j: int, cap_w: float) -> None:
+    """Let a job wait no longer: its nodes are held already."""
     queue.remove(s, j)
-    s.busy[p] += s.nodes[j]
+    s.busy[s.pool[j]] += s.nodes[j]
     s.counter[N_STARTS] += 1
     s.cap_w[j] = cap_w
     s.resumed_s[j] = s.now[0]
+
+
+@outlined
+def adopt(s: State, j: int) -> None:
+    """Let a waiting job work that others have started; its nodes are held already."""
+    _leave_queue(s, j, np.inf)
+    note_start(s, j)
+    begin_work(s, j)
+    running.enter(s, j)
+
+
+@kernel
+def start(s: State, j: int, cap_w: float, slept: int) -> None:
+    """Move a job from the queue to the running ones; its nodes are held already, ``slept`` of them asleep."""
+    p = s.pool[j]
+    _leave_queue(s, j, cap_w)
+    if slept > 0 and s.sleep_exit_s[p] > 0.0:
+        note_start(s, j)
+        _start_waking(s, j, slept)
+    elif s.late_s[1] > 0.0:
+        _start_late(s, j)
+    else:
+        note_start(s, j)
+        begin_work(s, j)
+    running.enter(s, j)
+
+
+@kernel
+def note_start(s: State, j: int) -> None:
+    """Note when a job started for the first time, or that it goes on."""
     if s.started_s[j] == s.started_s[j]:
         log_event(s, codes.EV_RESUME, j, s.nodes[j], s.remaining[j])
     else:
         s.started_s[j] = s.now[0]
         s.start_profile_w[j] = s.profile_w[j]
         s.start_profile_from[j] = s.profile_from[j]
-    if slept > 0 and s.sleep_exit_s[p] > 0.0:
-        _start_waking(s, j, slept)
-    else:
-        begin_work(s, j)
+
+
+@outlined
+def _start_late(s: State, j: int) -> None:
+    """Let a job hold its nodes, which idle, until its processes are there; what it will draw is counted already."""
+    s.status[j] = codes.STARTING
+    s.paused[s.pool[j]] += s.nodes[j]
+    s.wake_w[j] = node_w(s, j, s.cap_w[j])
+    s.starting[s.n_starting[0]] = j
+    s.n_starting[0] += 1
+    left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
+    s.estimated_end_s[j] = s.now[0] + s.late_s[1] + left / s.c_rate[s.base_class[j]]
+    if s.outside[0] == 0:
+        late = uniform(int(s.seed[0]), LATE_STARTS, s.counter[N_STARTS])
+        running.set_due(s, j, s.now[0] + s.late_s[0] + late * (s.late_s[1] - s.late_s[0]))
+
+
+@outlined
+def _forget_starting(s: State, j: int) -> None:
+    """Take a job off the list of those that are starting; the others keep their order."""
+    s.paused[s.pool[j]] -= s.nodes[j]
+    n = s.n_starting[0] - 1
+    i = 0
+    while s.starting[i] != j:
+        i += 1
+    while i < n:
+        s.starting[i] = s.starting[i + 1]
+        i += 1
+    s.n_starting[0] = n
+
+
+@outlined
+def begin(s: State, j: int) -> None:
+    """Let a job that was starting work: its processes are there."""
+    running.clear_due(s, j)
+    running.leave(s, j)
+    _forget_starting(s, j)
+    s.resumed_s[j] = s.now[0]
+    note_start(s, j)
+    begin_work(s, j)
     running.enter(s, j)
+    s.est_dirty[0] = 1
+
+
+@outlined
+def let_go(s: State, j: int) -> None:
+    """Give back the nodes of a job that never really held them; nothing is logged of it."""
+    p = s.pool[j]
+    x = s.held[j]
+    while x >= 0:
+        if s.n_off[0] == 0:
+            nodes.give(s, p, x, s.hx_to[x])
+        else:
+            _give_in_service(s, p, x, s.hx_to[x])
+        x = s.hx_next[x]
+    s.held[j] = -1
+    s.busy[p] -= s.nodes[j]
+
+
+@outlined
+def unstart(s: State, j: int) -> None:
+    """Let a job that was told to start and did not wait again, as if nothing had been said; no stop is counted."""
+    running.clear_due(s, j)
+    running.leave(s, j)
+    _forget_starting(s, j)
+    let_go(s, j)
+    s.resumed_s[j] = np.nan
+    if s.shape[j] >= 0:
+        drop_shape(s, j)
+    s.status[j] = codes.WAITING
+    queue.append_again(s, j)
 
 
 @outlined
@@ -265,10 +361,13 @@ def _leave_clock(s: State, j: int) -> None:
 
 @outlined
 def _end_rest(s: State, j: int) -> None:
-    """Let go of a job that holds nodes without working: they wake, or it is paused."""
+    """Let go of a job that holds nodes without working: they wake, or it is paused, or not there yet."""
     if s.status[j] == codes.WAKING:
         _end_waking(s, j)
         s.woke_s[j] += s.now[0] - s.resumed_s[j]
+    elif s.status[j] == codes.STARTING:
+        _forget_starting(s, j)
+        s.ran_s[j] -= s.now[0] - s.resumed_s[j]
     else:
         s.paused[s.pool[j]] -= s.nodes[j]
         s.ran_s[j] -= s.now[0] - s.resumed_s[j]  # a pause is no time run
@@ -288,7 +387,8 @@ def _stop_work(s: State, j: int) -> None:
 
 
 @kernel
-def _close(s: State, j: int, status: int) -> None:
+def close(s: State, j: int, status: int) -> None:
+    """Note that a job is over, and release those that depend on it."""
     s.status[j] = status
     s.end_s[j] = s.now[0]
     s.n_ended[0] += 1
@@ -306,7 +406,7 @@ def _interrupt(s: State, j: int) -> None:
 def finish(s: State, j: int, status: int) -> None:
     """End a job for good."""
     _stop_work(s, j)
-    _close(s, j, status)
+    close(s, j, status)
 
 
 @outlined
@@ -394,8 +494,14 @@ def fail(s: State, j: int) -> None:
     if s.option[OPT_REQUEUE] == 0:
         log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
         _interrupt(s, j)
-        _close(s, j, codes.FAILED)
+        close(s, j, codes.FAILED)
         return
+    send_back(s, j)
+
+
+@outlined
+def send_back(s: State, j: int) -> None:
+    """Take a job's nodes and let it wait again, from its beginning unless progress is kept."""
     _interrupt(s, j)
     s.status[j] = codes.WAITING
     s.restarts[j] += 1

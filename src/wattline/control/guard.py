@@ -89,11 +89,14 @@ def stop(s: State, j: int, holds: bool, why: int) -> None:
         record(s, codes.ACT_STOP, j, 0, np.inf, why, codes.UNKNOWN_JOB)
         return
     verdict = codes.OK
-    if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING and (holds or s.status[j] != codes.PAUSED):
+    rests = s.status[j] == codes.PAUSED or s.status[j] == codes.STARTING
+    if s.status[j] != codes.RUNNING and s.status[j] != codes.WAKING and (holds or not rests):
         verdict = codes.NOT_RUNNING
     record(s, codes.ACT_STOP, j, s.nodes[j], np.inf, why, verdict)
     if verdict == codes.OK and holds and s.status[j] == codes.RUNNING:
         commit.pause(s, j)
+    elif verdict == codes.OK and s.status[j] == codes.STARTING:
+        commit.unstart(s, j)
     elif verdict == codes.OK:
         commit.preempt(s, j)
 

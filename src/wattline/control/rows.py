@@ -1,7 +1,7 @@
 """Jobs and their rows: a job gets one, arrives, ends and leaves it. Nothing here decides anything.
 
 The simulator's jobs have their rows from the start; ``arrive`` and ``end`` are its own transitions too. Whoever learns
-of jobs as they come (``control.verbs``) gives each a spare row, in which nothing of its last job is left, and frees the
+of jobs as they come (``control.facts``) gives each a spare row, in which nothing of its last job is left, and frees the
 row when the job has ended and is reported. A freed row waits for the end of the next pass before another job gets it:
 actions of that pass, and lists that policies keep, may still name it.
 """

@@ -20,7 +20,7 @@ class Column(NamedTuple):
     null: bool = False
 
 
-STATUSES = ("finished", "killed", "failed", "rejected", "unfinished")
+STATUSES = ("finished", "killed", "failed", "cancelled", "rejected", "unfinished")
 EVENTS = ("submit", "start", "end", *EVENT_NAMES, "reject")
 """Events of the job table, those that the engine logs, and jobs that can never run."""
 

@@ -6,25 +6,29 @@ from __future__ import annotations
 FUTURE = 0  # not submitted yet
 HELD = 1  # waits for the job it depends on
 WAITING = 2  # in the queue
-WAKING = 3  # holds its nodes while some of them leave their sleep state
-RUNNING = 4
-PAUSED = 5  # stopped by a policy; holds its nodes, which idle
-FINISHED = 6
-KILLED = 7  # reached its requested time
-FAILED = 8  # lost a node and was not queued again
-REJECTED = 9  # can never run on this cluster
-SPARE = 10  # no job: a row that the next unknown one may get
-FREED = 11  # no job any more, and none before the next pass is over
+STARTING = 3  # told to start; holds its nodes, which idle until its processes are there
+WAKING = 4  # holds its nodes while some of them leave their sleep state
+RUNNING = 5
+PAUSED = 6  # stopped by a policy; holds its nodes, which idle
+FINISHED = 7
+KILLED = 8  # reached its requested time
+FAILED = 9  # lost a node and was not queued again
+CANCELLED = 10  # taken back by its user
+REJECTED = 11  # can never run on this cluster
+SPARE = 12  # no job: a row that the next unknown one may get
+FREED = 13  # no job any more, and none before the next pass is over
 STATUS_NAMES = (
     "future",
     "held",
     "waiting",
+    "starting",
     "waking",
     "running",
     "paused",
     "finished",
     "killed",
     "failed",
+    "cancelled",
     "rejected",
     "spare",
     "freed",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.kernel.compiled import kernel, outlined
-from wattline.model.codes import PAUSED, RUNNING, WAKING
+from wattline.model.codes import PAUSED, RUNNING, STARTING, WAKING
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
@@ -64,13 +64,26 @@ def class_cap_w(s: State, c: int) -> float:
 
 
 @kernel
+def pledged_w(s: State) -> float:
+    """Return what was counted for jobs that are starting, above the idle power that their nodes draw until then."""
+    total = 0.0
+    for i in range(s.n_starting[0]):
+        j = s.starting[i]
+        total += s.nodes[j] * (s.wake_w[j] - s.idle_w[s.pool[j]])
+    return total
+
+
+@kernel
 def headroom_w(s: State) -> float:
-    """Return the power that starts may add under the limit, to within a billionth of it."""
+    """Return the power that starts may add under the limit, to within a billionth of it.
+
+    What jobs that are starting will draw is taken already.
+    """
     if s.limit_w[0] == np.inf:
         return np.inf
     if s.option[OPT_BELIEF] == 1:
-        return s.limit_w[0] * (1.0 + LIMIT_SLACK) - believed_system_w(s)
-    return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s)
+        return s.limit_w[0] * (1.0 + LIMIT_SLACK) - believed_system_w(s) - pledged_w(s)
+    return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s) - pledged_w(s)
 
 
 @kernel
@@ -119,7 +132,7 @@ def end_decrease_w(s: State, j: int) -> float:
             margin_w = s.margin[0] * deviation * deviation / np.sqrt(s.believed_var[0])
     elif s.status[j] == RUNNING:
         busy_w = s.now_w[j] * s.c_power[s.rate_class[j]]
-    elif s.status[j] == WAKING:
+    elif s.status[j] == WAKING or s.status[j] == STARTING:
         busy_w = s.wake_w[j]
     elif s.status[j] == PAUSED:
         busy_w = s.idle_w[s.pool[j]]
@@ -182,6 +195,17 @@ def span_w(s: State) -> tuple[float, float]:
         watts = s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]]
         high_w += watts
         low_w += watts * lowest_share(s, c)
+    return low_w, high_w
+
+
+@kernel
+def committed_span_w(s: State) -> tuple[float, float]:
+    """Return the same with the jobs that are starting, as if they ran: what whoever starts more counts with."""
+    low_w, high_w = span_w(s)
+    for i in range(s.n_starting[0]):
+        j = s.starting[i]
+        low_w += s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
+        high_w += uncapped_increase_w(s, j)
     return low_w, high_w
 
 
@@ -279,6 +303,9 @@ def lowest_w(s: State) -> float:
             p = s.pool[j]
             floor_w = min(s.now_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.now_w[j]
             total += s.nodes[j] * floor_w * s.level_busy[p, s.level[p]]
+        elif s.status[j] == STARTING:
+            floor_w = min(s.wake_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.wake_w[j]
+            total += s.nodes[j] * (floor_w - s.idle_w[s.pool[j]])
     return total
 
 

@@ -18,6 +18,8 @@ CAP_COINS = 1
 """Stream of the coins that a cap policy throws. Each use of random numbers has a stream of its own."""
 PLACES = 2
 """Stream of those that place policies draw."""
+LATE_STARTS = 3
+"""Stream of the times that jobs take to be there after they were told to start."""
 
 _WORD = 0xFFFFFFFF
 _HALF = 0xFFFF

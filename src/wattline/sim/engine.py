@@ -16,8 +16,8 @@ from wattline.control import rows
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.control.logs import logs_full
+from wattline.control.passing import pass_time
 from wattline.kernel.compiled import entry, fetch, kernel, outlined
-from wattline.market.tracking import MARGIN
 from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
@@ -28,7 +28,6 @@ from wattline.model.state.switches import (
     N_TIMER_REPEATS,
     OPT_BACKLOG,
     OPT_QUANTUM,
-    OPT_SLEEP,
     OPT_STOP_SHORT,
     OPT_TIES_EVENT,
     OPT_TIMELINE,
@@ -80,34 +79,6 @@ def next_rare_s(s: State, timer_s: float) -> float:
     if s.n_due[0] > 0:
         t = min(t, s.due_s[0])
     return t
-
-
-@outlined
-def measure_tracking(s: State, dt: float) -> None:
-    """Count time with a reserve in force, and the part of it in which power is too far from the target."""
-    s.offered_s[0] += dt
-    if abs(power.system_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
-        s.exceed_s[0] += dt
-
-
-@kernel
-def pass_time(s: State, t: float) -> None:
-    """Move the clock, integrating what nodes without jobs draw."""
-    dt = t - s.now[0]
-    if dt > 0.0:
-        for p in range(s.free.shape[0]):
-            idle_s = (s.free[p] - s.asleep[p]) * dt
-            s.node_s[p, 0] += s.busy[p] * dt
-            s.node_s[p, 1] += idle_s
-            s.node_j[p, 1] += (idle_s + s.paused[p] * dt) * s.idle_w[p]
-            if s.option[OPT_SLEEP] == 1:
-                s.node_s[p, 2] += s.asleep[p] * dt
-                s.node_j[p, 2] += s.asleep[p] * dt * s.sleep_w[p]
-                s.node_j[p, 3] += s.waking_w[p] * dt
-            s.node_s[p, 3] += s.down[p] * dt
-        if s.reserve_w[0] > 0.0:
-            measure_tracking(s, dt)
-        s.now[0] = t
 
 
 # ------------------------------------------------------------------ what happens in an instant

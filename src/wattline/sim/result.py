@@ -21,7 +21,7 @@ from wattline.sim.simulate import Result
 Columns = dict[str, Any]
 
 _STATUS = np.full(len(codes.STATUS_NAMES), STATUSES.index("unfinished"))
-for _name in ("finished", "killed", "failed", "rejected"):
+for _name in ("finished", "killed", "failed", "cancelled", "rejected"):
     _STATUS[codes.STATUS_NAMES.index(_name)] = STATUSES.index(_name)
 
 _EVENT_NAMES = (*codes.EVENT_NAMES, "submit", "start", "end", "reject")
@@ -149,7 +149,7 @@ def _placements(result: Result) -> Columns:
     job, first, count = [logs["px_job"]], [logs["px_first"]], [logs["px_count"]]
     start = [logs["px_from_s"]]
     if result.options.placements:
-        who = np.flatnonzero(np.isin(s.status, (codes.RUNNING, codes.WAKING, codes.PAUSED)))
+        who = np.flatnonzero(np.isin(s.status, (codes.STARTING, codes.RUNNING, codes.WAKING, codes.PAUSED)))
         x = s.held[who]
         while x.size:
             job.append(who)

@@ -46,6 +46,7 @@ class Bound:
         self.options = options or Options()
         prepared = prepare(jobs, cluster, policies.slots(), self.options)
         self.state, self.notes, self.profiles = prepared.state, prepared.notes, prepared.profiles
+        self.state.seed[0] = seed
         self.chunks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in LOGS}
         self.logged_bytes = 0
         """What was moved here from the logs of the state: name → pieces of its arrays in turn."""
@@ -90,7 +91,10 @@ class Bound:
             note_code(s, slot, code)
         self.chores = chores_needed(
             self.policies.slots(),
-            nodes_change=self.cluster.nodes_change or self.options.shed,
+            nodes_change=self.cluster.nodes_change
+            or self.options.shed
+            or self.options.late_start_s[1] > 0.0
+            or s.outside[0] == 1,
             neighbours=s.n_load.shape[0] > 0,
         )
 

@@ -60,12 +60,16 @@ class Options:
     """Stop jobs when even the lowest caps leave the power above the limit."""
     stop_cost_s: float = 0.0
     """Work that a stop by a policy adds to a job."""
+    late_start_s: tuple[float, float] = (0.0, 0.0)
+    """How long a job takes to be there after it was told to start: drawn between these, each alike."""
+    outside: bool = False
+    """The world is a real one: it says when jobs have started and ended (``control.facts``)."""
     log_rows: int = 65536
     """Rows a log holds before it is emptied; many small runs at once want fewer."""
     spare_rows: int = 0
     """Rows for jobs that are not known at the start, beside those of the jobs that are.
 
-    No scenario has a key for it: jobs get such rows from whoever drives the control pass (``control.verbs``), never
+    No scenario has a key for it: jobs get such rows from whoever drives the control pass (``control.facts``), never
     from the simulator.
     """
     timeline: bool = True

@@ -201,6 +201,8 @@ def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _
     fill_responses(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
+    s.late_s[:] = options.late_start_s
+    s.outside[0] = int(options.outside)
     _fill_index(s, len(jobs))
 
 

@@ -21,7 +21,7 @@ class NodeFields:
     asleep: Annotated[Ints, Field("P", "", "free nodes that sleep")]
     waking: Annotated[Ints, Field("P", "", "held nodes of jobs whose nodes leave their sleep")]
     waking_w: Annotated[Floats, Field("P", "W", "their power: the class's greatest, or their job's where that is more")]
-    paused: Annotated[Ints, Field("P", "", "held nodes of paused jobs, which idle")]
+    paused: Annotated[Ints, Field("P", "", "held nodes that idle: of paused jobs, and of those that are starting")]
     down: Annotated[Ints, Field("P", "", "nodes out of service")]
     fx_to: Annotated[
         Ints,

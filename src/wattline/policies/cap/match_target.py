@@ -10,7 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import TICK
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
-from wattline.physics.power import lowest_share, span_w
+from wattline.physics.power import lowest_node_w, lowest_share, span_w, uncapped_increase_w
 
 M_RATIO, M_GOAL, M_LOW, M_HIGH, M_SPARED = range(5)
 """memory: one minus the ratio in force, so that memory begins with *no cap*; what it was computed for, and which
@@ -32,6 +32,17 @@ def reach_w(s: State) -> tuple[float, float]:
         c = s.active[i]
         if spared(s, c):
             low_w += s.c_watts[c] * s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]] * (1.0 - lowest_share(s, c))
+    return low_w, high_w
+
+
+@kernel
+def add_starting(s: State, low_w: float, high_w: float) -> tuple[float, float]:
+    """Return the same with the jobs that are starting, as if they ran."""
+    for i in range(s.n_starting[0]):
+        j = s.starting[i]
+        high = uncapped_increase_w(s, j)
+        high_w += high
+        low_w += high if spared(s, s.base_class[j]) else s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
     return low_w, high_w
 
 
@@ -68,6 +79,8 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
         goal_w = s.target_w[0]
     s.uncap[0] = 0
     low_w, high_w = reach_w(s)
+    if goal_w == s.limit_w[0] and s.n_starting[0] > 0:  # a limit also holds for jobs that will be there in a moment
+        low_w, high_w = add_starting(s, low_w, high_w)
     others = others_spared(s, memory[M_SPARED:])
     if not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
         return 0

@@ -12,7 +12,7 @@ from wattline.model.codes import ANY_CHANGE, RUNNING, SAMPLE, TICK
 from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, mechanism
 from wattline.model.state.record import State
-from wattline.physics.power import idle_system_w, least_cap_w
+from wattline.physics.power import idle_system_w, least_cap_w, pledged_w
 
 M_CAPPED = 0
 """memory: 1 while jobs are capped"""
@@ -35,6 +35,9 @@ def under_limit(s: State, mask: int, param: Any, memory: Any) -> int:
             busy = s.nodes[j] * s.level_busy[s.pool[j], s.level[s.pool[j]]]
             high_w += busy * s.now_w[j]
             low_w += busy * min(s.now_w[j], least_cap_w(s, j))
+    reserved_w = pledged_w(s)  # jobs that are starting have no cap of their own yet
+    low_w += reserved_w
+    high_w += reserved_w
     ratio = 1.0
     if high_w > s.limit_w[0]:
         ratio = max(0.0, (s.limit_w[0] - low_w) / (high_w - low_w)) if high_w > low_w else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wattline.kernel.compiled import kernel
-from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, WAKING
+from wattline.model.codes import BACKFILL, IN_ORDER, RUNNING, STARTING, WAKING
 from wattline.model.many_running import ready
 from wattline.model.mechanism import Param, mechanism
 from wattline.model.state.record import State
@@ -28,7 +28,7 @@ def estimated_left(s: State, j: int) -> float:
     if s.status[j] == RUNNING:
         c = s.rate_class[j]
         left = max(0.0, s.v_estimate[j] - virtual_now(s, c))
-    elif s.status[j] == WAKING:
+    elif s.status[j] == WAKING or s.status[j] == STARTING:
         left = max(0.0, s.estimated_end_s[j] - s.now[0]) * s.c_rate[c]
     else:
         left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))

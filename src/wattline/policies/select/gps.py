@@ -10,7 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import SHARE, TICK
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
-from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import committed_span_w, headroom_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import (
     count_kinds,
     fill_with_standby,
@@ -155,6 +155,6 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
             starts[k] = 0.0  # first come, first served within a kind
             left += 1
     if free > 0 and may_start and (left == 0 or param[P_STANDBY] == 1.0):
-        _, high_w = span_w(s)
+        _, high_w = committed_span_w(s)
         n = fill_with_standby(s, n, free, s.target_w[0] - high_w + room_w, limit_w)
     return n

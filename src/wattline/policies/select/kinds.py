@@ -11,7 +11,14 @@ from wattline.model.codes import FILL, PAUSED, RUNNING
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.physics import clocks
-from wattline.physics.power import headroom_w, lowest_node_w, node_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import (
+    committed_span_w,
+    headroom_w,
+    lowest_node_w,
+    node_w,
+    start_increase_w,
+    uncapped_increase_w,
+)
 from wattline.policies.select.proposals import propose
 
 LEAST_WORK_S = 1e-3
@@ -144,7 +151,7 @@ def pause_or_resume(s: State, holds: int, marked: Any) -> float:
     while a power limit allows it. Returns by how much power without caps rises with it. ``marked`` is room for one
     number a running job.
     """
-    low_w, high_w = span_w(s)
+    low_w, high_w = committed_span_w(s)
     room_w = s.target_w[0] - (low_w if low_w == low_w else high_w)  # where jobs of a class differ nothing is capped
     change_w = 0.0
     for i in range(listed(s)):

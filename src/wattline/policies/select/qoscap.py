@@ -11,7 +11,7 @@ from wattline.model.codes import FILL, TICK, URGENT
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import N_STARTS
-from wattline.physics.power import headroom_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import committed_span_w, headroom_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, average_degradation, degradation, fill_with_standby
 from wattline.policies.select.proposals import propose
 from wattline.policies.select.slackline import line_up
@@ -90,7 +90,7 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     calm = moves == rest[SEEN] and s.now[0] < rest[CALM_UNTIL] - 1.0
     if calm and s.q_len[0] == 0:
         return 0
-    _, high_w = span_w(s)
+    _, high_w = committed_span_w(s)
     if calm and s.target_w[0] <= high_w:  # false in no market, where the target is NaN
         return 0
     average_degradation(s, average, count)

@@ -11,7 +11,7 @@ from wattline.model.codes import CHOSEN, TICK, URGENT
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.physics.cap_rates import longer_by
-from wattline.physics.power import headroom_w, lowest_node_w, span_w, start_increase_w, uncapped_increase_w
+from wattline.physics.power import committed_span_w, headroom_w, lowest_node_w, start_increase_w, uncapped_increase_w
 from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
 from wattline.policies.select.proposals import propose
 
@@ -98,7 +98,7 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     kinds = s.k_nodes.shape[0]
     following, rest = memory[: s.status.shape[0]], memory[s.status.shape[0] :]
     first = rest[FIRST * kinds : (FIRST + 1) * kinds]
-    low_w, high_w = span_w(s)
+    low_w, high_w = committed_span_w(s)
     if param[P_PREEMPT] > 0.0:
         pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, rest[2 * kinds :])
     if s.q_len[0] == 0 or s.n_stop[0] + s.n_resume[0] > 0:

@@ -10,7 +10,7 @@ from wattline.kernel.compiled import kernel
 from wattline.model.codes import FILL, TICK, URGENT
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
-from wattline.physics.power import headroom_w, span_w, start_increase_w, system_w, uncapped_increase_w
+from wattline.physics.power import committed_span_w, headroom_w, start_increase_w, system_w, uncapped_increase_w
 from wattline.policies.select.kinds import fill_with_standby, sum_degradation
 from wattline.policies.select.proposals import propose
 
@@ -22,7 +22,7 @@ TOLERATED = 0.3
 @kernel
 def start_below_target(s: State) -> int:
     """Propose waiting jobs in order while the power, uncapped, stays below the target; then standby jobs."""
-    _, high_w = span_w(s)
+    _, high_w = committed_span_w(s)
     room_w = s.target_w[0] - high_w
     free = s.free[0]
     limit_w = headroom_w(s)

@@ -35,6 +35,7 @@ class JobCounts:
     finished: int
     killed: int
     failed: int
+    cancelled: int
     rejected: int
     unfinished: int
     started: int

@@ -150,7 +150,9 @@ def _header(run: Run, summary: Summary) -> str:
 def _cards(summary: Summary) -> str:
     jobs, power, energy = summary.jobs, summary.power, summary.energy
     lost = ", ".join(
-        f"{getattr(jobs, n):,} {n}" for n in ("killed", "failed", "rejected", "unfinished") if getattr(jobs, n)
+        f"{getattr(jobs, n):,} {n}"
+        for n in ("killed", "failed", "cancelled", "rejected", "unfinished")
+        if getattr(jobs, n)
     )
     limit = f"limit {limit_words(summary)}" if power.limited_s else f"mean {show(power.mean_w, 'W')}, no limit"
     powered = (

@@ -43,7 +43,9 @@ def summary_table(summary: Summary) -> Group:
 def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return the single numbers of a run as (title, text), leaving out what it does not have."""
     jobs, energy, power = summary.jobs, summary.energy, summary.power
-    parts = [(name, getattr(jobs, name)) for name in ("finished", "killed", "failed", "rejected", "unfinished")]
+    parts = [
+        (name, getattr(jobs, name)) for name in ("finished", "killed", "failed", "cancelled", "rejected", "unfinished")
+    ]
     submitting = show(summary.utilization_submitting, "share")
     rows = [
         ("jobs", f"{jobs.total:,}: " + ", ".join(f"{n:,} {name}" for name, n in parts if n or name == "finished")),

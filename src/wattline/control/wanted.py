@@ -1,0 +1,50 @@
+"""What a state wants of a machine's nodes: the cap of each, and whose job holds it.
+
+It is read from the state and not from the actions of a pass, so that whoever lost a message gets it again.
+Importing this module compiles it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from wattline.kernel.compiled import seldom
+from wattline.model import codes
+from wattline.model.many_running import listed
+from wattline.model.state.record import State
+from wattline.physics.power import class_cap_w
+
+
+@seldom(types.int64(State.record_type, types.float64[::1], types.int64[::1]))
+def wanted(s: State, cap_w: Any, row: Any) -> int:
+    """Write the cap of every node (inf: none) and the row of the job that holds it (-1: none); return how many are
+    held.
+
+    A job that is starting finds its nodes capped as it will be: power is under control from its first second.
+    """
+    for node in range(s.node_state.shape[0]):
+        cap_w[node] = np.inf
+        row[node] = -1
+    held = 0
+    for i in range(listed(s)):
+        j = s.running[i]
+        cap = s.cap_w[j]
+        if s.status[j] == codes.RUNNING:
+            cap = s.c_cap_w[s.rate_class[j]]
+        elif s.status[j] == codes.PAUSED:
+            cap = np.inf
+        elif cap == np.inf:
+            cap = class_cap_w(s, s.base_class[j])
+        if s.shape[j] >= 0 and s.status[j] != codes.PAUSED:
+            cap = min(cap, s.sh_cap_w[s.shape[j]])
+        x = s.held[j]
+        while x >= 0:
+            for node in range(x, s.hx_to[x]):
+                cap_w[node] = cap
+                row[node] = j
+                held += 1
+            x = s.hx_next[x]
+    return held

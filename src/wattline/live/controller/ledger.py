@@ -1,0 +1,194 @@
+"""The book between a machine and a state: names of jobs and their rows, and every fact on its way into the state.
+
+Facts are gathered, applied in one compiled call and handed to whoever keeps them. The same facts in the same batches
+give the same rows, the same state and the same actions: a run can be replayed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wattline.arrays import Floats, Ints
+from wattline.control.facts import ENTER, FREE, VERBS, WIDTH
+from wattline.errors import RunError
+from wattline.kernel.compiled import direct
+from wattline.model import codes
+from wattline.model.rooms import no_room
+from wattline.model.state.record import POLICY, State
+from wattline.wiring.bound import Bound
+
+SHARED_OUT = (codes.NO_HEAP, codes.NO_INDEX)
+"""Room that is there and only has to be shared out anew."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Facts that were applied together, and what came of each."""
+
+    facts: Floats
+    extents: Ints
+    results: Ints
+    names: tuple[str, ...]
+    """Names of the jobs that entered, in the order of their facts."""
+
+
+@dataclass
+class Ledger:
+    """Jobs by name in a state that did not know them.
+
+    Parameters
+    ----------
+    bound
+        The state, made with spare rows, and its policies.
+    keep
+        Called with every batch after it was applied.
+    """
+
+    bound: Bound
+    keep: Callable[[Batch], None] | None = None
+    row: dict[str, int] = field(default_factory=dict)
+    name: dict[int, str] = field(default_factory=dict)
+    grown: int = 0
+    """How often the state was given more rows."""
+    wrong: dict[str, int] = field(default_factory=dict)
+    """Facts that the state refused, by verb: the machine and the model disagreed, and the next look settles it."""
+    _facts: list[list[float]] = field(default_factory=list)
+    _extents: list[tuple[int, int]] = field(default_factory=list)
+    _names: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        """Return the state as it is now (growing makes a new one)."""
+        return self.bound.state
+
+    def tell(self, verb: int, *numbers: float) -> None:
+        """Note a fact about the machine."""
+        self._facts.append([float(verb), *numbers])
+
+    def tell_of(self, verb: int, job: str, *numbers: float) -> None:
+        """Note a fact about a job that has a row."""
+        if job not in self.row:
+            self.flush()
+        self._facts.append([float(verb), float(self.row[job]), *numbers])
+        if verb == FREE:
+            del self.name[self.row.pop(job)]
+
+    def tell_nodes(self, verb: int, job: str, extents: Sequence[tuple[int, int]], *numbers: float) -> None:
+        """Note a fact about the nodes that a job holds: pieces from a node up to before another."""
+        self.tell_of(verb, job, len(self._extents), len(extents), *numbers)
+        self._extents.extend(extents)
+
+    def enter(self, job: str, known: Sequence[float] | Floats) -> None:
+        """Note that a job came; ``known`` are the numbers that ``control.rows.FACTS`` names."""
+        if job in self.row or job in self._names:
+            raise RunError(f"job {job!r} has a row already")
+        self._facts.append([float(ENTER), 0.0, *known])
+        self._names.append(job)
+
+    def flush(self) -> Ints:
+        """Apply what was noted, in order; return the results."""
+        if not self._facts:
+            return np.zeros(0, dtype=np.int64)
+        facts = np.zeros((len(self._facts), WIDTH))
+        for line, fact in zip(facts, self._facts, strict=True):
+            line[: len(fact)] = fact
+        extents = np.array(self._extents or [(0, 0)], dtype=np.int64)
+        batch = Batch(facts, extents, np.zeros(len(facts), dtype=np.int64), tuple(self._names))
+        self._facts, self._extents, self._names = [], [], []
+        self.apply(batch)
+        return batch.results
+
+    def apply(self, batch: Batch) -> None:
+        """Apply a batch, giving the state more room where it needs some, and note who got which row."""
+        from wattline.control.facts import take_facts
+
+        done, count, tries = 0, len(batch.facts), 0
+        while done < count:
+            b = self.bound
+            before = done
+            done = int(
+                take_facts(
+                    b.state,
+                    batch.facts,
+                    batch.extents,
+                    batch.results,
+                    done,
+                    b.wake,
+                    b.functions[codes.LEARN],
+                    b.functions[codes.PROFILE],
+                    b.param,
+                    b.memory,
+                )
+            )
+            tries = 0 if done > before else tries + 1
+            if done < count:
+                self._make_room(-int(batch.results[done]), tries)
+        entered = iter(batch.names)
+        for fact, result in zip(batch.facts, batch.results, strict=True):
+            if fact[0] == ENTER:
+                name = next(entered)
+                if result >= 0:
+                    self.row[name], self.name[int(result)] = int(result), name
+            if result < 0:
+                verb = VERBS[int(fact[0])]
+                self.wrong[verb] = self.wrong.get(verb, 0) + 1
+        if self.keep is not None:
+            self.keep(batch)
+
+    def _make_room(self, code: int, tries: int) -> None:
+        """Give the state what it lacks."""
+        if code == codes.NO_LOG:
+            self.bound.empty_logs()
+        elif code in SHARED_OUT and tries < 2:
+            self.bound.grow(0)
+        elif tries < 4:
+            self.bound.grow(self.state.sizes.J)
+            self.grown += 1
+        else:
+            raise no_room(code, self.state)
+
+    def control(self, only: int | None = None) -> int:
+        """Let control pass once, with the policies that ``only`` (a slot) names or with all; return the actions.
+
+        Facts that are still waiting are applied first.
+        """
+        from wattline.control.chores import chores
+        from wattline.control.step import step
+
+        self.flush()
+        b = self.bound
+        wake = b.wake
+        if only is not None:
+            wake = np.zeros_like(b.wake)
+            wake[only] = b.wake[only]
+        n = -codes.NO_LOG
+        for _ in range(2):
+            order, select, place, cap = b.functions[:4]
+            n = int(step(b.state, wake, order, select, place, cap, direct(chores, POLICY), b.param, b.memory))
+            if n != -codes.NO_LOG:
+                break
+            b.empty_logs()
+        if n < 0:
+            raise no_room(-n, b.state)
+        return n
+
+    def actions(self) -> list[dict[str, Any]]:
+        """Return what the last pass decided, taken and refused, in words."""
+        s = self.state
+        rows = range(int(s.a_from[0]), int(s.a_n[0]))
+        return [
+            {
+                "action": codes.ACTION_NAMES[s.a_kind[i]],
+                "job": self.name.get(int(s.a_job[i])),
+                "row": int(s.a_job[i]),
+                "nodes": int(s.a_nodes[i]),
+                "cap_w": float(s.a_cap_w[i]),
+                "why": codes.WHY_NAMES[s.a_why[i]],
+                "verdict": codes.VERDICT_NAMES[s.a_verdict[i]],
+            }
+            for i in rows
+        ]
