@@ -20,8 +20,9 @@ from wattline.control.logs import log_bid, log_event, logs_full
 from wattline.control.passing import pass_time
 from wattline.kernel.compiled import outlined, seldom
 from wattline.model import codes, queue, running
+from wattline.model.many_running import listed
 from wattline.model.state.record import State
-from wattline.physics import clocks
+from wattline.physics import clocks, power
 
 (
     TIME,
@@ -215,12 +216,28 @@ def _about_job(
 
 
 @outlined
-def _about_machine(s: State, verb: int, fact: Any) -> int:
+def _note_samples(s: State, wake: Any, profile: Any, param: Any, memory: Any) -> None:
+    """Note the greatest samples of running jobs, whose power was told before, and let the profile learner see them."""
+    for i in range(listed(s)):
+        j = s.running[i]
+        if s.status[j] == codes.RUNNING:
+            s.seen_w[j] = max(s.seen_w[j], s.now_w[j] * s.c_power[s.rate_class[j]])
+    if wake[codes.PROFILE] & codes.SAMPLE:
+        power.refresh_belief(s)
+        profile(s, s.submit_s.shape[0], param[codes.PROFILE], memory[codes.PROFILE])
+
+
+@outlined
+def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, param: Any, memory: Any) -> int:
     """Apply a fact about time, nodes or the envelope; return its result."""
     if verb == TIME:
         if not s.now[0] <= fact[1] < np.inf:
             return -codes.NO_SUCH
         pass_time(s, fact[1])
+        for slot in range(s.wake_at_s.shape[0]):
+            if s.wake_at_s[slot] <= s.now[0]:
+                s.wake_at_s[slot] = np.inf
+                s.happened[0] |= codes.TIMER
     elif DRAIN <= verb <= BACK:
         a = int(fact[1])
         b = int(fact[2])
@@ -250,6 +267,8 @@ def _about_machine(s: State, verb: int, fact: Any) -> int:
             log_bid(s)
     elif verb == HAPPENED:
         s.happened[0] |= int(fact[1]) & codes.EVERYTHING
+        if int(fact[1]) & codes.SAMPLE:
+            _note_samples(s, wake, profile, param, memory)
     else:
         return -codes.NO_SUCH
     return 0
@@ -304,5 +323,5 @@ def take_facts(
         elif ARRIVED <= verb <= LEFT or verb == FREE:
             results[i] = _about_job(s, verb, int(facts[i, 1]), facts[i], extents, wake, learn, profile, param, memory)
         else:
-            results[i] = _about_machine(s, verb, facts[i])
+            results[i] = _about_machine(s, verb, facts[i], wake, profile, param, memory)
     return facts.shape[0]

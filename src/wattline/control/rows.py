@@ -143,6 +143,9 @@ def _open_class(s: State, facts: Any) -> int:
     s.c_rate[c] = s.level_rate[p, s.level[p]]
     s.c_power[c] = s.level_busy[p, s.level[p]]
     s.c_net[c] = 1.0
+    s.c_response[c] = -1
+    if s.resp_first.shape[0] > 0 and s.c_kind[c] >= 0:
+        s.c_response[c] = s.k_response[s.c_kind[c]]
     s.c_cap_w[c] = np.inf
     s.want_cap_w[c] = np.inf
     s.c_t0[c] = 0.0

@@ -52,6 +52,8 @@ class Ledger:
     keep: Callable[[Batch], None] | None = None
     row: dict[str, int] = field(default_factory=dict)
     name: dict[int, str] = field(default_factory=dict)
+    leaving: Callable[[str, int], None] | None = None
+    """Called with name and row of a job that is over, while the row still tells of it."""
     grown: int = 0
     """How often the state was given more rows."""
     wrong: dict[str, int] = field(default_factory=dict)
@@ -88,6 +90,11 @@ class Ledger:
             raise RunError(f"job {job!r} has a row already")
         self._facts.append([float(ENTER), 0.0, *known])
         self._names.append(job)
+
+    def leave(self, job: str) -> None:
+        """Let whoever wants to look at a job that is over before its row is freed."""
+        if self.leaving is not None:
+            self.leaving(job, self.row[job])
 
     def flush(self) -> Ints:
         """Apply what was noted, in order; return the results."""
@@ -161,10 +168,11 @@ class Ledger:
 
         self.flush()
         b = self.bound
-        wake = b.wake
-        if only is not None:
+        wake, later = b.wake, 0
+        if only is not None:  # what happened is still news to the others
             wake = np.zeros_like(b.wake)
             wake[only] = b.wake[only]
+            later = int(b.state.happened[0]) & ~codes.TICK
         n = -codes.NO_LOG
         for _ in range(2):
             order, select, place, cap = b.functions[:4]
@@ -172,6 +180,7 @@ class Ledger:
             if n != -codes.NO_LOG:
                 break
             b.empty_logs()
+        b.state.happened[0] |= later
         if n < 0:
             raise no_room(-n, b.state)
         return n

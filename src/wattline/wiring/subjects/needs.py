@@ -33,7 +33,8 @@ def check_needs(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism],
         check_rates(m, options.kinds)
         if m.one_class and len(cluster.classes) > 1:
             raise InputError(f"{m.slot} policy {m.name!r} takes all nodes for equal: give a cluster of one node class")
-        check_target(m, followed=bool(options.bids or options.bidding) and options.signal is not None)
+        given = bool(options.bids or options.bidding) and options.signal is not None
+        check_target(m, followed=given or options.outside)
         if m.target and not np.isfinite(options.tick_s):
             raise InputError(f"{m.slot} policy {m.name!r} acts once a control period: give one (1 s is usual)")
     if options.spare_rows < 0:

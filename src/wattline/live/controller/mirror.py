@@ -1,0 +1,199 @@
+"""From what the resource manager shows to facts: the state follows the machine, whoever moved it.
+
+Facts go in an order in which nothing is ever held twice: ends first, then nodes that left or came back, then jobs that
+let go of nodes they never had, then those that run already, at last newcomers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from wattline.control.facts import (
+    ADOPT,
+    BACK,
+    CANCEL,
+    DRAIN,
+    END,
+    FREE,
+    LET_GO,
+    PAUSED,
+    REFUSED,
+    REQUEUE,
+    RESUMED,
+    STARTED,
+    TAKE,
+)
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.nodes import NodeNames
+from wattline.live.machine.base import JobSeen, Snapshot
+from wattline.model import codes
+from wattline.wiring.newcomers import Desk, Newcomer
+
+HOLDING = ("starting", "running", "paused", "completing")
+
+
+@dataclass
+class Mirror:
+    """What was seen last, and how it is told to the state.
+
+    Parameters
+    ----------
+    ledger, nodes, desk
+        The state's book, names of nodes, and the rules for newcomers.
+    epoch_s
+        Machine time at which the state's clock is 0.
+    """
+
+    ledger: Ledger
+    nodes: NodeNames
+    desk: Desk
+    epoch_s: float
+    seen: dict[str, JobSeen] = field(default_factory=dict)
+    """Jobs of the last snapshot that have not ended."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Jobs that can never run here, and why; they are left where they are."""
+    down: set[str] = field(default_factory=set)
+    users: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    """What is worth a line in the log; whoever reads it empties it."""
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Tell the state what has changed."""
+        jobs = {job.id: job for job in snapshot.jobs}
+        self._ends(jobs)
+        self._nodes(snapshot)
+        moved = self._changes(jobs)
+        for job in moved:
+            self.ledger.tell_of(LET_GO, job.id)
+        for job in moved:
+            pieces = self.nodes.extents(job.on)
+            if pieces is not None:
+                self.ledger.tell_nodes(TAKE, job.id, pieces)
+        self._newcomers(jobs)
+        self.ledger.flush()
+        self.seen = {name: job for name, job in jobs.items() if job.phase != "ended"}
+
+    def _status(self, name: str) -> int:
+        return int(self.ledger.state.status[self.ledger.row[name]])
+
+    def _ends(self, jobs: dict[str, JobSeen]) -> None:
+        """Tell of jobs that are over, that were taken back, or that may not start any more."""
+        for name in list(self.ledger.row):
+            job = jobs.get(name)
+            gone = job is None or job.phase in ("ended", "ineligible")
+            if not gone:
+                continue
+            if self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
+                self.ledger.tell_of(CANCEL, name)
+            elif job is not None and job.phase == "ineligible":  # requeued: it comes again as a new one
+                self.ledger.tell_of(CANCEL, name)
+            else:
+                self.ledger.tell_of(END, name, self._how(job))
+            self.ledger.flush()
+            self.ledger.leave(name)
+            self.ledger.tell_of(FREE, name)
+        for name in [name for name in self.refused if name not in jobs or jobs[name].phase == "ended"]:
+            del self.refused[name]
+
+    @staticmethod
+    def _how(job: JobSeen | None) -> int:
+        """Return the status of a job that is over: finished, failed, or killed by its walltime."""
+        if job is None or job.exit in (None, 0):
+            return codes.FINISHED
+        return codes.KILLED if job.reason == "walltime" else codes.FAILED
+
+    def _nodes(self, snapshot: Snapshot) -> None:
+        """Tell of nodes that left or came back; one that is not shown at all is as good as gone."""
+        shown = {node.name: node.up for node in snapshot.nodes}
+        for name, at in self.nodes.number.items():
+            up = shown.get(name, False)
+            if not up and name not in self.down:
+                self.down.add(name)
+                self.ledger.tell(DRAIN, at, at + 1)
+            elif up and name in self.down:
+                self.down.discard(name)
+                self.ledger.tell(BACK, at, at + 1)
+
+    def _changes(self, jobs: dict[str, JobSeen]) -> list[JobSeen]:
+        """Tell of jobs that are in another phase than the state thinks; return those that hold other nodes."""
+        moved = []
+        s = self.ledger.state
+        for name, row in list(self.ledger.row.items()):
+            job = jobs.get(name)
+            if job is None or job.phase in ("ended", "ineligible"):
+                continue
+            status = int(s.status[row])
+            if job.phase in HOLDING and status in (codes.STARTING, codes.RUNNING, codes.PAUSED) and job.on:
+                if set(job.on) != set(self.nodes.held(s, row)):
+                    moved.append(job)
+            if job.phase in ("running", "completing") and status == codes.STARTING:
+                self.ledger.tell_of(STARTED, name)
+            elif job.phase == "paused" and status == codes.STARTING:
+                self.ledger.tell_of(STARTED, name)
+                self.ledger.tell_of(PAUSED, name)
+            elif job.phase in HOLDING and status == codes.WAITING and job.on:
+                self._adopt(job)
+            elif job.phase == "waiting" and status in (codes.RUNNING, codes.PAUSED):
+                self.ledger.tell_of(REQUEUE, name)
+                self.said.append(f"job {name} was put back into the queue by others")
+            elif job.phase == "paused" and status == codes.RUNNING and not job.ours:
+                self.ledger.tell_of(PAUSED, name)
+            elif job.phase == "running" and status == codes.PAUSED and not job.ours:
+                self.ledger.tell_of(RESUMED, name)
+        return moved
+
+    def _adopt(self, job: JobSeen) -> None:
+        """Tell that a waiting job of the state runs already."""
+        pieces = self.nodes.extents(job.on)
+        if pieces is None:
+            self.said.append(f"job {job.id} runs on nodes that are not ours: it is not counted")
+            return
+        ran_s = 0.0 if math.isnan(job.start_s) else max(0.0, self.state_now_s() - (job.start_s - self.epoch_s))
+        self.ledger.tell_nodes(ADOPT, job.id, pieces, ran_s)
+        if job.phase == "paused":
+            self.ledger.tell_of(PAUSED, job.id)
+
+    def state_now_s(self) -> float:
+        """Return the state's time."""
+        return float(self.ledger.state.now[0])
+
+    def _newcomers(self, jobs: dict[str, JobSeen]) -> None:
+        """Tell of jobs that came, in the order in which they were submitted."""
+        new = [
+            job
+            for job in jobs.values()
+            if job.phase not in ("ended", "ineligible") and job.id not in self.ledger.row and job.id not in self.refused
+        ]
+        for job in sorted(new, key=lambda job: (job.submit_s, job.id)):
+            newcomer = self._newcomer(job)
+            why = self.desk.why_not(newcomer)
+            holds = job.phase in HOLDING
+            if holds and self.nodes.extents(job.on) is None:
+                why = why or "it runs on nodes that are not ours"
+            if why:
+                self.refused[job.id] = why
+                self.said.append(f"job {job.id} is left alone: {why}")
+                continue
+            self.ledger.enter(job.id, self.desk.facts(newcomer))
+            if holds and job.on:
+                self.ledger.flush()
+                self._adopt(job)
+
+    def _newcomer(self, job: JobSeen) -> Newcomer:
+        return Newcomer(
+            submit_s=min(job.submit_s - self.epoch_s, self.state_now_s()),
+            nodes=len(job.on) if job.phase in HOLDING and job.on else job.nodes,
+            request_s=job.request_s if math.isfinite(job.request_s) else math.nan,
+            user=self.users.setdefault(job.user, len(self.users)),
+            group=self.groups.setdefault(job.account, len(self.groups)),
+            kind=job.kind,
+            partition=job.partition,
+            priority=job.priority,
+            draw_w=job.draw_w,
+        )
+
+    def give_up_start(self, name: str) -> None:
+        """Tell that a job that was told to start did not, and waits again."""
+        self.ledger.tell_of(REFUSED, name)

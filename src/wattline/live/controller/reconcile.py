@@ -1,0 +1,150 @@
+"""Bring the machine to what the state wants, again and again: commands are repeated until it is so, or given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.mirror import Mirror
+from wattline.live.machine.base import JobSeen, ManagerError, ResourceManager
+from wattline.model import codes
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long is waited and how often it is tried again; seconds of the machine."""
+
+    start_s: float = 30.0
+    """A job that was released and is not there after this is held again, and waits."""
+    again_s: float = 2.0
+    """A command whose effect is not seen is repeated after this."""
+    most_actions: int = 200
+    """Commands to the resource manager in a period, at most; the rest waits for the next."""
+
+
+@dataclass
+class Asked:
+    """A command that was given for a job."""
+
+    what: str
+    first_s: float
+    last_s: float
+    tries: int = 1
+
+
+@dataclass
+class Reconciler:
+    """Who asks the resource manager for what the state wants.
+
+    Parameters
+    ----------
+    act
+        False: say what would be done, and do nothing (a dry run).
+    """
+
+    ledger: Ledger
+    mirror: Mirror
+    manager: ResourceManager
+    patience: Patience = field(default_factory=Patience)
+    act: bool = True
+    tell: Callable[[str, str, str], None] = lambda *_: None
+    """Called with every command: what, which job, on which nodes or why not."""
+    asked: dict[str, Asked] = field(default_factory=dict)
+    retries: int = 0
+    refusals: int = 0
+
+    def reconcile(self, now_s: float) -> None:
+        """Ask for everything that is not as the state wants it."""
+        left = self.patience.most_actions
+        for name, want, note in self._differences(now_s):
+            if left == 0:
+                break
+            before = self.asked.get(name)
+            if before is not None and before.what == want and now_s - before.last_s < self.patience.again_s:
+                continue
+            left -= 1
+            if before is not None and before.what == want:
+                before.last_s, before.tries = now_s, before.tries + 1
+                self.retries += 1
+            else:
+                self.asked[name] = Asked(want, now_s, now_s)
+            self._ask(name, want, note)
+        for name in [name for name in self.asked if name not in self.ledger.row]:
+            del self.asked[name]
+
+    def _differences(self, now_s: float) -> list[tuple[str, str, str]]:
+        """Return (job, command, nodes) for every job that is not as the state wants it; starts come last."""
+        s = self.ledger.state
+        stops, starts = [], []
+        for name, row in self.ledger.row.items():
+            job = self.mirror.seen.get(name)
+            if job is None or not job.ours:
+                continue
+            status = int(s.status[row])
+            if status == codes.STARTING and job.phase in ("waiting", "starting"):
+                if self._is_late(name, now_s):
+                    stops.append((name, "hold", ""))
+                elif job.phase == "waiting":
+                    starts.append((name, "release", ",".join(self.mirror.nodes.held(s, row))))
+            elif status == codes.PAUSED and job.phase == "running":
+                stops.append((name, "stop", ""))
+            elif status == codes.RUNNING and job.phase == "paused":
+                starts.append((name, "cont", ""))
+            elif status == codes.WAITING and job.phase in ("running", "paused"):
+                stops.append((name, "requeue", ""))
+            elif status == codes.WAITING and job.phase == "starting":
+                stops.append((name, "hold", ""))
+            else:
+                self.asked.pop(name, None)
+        return stops + starts
+
+    def _is_late(self, name: str, now_s: float) -> bool:
+        asked = self.asked.get(name)
+        released = asked is not None and asked.what == "release"
+        if asked is not None and asked.what == "hold":
+            return True
+        return released and asked is not None and now_s - asked.first_s > self.patience.start_s
+
+    def _ask(self, name: str, want: str, nodes: str) -> None:
+        self.tell(want, name, nodes)
+        if not self.act:
+            return
+        try:
+            why = self._command(name, want, nodes)
+        except ManagerError as problem:
+            self.tell("unanswered", name, str(problem))
+            return
+        if why is not None:
+            self.refusals += 1
+            self.tell("refused", name, why)
+        if want == "hold" or (want == "release" and why is not None):
+            row = self.ledger.row.get(name)
+            if row is not None and self.ledger.state.status[row] == codes.STARTING:
+                self.mirror.give_up_start(name)
+                self.asked.pop(name, None)
+
+    def _command(self, name: str, want: str, nodes: str) -> str | None:
+        if want == "release":
+            return self.manager.release(name, nodes.split(","))
+        if want == "hold":
+            return self.manager.hold(name)
+        if want == "stop":
+            return self.manager.stop(name)
+        if want == "cont":
+            return self.manager.cont(name)
+        return self.manager.requeue(name)
+
+    def release_all(self) -> list[str]:
+        """Let every stopped job of ours go on (``wattline off``, an orderly end); return those that did not."""
+        left = []
+        for name, job in self.mirror.seen.items():
+            if job.phase == "paused" and job.ours and self.act and self._continue(job) is not None:
+                left.append(name)
+        return left
+
+    def _continue(self, job: JobSeen) -> str | None:
+        try:
+            return self.manager.cont(job.id)
+        except ManagerError as problem:
+            return str(problem)
