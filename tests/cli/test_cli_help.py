@@ -37,6 +37,7 @@ COMMANDS = (
     ["report"],
     ["reproduce"],
     ["check-policy"],
+    ["keys"],
 )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A message that came in."""
 
     topic: str
@@ -20,6 +18,9 @@ class Arrived:
 
 class Bus(Protocol):
     """A wire between agents and controllers. Sending never blocks: what cannot be sent is dropped and counted.
+
+    A bus is for one thread. Connections are kept alive and made anew inside ``publish`` and ``poll``, so one of them
+    must be called every few seconds. A sender does not rely on hearing itself.
 
     Topics are words parted by slashes, as in MQTT: ``wattline/SITE/status/NODE``, ``wattline/SITE/cap/NODE``.
     """

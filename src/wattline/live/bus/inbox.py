@@ -1,8 +1,8 @@
-"""What comes in and what does not: every message is checked against topic, sender, order and clock; the rest is counted.
+"""What comes in and what does not: each message is checked against topic, sender, order and clock; the rest is counted.
 
-Reasons to drop: ``oversized``, ``malformed``, ``version``, ``unknown`` (kind or topic), ``forged`` (topic, ``from`` and the
-wire's sender do not agree, or the sender may not say this), ``stranger`` (a name that nobody gave), ``replayed`` (seen
-before, out of order, or of an earlier start), ``stale``, ``future``, ``crowded`` (too many senders).
+Reasons to drop: ``oversized``, ``malformed``, ``version``, ``unknown`` (kind or topic), ``forged`` (topic, ``from`` and
+the wire's sender do not agree), ``stranger`` (a name that nobody gave), ``replayed`` (seen before, out of order, or of an
+earlier start), ``stale``, ``future``, ``crowded`` (too many senders).
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def need_zmq() -> Any:
     try:
         import zmq
     except ImportError as problem:
-        raise InputError(f"the bus zeromq needs the extra live ({problem.name}): pip install 'wattline[live]'") from None
+        raise InputError(
+            f"the bus zeromq needs the extra live ({problem.name}): pip install 'wattline[live]'"
+        ) from None
     return zmq
 
 
@@ -69,12 +71,11 @@ def make_keys(folder: Path, site: str, wanted: Iterable[tuple[Role, str]], *, fo
     old = [name for name in roles if name in known.keys or (folder / SECRET / f"{name}.key").exists()]
     if old and not force:
         more = f" and {len(old) - 1} more" if len(old) > 1 else ""
-        raise InputError(f"{folder}: has a key of {old[0]}{more} already; --force makes a new one, and the old one is void")
+        raise InputError(
+            f"{folder}: has a key of {old[0]}{more} already; --force makes a new one, and the old one is void"
+        )
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / SECRET).mkdir(mode=0o700, exist_ok=True)
-        for place in (folder, folder / SECRET):
-            place.chmod(0o700)
+        make_private(folder)
         for name, role in roles.items():
             pair = zmq.curve_keypair()
             write_secret(folder / SECRET / f"{name}.key", f"{name} {pair[0].decode()} {pair[1].decode()}\n")
@@ -84,6 +85,13 @@ def make_keys(folder: Path, site: str, wanted: Iterable[tuple[Role, str]], *, fo
     except OSError as problem:
         raise InputError(f"{folder}: keys cannot be written ({problem.strerror or problem})") from None
     return list(roles)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and its ``secret``, both of mode 700."""
+    for place in (folder, folder / SECRET):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.chmod(0o700)
 
 
 def write_secret(path: Path, text: str) -> None:
@@ -112,7 +120,9 @@ def load_pair(path: Path, name: str = "") -> Pair:
     if name and words[0] != name:
         raise TraceError.at(path, f"is the key of {words[0]}, not of {name}")
     if _public_of(words[2]) != words[1].encode():
-        raise TraceError.at(path, "the two keys do not belong together", hint="make new ones with: wattline keys --force")
+        raise TraceError.at(
+            path, "the two keys do not belong together", hint="make new ones with: wattline keys --force"
+        )
     return Pair(words[0], words[1].encode(), words[2].encode())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from wattline.errors import InputError
 from wattline.live.bus.base import Arrived
-from wattline.live.bus.keys import Pair, load_known, load_pair, need_zmq
+from wattline.live.bus.keys import Known, Pair, load_known, load_pair, need_zmq
 from wattline.live.bus.messages import LARGEST
 from wattline.live.bus.names import Role, Topics, checked_name
 from wattline.live.bus.zmq_door import Door
@@ -28,7 +28,9 @@ _COUNTS = (
 class _Link:
     """A wire to one controller, whose public key is given: nobody else can answer for it."""
 
-    def __init__(self, context: Any, endpoint: str, hello: str, pair: Pair | None, server_key: bytes, *, watch: bool) -> None:
+    def __init__(
+        self, context: Any, endpoint: str, hello: str, pair: Pair | None, server_key: bytes, *, watch: bool
+    ) -> None:
         zmq = self._zmq = need_zmq()
         self.socket = context.socket(zmq.DEALER)
         socket = self.socket
@@ -45,9 +47,15 @@ class _Link:
         socket.setsockopt(zmq.IPV6, int("[" in endpoint))
         if pair is not None:
             try:
-                socket.curve_publickey, socket.curve_secretkey, socket.curve_serverkey = pair.public, pair.secret, server_key
+                socket.curve_publickey, socket.curve_secretkey, socket.curve_serverkey = (
+                    pair.public,
+                    pair.secret,
+                    server_key,
+                )
             except zmq.ZMQError:
-                raise InputError(f"{endpoint}: the controller's public key is none; make keys with: wattline keys") from None
+                raise InputError(
+                    f"{endpoint}: the controller's public key is none; make keys with: wattline keys"
+                ) from None
         self.monitor = _monitor(socket) if watch else None
         self._hello, self.prefixes = hello, list[str]()
         self._greeted, self._sent_s = False, time.monotonic()
@@ -114,7 +122,8 @@ class ZmqBus:
     controllers
         Names of controllers and where they listen; whatever is sent goes to all of them.
     key, known
-        Files of our own keys and of everybody's public ones. Both None: no keys at all, for benchmarks.
+        Files of our own keys and of everybody's public ones, or what was read from them (a controller reads the latter
+        again when it changes, so it needs the file). Both None: no keys at all, for benchmarks.
     context
         ZeroMQ's context, shared by many in one process.
     watch
@@ -129,8 +138,8 @@ class ZmqBus:
         *,
         listen: str | None = None,
         controllers: Mapping[str, str] | None = None,
-        key: Path | None = None,
-        known: Path | None = None,
+        key: Path | Pair | None = None,
+        known: Path | Known | None = None,
         context: Any = None,
         watch: bool = True,
     ) -> None:
@@ -138,18 +147,18 @@ class ZmqBus:
         self.role, self.name, self.topics = role, checked_name(name), topics
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._prefixes: list[str] = []
-        pair = load_pair(key, name) if key is not None else None
-        keys = load_known(known) if known is not None else None
+        pair = load_pair(key, name) if isinstance(key, Path) else key
+        keys = load_known(known) if isinstance(known, Path) else known
         if (pair is None) != (keys is None):
             raise InputError("bus: a secret key and the public keys belong together; give both files")
         if keys is not None and keys.site != topics.site:
-            raise InputError(f"{known}: holds the keys of site {keys.site!r}, not of {topics.site!r}")
+            raise InputError(f"{_at(known)}: holds the keys of site {keys.site!r}, not of {topics.site!r}")
         if keys is not None and pair is not None and (keys.keys.get(name), keys.roles.get(name)) != (pair.public, role):
-            raise InputError(f"{known}: {name} is not there as {role} with the key of {key}; copy the newest file here")
+            raise InputError(f"{_at(known)}: {name} is not there as {role} with this key; copy the newest file here")
         servers = {other: at for other, at in (controllers or {}).items() if other != name}
         for other in servers:
             if keys is not None and keys.roles.get(other) != "controller":
-                raise InputError(f"{known}: has no controller {other!r}; make its keys with: wattline keys")
+                raise InputError(f"{_at(known)}: has no controller {other!r}; make its keys with: wattline keys")
         self._own_context = context is None
         self._context = zmq.Context() if context is None else context
         self._door: Door | None = None
@@ -247,7 +256,9 @@ class ZmqBus:
         if self._own_context:
             self._context.term()
 
-    def _listen(self, listen: str, known: Path | None, pair: Pair | None) -> None:
+    def _listen(self, listen: str, known: Path | Known | None, pair: Pair | None) -> None:
+        if isinstance(known, Known):
+            raise InputError("bus: who listens needs the file of public keys")
         if known is not None:
             self._door = Door(self._context, known)
         secret = pair.secret if pair is not None else b""
@@ -272,5 +283,11 @@ class ZmqBus:
 
 def _monitor(socket: Any) -> Any:
     zmq = need_zmq()
-    refused = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    refused = (
+        zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    )
     return socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | refused)
+
+
+def _at(known: object) -> str:
+    return str(known) if isinstance(known, Path) else "public keys"

@@ -40,7 +40,14 @@ class ZmqHub:
     """A socket that others connect to. ``counts`` is shared with the bus that owns it."""
 
     def __init__(
-        self, context: Any, endpoint: str, name: str, topics: Topics, counts: dict[str, int], door: Door | None, secret: bytes
+        self,
+        context: Any,
+        endpoint: str,
+        name: str,
+        topics: Topics,
+        counts: dict[str, int],
+        door: Door | None,
+        secret: bytes,
     ) -> None:
         self._zmq, self._name, self._topics, self._counts, self._door = need_zmq(), name, topics, counts, door
         zmq = self._zmq
@@ -70,7 +77,9 @@ class ZmqHub:
         zmq, socket, counts = self._zmq, self.socket, self._counts
         if self._door is not None and self._door.changes != self._changes:
             self._changes = self._door.changes
-            for end in [e for e, peer in self._peers.items() if self._door.known.keys.get(peer.name) != peer.key.encode()]:
+            for end in [
+                e for e, peer in self._peers.items() if self._door.known.keys.get(peer.name) != peer.key.encode()
+            ]:
                 self._forget(end)
         for _ in range(AT_ONCE):
             try:
