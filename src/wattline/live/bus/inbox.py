@@ -1,8 +1,8 @@
 """What comes in and what does not: each message is checked against topic, sender, order and clock; the rest is counted.
 
 Reasons to drop: ``oversized``, ``malformed``, ``version``, ``unknown`` (kind or topic), ``forged`` (topic, ``from`` and
-the wire's sender do not agree), ``stranger`` (a name that nobody gave), ``replayed`` (seen before, out of order, or of an
-earlier start), ``stale``, ``future``, ``crowded`` (too many senders).
+the wire's sender do not agree), ``stranger`` (a name that nobody gave), ``replayed`` (seen before, out of order, or of
+an earlier start), ``stale``, ``future``, ``crowded`` (too many senders).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from wattline.live.bus.base import Arrived
-from wattline.live.bus.messages import LARGEST, LONGEST_LEASE_S, BadMessage, Message, decode
+from wattline.live.bus.messages import LARGEST, LONGEST_LEASE_S, BadMessageError, Message, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 
@@ -74,7 +74,7 @@ class Inbox:
         """Return a message, or None if it was dropped."""
         try:
             message = self._checked(arrived, self._clock.now_s())
-        except BadMessage as problem:
+        except BadMessageError as problem:
             self._counts[problem.reason] += 1
             return None
         self._counts["accepted"] += 1
@@ -94,13 +94,13 @@ class Inbox:
 
     def _checked(self, arrived: Arrived, now_s: float) -> Message:
         if len(arrived.payload) > LARGEST:
-            raise BadMessage("oversized", "too many bytes")
+            raise BadMessageError("oversized", "too many bytes")
         if not arrived.topic.startswith(self._root):
-            raise BadMessage("unknown", "topic of another site")
+            raise BadMessageError("unknown", "topic of another site")
         what, _, node = arrived.topic[len(self._root) :].partition("/")
         message = decode(arrived.payload)
         if message.kind != what:
-            raise BadMessage("forged" if what in _KINDS else "unknown", "topic of another kind")
+            raise BadMessageError("forged" if what in _KINDS else "unknown", "topic of another kind")
         self._whose(message, node, arrived.sender)
         self._when(message, now_s)
         self._order(message, now_s)
@@ -109,32 +109,32 @@ class Inbox:
     def _whose(self, message: Message, node: str, wire: str) -> None:
         sender = message.sender
         if wire and wire != sender:
-            raise BadMessage("forged", "another sender's key")
+            raise BadMessageError("forged", "another sender's key")
         if message.kind in {"status", "gone"}:
             if node != sender:
-                raise BadMessage("forged", "another node's topic")
+                raise BadMessageError("forged", "another node's topic")
             known = self._nodes
         else:
             if bool(node) != (message.kind == "cap"):
-                raise BadMessage("unknown", "no such topic")
+                raise BadMessageError("unknown", "no such topic")
             known = self._leaders
         if known is not None and sender not in known:
-            raise BadMessage("stranger", "nobody gave that name")
+            raise BadMessageError("stranger", "nobody gave that name")
 
     def _when(self, message: Message, now_s: float) -> None:
         if message.at_s > now_s + self._ahead_s:
-            raise BadMessage("future", "ahead of our clock")
+            raise BadMessageError("future", "ahead of our clock")
         if message.kind == "gone":  # a broker keeps it from the sender's first second on
             return
         lasts_s = max(self._oldest_s, message.body["lease"]) if message.kind == "cap" else self._oldest_s
         if message.at_s + lasts_s < now_s:
-            raise BadMessage("stale", "too old")
+            raise BadMessageError("stale", "too old")
 
     def _order(self, message: Message, now_s: float) -> None:
         last = self._last.get(message.sender)
         if message.kind == "gone":
             if last is None or last.boot != message.boot or last.gone:
-                raise BadMessage("replayed", "not of this start")
+                raise BadMessageError("replayed", "not of this start")
             last.gone = True
             return
         horizon_s = LONGEST_LEASE_S if message.kind == "cap" else self._oldest_s
@@ -145,7 +145,7 @@ class Inbox:
             self._last[message.sender] = _Last(message.boot, message.n, message.at_s, until_s)
             return
         if message.n <= last.n if message.boot == last.boot else message.at_s <= last.at_s:
-            raise BadMessage("replayed", "not newer")
+            raise BadMessageError("replayed", "not newer")
         last.boot, last.n, last.gone = message.boot, message.n, False
         last.at_s = max(last.at_s, message.at_s)
         last.until_s = max(last.until_s, until_s)
@@ -156,7 +156,7 @@ class Inbox:
             self._swept_s = now_s
             self._last = {name: last for name, last in self._last.items() if last.until_s >= now_s}
         if len(self._last) >= self._room:
-            raise BadMessage("crowded", "too many senders")
+            raise BadMessageError("crowded", "too many senders")
 
 
 _KINDS = frozenset({"status", "cap", "off", "signal", "gone"})

@@ -18,7 +18,7 @@ from wattline.errors import InputError, TraceError
 from wattline.files import open_regular
 from wattline.live.bus.names import Role, checked_name
 
-PUBLIC, SECRET = "public.keys", "secret"  # noqa: S105  (names of a file and a folder)
+PUBLIC, SECRET = "public.keys", "secret"
 _HEAD = "# wattline keys 1, site "
 _LARGEST = 1 << 24
 _KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")

@@ -1,7 +1,7 @@
 """Messages on the bus: small JSON objects of version 1, checked field by field before anybody sees them.
 
-``{"v":1,"kind":"status","from":"n001","boot":"<16 hex digits>","n":17,"at":1731750000.25, …}``: ``boot`` is drawn anew at
-each start of a sender, ``n`` rises within it, ``at`` is the machine's time. Fields that version 1 does not know are
+``{"v":1,"kind":"status","from":"n001","boot":"<16 hex digits>","n":17,"at":1731750000.25, …}``: ``boot`` is drawn anew
+at each start of a sender, ``n`` rises within it, ``at`` is the machine's time. Fields that version 1 does not know are
 ignored, so that newer senders may say more; everything else must be as told here, or the message is dropped.
 """
 
@@ -54,7 +54,7 @@ _NUMBERS: dict[str, tuple[_Number, ...]] = {
 KINDS = tuple(_NUMBERS)
 
 
-class BadMessage(ValueError):
+class BadMessageError(ValueError):
     """Bytes that are no message; ``reason`` is the word they are counted under."""
 
     def __init__(self, reason: str, told: str) -> None:
@@ -77,32 +77,32 @@ class Message:
 
 
 def decode(payload: bytes) -> Message:
-    """Return the message of some bytes; ``BadMessage`` for all others."""
+    """Return the message of some bytes; ``BadMessageError`` for all others."""
     if len(payload) > LARGEST:
-        raise BadMessage("oversized", f"{len(payload)} bytes, at most {LARGEST}")
+        raise BadMessageError("oversized", f"{len(payload)} bytes, at most {LARGEST}")
     try:
         data = _DECODER.decode(payload.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise BadMessage("malformed", "no JSON object in UTF-8") from None
+        raise BadMessageError("malformed", "no JSON object in UTF-8") from None
     if type(data) is not dict:
-        raise BadMessage("malformed", "no JSON object")
+        raise BadMessageError("malformed", "no JSON object")
     version = data.get("v")
     if type(version) is not int:
-        raise BadMessage("malformed", "no version")
+        raise BadMessageError("malformed", "no version")
     if version != VERSION:
-        raise BadMessage("version", f"version {shorten(version)}, expected {VERSION}")
+        raise BadMessageError("version", f"version {shorten(version)}, expected {VERSION}")
     kind = data.get("kind")
     if type(kind) is not str or kind not in _NUMBERS:
-        raise BadMessage("unknown", f"kind {shorten(kind)}")
+        raise BadMessageError("unknown", f"kind {shorten(kind)}")
     sender, boot, n, at_s = data.get("from"), data.get("boot"), data.get("n"), data.get("at")
     if type(sender) is not str or NAME.fullmatch(sender) is None:
-        raise BadMessage("malformed", f"from {shorten(sender)}")
+        raise BadMessageError("malformed", f"from {shorten(sender)}")
     if type(boot) is not str or _BOOT.fullmatch(boot) is None:
-        raise BadMessage("malformed", f"boot {shorten(boot)}")
+        raise BadMessageError("malformed", f"boot {shorten(boot)}")
     if type(n) is not int or not 0 <= n <= _MOST_N:
-        raise BadMessage("malformed", f"n {shorten(n)}")
+        raise BadMessageError("malformed", f"n {shorten(n)}")
     if (type(at_s) is not float and type(at_s) is not int) or not 0 <= at_s <= _MOST_AT:
-        raise BadMessage("malformed", f"at {shorten(at_s)}")
+        raise BadMessageError("malformed", f"at {shorten(at_s)}")
     return Message(kind, sender, boot, n, float(at_s), _body(kind, data))
 
 
@@ -120,7 +120,7 @@ class Outbox:
         data = {k: None if type(v) is float and not math.isfinite(v) else v for k, v in body.items()}
         try:
             checked = _body(kind, data)
-        except BadMessage as problem:
+        except BadMessageError as problem:
             raise InputError(f"message {kind}: {problem}") from None
         self.n += 1
         head = {"v": VERSION, "kind": kind, "from": self.name, "boot": self.boot, "n": self.n}
@@ -141,22 +141,22 @@ def _body(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         try:
             value = data[name]
         except KeyError:
-            raise BadMessage("malformed", f"{name} is missing") from None
+            raise BadMessageError("malformed", f"{name} is missing") from None
         if value is None and null:
             body[name] = None
         elif (type(value) is float or type(value) is int) and least <= value <= most:
             body[name] = value
         else:
-            raise BadMessage("malformed", f"{name} {shorten(value)}")
+            raise BadMessageError("malformed", f"{name} {shorten(value)}")
     if kind == "status":
         mode, faults = data.get("mode"), data.get("faults")
         if mode not in MODES:
-            raise BadMessage("malformed", f"mode {shorten(mode)}")
+            raise BadMessageError("malformed", f"mode {shorten(mode)}")
         if type(faults) is not list or len(faults) > MOST_FAULTS or not all(map(_is_fault, faults)):
-            raise BadMessage("malformed", f"faults {shorten(faults)}")
+            raise BadMessageError("malformed", f"faults {shorten(faults)}")
         body["mode"], body["faults"] = mode, faults
     if kind in {"status", "cap"} and type(body["term"]) is not int:
-        raise BadMessage("malformed", f"term {shorten(body['term'])}")
+        raise BadMessageError("malformed", f"term {shorten(body['term'])}")
     if kind == "signal":
         body.update(_signal(data))
     return body
@@ -170,15 +170,15 @@ def _signal(data: Mapping[str, Any]) -> dict[str, Any]:
     """Exactly one of ``y``, ``limit_w`` and ``targets``; what a target means is up to whoever reads it."""
     said = [name for name in ("y", "limit_w", "targets") if data.get(name) is not None]
     if len(said) != 1:
-        raise BadMessage("malformed", "expected one of y, limit_w and targets")
+        raise BadMessageError("malformed", "expected one of y, limit_w and targets")
     value = data[said[0]]
     if said[0] == "targets":
         if type(value) is not list or not 0 < len(value) <= MOST_TARGETS or not all(map(_is_target, value)):
-            raise BadMessage("malformed", f"targets {shorten(value)}")
+            raise BadMessageError("malformed", f"targets {shorten(value)}")
         return {"targets": value}
     least, most = (-1.0, 1.0) if said[0] == "y" else (0.0, _MOST_W)
     if (type(value) is not float and type(value) is not int) or not least <= value <= most:
-        raise BadMessage("malformed", f"{said[0]} {shorten(value)}")
+        raise BadMessageError("malformed", f"{said[0]} {shorten(value)}")
     return {said[0]: value}
 
 

@@ -12,7 +12,7 @@ from wattline.errors import InputError
 from wattline.live.bus.keys import SECRET, make_private, write_secret
 from wattline.live.bus.names import Role, Topics, checked_name
 
-ACL, PASSWORDS = "mosquitto.acl", "mosquitto.passwords"  # noqa: S105  (names of files)
+ACL, PASSWORDS = "mosquitto.acl", "mosquitto.passwords"
 _HEAD = "# wattline access 1, site "
 _ROUNDS = 101
 
@@ -24,7 +24,7 @@ def acl_for(
     gateways: Iterable[str] = (),
     operators: Iterable[str] = (),
 ) -> str:
-    """Return mosquitto's access list of a site: an agent writes its own status alone, and reads its own cap and ``off``."""
+    """Return mosquitto's access list: an agent writes its own status alone, and reads its own cap and ``off``."""
     topics = Topics(site)
     groups: tuple[tuple[Role, Iterable[str]], ...] = (
         ("controller", controllers),
@@ -46,7 +46,8 @@ def _of(topics: Topics, role: Role, name: str) -> str:
 def make_broker(folder: Path, site: str, wanted: Iterable[tuple[Role, str]], *, force: bool = False) -> list[str]:
     """Make passwords and add them to the folder's; return the names that are new.
 
-    Everybody gets ``secret/NAME.password`` (mode 600), the broker ``mosquitto.passwords`` (hashes) and ``mosquitto.acl``.
+    Everybody gets ``secret/NAME.password`` (mode 600), the broker gets ``mosquitto.passwords`` (hashes) and
+    ``mosquitto.acl``.
     Names that have a password are refused, or get a new one with ``force``.
     """
     roles: dict[str, Role] = {checked_name(name): role for role, name in wanted}

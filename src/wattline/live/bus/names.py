@@ -23,8 +23,8 @@ def checked_name(name: str, what: str = "name") -> str:
     """Return a name that is safe in topics and file names; refuse others in one line."""
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
         raise InputError(
-            f"{what}: expected 1 to {LONGEST_NAME} of the letters a-z, A-Z, digits, '.', '_' and '-', first a letter or "
-            f"digit (got {shorten(name)})"
+            f"{what}: expected 1 to {LONGEST_NAME} of the letters a-z, A-Z, digits, '.', '_' and '-', first a letter "
+            f"or digit (got {shorten(name)})"
         )
     return name
 

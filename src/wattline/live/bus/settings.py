@@ -79,7 +79,8 @@ class BusSettings(BaseModel):
             raise ValueError("give controllers = {NAME = 'tcp://HOST:PORT'}, or listen for a controller")
         if self.listen is not None and not is_loopback(self.listen) and not self.listen_beyond_loopback:
             raise ValueError(
-                f"listen = {self.listen!r} can be reached from other machines; set listen_beyond_loopback = true if that is meant"
+                f"listen = {self.listen!r} can be reached from other machines; "
+                "set listen_beyond_loopback = true if that is meant"
             )
         if self.insecure:
             far = [e for e in (self.listen, *self.controllers.values()) if e is not None and not is_loopback(e)]

@@ -1,4 +1,4 @@
-"""The bus over ZeroMQ, without a server: controllers listen, all others connect to each of them; CURVE keys on every wire."""
+"""The bus over ZeroMQ, without a server: controllers listen, all others connect to each of them, always with keys."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SILENT_S = 2.0
 """Whoever has sent nothing for so long says hello again: the other side may have begun anew."""
 _HEARTBEAT_MS, _DEAD_MS = 5_000, 15_000
 _COUNTS = (
-    "sent", "received", "unsent", "unheard", "full", "forbidden", "forged", "malformed", "oversized", "unnamed", "unkept",
-    "refused", "connected", "lost",
+    "sent", "received", "unsent", "unheard", "full", "forbidden", "forged", "malformed", "oversized", "unnamed",
+    "unkept", "refused", "connected", "lost",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Who may come in over ZeroMQ: a thread that knows everybody's public key and gives each connection its owner's name."""
+"""Who may come in over ZeroMQ: a thread that knows all public keys and gives each connection its owner's name."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class Door:
         self._seen = stamp
         try:
             known = load_known(self._path)
-            if known.site != self.known.site:
-                raise InputError("another site's")
         except InputError:
+            known = None
+        if known is None or known.site != self.known.site:
             self.unreadable += 1
             return
         self.known, self._names = known, _names(known)

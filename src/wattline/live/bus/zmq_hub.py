@@ -1,7 +1,8 @@
 """The controller's side of ZeroMQ: everybody connects here; each hears what it asked for and may hear, and no more.
 
-A frame is one letter and its text. To the hub: ``h`` (hello: name and the topics that are asked for, a line each), ``p``
-(topic, then the message), ``k`` (the same, to be kept). From the hub: ``p`` (topic, sender, message), ``?`` (say hello).
+A frame is one letter and its text. To the hub: ``h`` (hello: role and name, then the topics that are asked for,
+a line each), ``p`` (topic, then the message), ``k`` (the same, to be kept). From the hub: ``p`` (topic, sender, message),
+``?`` (say hello).
 """
 
 from __future__ import annotations
