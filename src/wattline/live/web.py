@@ -87,6 +87,7 @@ class Web:
         self._open: dict[asyncio.StreamWriter, None] = {}
         self._path = None if path is None else Path(path)
         self._socket = _on_address(host, port) if path is None else _on_path(Path(path))
+        self._socket.listen(most)  # whoever calls from now on is heard
         self._inode = None if self._path is None else self._path.stat().st_ino
         self.port = self._socket.getsockname()[1] if path is None else 0
         self._loop = asyncio.new_event_loop()
@@ -150,10 +151,11 @@ class Web:
     async def _ask(self, reader: asyncio.StreamReader) -> Answer:
         try:
             request = await self._read(reader)
-            return self._answer(request)
         except _BadRequestError as problem:
             self._count("malformed-request")
             return Answer(problem.status, f"{problem}\n")
+        try:
+            return self._answer(request)
         except Exception as problem:  # a bug in an answer must not end the server
             self._count("internal-error")
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(problem).__name__}\n")
