@@ -22,6 +22,8 @@ from wattline.errors import InputError, cut
 
 HEAD = 8192
 """Bytes of a request before its body."""
+BACKLOG = 128
+"""Callers who may wait to be let in; a caller beyond is kept waiting for a second by the system."""
 LONGEST_PATH = 100
 """Bytes in the name of a socket that every Unix takes."""
 
@@ -87,7 +89,7 @@ class Web:
         self._open: dict[asyncio.StreamWriter, None] = {}
         self._path = None if path is None else Path(path)
         self._socket = _on_address(host, port) if path is None else _on_path(Path(path))
-        self._socket.listen(most)  # whoever calls from now on is heard
+        self._socket.listen(BACKLOG)  # whoever calls from now on is heard
         self._inode = None if self._path is None else self._path.stat().st_ino
         self.port = self._socket.getsockname()[1] if path is None else 0
         self._loop = asyncio.new_event_loop()
@@ -117,7 +119,7 @@ class Web:
 
     async def _serve(self) -> None:
         serve = asyncio.start_server if self._path is None else asyncio.start_unix_server
-        server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=self._most)
+        server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=BACKLOG)
         await self._stop.wait()
         server.close()
         for writer in list(self._open):

@@ -46,8 +46,8 @@ class Door:
         given = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, self._expected):
             self._pushed.count("unauthorized")
-            told = "send the token: Authorization: Bearer …\n"
-            return Answer(HTTPStatus.UNAUTHORIZED, told, headers={"WWW-Authenticate": "Bearer"})
+            asked = "send the token: Authorization: Bearer …\n"
+            return Answer(HTTPStatus.UNAUTHORIZED, asked, headers={"WWW-Authenticate": "Bearer"})
         if request.path != PATH:
             self._pushed.count("malformed-request")
             return Answer(HTTPStatus.NOT_FOUND, f"there is only {PATH}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -173,7 +174,8 @@ def open_metrics(who: Who, listen: str | None) -> Prometheus | NoMetrics:
 
 def _client() -> Any:
     try:
-        import prometheus_client
+        client: Any = importlib.import_module("prometheus_client")
     except ModuleNotFoundError:
         raise InputError("metrics need the extra live: pip install 'wattline[live]'") from None
-    return prometheus_client
+    client.disable_created_metrics()  # times at which counters began; nobody asks for them
+    return client
