@@ -38,6 +38,8 @@ COMMANDS = (
     ["reproduce"],
     ["check-policy"],
     ["keys"],
+    ["status"],
+    ["dashboard"],
 )
 
 

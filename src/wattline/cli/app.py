@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import bids, budgets, compares, examples, keys, looks, networks, plan, runs, signals
+from wattline.cli import bids, budgets, compares, examples, keys, looks, networks, plan, runs, signals, status
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -74,6 +74,8 @@ app.command()(looks.report)
 app.command()(looks.reproduce)
 app.command()(keys.keys)
 app.command("check-policy")(looks.check_policy)
+app.command()(status.status)
+app.command()(status.dashboard)
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:

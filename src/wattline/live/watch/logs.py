@@ -30,7 +30,9 @@ MOST_EVENTS = 1024
 LONGEST = 2000
 """Characters of a text in a line."""
 SECRET_NAME = re.compile(r"token|secret|passw|authorization|credential|private|api_?key", re.IGNORECASE)
-SECRET_TEXT = re.compile(r"(?i)(\bbearer\s+)\S+|(://[^\s/:@]*:)[^\s/@]+(?=@)|(\b(?:token|password|secret)\s*[=:]\s*)\S+")
+SECRET_TEXT = re.compile(
+    r"(?i)(\bbearer\s+)\S+|(://[^\s/:@]*:)[^\s/@]+(?=@)|(\b(?:token|password|secret)\s*[=:]\s*)\S+"
+)
 
 
 class Log:
@@ -153,7 +155,9 @@ class _Lines(logging.Formatter):
         if self._form == "json":
             return json.dumps(row, ensure_ascii=False, allow_nan=False)
         clock = datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-        rest = " ".join(f"{name}={value if not isinstance(value, str) else _text(value)}" for name, value in plain.items())
+        rest = " ".join(
+            f"{name}={value if not isinstance(value, str) else _text(value)}" for name, value in plain.items()
+        )
         return f"{clock} {record.levelname.lower():7} {self._component} {_text(event)}{' ' if rest else ''}{rest}"
 
     def _plain(self, value: object, name: str, depth: int = 0) -> Any:

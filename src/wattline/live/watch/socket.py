@@ -86,9 +86,13 @@ def fetch(path: Path | str, timeout_s: float = 5.0) -> Document:
 
 
 def default_socket(site: str) -> Path:
-    """Return where a site's controller listens if its file does not say."""
-    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    return Path(folder, f"wattline-{site}.sock") if Path(folder).is_dir() else Path(f"/tmp/wattline-{site}.sock")  # noqa: S108
+    """Return where a site's controller listens if its file does not say: a folder that others cannot write."""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    if folder:
+        return Path(folder, f"wattline-{site}.sock")
+    return (
+        Path(f"/run/wattline/{site}.sock") if Path("/run/wattline").is_dir() else Path.home() / f".wattline-{site}.sock"
+    )
 
 
 def socket_of(site_file: Path | str) -> Path:
