@@ -43,7 +43,7 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_tracking_error_ratio", "gauge", _C, "|measured - target| as a part of the reserve."),
     Metric("wattline_signal_value", "gauge", _C, "Regulation signal that is followed, from -1 to 1."),
     Metric("wattline_signal_age_seconds", "gauge", _C, "Age of the signal's last good sample."),
-    Metric("wattline_signal_state", "gauge", _C, "1 for the state that the signal is in, 0 for the others.", "state", STATES),
+    Metric("wattline_signal_state", "gauge", _C, "1 for the state it is in, 0 for the others.", "state", STATES),
     Metric("wattline_signal_refused_total", "counter", _C, "Samples and pushes refused or limited.", "reason"),
     Metric("wattline_jobs", "gauge", _C, "Jobs of the resource manager, by phase.", "phase", PHASES),
     Metric("wattline_nodes", "gauge", _C, "Nodes, by mode of their agents.", "mode", NODE_MODES),
@@ -65,7 +65,7 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_node_limit_watts", "gauge", _A, "Limit of all processor packages, read back."),
     Metric("wattline_node_lease_seconds", "gauge", _A, "Time left of the lease; 0 without one."),
     Metric(
-        "wattline_node_mode", "gauge", _A, "1 for the mode that the agent is in, 0 for the others.", "mode", NODE_MODES[:3]
+        "wattline_node_mode", "gauge", _A, "1 for the mode it is in, 0 for the others.", "mode", NODE_MODES[:3]
     ),
     Metric("wattline_node_faults_total", "counter", _A, "Faults that were seen, by their word.", "fault"),
     Metric("wattline_node_pid_error_watts", "gauge", _A, "Server cap minus server power, as the PID sees it."),
