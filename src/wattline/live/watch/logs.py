@@ -7,6 +7,7 @@ count is said at the end of the minute ("said 37 times in 60 s").
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -117,6 +118,10 @@ class _ToStream(logging.StreamHandler[TextIO]):
 
 class _ToFile(WatchedFileHandler):
     lost = 0
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # what a full disk does not take was counted
+            super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
         self.lost += 1

@@ -57,7 +57,7 @@ def watch(
                 try:
                     document, problem = fetch(path), ""
                 except InputError as told:
-                    problem = str(told)
+                    problem = str(told).removeprefix(f"{path}: ")
     except KeyboardInterrupt:
         return
 
