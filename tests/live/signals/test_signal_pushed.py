@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import math
 import os
 import socket
 import subprocess
@@ -96,9 +97,16 @@ def test_load_targets_are_taken_whole_or_not_at_all() -> None:
     assert [pushed.limit_at(t) for t in (1100.0, 1105.0, 1150.0)] == [1000.0, 800.0, 600.0]
     assert pushed.take({"targets": [good | {"percent": 50}]}, NOW_S) is None
     assert pushed.limit_at(1150.0) == 500.0
+    assert pushed.next_change_s(NOW_S) == 1100.0
+    assert [one.percent for one in pushed.targets()] == [50.0]
+    again = Pushed(Schedule(1000.0))
+    again.restore(json.loads(json.dumps(pushed.to_data())))
+    assert again.limit_at(1150.0) == 500.0
     assert pushed.take({"targets": [{"id": "a", "cancel": True}]}, NOW_S) is None
     assert pushed.limit_at(1150.0) == 1000.0
-    assert "takes no load targets" in (Pushed().take({"targets": [good]}, NOW_S) or "")
+    without = Pushed()
+    assert "takes no load targets" in (without.take({"targets": [good]}, NOW_S) or "")
+    assert (without.limit_at(0.0), without.next_change_s(0.0), without.targets()) == (math.inf, math.inf, [])
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import json
 import math
 import threading
 from collections.abc import Mapping
-from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
@@ -59,15 +58,15 @@ class Channel:
 
 
 class Pushed:
-    """All that is sent to a site: ``y`` and ``limit`` are sources, ``schedule`` holds the load targets.
+    """All that is sent to a site: ``y`` and ``limit`` are sources; load targets go to a schedule, to be asked here.
 
-    Without a schedule load targets are refused. A sample more than ``future_s`` ahead of the machine's clock is
+    Bodies may come from several threads. Without a schedule load targets are refused. A sample more than ``future_s`` ahead of the machine's clock is
     refused, so that none can shut out those after it.
     """
 
     def __init__(self, schedule: Schedule | None = None, *, future_s: float = 2.0) -> None:
         self._counts: dict[str, int] = {}
-        self.y, self.limit, self.schedule = Channel(), Channel(), schedule
+        self.y, self.limit, self._schedule = Channel(), Channel(), schedule
         self._future_s = future_s
         self._lock = threading.Lock()
 
@@ -118,25 +117,46 @@ class Pushed:
     def limit_at(self, time_s: float) -> float:
         """Return the limit of the load targets; infinite without a schedule."""
         with self._lock:
-            return self.schedule.limit_at(time_s) if self.schedule is not None else math.inf
+            return self._schedule.limit_at(time_s) if self._schedule is not None else math.inf
+
+    def next_change_s(self, time_s: float) -> float:
+        """Return when the limit of the load targets bends next; infinite if it does not."""
+        with self._lock:
+            return self._schedule.next_change_s(time_s) if self._schedule is not None else math.inf
+
+    def targets(self) -> list[LoadTarget]:
+        """Return the load targets that are known, in order of their starts."""
+        with self._lock:
+            return self._schedule.targets() if self._schedule is not None else []
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the load targets as plain values, to be kept over a restart."""
+        with self._lock:
+            return self._schedule.to_data() if self._schedule is not None else {}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take up the load targets that ``to_data`` returned."""
+        with self._lock:
+            if self._schedule is not None and data:
+                self._schedule.restore(data)
 
     def _refuse(self, reason: str, told: str) -> str:
         self.count(reason)
         return told
 
     def _targets(self, rows: Any, now_s: float) -> None:
-        if self.schedule is None:
+        if self._schedule is None:
             raise InputError("targets: this site takes no load targets")
         if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows) or not rows:
             raise InputError("targets: expected a list of objects")
-        trial = deepcopy(self.schedule)
+        trial = self._schedule.copy()
         for row in rows:
             if row.get("cancel") is True:
                 if set(row) != {"id", "cancel"} or not trial.cancel(str(row["id"]), now_s):
                     raise InputError(f"targets: no target {shorten(row.get('id'))} to cancel")
             else:
                 trial.put(_target(row), now_s)
-        self.schedule.restore(trial.to_data())
+        self._schedule.become(trial)
 
 
 def _target(row: Mapping[str, Any]) -> LoadTarget:

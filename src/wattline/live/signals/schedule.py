@@ -143,6 +143,16 @@ class Schedule:
         """Return the targets that are known, in order of their starts."""
         return sorted((held.target for held in self._held.values()), key=lambda target: (target.start_s, target.id))
 
+    def copy(self) -> Schedule:
+        """Return a schedule that changes apart from this one."""
+        other = Schedule(self.base_w, least_w=self.least_w)
+        other.become(self)
+        return other
+
+    def become(self, other: Schedule) -> None:
+        """Hold the targets of another schedule of the same base, and no others."""
+        self._held, self._leaving = dict(other._held), list(other._leaving)
+
     def to_data(self) -> dict[str, Any]:
         """Return all of it as plain values, to be kept over a restart."""
         kept = [[asdict(held.target), held.points] for held in self._held.values()]
