@@ -60,8 +60,8 @@ class Channel:
 class Pushed:
     """All that is sent to a site: ``y`` and ``limit`` are sources; load targets go to a schedule, to be asked here.
 
-    Bodies may come from several threads. Without a schedule load targets are refused. A sample more than ``future_s`` ahead of the machine's clock is
-    refused, so that none can shut out those after it.
+    Bodies may come from several threads. Without a schedule load targets are refused. A sample more than ``future_s``
+    ahead of the machine's clock is refused, so that none can shut out those after it.
     """
 
     def __init__(self, schedule: Schedule | None = None, *, future_s: float = 2.0) -> None:
