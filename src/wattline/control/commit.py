@@ -9,7 +9,15 @@ from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes, nodes, queue, running
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
-from wattline.model.state.switches import N_SEQ, N_STARTS, OPT_KEEP_PROGRESS, OPT_KILL, OPT_PLACEMENTS, OPT_REQUEUE
+from wattline.model.state.switches import (
+    N_SEQ,
+    N_STARTS,
+    OPT_KEEP_PROGRESS,
+    OPT_KILL,
+    OPT_LATE,
+    OPT_PLACEMENTS,
+    OPT_REQUEUE,
+)
 from wattline.physics import clocks, neighbours, traffic
 from wattline.physics.power import class_cap_w, headroom_w, node_w, series_value_w, waking_node_w
 from wattline.physics.random import LATE_STARTS, uniform
@@ -178,7 +186,7 @@ def start(s: State, j: int, cap_w: float, slept: int) -> None:
     if slept > 0 and s.sleep_exit_s[p] > 0.0:
         note_start(s, j)
         _start_waking(s, j, slept)
-    elif s.late_s[1] > 0.0:
+    elif s.option[OPT_LATE] == 1:
         _start_late(s, j)
     else:
         note_start(s, j)

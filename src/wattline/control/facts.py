@@ -51,7 +51,7 @@ VERBS = (
     "time",  # now_s
     "enter",  # 1 if it has not arrived yet, control.rows.FACTS: a job gets a row and, if it has arrived, waits
     "arrived",  # row: a job that has a row waits
-    "started",  # row: its processes are there
+    "started",  # row, seconds ago: its processes are there
     "refused",  # row: it could not start, and waits again
     "adopt",  # row, first extent, extents, seconds it has run: a waiting job runs already, whoever started it
     "end",  # row, status (codes.FINISHED, KILLED, FAILED)
@@ -100,23 +100,8 @@ def _take(s: State, j: int, extents: Any, first: int, count: int) -> bool:
 
 
 @outlined
-def _adopt(s: State, j: int, extents: Any, first: int, count: int, ran_s: float) -> int:
-    """Let a waiting job run on nodes that others gave it."""
-    if not _is(s, j, codes.WAITING, codes.WAITING):
-        return -codes.NO_SUCH
-    if not _take(s, j, extents, first, count):
-        return -codes.NO_SUCH
-    commit.adopt(s, j)
-    if ran_s > 0.0:
-        _set_left(s, j, max(0.0, s.remaining[j] - ran_s))
-        s.started_s[j] = s.now[0] - ran_s
-        s.resumed_s[j] = s.now[0] - ran_s
-    return 0
-
-
-@outlined
-def _set_left(s: State, j: int, left_s: float) -> None:
-    """Let a running job have so much work left, at full speed."""
+def _rejoin(s: State, j: int, left_s: float) -> None:
+    """Let a running job have so much work left, at full speed; what was estimated beyond its work stays."""
     c = s.rate_class[j]
     running.leave(s, j)
     joules = clocks.leave(s, j)
@@ -124,10 +109,30 @@ def _set_left(s: State, j: int, left_s: float) -> None:
     s.node_j[s.pool[j], 0] += joules
     s.remaining[j] = left_s
     clocks.join(s, j, c)
-    s.v_estimate[j] = s.v_end[j]
-    s.estimated_end_s[j] = s.now[0] + left_s / s.c_rate[c]
+    s.estimated_end_s[j] = s.now[0] + (s.v_estimate[j] - clocks.virtual_now(s, c)) / s.c_rate[c]
     running.enter(s, j)
     s.est_dirty[0] = 1
+
+
+@outlined
+def _credit(s: State, j: int, ran_s: float) -> None:
+    """Note that a running job has been there for some seconds already."""
+    if ran_s > 0.0:
+        _rejoin(s, j, max(0.0, s.remaining[j] - ran_s))
+        s.started_s[j] = s.now[0] - ran_s
+        s.resumed_s[j] = s.now[0] - ran_s
+
+
+@outlined
+def _adopt(s: State, j: int, extents: Any, first: int, count: int, ran_s: float) -> int:
+    """Let a waiting job run on nodes that others gave it."""
+    if not _is(s, j, codes.WAITING, codes.WAITING):
+        return -codes.NO_SUCH
+    if not _take(s, j, extents, first, count):
+        return -codes.NO_SUCH
+    commit.adopt(s, j)
+    _credit(s, j, ran_s)
+    return 0
 
 
 @outlined
@@ -172,6 +177,7 @@ def _about_job(
     """Apply a fact about a job that has a row; return its result."""
     if verb == STARTED and _is(s, j, codes.STARTING, codes.STARTING):
         commit.begin(s, j)
+        _credit(s, j, fact[2])
         s.happened[0] |= codes.AWAKE
     elif verb == ARRIVED and _is(s, j, codes.FUTURE, codes.FUTURE):
         _arrive(s, j, wake, learn, profile, param, memory)
@@ -207,12 +213,19 @@ def _about_job(
     elif verb == DRAW and _is(s, j, codes.RUNNING, codes.RUNNING) and 0.0 <= fact[2] < np.inf:
         clocks.redraw(s, j, fact[2])
     elif verb == LEFT and _is(s, j, codes.RUNNING, codes.RUNNING) and 0.0 <= fact[2] < np.inf:
-        _set_left(s, j, fact[2])
+        s.estimate_s[j] = s.work[j]  # nobody estimates what is known
+        _rejoin(s, j, fact[2])
     elif verb == FREE:
         return rows.free(s, j)
     else:
         return -codes.NO_SUCH
     return 0
+
+
+@outlined
+def _differ(a: float, b: float) -> bool:
+    """Tell whether two numbers differ; what is none is none."""
+    return not (a == b or (a != a and b != b))
 
 
 @outlined
@@ -258,12 +271,13 @@ def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, para
             log_event(s, codes.EV_LIMIT, -1, 0, fact[1])
             s.happened[0] |= codes.ENVELOPE
     elif verb == TARGET:
-        changed = s.mean_w[0] != fact[1] or s.reserve_w[0] != fact[2]
+        changed = _differ(s.mean_w[0], fact[1]) or _differ(s.reserve_w[0], fact[2])
+        if changed or _differ(s.target_w[0], fact[3]):
+            s.happened[0] |= codes.ENVELOPE
         s.mean_w[0] = fact[1]
         s.reserve_w[0] = fact[2]
         s.target_w[0] = fact[3]
-        s.happened[0] |= codes.ENVELOPE
-        if changed and not (fact[1] != fact[1] and fact[2] == 0.0):
+        if changed:
             log_bid(s)
     elif verb == HAPPENED:
         s.happened[0] |= int(fact[1]) & codes.EVERYTHING

@@ -15,20 +15,19 @@ from wattline.kernel.compiled import seldom
 from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
-from wattline.physics.power import class_cap_w
+from wattline.physics.power import class_cap_w, system_w
 
 
-@seldom(types.int64(State.record_type, types.float64[::1], types.int64[::1]))
-def wanted(s: State, cap_w: Any, row: Any) -> int:
-    """Write the cap of every node (inf: none) and the row of the job that holds it (-1: none); return how many are
-    held.
+@seldom(types.float64(State.record_type, types.float64[::1], types.int64[::1]))
+def wanted(s: State, cap_w: Any, row: Any) -> float:
+    """Write the cap of every node (inf: none) and the row of the job that holds it (-1: none); return what the
+    model says that the whole machine draws.
 
     A job that is starting finds its nodes capped as it will be: power is under control from its first second.
     """
     for node in range(s.node_state.shape[0]):
         cap_w[node] = np.inf
         row[node] = -1
-    held = 0
     for i in range(listed(s)):
         j = s.running[i]
         cap = s.cap_w[j]
@@ -45,6 +44,5 @@ def wanted(s: State, cap_w: Any, row: Any) -> int:
             for node in range(x, s.hx_to[x]):
                 cap_w[node] = cap
                 row[node] = j
-                held += 1
             x = s.hx_next[x]
-    return held
+    return system_w(s)

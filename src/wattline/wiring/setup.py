@@ -29,6 +29,7 @@ from wattline.model.state.switches import (
     OPT_EXCEED,
     OPT_KEEP_PROGRESS,
     OPT_KILL,
+    OPT_LATE,
     OPT_PLACEMENTS,
     OPT_QUANTUM,
     OPT_RECLAIM,
@@ -227,6 +228,7 @@ def _switch_on(
         OPT_SHED: options.shed,
         OPT_RECLAIM: any(m.recaps for m in policies),
         OPT_CAPPED: capped,
+        OPT_LATE: options.outside or options.late_start_s[1] > 0.0,
     }
     for bit, on in switches.items():
         s.option[bit] = int(on)

@@ -56,11 +56,15 @@ class Mirror:
     down: set[str] = field(default_factory=set)
     users: dict[str, int] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
+    now_s: float = 0.0
+    """The state's time when the machine was looked at."""
     said: list[str] = field(default_factory=list)
     """What is worth a line in the log; whoever reads it empties it."""
 
     def look(self, snapshot: Snapshot) -> None:
         """Tell the state what has changed."""
+        self.ledger.flush()
+        self.now_s = self.state_now_s()
         jobs = {job.id: job for job in snapshot.jobs}
         self._ends(jobs)
         self._nodes(snapshot)
@@ -85,9 +89,9 @@ class Mirror:
             gone = job is None or job.phase in ("ended", "ineligible")
             if not gone:
                 continue
-            if self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
-                self.ledger.tell_of(CANCEL, name)
-            elif job is not None and job.phase == "ineligible":  # requeued: it comes again as a new one
+            if self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE) or (
+                job is not None and job.phase == "ineligible"
+            ):
                 self.ledger.tell_of(CANCEL, name)
             else:
                 self.ledger.tell_of(END, name, self._how(job))
@@ -125,13 +129,13 @@ class Mirror:
             if job is None or job.phase in ("ended", "ineligible"):
                 continue
             status = int(s.status[row])
-            if job.phase in HOLDING and status in (codes.STARTING, codes.RUNNING, codes.PAUSED) and job.on:
-                if set(job.on) != set(self.nodes.held(s, row)):
-                    moved.append(job)
+            holds = job.phase in HOLDING and status in (codes.STARTING, codes.RUNNING, codes.PAUSED)
+            if holds and job.on and set(job.on) != set(self.nodes.held(s, row)):
+                moved.append(job)
             if job.phase in ("running", "completing") and status == codes.STARTING:
-                self.ledger.tell_of(STARTED, name)
+                self.ledger.tell_of(STARTED, name, self._ran_s(job))
             elif job.phase == "paused" and status == codes.STARTING:
-                self.ledger.tell_of(STARTED, name)
+                self.ledger.tell_of(STARTED, name, self._ran_s(job))
                 self.ledger.tell_of(PAUSED, name)
             elif job.phase in HOLDING and status == codes.WAITING and job.on:
                 self._adopt(job)
@@ -150,10 +154,13 @@ class Mirror:
         if pieces is None:
             self.said.append(f"job {job.id} runs on nodes that are not ours: it is not counted")
             return
-        ran_s = 0.0 if math.isnan(job.start_s) else max(0.0, self.state_now_s() - (job.start_s - self.epoch_s))
-        self.ledger.tell_nodes(ADOPT, job.id, pieces, ran_s)
+        self.ledger.tell_nodes(ADOPT, job.id, pieces, self._ran_s(job))
         if job.phase == "paused":
             self.ledger.tell_of(PAUSED, job.id)
+
+    def _ran_s(self, job: JobSeen) -> float:
+        """Return for how long a job has been there; the state's clock is told before the machine is looked at."""
+        return 0.0 if math.isnan(job.start_s) else max(0.0, self.now_s - (job.start_s - self.epoch_s))
 
     def state_now_s(self) -> float:
         """Return the state's time."""

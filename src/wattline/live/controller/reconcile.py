@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from wattline.control.facts import PAUSED, RESUMED
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.mirror import Mirror
 from wattline.live.machine.base import JobSeen, ManagerError, ResourceManager
@@ -109,6 +110,7 @@ class Reconciler:
     def _ask(self, name: str, want: str, nodes: str) -> None:
         self.tell(want, name, nodes)
         if not self.act:
+            self._undo(name, want)
             return
         try:
             why = self._command(name, want, nodes)
@@ -123,6 +125,16 @@ class Reconciler:
             if row is not None and self.ledger.state.status[row] == codes.STARTING:
                 self.mirror.give_up_start(name)
                 self.asked.pop(name, None)
+
+    def _undo(self, name: str, want: str) -> None:
+        """Let the state follow the machine again, which nobody told anything."""
+        if want in ("release", "hold"):
+            self.mirror.give_up_start(name)
+        elif want == "stop":
+            self.ledger.tell_of(RESUMED, name)
+        elif want == "cont":
+            self.ledger.tell_of(PAUSED, name)
+        self.asked.pop(name, None)
 
     def _command(self, name: str, want: str, nodes: str) -> str | None:
         if want == "release":

@@ -28,7 +28,7 @@ class ClockFields:
     busy_w: Annotated[Floats, Field("2", "W", "power of running jobs, and the rounding error of that sum")]
     n_ended: Annotated[Ints, Field("1", "", "jobs that have left the system")]
     n_arrived: Annotated[Ints, Field("1", "", "rows of the job table that were submitted")]
-    option: Annotated[Ints, Field("17", "", "switches of the run; see wattline.model.state.switches", fixed=True)]
+    option: Annotated[Ints, Field("18", "", "switches of the run; see wattline.model.state.switches", fixed=True)]
     counter: Annotated[Ints, Field("8", "", "events, passes, rejected proposals, next sequence number, …")]
     fault: Annotated[Ints, Field("1", "", "1 + the job to which the order policy gave the key NaN (0: none)")]
     refused: Annotated[Ints, Field("16", "", "refused proposals by the guard's verdict")]

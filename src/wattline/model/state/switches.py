@@ -20,6 +20,7 @@ OPT_SHED = 13  # stop jobs when even the lowest caps leave the power above the l
 OPT_CAPPED = 14  # the cap policy keeps the power below the limit by caps
 OPT_STOP_SHORT = 15  # leave the clock at the last instant before the time to stop at: keeps a resumed run bit-identical
 OPT_RECLAIM = 16  # take back caps that were raised with power left over, before those who wait are looked at
+OPT_LATE = 17  # a job is not there at once when it was told to start
 
 # -- numbers in s.counter
 N_EVENTS, N_PASSES, N_REFUSED, N_SEQ, N_STARTS, N_FRUITLESS, N_TIMER_REPEATS, N_REPLANS = range(8)

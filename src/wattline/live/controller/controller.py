@@ -1,0 +1,208 @@
+"""The loop of a real machine: signal and machine → facts → a pass → the guard's word → wanted caps and job states.
+
+A full pass comes once a period: the resource manager is looked at, jobs are started, stopped and continued. Between
+two of them caps alone follow the signal, several times a second. Select counts with committed power (jobs that were
+told to start are as good as there), cap with what is present.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from wattline.control.facts import HAPPENED, LIMIT, TARGET, TIME
+from wattline.live.bus.base import Bus
+from wattline.live.bus.inbox import Inbox
+from wattline.live.bus.messages import Message
+from wattline.live.clock import Clock
+from wattline.live.controller.caps import CapSender
+from wattline.live.controller.guard import Guard
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.meters import Meters
+from wattline.live.controller.mirror import Mirror
+from wattline.live.controller.reconcile import Reconciler
+from wattline.live.machine.base import ManagerError, ResourceManager
+from wattline.live.signals.stale import Trusted
+from wattline.model import codes
+
+HISTORY = 3600
+"""Periods of which the tracking error is remembered."""
+
+
+@dataclass(frozen=True)
+class BidStep:
+    """A bid that holds from a time of the machine on (NaN mean: none)."""
+
+    from_s: float
+    mean_w: float
+    reserve_w: float
+
+
+@dataclass(frozen=True)
+class Periods:
+    """How often what is done; seconds of the machine."""
+
+    full_s: float = 1.0
+    cap_s: float = 0.25
+    manager_s: float = 15.0
+    """A resource manager that does not answer for so long is said to be gone; no job is started meanwhile."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What came of one turn of the loop."""
+
+    now_s: float
+    full: bool
+    target_w: float
+    limit_w: float
+    measured_w: float
+    heard: int
+    modelled_w: float
+    actions: int
+    caps_sent: int
+    pass_s: float
+    """Wall seconds from the first fact to the last action of the pass."""
+
+
+@dataclass
+class Controller:
+    """A controller, ready to turn: everything that it touches is given to it."""
+
+    clock: Clock
+    ledger: Ledger
+    mirror: Mirror
+    reconciler: Reconciler
+    manager: ResourceManager
+    bus: Bus
+    inbox: Inbox
+    meters: Meters
+    caps: CapSender
+    guard: Guard = field(default_factory=Guard)
+    signal: Trusted | None = None
+    bids: Sequence[BidStep] = ()
+    limit_at: Callable[[float], float] = lambda _: math.inf
+    periods: Periods = field(default_factory=Periods)
+    term: Callable[[], int] = lambda: 1
+    """Returns the number of this reign, or raises where somebody else leads by now."""
+    on_signal: Callable[[Message, float], None] | None = None
+    on_tick: Callable[[Tick], None] | None = None
+    on_say: Callable[[str], None] | None = None
+    errors: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+    """Tracking errors of the last periods, as parts of the reserve."""
+    manager_seen_s: float = math.nan
+    _full_s: float = math.nan
+
+    # ------------------------------------------------------------------ one turn
+
+    def turn(self, now_s: float) -> Tick:
+        """Do what is to be done now."""
+        term = self.term()
+        self._listen(now_s)
+        state_s = max(now_s - self.mirror.epoch_s, float(self.ledger.state.now[0]))
+        self.ledger.tell(TIME, state_s)
+        full = math.isnan(self._full_s) or now_s >= self._full_s + self.periods.full_s - 1e-6
+        if full:
+            self._full_s = now_s
+            self._look(now_s)
+        began = self.clock.monotonic()
+        target_w, limit_w = self._envelope(now_s)
+        self.ledger.tell(HAPPENED, codes.TICK)
+        leads = full and not self._manager_is_gone(now_s)
+        actions = self.ledger.control(None if leads else codes.CAP)
+        pass_s = self.clock.monotonic() - began
+        if leads:
+            self.reconciler.reconcile(now_s)
+            self.ledger.flush()
+        self.caps.want(self.ledger.state)
+        sent = self.caps.send(now_s, term, self.meters)
+        measured_w, heard = self.meters.system_w(now_s)
+        modelled_w = self.caps.modelled_w
+        if full:
+            self._account(now_s, measured_w, modelled_w, target_w)
+        tick = Tick(now_s, full, target_w, limit_w, measured_w, heard, modelled_w, actions, sent, pass_s)
+        if self.on_tick is not None:
+            self.on_tick(tick)
+        return tick
+
+    def run(self, stop: Callable[[], bool]) -> None:
+        """Turn until somebody says stop; turns that are late are left out, not made up for."""
+        next_s = self.clock.now_s()
+        while not stop():
+            self.turn(self.clock.now_s())
+            next_s += self.periods.cap_s
+            now_s = self.clock.now_s()
+            if next_s <= now_s:
+                next_s = now_s + self.periods.cap_s - (now_s - next_s) % self.periods.cap_s
+            self.clock.wait_until(next_s)
+
+    # ------------------------------------------------------------------ its parts
+
+    def _say(self, text: str) -> None:
+        if self.on_say is not None:
+            self.on_say(text)
+
+    def _listen(self, now_s: float) -> None:
+        """Take in what agents and gateways say."""
+        for message in self.inbox.take_all(self.bus.poll(0.0)):
+            if message.kind == "status":
+                self.meters.take(message.sender, message.body, message.at_s)
+            elif message.kind == "signal" and self.on_signal is not None:
+                self.on_signal(message, now_s)
+
+    def _look(self, now_s: float) -> None:
+        """Let the state follow the machine."""
+        try:
+            snapshot = self.manager.snapshot()
+        except ManagerError as problem:
+            self._say(f"the resource manager does not answer: {problem}")
+            return
+        self.manager_seen_s = now_s
+        self.mirror.look(snapshot)
+        for line in self.mirror.said:
+            self._say(line)
+        self.mirror.said.clear()
+
+    def _manager_is_gone(self, now_s: float) -> bool:
+        return not now_s - self.manager_seen_s <= self.periods.manager_s
+
+    def _envelope(self, now_s: float) -> tuple[float, float]:
+        """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
+        limit_w = self.limit_at(now_s)
+        self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
+        bid = self.bid_at(now_s)
+        if bid is None or self.signal is None:
+            self.ledger.tell(TARGET, math.nan, 0.0, math.nan)
+            return math.nan, limit_w
+        asked_w = bid.mean_w + bid.reserve_w * self.signal.now(now_s).value
+        target_w = self.guard.target_w(now_s, asked_w)
+        self.ledger.tell(TARGET, bid.mean_w, bid.reserve_w, target_w)
+        return target_w, limit_w
+
+    def bid_at(self, now_s: float) -> BidStep | None:
+        """Return the bid in force."""
+        found = None
+        for step in self.bids:
+            if step.from_s <= now_s:
+                found = step
+        return None if found is None or math.isnan(found.mean_w) else found
+
+    def _account(self, now_s: float, measured_w: float, modelled_w: float, target_w: float) -> None:
+        """Hold what is drawn against model and target."""
+        self.guard.compare(now_s, measured_w, modelled_w)
+        bid = self.bid_at(now_s)
+        if bid is not None and bid.reserve_w > 0.0 and not math.isnan(measured_w):
+            self.errors.append(abs(measured_w - target_w) / bid.reserve_w)
+
+    def mean_error(self) -> float:
+        """Return the mean tracking error of the last periods, as a part of the reserve (NaN: nothing is followed)."""
+        return sum(self.errors) / len(self.errors) if self.errors else math.nan
+
+    def close(self) -> list[str]:
+        """Let stopped jobs go on and let go of everything; return the jobs that could not be continued."""
+        left = self.reconciler.release_all()
+        self.manager.close()
+        self.bus.close()
+        return left

@@ -1,0 +1,352 @@
+"""A machine in memory for the controller: nodes that draw what their jobs draw under their caps, jobs that come, run
+slower under caps and end, agents that answer at once. Time is a test's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from wattline.live.bus.inbox import Inbox
+from wattline.live.bus.inprocess import Hub
+from wattline.live.bus.messages import Outbox, decode
+from wattline.live.bus.names import Topics
+from wattline.live.clock import Clock
+from wattline.live.controller.caps import CapSender
+from wattline.live.controller.controller import BidStep, Controller, Periods
+from wattline.live.controller.guard import Guard, GuardRules
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.meters import Meters
+from wattline.live.controller.mirror import Mirror
+from wattline.live.controller.nodes import NodeNames
+from wattline.live.controller.reconcile import Patience, Reconciler
+from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
+from wattline.live.signals.base import Sample
+from wattline.live.signals.stale import Rules, Trusted
+from wattline.model.cluster import Cluster
+from wattline.model.jobs import JobTable
+from wattline.model.kinds import Kind
+from wattline.wiring.bound import Bound
+from wattline.wiring.newcomers import Desk
+from wattline.wiring.options import Options
+from wattline.wiring.policies import Policies
+
+EPOCH_S = 1024.0
+
+
+class Hand:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.at_s = 0.0
+        self.clock = Clock(wall=lambda: EPOCH_S + self.at_s, monotonic=lambda: self.at_s, rest=self.move)
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self.at_s += seconds
+
+
+@dataclass
+class Job:
+    """A job of the machine."""
+
+    seen: JobSeen
+    work_s: float
+    draw_w: float
+    floor_w: float
+    stretch: float
+    left_s: float = field(init=False)
+    started_s: float = math.nan
+    ended_s: float = math.nan
+    starts: int = 0
+    due_s: float = math.nan
+    """When its processes are there, while it is starting."""
+
+    def __post_init__(self) -> None:
+        self.left_s = self.work_s
+
+
+@dataclass
+class Machine:
+    """Jobs and nodes in memory, a ``ResourceManager``."""
+
+    hand: Hand
+    names: Sequence[str]
+    idle_w: float
+    late_s: float = 0.0
+    """How long a job takes to be there after it was released."""
+    abilities: Abilities = field(default_factory=Abilities)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    cap_w: dict[str, float] = field(default_factory=dict)
+    answers: bool = True
+    refuses: set[str] = field(default_factory=set)
+    """Jobs whose release is refused."""
+    log: list[tuple[float, str, str]] = field(default_factory=list)
+    coming: list[Job] = field(default_factory=list)
+    energy_j: float = 0.0
+
+    def now_s(self) -> float:
+        """Return the machine's time."""
+        return self.hand.clock.now_s()
+
+    # -- nature
+
+    def speed(self, job: Job) -> float:
+        """Return how fast a job goes under the caps of its nodes: run time grows linearly as power falls."""
+        cap_w = min((self.cap_w.get(name, math.inf) for name in job.seen.on), default=math.inf)
+        if cap_w >= job.draw_w or job.draw_w == job.floor_w:
+            return 1.0
+        depth = (job.draw_w - max(cap_w, job.floor_w)) / (job.draw_w - job.floor_w)
+        return 1.0 / (1.0 + depth * (job.stretch - 1.0))
+
+    def node_w(self) -> dict[str, float]:
+        """Return what each node draws."""
+        watts = {name: 0.0 if name in self.down else self.idle_w for name in self.names}
+        for job in self.jobs.values():
+            if job.seen.phase == "running":
+                for name in job.seen.on:
+                    watts[name] = max(min(job.draw_w, self.cap_w.get(name, math.inf)), job.floor_w)
+        return watts
+
+    def pass_time(self, seconds: float) -> None:
+        """Let jobs come, work and end."""
+        end_s = self.now_s() + seconds
+        while True:
+            ends = [job.left_s / self.speed(job) for job in self.jobs.values() if job.seen.phase == "running"]
+            begins = [job.due_s - self.now_s() for job in self.jobs.values() if job.seen.phase == "starting"]
+            comes = [self.coming[0].seen.submit_s - self.now_s()] if self.coming else []
+            step_s = max(0.0, min([end_s - self.now_s(), *ends, *begins, *comes]))
+            self.energy_j += step_s * sum(self.node_w().values())
+            for job in self.jobs.values():
+                if job.seen.phase == "running":
+                    job.left_s -= step_s * self.speed(job)
+            self.hand.move(step_s)
+            for job in self.jobs.values():
+                if job.seen.phase == "running" and job.left_s <= 1e-9:
+                    self._become(job, "ended", end_s=self.now_s(), exit=0)
+                    job.ended_s = self.now_s()
+                elif job.seen.phase == "starting" and job.due_s <= self.now_s() + 1e-9:
+                    self._begin(job)
+            while self.coming and self.coming[0].seen.submit_s <= self.now_s() + 1e-9:
+                job = self.coming.pop(0)
+                self.jobs[job.seen.id] = job
+            if end_s - self.now_s() <= 1e-9:
+                return
+
+    def _become(self, job: Job, phase: str, **more: object) -> None:
+        job.seen = replace(job.seen, phase=phase, **more)  # type: ignore[arg-type]
+
+    def _begin(self, job: Job) -> None:
+        job.starts += 1
+        if math.isnan(job.started_s):
+            job.started_s = self.now_s()
+        self._become(job, "running", start_s=self.now_s())
+
+    # -- the resource manager
+
+    def snapshot(self) -> Snapshot:
+        """Show everything."""
+        self._answer()
+        nodes = [NodeSeen(name, name not in self.down) for name in self.names]
+        return Snapshot(self.now_s(), [job.seen for job in self.jobs.values()], nodes)
+
+    def _answer(self) -> None:
+        if not self.answers:
+            raise ManagerError("nobody there")
+
+    def release(self, job: str, on: Sequence[str]) -> str | None:
+        """Start a job."""
+        self._answer()
+        one = self.jobs[job]
+        if job in self.refuses:
+            return "not now"
+        if one.seen.phase != "waiting":
+            return None
+        held = {name for other in self.jobs.values() if other.seen.phase != "ended" for name in other.seen.on}
+        assert not held & set(on), f"{job}: {held & set(on)} are held by others"
+        assert not self.down & set(on)
+        assert len(on) == one.seen.nodes
+        self.log.append((self.now_s(), "release", job))
+        self._become(one, "starting", on=tuple(on))
+        one.due_s = self.now_s() + self.late_s
+        if self.late_s == 0.0:
+            self._begin(one)
+        return None
+
+    def hold(self, job: str) -> str | None:
+        """Let a job wait again."""
+        self._answer()
+        if self.jobs[job].seen.phase == "starting":
+            self._become(self.jobs[job], "waiting", on=())
+        self.log.append((self.now_s(), "hold", job))
+        return None
+
+    def stop(self, job: str) -> str | None:
+        """Stop a job."""
+        self._answer()
+        if self.jobs[job].seen.phase == "running":
+            self._become(self.jobs[job], "paused")
+        self.log.append((self.now_s(), "stop", job))
+        return None
+
+    def cont(self, job: str) -> str | None:
+        """Let a job go on."""
+        self._answer()
+        if self.jobs[job].seen.phase == "paused":
+            self._become(self.jobs[job], "running")
+        self.log.append((self.now_s(), "cont", job))
+        return None
+
+    def requeue(self, job: str) -> str | None:
+        """Take a job's nodes."""
+        self._answer()
+        if self.jobs[job].seen.phase in ("running", "paused"):
+            self._become(self.jobs[job], "waiting", on=(), start_s=math.nan)
+            self.jobs[job].left_s = self.jobs[job].work_s
+        self.log.append((self.now_s(), "requeue", job))
+        return None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class World:
+    """A machine and its controller."""
+
+    cluster: Cluster
+    policies: Policies
+    options: Options = field(default_factory=Options)
+    kinds: Sequence[Kind] = ()
+    signal: Sequence[float] = ()
+    """A value every two seconds."""
+    bids: Sequence[BidStep] = ()
+    rules: GuardRules = field(default_factory=GuardRules)
+    patience: Patience = field(default_factory=Patience)
+    periods: Periods = field(default_factory=Periods)
+    rows: int = 32
+    late_s: float = 0.0
+    act: bool = True
+    limit_w: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.hand = Hand()
+        clock = self.hand.clock
+        names = [f"n{i:03d}" for i in range(self.cluster.nodes)]
+        node = self.cluster.classes[0]
+        self.machine = Machine(self.hand, names, node.idle_w, self.late_s)
+        hub, topics = Hub("here", clock), Topics("here")
+        self.hub = hub
+        self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
+        for name, (bus, _) in self.agents.items():
+            bus.subscribe(topics.cap(name))
+        self.topics = topics
+        self.leases: dict[str, float] = {}
+        self.terms: dict[str, int] = dict.fromkeys(names, 0)
+        self.samples: list[tuple[float, float, float]] = []
+        self.reigns = 0
+        self.controller = self.start()
+
+    def start(self) -> Controller:
+        """Start a controller (again)."""
+        clock, names = self.hand.clock, self.machine.names
+        self.reigns += 1
+        how = replace(
+            self.options,
+            kinds=tuple(self.kinds),
+            spare_rows=self.rows,
+            outside=True,
+            late_start_s=(0.0, self.late_s),
+            tick_s=1.0,
+            start_s=0.0,
+            timeline=False,
+            placements=False,
+            signal=None,
+            bids=(),
+        )
+        nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
+        bound = Bound(nobody, self.cluster, self.policies, how)
+        ledger, nodes = Ledger(bound), NodeNames(tuple(names))
+        mirror = Mirror(ledger, nodes, Desk(self.cluster, self.kinds), clock.now_s())
+        bus = self.hub.attach("controller", f"controller{self.reigns}")
+        for topic in self.topics.reads("controller", "controller"):
+            bus.subscribe(topic)
+        most_w = np.full(len(names), self.cluster.classes[0].max_w)
+        trusted = None
+        if self.signal:
+            trusted = Trusted(_Steps(self.signal), Rules())
+        return Controller(
+            clock=clock,
+            ledger=ledger,
+            mirror=mirror,
+            reconciler=Reconciler(ledger, mirror, self.machine, self.patience, act=self.act),
+            manager=self.machine,
+            bus=bus,
+            inbox=Inbox(self.topics, clock, nodes=names),
+            meters=Meters(names, most_w),
+            caps=CapSender(bus, Outbox(f"controller{self.reigns}", clock), self.topics, names, act=self.act),
+            guard=Guard(self.rules),
+            signal=trusted,
+            bids=self.bids,
+            limit_at=lambda _: self.limit_w,
+            periods=self.periods,
+        )
+
+    def submit(
+        self, name: str, nodes: int, work_s: float, at_s: float, *, request_s: float = math.inf, kind: str = ""
+    ) -> None:
+        """Let a job come at a time."""
+        of = next((k for k in self.kinds if k.name == kind), None)
+        node = self.cluster.classes[0]
+        seen = JobSeen(name, "waiting", nodes, EPOCH_S + at_s, request_s, kind=kind)
+        least_w = node.max_w if math.isnan(node.min_cap_w) else node.min_cap_w
+        power = (of.draw_w, of.floor_w, of.stretch) if of else (node.max_w, least_w, node.max_w / least_w)
+        self.machine.coming.append(Job(seen, work_s, *power))
+        self.machine.coming.sort(key=lambda job: job.seen.submit_s)
+
+    def agents_turn(self) -> None:
+        """Let agents take their caps and tell their power."""
+        now_s, watts = self.hand.clock.now_s(), self.machine.node_w()
+        for name, (bus, outbox) in self.agents.items():
+            for arrived in bus.poll(0.0):
+                message = decode(arrived.payload)
+                if message.kind == "cap" and message.body["term"] >= self.terms[name]:
+                    told = message.body["cap_w"]
+                    self.machine.cap_w[name] = math.inf if told is None else told
+                    self.terms[name] = message.body["term"]
+                    self.leases[name] = now_s + message.body["lease"]
+            cap_w = self.machine.cap_w.get(name, math.inf)
+            body = {"w": watts[name], "age": 0.0, "cpu_w": None, "mem_w": None, "limit_w": None, "mode": "led"}
+            body |= {"cap_w": None if math.isinf(cap_w) else cap_w, "lease": 5.0, "term": self.terms[name]}
+            body |= {"faults": [], "safe_w": None, "min_w": None, "max_w": None}
+            bus.publish(self.topics.status(name), outbox.encode("status", body))
+
+    def run(self, seconds: float, step_s: float = 0.25) -> None:
+        """Let the world and its controller go on."""
+        self.machine.pass_time(0.0)
+        for _ in range(round(seconds / step_s)):
+            tick = self.controller.turn(self.hand.clock.now_s())
+            self.agents_turn()
+            self.samples.append((tick.now_s, sum(self.machine.node_w().values()), tick.target_w))
+            self.machine.pass_time(step_s)
+
+
+class _Steps:
+    """A signal with a value every two seconds."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.values = values
+
+    def last(self, now_s: float) -> Sample | None:
+        at = int((now_s - EPOCH_S) // 2)
+        return Sample(self.values[at], EPOCH_S + 2.0 * at) if 0 <= at < len(self.values) else None
+
+    def problems(self) -> dict[str, int]:
+        return {}
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,216 @@
+"""The controller on a machine in memory: what it starts, stops and caps, and what it does when things go wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.worlds import check_structure, cluster, policies, run, table
+from live.controller.emulated import EPOCH_S, World
+from wattline.live.controller.controller import BidStep
+from wattline.model import codes
+from wattline.model.kinds import Kind
+from wattline.model.regulation import Bid, Signal
+from wattline.wiring.options import Options
+
+SMALL = Kind("small", 1, 40.0, 300.0, 150.0, 1.8, limit=3.0, weight=1.0)
+WIDE = Kind("wide", 4, 90.0, 260.0, 150.0, 1.5, limit=2.0, weight=2.0)
+
+
+def many(world: World, count: int, seed: int, spread_s: float = 400.0) -> None:
+    """Let jobs come at whole seconds."""
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        work_s = float(rng.integers(3, 60))
+        world.submit(
+            f"j{i:03d}", int(rng.integers(1, 7)), work_s, float(rng.integers(0, spread_s)), request_s=2 * work_s
+        )
+
+
+@pytest.mark.parametrize("select", ["easy", "conservative", "in-order"])
+def test_a_machine_without_delays_starts_every_job_as_the_simulator_does(select: str) -> None:
+    """Where jobs come and end at whole seconds, and starts take no time, each is started at the simulator's second."""
+    world = World(cluster(8), policies(select=select))
+    many(world, 60, 3, spread_s=200.0)
+    rows = sorted(world.machine.coming, key=lambda job: job.seen.submit_s)
+    jobs = table(
+        *[
+            {"submit": j.seen.submit_s - EPOCH_S, "work": j.work_s, "nodes": j.seen.nodes, "request": j.seen.request_s}
+            for j in rows
+        ]
+    )
+    expected = run(jobs, cluster(8), select=select).state.started_s
+    world.run(1400.0, step_s=1.0)
+    found = np.array([job.started_s - EPOCH_S for job in rows])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert not world.controller.ledger.row
+    assert not world.controller.ledger.wrong
+    check_structure(world.controller.ledger.state)
+
+
+def test_power_follows_the_target_as_in_the_simulator() -> None:
+    """Slackline with match-target on the emulated machine, starts 0.4 s late: the mean error is within a point of the
+    simulator's for the same jobs, and every job ends once.
+    """
+    rng = np.random.default_rng(5)
+    values = np.clip(np.cumsum(rng.normal(0, 0.1, 400)), -1, 1)
+    kinds, come = (
+        (SMALL, WIDE),
+        sorted([(6.0 * i, "small") for i in range(50)] + [(60.0 * i, "wide") for i in range(5)]),
+    )
+    world = World(
+        cluster(16, min_cap_w=150.0),
+        policies(select="slackline", cap="match-target"),
+        kinds=kinds,
+        signal=tuple(values.tolist()),
+        bids=(BidStep(EPOCH_S, 3000.0, 700.0),),
+        late_s=0.4,
+    )
+    for i, (at_s, name) in enumerate(come):
+        kind = next(k for k in kinds if k.name == name)
+        world.submit(f"{i:03d}", kind.nodes, kind.work_s, at_s, kind=name)
+    world.run(300.0)
+    errors = [abs(w - target) / 700.0 for t, w, target in world.samples if 60 < t - EPOCH_S < 280]
+    assert abs(float(np.mean(errors)) - simulated_error(kinds, values, come, 60.0, 280.0)) < 0.01
+    assert any(math.isfinite(cap) for cap in world.machine.cap_w.values())
+    world.run(200.0)
+    assert all(job.seen.phase == "ended" and job.starts == 1 for job in world.machine.jobs.values())
+
+
+def test_a_limit_holds_from_the_first_second_of_a_job() -> None:
+    """Under a limit with caps, measured power is never above it, also while jobs are on their way."""
+    world = World(cluster(16, min_cap_w=150.0), policies(select="easy", cap="under-limit"), late_s=0.7, limit_w=3300.0)
+    many(world, 60, 8, spread_s=100.0)
+    world.run(200.0)
+    assert max(w for _, w, _ in world.samples) <= 3300.0 + 1e-6
+    assert max(w for _, w, _ in world.samples) > 3000.0
+
+
+def test_a_start_that_does_not_come_is_taken_back_and_tried_again() -> None:
+    """A job whose release is refused waits again, in its place, and others go on; it runs when it is let."""
+    world = World(cluster(4), policies(select="in-order"))
+    world.submit("a", 2, 20.0, 0.0)
+    world.submit("b", 2, 20.0, 1.0)
+    world.machine.refuses.add("a")
+    world.run(6.0)
+    s = world.controller.ledger.state
+    assert s.status[world.controller.ledger.row["a"]] in (codes.WAITING, codes.STARTING)
+    assert world.machine.jobs["b"].seen.phase == "running"
+    world.machine.refuses.clear()
+    world.run(40.0)
+    assert world.machine.jobs["a"].starts == 1
+    assert s.counter[1] > 0
+
+
+def test_what_others_do_to_jobs_is_followed() -> None:
+    """Jobs that users cancel, that others start, requeue or move, and nodes that leave: the state follows, and nothing
+    is held twice.
+    """
+    world = World(cluster(6), policies(select="easy"))
+    for i in range(6):
+        world.submit(f"j{i}", 2, 50.0, 0.0, request_s=60.0)
+    world.run(3.0)
+    machine, book = world.machine, world.controller.ledger
+    running = [name for name, job in machine.jobs.items() if job.seen.phase == "running"]
+    assert len(running) == 3
+    machine.requeue(running[0])
+    waiting = next(name for name, job in machine.jobs.items() if job.seen.phase == "waiting" and name not in running)
+    free = sorted(set(machine.names) - {n for j in machine.jobs.values() for n in j.seen.on})
+    machine.release(waiting, free[:2])  # somebody else starts it
+    del machine.jobs[
+        next(name for name, job in machine.jobs.items() if job.seen.phase == "waiting")
+    ]  # a user's scancel
+    world.run(2.0)
+    check_structure(book.state)
+    assert book.state.status[book.row[waiting]] == codes.RUNNING
+    assert set(world.controller.mirror.nodes.held(book.state, book.row[waiting])) == set(free[:2])
+    machine.down.add(machine.names[5])
+    world.run(1.0)
+    assert book.state.n_off[0] == 1
+    machine.down.clear()
+    world.run(300.0)
+    assert all(job.seen.phase == "ended" for job in machine.jobs.values())
+    check_structure(book.state)
+
+
+def test_a_controller_that_starts_again_adopts_what_runs() -> None:
+    """A second controller that knows nothing finds running, stopped and waiting jobs, and no job is started twice."""
+    world = World(cluster(8), policies(select="easy"))
+    many(world, 40, 11, spread_s=60.0)
+    world.run(20.0)
+    before = {name for name, job in world.machine.jobs.items() if job.seen.phase == "running"}
+    world.controller = world.start()
+    world.run(1.0)
+    s, book = world.controller.ledger.state, world.controller.ledger
+    assert before <= {name for name, row in book.row.items() if s.status[row] == codes.RUNNING}
+    world.run(500.0, step_s=1.0)
+    assert all(job.starts == 1 and job.seen.phase == "ended" for job in world.machine.jobs.values())
+
+
+def test_without_an_answer_of_the_manager_nothing_is_started_and_caps_go_on() -> None:
+    """While the resource manager is gone no command is given; jobs that ended meanwhile are found when it is back."""
+    world = World(cluster(4), policies(select="easy"))
+    for i in range(8):
+        world.submit(f"j{i}", 1, 30.0, float(i))
+    world.run(4.0)
+    world.machine.answers = False
+    commands = len(world.machine.log)
+    world.run(60.0)
+    assert len(world.machine.log) == commands
+    world.machine.answers = True
+    world.run(120.0)
+    assert all(job.seen.phase == "ended" for job in world.machine.jobs.values())
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:
+    """No command and no cap leaves a dry run; its state follows what others do."""
+    world = World(cluster(4, min_cap_w=150.0), policies(select="easy", cap="under-limit"), act=False, limit_w=900.0)
+    told: list[tuple[str, str]] = []
+    world.controller.reconciler.tell = lambda what, job, _: told.append((what, job))
+    for i in range(4):
+        world.submit(f"j{i}", 1, 30.0, 0.0)
+    world.run(3.0)
+    assert ("release", "j0") in told
+    assert not world.machine.log
+    assert not world.machine.cap_w
+    world.machine.release("j0", ["n000"])
+    world.run(2.0)
+    s, book = world.controller.ledger.state, world.controller.ledger
+    assert s.status[book.row["j0"]] == codes.RUNNING
+    world.run(60.0)
+    assert world.machine.jobs["j0"].seen.phase == "ended"
+
+
+def test_the_limit_is_lowered_by_what_the_machine_draws_more_than_the_model_says() -> None:
+    """A machine that is hungrier than its model stays under the limit once it was measured."""
+    world = World(cluster(8, min_cap_w=100.0), policies(select="easy", cap="under-limit"), limit_w=2000.0)
+    world.machine.idle_w = 120.0  # the model thinks 100
+    many(world, 80, 2, spread_s=100.0)
+    world.run(200.0)
+    late = [w for t, w, _ in world.samples if t - EPOCH_S > 120.0]
+    assert max(late) <= 2000.0 + 1.0
+
+
+def signal_of(values: np.ndarray) -> Signal:
+    """Return the same signal for the simulator."""
+    return Signal(values=values, start_s=0.0, step_s=2.0)
+
+
+def simulated_error(
+    kinds: tuple[Kind, ...], values: np.ndarray, jobs_at: list[tuple[float, str]], from_s: float, to_s: float
+) -> float:
+    """Return the simulator's mean error of the same jobs and the same bid."""
+    from engine.regulated import table_of
+
+    how = Options(kinds=kinds, signal=signal_of(values), bids=((0.0, Bid(3000.0, 700.0)),), tick_s=1.0, start_s=0.0)
+    found = run(
+        table_of(kinds, *jobs_at), cluster(16, min_cap_w=150.0), options=how, select="slackline", cap="match-target"
+    )
+    rows = found.logs["timeline"]
+    keep = (rows[:, codes.TL_TIME] > from_s) & (rows[:, codes.TL_TIME] < to_s)
+    rows = rows[keep]
+    dt = np.diff(rows[:, codes.TL_TIME])
+    error = np.abs(rows[:-1, codes.TL_POWER] - rows[:-1, codes.TL_TARGET]) / 700.0
+    return float(np.sum(error * dt) / np.sum(dt))
