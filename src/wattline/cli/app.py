@@ -9,7 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from wattline.cli import bids, budgets, compares, examples, keys, looks, networks, plan, runs, signals, status
+from wattline.cli import (
+    bids,
+    budgets,
+    compares,
+    examples,
+    keys,
+    launchers,
+    looks,
+    networks,
+    plan,
+    runs,
+    signals,
+    status,
+)
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -69,6 +82,10 @@ configs.app.command()(config_tables.export)
 configs.app.command("import")(config_tables.import_)
 app.add_typer(configs.app, name="configs")
 app.add_typer(networks.app, name="network")
+app.command()(launchers.launcher)
+app.command()(launchers.submit)
+app.command()(launchers.jobs)
+app.command()(launchers.cancel)
 app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)

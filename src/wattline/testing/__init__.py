@@ -1,4 +1,4 @@
-"""Conformance: what policies, formats of job logs, networks, products and responses must satisfy, for outsiders.
+"""Conformance: what policies, formats of job logs, networks, products, responses and managers must satisfy.
 
 ``check_policy_file(path)`` is what ``wattline check-policy FILE`` calls. In a test-suite of your own::
 
@@ -11,13 +11,15 @@
 
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
 content)).ok, report``; ``check_network(network)`` does it for a kind of network; ``check_product(product)``
-does it for a market product, ``check_response(response)`` for a response to caps.
+does it for a market product, ``check_response(response)`` for a response to caps,
+``check_manager(manager, submit)`` for a resource manager of a real machine.
 """
 
 from __future__ import annotations
 
 from wattline.testing.checks import COMPANIONS
 from wattline.testing.formats import check_format
+from wattline.testing.managers import check_manager
 from wattline.testing.networks import check_network
 from wattline.testing.products import check_product
 from wattline.testing.report import CheckError, Report
@@ -29,6 +31,7 @@ __all__ = [
     "CheckError",
     "Report",
     "check_format",
+    "check_manager",
     "check_network",
     "check_policy",
     "check_policy_file",

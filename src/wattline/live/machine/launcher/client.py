@@ -116,8 +116,7 @@ class LauncherClient:
         """Submit a job and return its number; it is taken once, even if the request has to be sent again.
 
         ``what``: ``cwd``, ``env``, ``output``, ``request_s``, ``begin_s``, ``after``, ``user``, ``account``,
-        ``partition``, ``kind``, ``priority``, ``draw_w``, ``stoppable``, ``token``. ``RefusedError`` says why it was not
-        taken.
+        ``partition``, ``kind``, ``priority``, ``draw_w``, ``stoppable``, ``token``. ``RefusedError`` says why not.
         """
         what = {"cwd": os.getcwd(), "token": os.urandom(8).hex(), **what}  # noqa: PTH109
         return str(self.ask("submit", argv=list(argv), count=nodes, **what)["id"])

@@ -16,6 +16,8 @@ from wattline.live.machine.launcher.starter import Starter
 
 LOOKS = 100
 """Running jobs that are looked at in one go for a stop that was not ours."""
+SETTLE_S = 1.0
+"""Seconds of the wall that a signal of ours may take to have its effect; until then nobody else is suspected."""
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Lives:
     boot: str = field(default_factory=boot_id)
     _starting: dict[str, Job] = field(default_factory=dict)
     _handles: dict[str, int] = field(default_factory=dict)
+    _signalled: dict[str, float] = field(default_factory=dict)
     _looked: int = 0
 
     def start(self, job: Job, on: Sequence[str]) -> None:
@@ -155,6 +158,7 @@ class Lives:
             self.book.arm(job.id, "limit", job.since_s + job.request_s - job.used_s)
 
     def _send(self, job: Job, number: int) -> bool:
+        self._signalled[job.id] = self.book.clock.monotonic()
         return job.boot == self.boot and signal_group(job.pgid, job.start_ticks, number)
 
     def _watch(self, job: Job) -> None:
@@ -168,6 +172,7 @@ class Lives:
 
     def over(self, job: Job) -> None:
         """Find out how a job ended whose keeper is gone."""
+        self._signalled.pop(job.id, None)
         handle = self._handles.pop(job.id, None)
         if handle is not None:
             self.unfollow(handle)
@@ -217,6 +222,8 @@ class Lives:
 
     def compare(self, job: Job) -> None:
         """Note that others have stopped or continued a job."""
+        if self.book.clock.monotonic() - self._signalled.get(job.id, -math.inf) < SETTLE_S:
+            return
         letter = look(job.pgid, job.start_ticks)
         now_s = self.book.clock.now_s()
         if job.phase == "paused" and letter and letter not in STOPPED:

@@ -42,11 +42,14 @@ def signal_group(pgid: int, ticks: int, number: int) -> bool:
 def end_strays(pgid: int, session: int, ticks: int) -> int:
     """Kill what is left of a group whose leader and keeper are gone; return how many processes that were.
 
-    A process counts if it is in the group and in the session that the keeper made, and began after the leader.
+    A process counts if it is in the group and in the session that the keeper made, and began after the leader. Whoever
+    has the number of the group itself is another process, and so is whoever made a session of that number.
     """
     ended = 0
+    if pgid == session:
+        return 0
     for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
+        if not entry.name.isdigit() or int(entry.name) == pgid:
             continue
         try:
             with open(f"/proc/{entry.name}/stat", "rb") as file:  # noqa: PTH123
