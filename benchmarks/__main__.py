@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import capping, cases, days, demand_response, moldable, packets, placing, startup
+from benchmarks import capping, cases, days, demand_response, launcher, moldable, packets, placing, startup
 
 
 def main() -> None:
@@ -32,6 +32,7 @@ def main() -> None:
         *moldable.CASES,
         *placing.CASES,
         *packets.CASES,
+        *launcher.CASES,
     ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")

@@ -42,11 +42,13 @@ def launcher(
     jobs: Annotated[
         str, typer.Option("--jobs", metavar="WORD", help="With --stop: requeue, leave (running), or cancel its jobs.")
     ] = "requeue",
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Serve as a small resource manager: start, stop and continue real processes on nodes, without root or Slurm.
 
-    Jobs wait until a controller releases them. SIGTERM and Ctrl-C end the launcher and leave its jobs running; the next
-    one finds them again.
+    Jobs wait until a controller releases them. What happens is written to standard error, a JSON object a line. SIGTERM
+    and Ctrl-C end the launcher and leave its jobs running; the next one finds them again.
 
     For example:
 
@@ -60,15 +62,17 @@ def launcher(
     if jobs not in ("requeue", "leave", "cancel"):
         raise InputError(f"--jobs {jobs}: expected requeue, leave or cancel")
     if check:
+        terminal = Terminal(as_json, quiet)
         for line in config.lines():
-            typer.echo(line)
+            terminal.line(line)
+        terminal.data(config.model_dump(mode="json"))
     elif stop:
         with _client(config.run_dir) as client:
             client.shutdown(jobs)
     else:
         from wattline.live.machine.launcher.daemon import serve
 
-        serve(config)
+        serve(config, quiet=quiet)
 
 
 def submit(
@@ -142,6 +146,7 @@ def jobs(
     *,
     all_: Annotated[bool, typer.Option("--all", help="Also jobs that ended and that the controller has seen.")] = False,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show the jobs of a launcher, in the letters of squeue.
 
@@ -155,7 +160,7 @@ def jobs(
 
     with _client(launcher) as client:
         found = client.everything() if all_ else client.snapshot()
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     for line in _table(found):
         terminal.line(line)
     terminal.data([{k: v for k, v in asdict(job).items() if v == v and v != float("inf")} for job in found.jobs])
@@ -164,6 +169,9 @@ def jobs(
 def cancel(
     launcher: Where,
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Numbers of jobs.")],
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Cancel jobs of a launcher, whether they wait, run or are stopped.
 
@@ -175,6 +183,7 @@ def cancel(
 
     with _client(launcher) as client:
         refused = {job: why for job in ids if (why := client.cancel(job)) is not None}
+    Terminal(as_json, quiet).data({"cancelled": [job for job in ids if job not in refused], "refused": refused})
     if refused:
         raise InputError(one_line(refused))
 

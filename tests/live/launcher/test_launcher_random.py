@@ -80,7 +80,7 @@ def test_many_short_jobs_run_once_each(tmp_path: Path) -> None:
     """Hundreds of short jobs, some stopped and continued, each run exactly once and end well."""
     with served(tmp_path / "run", nodes=16) as client:
         nodes = [f"n{i}" for i in range(1, 17)]
-        waiting = [client.submit(["sh", "-c", f"echo x >> {tmp_path}/ran-$WATTLINE_JOB"]) for _ in range(300)]
+        waiting = [client.submit(["sh", "-c", f"echo x >> {tmp_path}/ran-$WATTLINE_JOB"]) for _ in range(200)]
         jobs, known, turn = list(waiting), {}, 0
         while waiting:
             known = check(client, known)

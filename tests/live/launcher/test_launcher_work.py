@@ -70,7 +70,7 @@ def test_launcher_and_jobs_load_nothing_heavy() -> None:
     shown = (
         "import sys, runpy; sys.argv[1:] = ['0']\n"
         f"try: runpy.run_path({command_line(0.0)[3]!r}, run_name='__main__')\n"
-        "except SystemExit: print(sorted({'wattline', 'argparse', 're', 'pathlib'} & set(sys.modules)))"
+        "except SystemExit: print(sorted({'wattline', 'argparse', 'json', 'pathlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", shown], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr

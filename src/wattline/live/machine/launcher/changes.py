@@ -25,7 +25,7 @@ class Changes:
     def show(self, job: str, row: dict[str, object]) -> None:
         """Note that a job is new or has changed."""
         self.number += 1
-        self._rows[job] = (self.number, json.dumps(row).encode())
+        self._rows[job] = (self.number, json.dumps(row, separators=(",", ":")).encode())
         self._rows.move_to_end(job)
 
     def drop(self, job: str) -> None:

@@ -204,9 +204,10 @@ class Commands:
     def shutdown(self, *, jobs: str = "requeue") -> bytes:
         """End the launcher: jobs that run wait again at its next start, are cancelled, or are left running."""
         self.leaving = jobs
-        for job in list(self.book.jobs.values()):
-            if job.phase != "ended" and (jobs == "cancel" or (jobs == "requeue" and job.phase in HOLDING)):
-                (self.cancel if jobs == "cancel" else self.requeue)(job)
+        with self.book.store.many():
+            for job in list(self.book.jobs.values()):
+                if job.phase != "ended" and (jobs == "cancel" or (jobs == "requeue" and job.phase in HOLDING)):
+                    (self.cancel if jobs == "cancel" else self.requeue)(job)
         return answer(ok=True)
 
     def has_left(self) -> bool:

@@ -35,6 +35,10 @@ def write_line(event: str, what: dict[str, object]) -> None:
         sys.stderr.flush()
 
 
+def _nothing(event: str, what: dict[str, object]) -> None:
+    """Write nothing."""
+
+
 @dataclass
 class Launcher:
     """A launcher with its run directory; ``clock`` may be given by tests."""
@@ -167,9 +171,9 @@ def _raise_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def serve(config: LauncherConfig) -> None:
-    """Run a launcher in this process until it is told to end."""
-    launcher = Launcher(config)
+def serve(config: LauncherConfig, *, quiet: bool = False) -> None:
+    """Run a launcher in this process until it is told to end; quiet: without a line for what happens."""
+    launcher = Launcher(config, log=_nothing if quiet else write_line)
     launcher.open()
     try:
         launcher.run()

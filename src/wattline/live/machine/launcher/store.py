@@ -95,6 +95,17 @@ class Store:
         for path in [self.root / "jobs" / name for name in names] + [self.root / "out" / f"{job.id}.out"]:
             path.unlink(missing_ok=True)
 
+    @contextlib.contextmanager
+    def many(self) -> Iterator[None]:
+        """Write many files and make them durable all at once, at the end."""
+        durable, self.durable = self.durable, False
+        try:
+            yield
+        finally:
+            self.durable = durable
+            if durable:
+                os.sync()
+
     def read(self, name: str) -> dict[str, Any]:
         """Return what is kept under a name; nothing when there is none."""
         path = self.root / f"{name}.json"
