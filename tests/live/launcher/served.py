@@ -20,14 +20,17 @@ from wattline.live.machine.launcher.daemon import Launcher
 PATIENCE_S = 20.0
 
 
-def config(folder: Path, nodes: int = 4, **more: Any) -> LauncherConfig:
+def config(folder: Path, nodes: int | list[dict[str, str]] = 4, **more: Any) -> LauncherConfig:
     """Return what a test's launcher is told."""
     more.setdefault("grace", 5.0)
-    return LauncherConfig(run_dir=folder, nodes=[{"names": f"n[1-{nodes}]"}], durable=False, **more)
+    groups = [{"names": f"n[1-{nodes}]"}] if isinstance(nodes, int) else nodes
+    return LauncherConfig.model_validate({"run_dir": folder, "nodes": groups, "durable": False, **more})
 
 
 @contextmanager
-def served(folder: Path, nodes: int = 4, clock: Clock | None = None, **more: Any) -> Iterator[LauncherClient]:
+def served(
+    folder: Path, nodes: int | list[dict[str, str]] = 4, clock: Clock | None = None, **more: Any
+) -> Iterator[LauncherClient]:
     """Serve in a thread; at the end everything is cancelled, and no process may be left."""
     told: list[tuple[str, dict[str, object]]] = []
     launcher = Launcher(config(folder, nodes, **more), clock, lambda event, what: told.append((event, what)))

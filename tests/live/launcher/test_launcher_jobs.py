@@ -190,10 +190,7 @@ def test_a_stop_by_others_is_seen(client: LauncherClient) -> None:
 def test_a_program_may_stand_before_the_command(tmp_path: Path) -> None:
     """A node's exec stands before a job's command, or gets it whole as a word for a shell: that cannot be stopped."""
     nodes = [{"names": "a", "exec": "env ON={node}"}, {"names": "b", "exec": "sh -c {command}"}]
-    with served(tmp_path, clock=None) as client:
-        from wattline.live.machine.launcher.config import NodesConfig
-
-        client.launcher.commands.book.nodes.ways = {n["names"]: NodesConfig(**n).way() for n in nodes}  # type: ignore[attr-defined]
+    with served(tmp_path, nodes) as client:
         here = client.submit(["sh", "-c", "echo $ON '1  2'"])
         there = client.submit(["sh", "-c", "echo $WATTLINE_JOB '1  2' $IT; sleep 1000"], env={"IT": "a b"})
         client.release(here, ["a"])

@@ -6,21 +6,17 @@ import json
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.live.machine.launcher.store import SOCKET
+from wattline.live.machine.launcher.wire import VERSION
 
 READ = 1 << 20
 MOST_SEEN = 5000
 """Ended jobs that one request acknowledges."""
-
-_shapes: set[tuple[str, ...]] = set()
-"""Fields that jobs were seen to have, in their order: right ones, and not many different."""
-_FIELDS = {one.name for one in fields(JobSeen)}
-_NEEDED = {one.name for one in fields(JobSeen) if one.default is MISSING}
 
 ABILITIES = Abilities(
     pins=True,
@@ -69,13 +65,14 @@ class LauncherClient:
             raise ManagerError(f"{self._where()}: its snapshot is not understood ({problem})") from None
 
     def _learn(self, said: dict[str, Any]) -> Snapshot:
+        if said["v"] != VERSION:
+            raise ValueError(f"version {said['v']!r}, expected {VERSION}; use launcher and client of one Wattline")
         if "gone" in said:
             for name in said["gone"]:
                 self._jobs.pop(name, None)
         else:
             self._jobs.clear()
-        for row in said["jobs"]:
-            self._jobs[row["id"]] = _job(row)
+        _add(said["jobs"], self._jobs)
         if "nodes" in said:
             self._nodes = tuple(NodeSeen(**row) for row in said["nodes"])
         self._at = str(said["epoch"]), int(said["n"])
@@ -215,20 +212,18 @@ class LauncherClient:
         return None
 
 
-def _job(row: dict[str, Any]) -> JobSeen:
-    """Return a job of the fields that were told, the others as usual.
+def _add(rows: list[dict[str, Any]], jobs: dict[str, JobSeen]) -> None:
+    """Add jobs of the fields that were told, the others as usual.
 
     The constructor of a frozen class takes ten times as long, which is half a snapshot of ten thousand jobs.
     """
-    if (shape := tuple(row)) not in _shapes:
-        if not _NEEDED <= row.keys() <= _FIELDS:
-            raise ValueError(f"fields {', '.join(row)} are not those of a job")
-        _shapes.add(shape)
-    if "on" in row:
-        row["on"] = tuple(row["on"])
-    job = JobSeen.__new__(JobSeen)
-    object.__setattr__(job, "__dict__", row)  # what is not in it is found in the class
-    return job
+    new, put = JobSeen.__new__, object.__setattr__
+    for row in rows:
+        if "on" in row:
+            row["on"] = tuple(row["on"])
+        job = new(JobSeen)
+        put(job, "__dict__", row)  # what is not in it is found in the class
+        jobs[row["id"]] = job
 
 
 def _line(connection: socket.socket) -> bytes:

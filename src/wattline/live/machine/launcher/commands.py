@@ -12,7 +12,7 @@ from wattline.errors import cut
 from wattline.live.machine.launcher.book import Book
 from wattline.live.machine.launcher.lives import Lives
 from wattline.live.machine.launcher.record import HOLDING, Job
-from wattline.live.machine.launcher.wire import answer, refusal
+from wattline.live.machine.launcher.wire import VERSION, answer, refusal
 
 CANCELLED, REQUEUED = "Cancelled", "Requeued"
 
@@ -89,7 +89,8 @@ class Commands:
             self._acknowledge(name)
         self.lives.compare_some()
         changes = book.changes
-        told: dict[str, Any] = {"ok": True, "time_s": book.clock.now_s(), "epoch": changes.epoch, "n": changes.number}
+        told: dict[str, Any] = {"ok": True, "v": VERSION, "time_s": book.clock.now_s()}
+        told |= {"epoch": changes.epoch, "n": changes.number}
         found = None if all else changes.since(epoch, since)
         if found is None:
             rows = changes.all()

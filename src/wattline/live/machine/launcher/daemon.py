@@ -90,6 +90,7 @@ class Launcher:
         return clock
 
     def _find(self, book: Book, lives: Lives) -> None:
+        self.store.tidy()
         found = []
         for path, job in self.store.jobs():
             if job is None:

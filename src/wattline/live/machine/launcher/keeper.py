@@ -86,8 +86,9 @@ def _keep(control: socket.socket, told: dict[str, Any], waits: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
+    temporary = f"{told['exit']}.{os.getpid()}.tmp"
     try:
-        leaves = os.open(told["exit"] + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        leaves = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.write(leaves, b" " * ROOM)
         out = os.open(told["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         err = out if told["err"] == told["out"] else os.open(told["err"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -116,7 +117,7 @@ def _keep(control: socket.socket, told: dict[str, Any], waits: int) -> None:
     if os.read(waits, 1) != b"g":
         os.kill(job, signal.SIGKILL)
         os.waitpid(job, 0)
-        _leave(leaves, told["exit"], {"never": True})
+        _leave(leaves, temporary, told["exit"], {"never": True})
         return
     os.write(start, b"g")
     os.close(start)
@@ -129,7 +130,7 @@ def _keep(control: socket.socket, told: dict[str, Any], waits: int) -> None:
         if ended is not None and ended.si_code == os.CLD_EXITED
         else 128 + getattr(ended, "si_status", 0)
     )
-    _leave(leaves, told["exit"], {"exit": code})
+    _leave(leaves, temporary, told["exit"], {"exit": code})
 
 
 def _become(told: dict[str, Any], starts: int, nothing: int, out: int, err: int) -> None:
@@ -150,13 +151,13 @@ def _become(told: dict[str, Any], starts: int, nothing: int, out: int, err: int)
         os.write(2, f"wattline: {what}: {getattr(problem, 'strerror', None) or problem}\n".encode())
 
 
-def _leave(handle: int, path: str, what: dict[str, Any]) -> None:
+def _leave(handle: int, temporary: str, path: str, what: dict[str, Any]) -> None:
     """Write the exit file whole; a moment's trouble with the disk is waited for."""
     content = json.dumps(what).encode().ljust(ROOM - 1) + b"\n"
     for _ in range(20):
         try:
             os.pwrite(handle, content, 0)
-            os.rename(path + ".tmp", path)  # noqa: PTH104
+            os.rename(temporary, path)  # noqa: PTH104
         except OSError:
             time.sleep(0.5)
         else:

@@ -49,6 +49,7 @@ class Lives:
         job.nodes, job.phase, job.reason, job.run = list(on), "starting", "", job.run + 1
         book.nodes.take(job.id, job.nodes)
         self._starting[job.run_name()] = job
+        book.store.exit_path(job.run_name()).unlink(missing_ok=True)  # of a start that nobody wrote down
         self._ask(job)
         book.show(job)
 

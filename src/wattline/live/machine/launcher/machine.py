@@ -35,10 +35,14 @@ class Nodes:
     """Node to the job that has it; the others are free."""
     drained: dict[str, str] = field(default_factory=dict)
     """Node to the reason why nothing is started on it."""
+    _all_stop: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._all_stop = all(way.stops for way in self.ways.values())
 
     def stops(self, names: Sequence[str]) -> bool:
         """Tell whether jobs on these nodes can be stopped (none given: on any)."""
-        return all(self.ways[name].stops for name in names or self.ways)
+        return self._all_stop or (bool(names) and all(self.ways[name].stops for name in names))
 
     def refusal(self, job: str, count: int, on: Sequence[str]) -> str | None:
         """Return why a job cannot have these nodes."""

@@ -73,6 +73,13 @@ class Store:
                 self._next = max(self._next, int(job.id) + 1)
                 yield path, job
 
+    def tidy(self) -> None:
+        """Remove what keepers left that did not come to write an exit file."""
+        for path in (self.root / "jobs").glob("*.tmp"):
+            keeper = path.name.split(".")[-2]
+            if not (keeper.isdigit() and Path(f"/proc/{keeper}").exists()):
+                path.unlink(missing_ok=True)
+
     def new_id(self) -> str:
         """Return a number that no job had before."""
         if self._next >= self._taken:

@@ -9,6 +9,8 @@ from typing import Any
 
 from wattline.errors import cut, shorten
 
+VERSION = 1
+"""Of the rows in snapshots; raised when what a client makes of them would be wrong."""
 LONGEST_REQUEST = 1 << 17
 """Bytes of a request."""
 MOST_SAID = 200
