@@ -24,13 +24,16 @@ class HardwareError(Exception):
 
 
 class Hardware(Protocol):
-    """A node's meters and limits."""
+    """A node's meters and limits. Only the constructor and ``restore`` raise: faults later on are counted."""
 
     def read(self, now_s: float) -> Reading | None:
         """Return the power since the last call; None for the first one, and after a counter that made no sense."""
 
     def limits_w(self) -> float:
-        """Return the power limit in force on all packages together, as the hardware says."""
+        """Return the power limit in force on all packages together, as the hardware says.
+
+        Infinite where a package is not limited at all, NaN where the hardware does not tell.
+        """
 
     def bounds_w(self) -> tuple[float, float]:
         """Return the least and the greatest limit of all packages together that the hardware takes."""
@@ -42,4 +45,7 @@ class Hardware(Protocol):
         """Return the limits as they are, to be restored later."""
 
     def restore(self, limits: dict[str, float]) -> None:
-        """Put back limits that ``found`` returned."""
+        """Put back limits that ``found`` returned; what cannot be put back is a ``HardwareError``, after the rest."""
+
+    def problems(self) -> dict[str, int]:
+        """Return how often each fault was met, by a short word ("sensor-stuck", "write-refused", "clamped", …)."""
