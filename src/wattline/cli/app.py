@@ -23,6 +23,7 @@ from wattline.cli import (
     signals,
     status,
 )
+from wattline.cli import agents, bids, budgets, compares, examples, looks, networks, plan, runs, signals
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -86,6 +87,9 @@ app.command()(launchers.launcher)
 app.command()(launchers.submit)
 app.command()(launchers.jobs)
 app.command()(launchers.cancel)
+app.command()(agents.agent)
+app.command()(agents.calibrate)
+app.command("tune-pid")(agents.tune_pid)
 app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)

@@ -154,6 +154,8 @@ class Plant:
         Standard deviation of the power of a server's processors, in watts of the server.
     noise_s
         How long a deviation lasts (time constant).
+    held_at
+        At which part of their limit processors that are held by it draw power: real ones miss it by some percent.
     seed
         Of the noise.
     """
@@ -166,9 +168,11 @@ class Plant:
         lag_s: float = 0.3,
         noise_w: float = 0.0,
         noise_s: float = 2.0,
+        held_at: float = 1.0,
         seed: int = 0,
     ) -> None:
         self.model, self.lag_s, self.noise_w, self.noise_s = model, lag_s, noise_w, noise_s
+        self.held_at = held_at
         self._nodes = {node.name: _Moving(node, model) for node in nodes}
         self._random = random.Random(seed)
         self._time_s = math.nan
@@ -223,7 +227,7 @@ class Plant:
             self._count(n, max(joules, 0.0), passed_s)
 
     def _wanted(self, n: _Moving) -> float:
-        return min(n.demand_w, max(sum(n.limits_w), n.floor_w))
+        return min(n.demand_w, max(sum(n.limits_w) * self.held_at, n.floor_w))
 
     def _limits(self, n: _Moving) -> None:
         faults = n.node.faults

@@ -125,7 +125,7 @@ class Pid:
         """
         if not math.isfinite(measured) or not math.isfinite(target):
             self._measured = self._time_s = math.nan
-            return self._bounded(lead, lead + self._integral + self._held)
+            return self.held(lead)
         gains, passed_s = self.gains, now_s - self._time_s
         passed_s = min(passed_s, LONGEST_S) if passed_s > 0.0 else 0.0  # the first step, or a clock that went back
         error = target - measured
@@ -147,6 +147,14 @@ class Pid:
             self._integral += bounded - before  # as far as the bound
         self._measured, self._time_s = measured, now_s
         return bounded
+
+    def distrust(self) -> None:
+        """Forget what raised the output: without readings nobody knows whether it still holds."""
+        self._integral = min(self._integral, 0.0)
+
+    def held(self, lead: float) -> float:
+        """Return the output at another lead, with what was learned so far; no time passes."""
+        return self._bounded(lead, lead + self._integral + self._held)
 
     def _bounded(self, lead: float, output: float) -> float:
         near = min(max(output, lead - self.reach), lead + self.reach)

@@ -124,7 +124,7 @@ def respond(plant: FirstOrder, gains: Gains, period_s: float, lasting_s: float) 
 
     No model leads the PID here, so that this is what it does about an error of the model.
     """
-    pid = Pid(gains, -math.inf, math.inf)
+    pid = Pid(gains, -math.inf, math.inf, target_weight=1.0)
     step_s = period_s / STEPS_A_PERIOD
     gone = -math.expm1(-step_s / plant.lag_s) if plant.lag_s > 0.0 else 1.0
     waiting = [0.0] * round(plant.delay_s / step_s)

@@ -1,0 +1,300 @@
+"""One node: power is read, a server cap becomes a package limit, and whatever goes wrong has a word."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from wattline.errors import InputError
+from wattline.live.agent.config import NodeSettings
+from wattline.live.agent.lease import Cap, Lease, Mode
+from wattline.live.agent.local import Local
+from wattline.live.agent.saved import Lock, Saved
+from wattline.live.power.base import Hardware, HardwareError, Reading
+from wattline.live.power.pid import Followed, Pid
+
+Log = Callable[..., None]
+"""Called with a word for what happened and, by name, what is known about it."""
+
+OLD_S = 10.0
+"""A reading that is older is not told any more."""
+FAULT_PERIODS = 3.0
+"""A fault stays in the status for so many periods, so that one lost message does not hide it."""
+SAME_W = 0.05
+"""A limit is not written again for less."""
+CHANGED_W = 1.0
+"""A limit that differs by more from what was read back after the write was changed by somebody else."""
+UNUSED_W, UNUSED = 2.0, 0.03
+"""Processors that draw less than their limit by this, and by this part of it, are not held by it."""
+STATUS_FAULTS = 16
+
+
+def phase_s(name: str, period_s: float) -> float:
+    """Return at which part of a period a node takes its turn: by its name, so that nodes are spread evenly."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6]) / 2**48 * period_s
+
+
+class NodeAgent:
+    """The agent of one node. It writes a limit only after what it found is safe on disk.
+
+    Parameters
+    ----------
+    settings
+        What the node's file says.
+    hardware
+        Its meters and limits.
+    local
+        Who continues stopped jobs; None: nobody.
+    log
+        Where it says what happens.
+    """
+
+    def __init__(self, settings: NodeSettings, hardware: Hardware, *, local: Local | None, log: Log) -> None:
+        self.settings, self.hardware, self._local, self._log = settings, hardware, local, log
+        self.name = settings.name
+        self.lease = Lease(
+            safe_w=settings.safe_w,
+            min_w=settings.min_w,
+            max_w=settings.max_w,
+            longest_s=settings.longest_lease_s,
+            mode="free" if settings.starts_free else "safe",
+        )
+        self.counts: Counter[str] = Counter()
+        """How often each thing went wrong that is not the hardware's."""
+        self._lock = Lock(settings.run_dir, settings.name, settings.powercap)
+        self._saved = Saved(settings.run_dir, settings.name)
+        self._found: dict[str, float] | None = None
+        self._pid = Pid(settings.gains, *hardware.bounds_w(), reach=settings.reach_w, target_weight=1.0)
+        self._target, self._limit = Followed(settings.lag_s), Followed(settings.lag_s)
+        self._output_w = self._limit_w = self._told_limit_w = math.nan
+        self._reading: Reading | None = None
+        self._server_w = math.nan
+        self._memory_w = settings.memory_w
+        self._seen: Counter[str] = Counter()
+        self._fault_s: dict[str, float] = {}
+        self._next_s = self._began_s = -math.inf
+
+    # ------------------------------------------------------------------ begin and end
+
+    def begin(self, now_s: float) -> None:
+        """Take over: safe cap at once, or (``start = "free"``) nothing until a cap comes; after a crash always safe."""
+        try:
+            self._found = self._saved.load()
+        except InputError as problem:
+            self._log("save-unreadable", node=self.name, problem=str(problem), aside=str(self._saved.set_aside()))
+            self.counts["save-unreadable"] += 1
+            self._found = self._greatest()
+            self._saved.save(self._found, now_s)
+        if self._found is not None:
+            self.lease.mode = "safe"
+            self.counts["recovered"] += 1
+            self._log("recovered", node=self.name, found=self._found, continued=self._continue())
+        self._limit_w = self.hardware.limits_w()
+        self._began_s = now_s
+        self.hardware.read(now_s)
+        self._schedule(now_s)
+        self._retarget(now_s)
+        self._log("began", node=self.name, mode=self.lease.mode, limit_w=_plain(self._limit_w))
+
+    def end(self, now_s: float) -> bool:
+        """Put back what was found and let go of the node (an orderly stop); tell whether all could be put back."""
+        restored = self._restore(now_s)
+        self._lock.release()
+        self._log("ended", node=self.name, restored=restored)
+        return restored
+
+    def _greatest(self) -> dict[str, float]:
+        """Return the greatest limits of the hardware, where nobody knows what was found."""
+        found = self.hardware.found()
+        limited = [key for key in found if not key.endswith("/enabled")]
+        _, most_w = self.hardware.bounds_w()
+        return found | {key: most_w / len(limited) for key in limited}
+
+    def _restore(self, now_s: float) -> bool:
+        if self._found is None:
+            return True
+        try:
+            self.hardware.restore(self._found)
+        except HardwareError as problem:
+            if "restore-failed" not in self._fault_s:
+                self._log("restore-failed", node=self.name, problem=str(problem))
+            self.note("restore-failed", now_s)
+            return False  # the save file stays, for the next who tries
+        self._saved.remove()
+        self._found = None
+        self._limit_w = self.hardware.limits_w()
+        self._log("restored", node=self.name, limit_w=_plain(self._limit_w), at=round(now_s, 3))
+        return True
+
+    # ------------------------------------------------------------------ what it is told
+
+    def take(self, cap: Cap, now_s: float) -> bool:
+        """Put a cap in force at once; tell whether it was taken."""
+        before: tuple[Mode, float] = (self.lease.mode, self.lease.cap_w())
+        taken, word = self.lease.take(cap, now_s)
+        if word:
+            self.note(word, now_s)
+        if taken and before != (self.lease.mode, self.lease.cap_w()):
+            if before[0] != "led":
+                self._log("led", node=self.name, cap_w=_plain(self.lease.cap_w()), term=cap.term)
+            self._retarget(now_s)
+        return taken
+
+    def off(self, now_s: float) -> None:
+        """Release the node: what was found is put back, and only a controller with a higher term can lead again."""
+        self.lease.release()
+        self._log("off", node=self.name)
+        self._retarget(now_s)
+        self._restore(now_s)
+
+    # ------------------------------------------------------------------ time
+
+    def due_s(self) -> float:
+        """Return when it wants its next turn: once a period, and when its lease ends."""
+        return min(self._next_s, self.lease.until_s)
+
+    def turn(self, now_s: float) -> bool:
+        """Take a turn; tell whether it is time for a status."""
+        if self.lease.expire(now_s):
+            self.note("lease-ended", now_s)
+            self._log("lease-ended", node=self.name, safe_w=self.lease.safe_w, continued=self._continue())
+            self._retarget(now_s)
+        period_s = self.settings.period_s
+        if self._next_s - 2.0 * period_s <= now_s < self._next_s:
+            return False
+        self._schedule(now_s)
+        self._control(now_s)
+        self._notice(now_s)
+        return True
+
+    def _schedule(self, now_s: float) -> None:
+        period_s = self.settings.period_s
+        at_s = phase_s(self.name, period_s)
+        self._next_s = (math.floor((now_s - at_s) / period_s) + 1.0) * period_s + at_s
+
+    # ------------------------------------------------------------------ control
+
+    def _control(self, now_s: float) -> None:
+        model = self.settings.model
+        reading = self.hardware.read(now_s)
+        target_w, limit_w = self._target.mean(now_s), self._limit.mean(now_s)
+        server_w = math.nan
+        if reading is not None:
+            if math.isfinite(reading.memory_w):
+                self._memory_w = reading.memory_w
+            elif model.phi_2:
+                self._memory_w = self.settings.memory_w
+                self.note("memory-assumed", now_s)
+            metered = math.isfinite(reading.server_w)
+            server_w = reading.server_w if metered else model.server_w(reading.cpu_w, self._memory_w)
+            self._reading, self._server_w = reading, server_w
+        elif min(self._age_s(now_s), now_s - self._began_s) > self.settings.period_s * FAULT_PERIODS:
+            self.note("blind", now_s)
+            self._pid.distrust()
+            self._memory_w = self.settings.memory_w
+        if self.lease.mode == "free":
+            if self._found is not None:
+                self._restore(now_s)  # what could not be put back before
+            self._limit_w = self.hardware.limits_w()
+            return
+        in_force_w = self.hardware.limits_w()
+        changed = not abs(in_force_w - self._limit_w) <= CHANGED_W
+        if changed:
+            self.note("clamped" if math.isfinite(in_force_w) else "no-limit", now_s)
+        held = reading is not None and reading.cpu_w >= limit_w - max(UNUSED_W, UNUSED * limit_w)
+        self._output_w = self._pid.step(
+            now_s,
+            target_w,
+            server_w,
+            lead=self._lead_w(),
+            may_rise=held,
+            may_fall=in_force_w <= self._output_w + CHANGED_W,
+        )
+        self._write(now_s, in_force_w, changed=changed)
+
+    def _retarget(self, now_s: float) -> None:
+        """Bring a changed cap into force at once, by the model and what the PID has learned about it."""
+        cap_w = self.lease.cap_w()
+        self._target.set(now_s, cap_w)
+        if math.isnan(cap_w):
+            self._limit.set(now_s, math.nan)
+            self._pid.reset()
+            return
+        if self._found is None:
+            self._found = self.hardware.found()
+            self._saved.save(self._found, now_s)
+        self._output_w = self._pid.held(self._lead_w())
+        self._write(now_s, self._limit_w, changed=False)
+
+    def _lead_w(self) -> float:
+        return self.settings.model.cpu_w(self.lease.cap_w(), self._memory_w)
+
+    def _write(self, now_s: float, in_force_w: float, *, changed: bool) -> None:
+        """Write the limit where it is not in force. One that somebody changed meanwhile is what is told this time."""
+        wrote = not abs(in_force_w - self._output_w) <= SAME_W
+        read_back_w = self.hardware.set_limit(self._output_w) if wrote else in_force_w
+        self._limit.set(now_s, read_back_w)
+        self._limit_w = read_back_w
+        self._told_limit_w = in_force_w if changed else read_back_w
+
+    def _continue(self) -> int:
+        return self._local.continue_all(self.name) if self._local is not None else 0
+
+    # ------------------------------------------------------------------ what it tells
+
+    def note(self, word: str, now_s: float) -> None:
+        """Count a fault; it is in the next statuses."""
+        self.counts[word] += 1
+        if word not in self._fault_s:
+            self._log("fault", node=self.name, fault=word)
+        self._fault_s[word] = now_s
+
+    def _notice(self, now_s: float) -> None:
+        """Note the faults of the hardware that are new since the last time, and forget old ones."""
+        for word, count in self.hardware.problems().items():
+            if count > self._seen[word]:
+                self._seen[word] = count
+                if word not in self._fault_s:
+                    self._log("fault", node=self.name, fault=word)
+                self._fault_s[word] = now_s
+        old_s = FAULT_PERIODS * self.settings.period_s
+        for word in [word for word, at_s in self._fault_s.items() if not -old_s <= now_s - at_s <= old_s]:
+            del self._fault_s[word]
+            self._log("fault-over", node=self.name, fault=word)
+
+    def _age_s(self, now_s: float) -> float:
+        return math.inf if self._reading is None else now_s - self._reading.time_s
+
+    def problems(self) -> dict[str, int]:
+        """Return how often each thing went wrong, the hardware's faults included."""
+        return dict(self.counts + Counter(self.hardware.problems()))
+
+    def status(self, now_s: float) -> dict[str, Any]:
+        """Return the body of a status."""
+        settings, lease, reading = self.settings, self.lease, self._reading
+        age_s = self._age_s(now_s)
+        fresh = reading is not None and age_s <= OLD_S
+        limit_w = self._limit_w if lease.mode == "free" else self._told_limit_w
+        return {
+            "w": _plain(self._server_w) if fresh else None,
+            "age": round(max(age_s, 0.0), 3) if reading is not None else None,
+            "cpu_w": _plain(reading.cpu_w) if fresh and reading is not None else None,
+            "mem_w": _plain(reading.memory_w) if fresh and reading is not None else None,
+            "cap_w": _plain(lease.cap_w()),
+            "limit_w": _plain(limit_w),
+            "lease": round(lease.left_s(now_s), 3),
+            "mode": lease.mode,
+            "term": lease.term,
+            "faults": sorted(self._fault_s)[:STATUS_FAULTS],
+            "safe_w": settings.safe_w,
+            "min_w": settings.min_w,
+            "max_w": settings.max_w,
+        }
+
+
+def _plain(value: float) -> float | None:
+    """Return a number as JSON can have it."""
+    return round(value, 3) if math.isfinite(value) else None

@@ -1,0 +1,98 @@
+"""Quantities of an agent's file as people write them, and what is wrong with a file in one line."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
+
+from wattline.errors import InputError, did_you_mean, shorten
+from wattline.files import read_regular
+from wattline.units import duration_s, power_w
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _quantity(parse: Callable[[Any], float], *, least: float = 0.0) -> BeforeValidator:
+    def number(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise InputError(f"expected a number or text, got {shorten(value)}")
+        found = parse(value)
+        if not math.isfinite(found) or found < least:
+            raise InputError(f"must be a number of at least {least:g}, got {shorten(value)}")
+        return found
+
+    def check(value: Any) -> float:
+        try:
+            return number(value)
+        except InputError as problem:
+            raise PydanticCustomError("ours", "{text}", {"text": str(problem)}) from None
+
+    return BeforeValidator(check)
+
+
+def _name(text: str) -> str:
+    if NAME.fullmatch(text) is None:
+        told = f"must be letters, digits, '.', '_' or '-' (63 at most, a letter or digit first), got {shorten(text)}"
+        raise PydanticCustomError("ours", "{text}", {"text": told})
+    return text
+
+
+Power = Annotated[float, _quantity(power_w)]
+Duration = Annotated[float, _quantity(duration_s)]
+Moment = Annotated[float, _quantity(float)]
+Name = Annotated[str, AfterValidator(_name)]
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+def read_form(path: Path | str, model: type[Checked], what: str) -> Checked:
+    """Read a TOML file and check it against a form; what is wrong is one line: file, key, problem."""
+    try:
+        data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file, expected {what}") from None
+    except OSError as problem:
+        raise InputError(f"{path}: cannot be read ({problem.strerror or problem})") from None
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{path}: not valid TOML: {' '.join(str(problem).split())}") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as problem:
+        details = problem.errors(include_url=False)
+        details.sort(key=lambda d: d["type"] != "extra_forbidden")
+        raise InputError(f"{path}: {_explain(details[0], model)}").about(path) from None
+
+
+def _explain(detail: Any, model: type[BaseModel]) -> str:
+    keys = [str(key) if isinstance(key, str) else f"{key + 1}" for key in detail["loc"]]
+    section, key = ".".join(keys[:-1]), keys[-1] if keys else ""
+    where = f"[{section}] {key}" if section else key
+    if detail["type"] == "extra_forbidden":
+        return f"{where}: unknown key{did_you_mean(key, _known(model, detail['loc'][:-1]))}"
+    if detail["type"] == "missing":
+        return f"{where}: is missing"
+    text = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return f"{where}: {text}" if detail["type"] == "ours" else f"{where}: {text}, got {shorten(detail['input'])}"
+
+
+def _known(model: Any, path: tuple[Any, ...]) -> list[str]:
+    """Return the keys of a section."""
+    for key in path:
+        if isinstance(key, str):
+            inner = model.model_fields[key].annotation
+            model = next((a for a in (inner, *getattr(inner, "__args__", ())) if hasattr(a, "model_fields")), None)
+            if model is None:
+                return []
+    return list(model.model_fields)
