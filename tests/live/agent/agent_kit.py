@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from wattline.live.agent.agent import Agents, make
+from wattline.live.agent.agent import Agent, make
 from wattline.live.agent.config import read_settings
 from wattline.live.bus.base import Arrived
 from wattline.live.clock import Clock
@@ -40,7 +40,7 @@ class Time(Clock):
 
 
 class MemoryBus:
-    """Messages go into lists."""
+    """A node's end: messages go into lists."""
 
     def __init__(self) -> None:
         self.waiting: list[Arrived] = []
@@ -60,7 +60,7 @@ class MemoryBus:
     def poll(self, timeout_s: float) -> list[Arrived]:
         """Return what was sent, at once."""
         got, self.waiting = self.waiting, []
-        return got
+        return [arrived for arrived in got if arrived.topic in self.topics]
 
     def counts(self) -> dict[str, int]:
         """Count nothing."""
@@ -82,7 +82,8 @@ class World:
         more: str = "",
         **plant: Any,
     ) -> None:
-        self.folder, self.names, self.clock, self.bus = folder, names, Time(), MemoryBus()
+        self.folder, self.names, self.clock = folder, names, Time()
+        self.buses: dict[str, MemoryBus] = {}
         for name in names:
             if not (folder / name).exists():
                 make_tree(folder / name)
@@ -94,17 +95,34 @@ class World:
         self._n = 0
         self.agents = self.start()
 
-    def start(self) -> Agents:
+    def start(self) -> dict[str, Agent]:
         """Start the agents as a new process would."""
-        self.bus = MemoryBus()
-        self.agents = make(read_settings(self.file), self.clock, self._note, opens=lambda *_: self.bus)
-        self.agents.begin()
+
+        def opens(_settings: Any, name: str, _clock: Clock) -> MemoryBus:
+            return self.buses.setdefault(name, MemoryBus())
+
+        self.buses = {}
+        made = make(read_settings(self.file), self.clock, self._note, opens=opens)
+        self.agents = {agent.node.name: agent for agent in made}
+        for agent in made:
+            agent.begin()
         return self.agents
+
+    @property
+    def agent(self) -> Agent:
+        """The only agent."""
+        (agent,) = self.agents.values()
+        return agent
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """All that was sent."""
+        return [message for bus in self.buses.values() for message in bus.sent]
 
     def crash(self) -> None:
         """Let the agents vanish as a killed process does: locks are gone, files stay."""
-        for node in self.agents.nodes.values():
-            node._lock.release()
+        for agent in self.agents.values():
+            agent.node.let_go()
 
     def _note(self, event: str, **fields: Any) -> None:
         self.log.append({"event": event, **fields})
@@ -121,14 +139,16 @@ class World:
         """Send a message as a controller would."""
         self._n += 1
         head = {"v": 1, "from": "boss", "boot": BOOT, "n": self._n, "at": self.clock.at_s}
-        self.bus.waiting.append(Arrived(topic, json.dumps(head | body).encode(), sender))
+        for bus in self.buses.values():
+            bus.waiting.append(Arrived(topic, json.dumps(head | body).encode(), sender))
 
     def run(self, seconds: float, *, every: float = 0.1) -> None:
         """Let time pass."""
         for _ in range(round(seconds / every)):
             self.clock.at_s += every
             self.plant.step(self.clock.at_s)
-            self.agents.step()
+            for agent in self.agents.values():
+                agent.step()
 
     def limit_w(self, name: str = "n1") -> float:
         """Return the package limits on disk."""
@@ -143,10 +163,9 @@ class World:
 
     def last(self, name: str = "n1") -> dict[str, Any]:
         """Return the last status of a node."""
-        return [m for m in self.bus.sent if m["topic"] == f"wattline/s/status/{name}"][-1]
+        return [m for m in self.buses[name].sent if m["topic"] == f"wattline/s/status/{name}"][-1]
 
     def close(self) -> None:
         """Let go of files and locks."""
-        for node in self.agents.nodes.values():
-            node._lock.release()
+        self.crash()
         self.plant.close()

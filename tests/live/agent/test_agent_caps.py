@@ -27,7 +27,7 @@ def test_a_cap_is_in_force_when_it_comes(world: Make) -> None:
     w.plant.busy("n1", 320.0, 120.0)
     w.run(5.0)
     w.cap(250.0)
-    w.agents.step()
+    w.agent.step()
     assert w.limit_w() == pytest.approx(_cpu_w(250.0), abs=1.0)
     w.run(4.0)
     assert w.server_w() == pytest.approx(250.0, abs=1.0)
@@ -61,7 +61,7 @@ def test_renewed_leases_last(world: Make) -> None:
     for _ in range(10):
         w.cap(300.0, lease=3.0)
         w.run(2.0)
-        assert w.agents.nodes["n1"].lease.mode == "led"
+        assert w.agent.node.lease.mode == "led"
     assert w.events().count("led") == 1
 
 
@@ -102,7 +102,7 @@ def test_caps_that_make_no_sense_are_dropped_and_counted(world: Make, body: dict
     w.run(1.2)
     assert w.last()["mode"] == "safe"
     assert w.limit_w() == pytest.approx(_cpu_w(180.0), abs=1.0)
-    assert sum(n for word, n in w.agents.problems().items() if word.startswith("message-")) == 1
+    assert sum(n for word, n in w.agent.problems().items() if word.startswith("message-")) == 1
 
 
 def test_missing_fields_are_no_cap(world: Make) -> None:
@@ -158,14 +158,14 @@ def test_replayed_caps_are_dropped(world: Make) -> None:
     """The same message twice, or an older one of the same start, is dropped."""
     w = world()
     w.cap(300.0)
-    old = list(w.bus.waiting)
+    old = list(w.buses["n1"].waiting)
     w.run(0.5)
     w.cap(200.0)
     w.run(0.5)
-    w.bus.waiting += old
+    w.buses["n1"].waiting += old
     w.run(1.0)
     assert w.last()["cap_w"] == 200.0
-    assert w.agents.problems()["message-replayed"] == 1
+    assert w.agent.problems()["message-replayed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_status_a_second_at_the_nodes_own_phase(world: Make) -> None:
     w = world(names)
     w.run(10.0, every=0.02)
     for name in names:
-        times = [m["at"] for m in w.bus.sent if m["from"] == name]
+        times = [m["at"] for m in w.sent if m["from"] == name]
         assert 10 <= len(times) <= 11
         assert all((t - phase_s(name, 1.0)) % 1.0 < 0.03 for t in times)
     phases = sorted(phase_s(f"node{i}", 1.0) for i in range(1000))

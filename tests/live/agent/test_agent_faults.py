@@ -42,7 +42,7 @@ def test_without_a_sensor_the_cap_is_kept_by_the_model(world: Make, fault: str, 
         assert w.server_w() <= 260.0 * (1.05 if i < 10 else 1.02)
         w.cap(260.0, lease=30.0)
     assert word in faults
-    assert w.agents.problems()[word] >= 1
+    assert w.agent.problems()[word] >= 1
     if fault != "backwards":
         assert w.last()["w"] is None
         assert w.last()["age"] > OLD_S
@@ -62,14 +62,14 @@ def test_a_wrap_is_no_fault(world: Make) -> None:
     w.plant.busy("n1", 300.0, 120.0)
     w.plant.wrap_soon("n1", 600.0)
     w.plant.step(w.clock.at_s)
-    w.agents.end()
+    w.agent.end()
     w.start()
     w.cap(250.0, lease=30.0)
     w.run(4.0)
-    before = len(w.bus.sent)
+    before = len(w.sent)
     w.run(12.0)
     assert int((w.folder / "n1" / "intel-rapl:0" / "energy_uj").read_text()) < 1e9
-    assert all(m["faults"] == [] and abs(m["w"] - 250.0) < 2.0 for m in w.bus.sent[before:])
+    assert all(m["faults"] == [] and abs(m["w"] - 250.0) < 2.0 for m in w.sent[before:])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_limits_that_are_not_taken_are_told(world: Make, fault: str, words: set[
     the agent goes on trying.
     """
     w = world()
-    w.agents.end()
+    w.agent.end()
     w.plant.fault("n1", fault, clamp_w=240.0)
     w.start()
     w.run(4.0)
@@ -132,7 +132,7 @@ def test_a_clock_that_jumps_ends_the_lease(world: Make, jump_s: float) -> None:
     w.clock.at_s += jump_s
     w.run(1.1)
     assert w.limit_w() == pytest.approx(SAFE_CPU_W, abs=3.0)
-    assert all(m["w"] is None or m["w"] < 330.0 for m in w.bus.sent)
+    assert all(m["w"] is None or m["w"] < 330.0 for m in w.sent)
     w.run(3.0)
     assert w.last()["mode"] == "safe"
     if jump_s > 0.0:  # after a step back, a controller that stepped back too looks like a replay until it restarts
@@ -180,7 +180,7 @@ def test_an_agent_that_starts_free_touches_nothing(world: Make) -> None:
 def test_what_was_found_is_on_disk_before_anything_is_written(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the save file cannot be written (a full disk), no limit is changed."""
     w = world()
-    w.agents.end()
+    w.agent.end()
     assert w.limit_w() == 410.0
 
     def full(*_: object) -> None:
@@ -203,7 +203,7 @@ def test_after_a_crash_the_safe_cap_and_the_old_limits(world: Make) -> None:
     assert "recovered" in w.events()
     w.run(2.0)
     assert w.last()["mode"] == "safe"
-    assert w.agents.end()
+    assert w.agent.end()
     assert w.limit_w() == 410.0
     assert w.last()["mode"] == "free"
 
@@ -221,8 +221,8 @@ def test_a_save_file_that_cannot_be_read_is_set_aside(world: Make, text: str) ->
     w.start()
     assert w.limit_w() == pytest.approx(SAFE_CPU_W, abs=1.0)
     assert (w.folder / "run" / "n1.found.unreadable").read_text() == text
-    assert w.agents.problems()["save-unreadable"] == 1
-    w.agents.end()
+    assert w.agent.problems()["save-unreadable"] == 1
+    w.agent.end()
     assert w.limit_w() == 410.0
 
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_put_back_stays_on_file(world: Make) -> None:
     saved.write_text(saved.read_text().replace('"package-0/long_term"', '"package-9/long_term"'))
     w.crash()
     w.start()
-    assert not w.agents.end()
+    assert not w.agent.end()
     assert "restore-failed" in w.events()
     assert saved.exists()
 
@@ -255,5 +255,5 @@ def test_two_agents_on_a_node_are_refused(world: Make, tmp_path: Path) -> None:
 def test_time_before_the_first_turn_is_short(world: Make) -> None:
     """The first turn comes within a period of the start."""
     w = world()
-    assert T0 < w.agents.nodes["n1"].due_s() <= T0 + 1.0
-    assert math.isfinite(w.agents.nodes["n1"].due_s())
+    assert T0 < w.agent.node.due_s() <= T0 + 1.0
+    assert math.isfinite(w.agent.node.due_s())

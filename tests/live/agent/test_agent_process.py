@@ -160,14 +160,14 @@ import json, resource, sys, time
 from wattline.live.agent.agent import make
 from wattline.live.agent.config import read_settings
 from wattline.live.clock import Clock
-agents = make(read_settings("node.toml"), Clock(), lambda *_, **__: None)
-agents.begin()
+(agent,) = make(read_settings("node.toml"), Clock(), lambda *_, **__: None)
+agent.begin()
 end_s = time.monotonic() + 2.0
 began = time.process_time()
 while time.monotonic() < end_s:
-    agents.step()
+    agent.step()
 used_s = time.process_time() - began
-agents.end()
+agent.end()
 print(json.dumps([used_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
 

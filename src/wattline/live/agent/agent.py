@@ -1,15 +1,13 @@
-"""The loop of an agent process: messages in, turns of its nodes, statuses out; its end leaves nothing behind."""
+"""The loop of an agent: messages in, a turn of its node, statuses out; its end leaves nothing behind."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from wattline.errors import InputError
@@ -17,6 +15,7 @@ from wattline.live.agent.config import AgentSettings, NodeSettings
 from wattline.live.agent.local import Local, ProcessGroups
 from wattline.live.agent.node import Log, NodeAgent
 from wattline.live.agent.wire import Wire
+from wattline.live.agent.wires import OpenBus, open_bus
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
 from wattline.live.power.base import Hardware, HardwareError
@@ -24,95 +23,58 @@ from wattline.live.power.powercap import Powercap
 
 LONGEST_WAIT_S = 0.25
 """Seconds of the wall after which the loop looks whether it was told to stop."""
-
 SET_S = 2.0
 """A wall clock that was set by more since the start is told: messages carry our time, which does not follow it."""
 
-OpenBus = Callable[[dict[str, Any], AgentSettings, Clock], Bus]
 
+class Agent:
+    """A node, its end of the bus, and the clock; for one thread."""
 
-class Silent:
-    """No bus: nobody is heard and nobody is told. The agent keeps its safe cap."""
-
-    def publish(self, topic: str, payload: bytes, *, keep: bool = False) -> bool:  # noqa: ARG002
-        """Drop the message."""
-        return True
-
-    def subscribe(self, prefix: str) -> None:
-        """Ask nobody."""
-
-    def poll(self, timeout_s: float) -> list[Arrived]:
-        """Wait."""
-        time.sleep(timeout_s)
-        return []
-
-    def counts(self) -> dict[str, int]:
-        """Return nothing."""
-        return {}
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class Agents:
-    """Nodes that share a process and a bus."""
-
-    def __init__(self, nodes: Sequence[NodeAgent], bus: Bus, wire: Wire, clock: Clock, log: Log) -> None:
-        self.nodes = {node.name: node for node in nodes}
-        self._bus, self._wire, self._clock, self._log = bus, wire, clock, log
+    def __init__(self, node: NodeAgent, bus: Bus, wire: Wire, clock: Clock) -> None:
+        self.node, self.bus, self._wire, self._clock = node, bus, wire, clock
         self.dropped = 0
         """Statuses that the bus did not take."""
 
     def begin(self) -> None:
-        """Take over all nodes, then listen."""
-        for node in self.nodes.values():
-            node.begin(self._clock.now_s())
-        for topic in self._wire.topics(list(self.nodes)):
-            self._bus.subscribe(topic)
+        """Take the node over, then listen."""
+        self.node.begin(self._clock.now_s())
+        for topic in self._wire.topics(self.node.name):
+            self.bus.subscribe(topic)
 
     def step(self, longest_s: float = LONGEST_WAIT_S) -> None:
         """Wait for a message or the next turn (so many seconds of the wall at most), and do what is due."""
-        due_s = min(node.due_s() for node in self.nodes.values())
-        wait_s = (due_s - self._clock.now_s()) / self._clock.speed
-        for arrived in self._bus.poll(min(max(wait_s, 0.0), longest_s)):
+        wait_s = (self.node.due_s() - self._clock.now_s()) / self._clock.speed
+        for arrived in self.bus.poll(min(max(wait_s, 0.0), longest_s)):
             self._take(arrived)
-        for node in self.nodes.values():
-            now_s = self._clock.now_s()
-            if node.turn(now_s):
-                if abs(self._clock.wall_jump_s()) > SET_S:
-                    node.note("clock-set", now_s)
-                topic, payload = self._wire.status(node.name, node.status(now_s))
-                self.dropped += not self._bus.publish(topic, payload)
+        now_s = self._clock.now_s()
+        if self.node.turn(now_s):
+            if abs(self._clock.wall_jump_s()) > SET_S:
+                self.node.note("clock-set", now_s)
+            self._tell(now_s)
 
     def _take(self, arrived: Arrived) -> None:
         found = self._wire.take(arrived)
-        now_s = self._clock.now_s()
         if found == "off":
-            for node in self.nodes.values():
-                node.off(now_s)
-        elif found is not None:
-            name, cap = found
-            if name in self.nodes:
-                self.nodes[name].take(cap, now_s)
+            self.node.off(self._clock.now_s())
+        elif found is not None and found[0] == self.node.name:
+            self.node.take(found[1], self._clock.now_s())
+
+    def _tell(self, now_s: float) -> None:
+        topic, payload = self._wire.status(self.node.name, self.node.status(now_s))
+        self.dropped += not self.bus.publish(topic, payload)
 
     def end(self) -> bool:
         """Put everything back, say so, and let go; tell whether all could be put back."""
         now_s = self._clock.now_s()
-        restored = [node.end(now_s) for node in self.nodes.values()]
-        for node in self.nodes.values():
-            node.lease.release()
-            topic, payload = self._wire.status(node.name, node.status(now_s))
-            self.dropped += not self._bus.publish(topic, payload)
-        self._bus.close()
-        return all(restored)
+        restored = self.node.end(now_s)
+        self._tell(now_s)
+        self.bus.close()
+        return restored
 
     def problems(self) -> dict[str, int]:
-        """Return what went wrong in this process, of all nodes and messages."""
-        total: dict[str, int] = {f"message-{word}": count for word, count in self._wire.dropped.items()}
-        for node in self.nodes.values():
-            for word, count in node.problems().items():
-                total[word] = total.get(word, 0) + count
-        return total | ({"status-dropped": self.dropped} if self.dropped else {})
+        """Return what went wrong, of node and messages."""
+        messages = {f"message-{word}": count for word, count in self._wire.dropped.items()}
+        return self.node.problems() | messages | ({"status-dropped": self.dropped} if self.dropped else {})
 
 
 def log_lines(clock: Clock) -> Log:
@@ -124,19 +86,6 @@ def log_lines(clock: Clock) -> Log:
         sys.stderr.flush()
 
     return log
-
-
-def open_bus(table: dict[str, Any], settings: AgentSettings, clock: Clock) -> Bus:
-    """Open the bus that a file names."""
-    try:
-        found = importlib.import_module("wattline.live.bus.open")
-    except ModuleNotFoundError as problem:
-        raise InputError(f"{settings.file}: [bus]: this installation has no bus ({problem})") from None
-    names = [node.name for node in settings.nodes]
-    bus: Bus = found.open_bus(
-        table, role="agent", site=settings.site, names=names, clock=clock, base=Path(settings.file).resolve().parent
-    )
-    return bus
 
 
 def hardware_of(node: NodeSettings) -> Powercap:
@@ -157,39 +106,83 @@ def make(
     *,
     opens: OpenBus = open_bus,
     hardware: Callable[[NodeSettings], Hardware] = hardware_of,
-) -> Agents:
-    """Make the agents that a file asks for; nothing is changed on a node before ``begin``."""
+) -> list[Agent]:
+    """Make the agents that a file asks for, one a node; nothing is changed on a node before ``begin``."""
     local: Local | None = ProcessGroups(settings.jobs) if settings.jobs is not None else None
-    nodes = [NodeAgent(node, hardware(node), local=local, log=log) for node in settings.nodes]
-    bus: Bus = Silent() if settings.bus is None else opens(settings.bus, settings, clock)
-    return Agents(nodes, bus, Wire(settings.site, clock, settings.controllers), clock, log)
+    agents: list[Agent] = []
+    try:
+        for node in settings.nodes:
+            made = NodeAgent(node, hardware(node), local=local, log=log)
+            try:
+                bus = opens(settings, node.name, clock)
+            except BaseException:
+                made.let_go()
+                raise
+            agents.append(Agent(made, bus, Wire(settings.site, clock, settings.controllers), clock))
+    except BaseException:
+        for agent in agents:
+            agent.node.let_go()
+            agent.bus.close()
+        raise
+    return agents
 
 
 def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None = None) -> bool:
-    """Lead the nodes of a file until SIGTERM or SIGINT; tell whether all could be put back."""
+    """Lead the nodes of a file until SIGTERM or SIGINT; tell whether all could be put back.
+
+    Nodes that share a process have a thread each. Where one cannot be led, all are given back.
+    """
     clock = Clock(settings.speed, settings.origin_s)
-    said = log or log_lines(clock)
     with _stop_signals() as stopped:
-        agents = make(settings, clock, said, opens=opens)
+        agents = make(settings, clock, log or log_lines(clock), opens=opens)
         try:
-            agents.begin()
+            for agent in agents:
+                agent.begin()
         except BaseException:
-            agents.end()  # a node that was taken over already is given back
+            for agent in agents:
+                agent.end()
             raise
-        while not stopped:
-            agents.step()
-        return agents.end()
+        if len(agents) == 1:
+            return _lead(agents[0], stopped)
+        return _lead_all(agents, stopped)
+
+
+def _lead(agent: Agent, stopped: threading.Event) -> bool:
+    while not stopped.is_set():
+        agent.step()
+    return agent.end()
+
+
+def _lead_all(agents: list[Agent], stopped: threading.Event) -> bool:
+    restored: list[bool] = []
+    failed: list[BaseException] = []
+
+    def lead(agent: Agent) -> None:
+        try:
+            restored.append(_lead(agent, stopped))
+        except BaseException as problem:
+            failed.append(problem)
+            stopped.set()
+
+    threads = [threading.Thread(target=lead, args=(agent,), name=agent.node.name) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return all(restored)
 
 
 @contextmanager
-def _stop_signals() -> Iterator[list[int]]:
-    """Yield a list that has an entry once the process was told to stop."""
-    got: list[int] = []
+def _stop_signals() -> Iterator[threading.Event]:
+    """Yield what is set once the process was told to stop."""
+    stopped = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:
-        signal.signal(number, lambda number, _frame: got.append(number))
+        signal.signal(number, lambda *_: stopped.set())
     try:
-        yield got
+        yield stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

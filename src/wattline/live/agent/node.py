@@ -102,9 +102,14 @@ class NodeAgent:
     def end(self, now_s: float) -> bool:
         """Put back what was found and let go of the node (an orderly stop); tell whether all could be put back."""
         restored = self._restore(now_s)
-        self._lock.release()
+        self.lease.release()
+        self.let_go()
         self._log("ended", node=self.name, restored=restored)
         return restored
+
+    def let_go(self) -> None:
+        """Let another agent lead the node, which stays as it is."""
+        self._lock.release()
 
     def _greatest(self) -> dict[str, float]:
         """Return the greatest limits of the hardware, where nobody knows what was found."""

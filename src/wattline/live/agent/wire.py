@@ -19,7 +19,7 @@ AHEAD_S, OLDEST_S = 5.0, 10.0
 
 
 class Wire:
-    """The bus as one agent process sees it.
+    """The bus as one agent sees it.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Wire:
         self._last: dict[str, tuple[str, int, float]] = {}
         self.dropped: Counter[str] = Counter()
 
-    def topics(self, nodes: Collection[str]) -> list[str]:
-        """Return what to subscribe to."""
-        return [*(f"{self._root}/cap/{node}" for node in nodes), f"{self._root}/off"]
+    def topics(self, node: str) -> list[str]:
+        """Return what a node subscribes to."""
+        return [f"{self._root}/cap/{node}", f"{self._root}/off"]
 
     def take(self, arrived: Arrived) -> tuple[str, Cap] | Literal["off"] | None:
         """Return a cap and the node it is for, or "off"; None for all that was dropped, which is counted."""
