@@ -17,20 +17,15 @@ from wattline.live.power.fake import make_tree
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "live" / "node.toml"
 
 
-def test_the_example_says_all_defaults() -> None:
+def test_the_example_says_all_defaults(tmp_path: Path) -> None:
     """The example file is sound, and every key in it that is not about this node has the default's value."""
-    settings = read_settings(EXAMPLE)
-    (node,) = settings.nodes
-    assert (node.name, node.safe_w, node.min_w, node.max_w) == ("n001", 180.0, 120.0, 350.0)
-    assert node.model.name == "gold-6132"
-    least = EXAMPLE.parent / "least.toml"
-    text = 'site = "demo"\n[node]\nname = "n001"\npowercap = "tree"\nsafe = 180\nmin = 120\nmax = 350\n'
-    more = '[model]\nprofile = "gold-6132"\n'
-    try:
-        least.write_text('run_dir = "run"\n' + text + more)
-        assert read_settings(least).nodes == settings.nodes
-    finally:
-        least.unlink()
+    for name in ("example.toml", "least.toml"):
+        text = 'site = "demo"\nrun_dir = "run"\n[node]\nname = "n001"\npowercap = "tree"\nsafe = 180\nmin = 120\n'
+        text += 'max = 350\n[model]\nprofile = "gold-6132"\n'
+        (tmp_path / name).write_text(text if name == "least.toml" else EXAMPLE.read_text())
+    settings, least = read_settings(tmp_path / "example.toml"), read_settings(tmp_path / "least.toml")
+    assert settings.nodes == least.nodes
+    assert (settings.controllers, settings.jobs, settings.bus) == (least.controllers, least.jobs, least.bus)
     assert math.isnan(settings.origin_s)
 
 

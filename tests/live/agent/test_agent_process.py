@@ -66,8 +66,8 @@ def _event(process: subprocess.Popen[str], word: str) -> dict[str, Any]:
     raise AssertionError(f"{word} was never said")
 
 
-def _limit_w(folder: Path) -> float:
-    paths = [folder / "tree" / f"intel-rapl:{i}" / "constraint_0_power_limit_uw" for i in range(2)]
+def _limit_w(folder: Path, tree: str = "tree") -> float:
+    paths = [folder / tree / f"intel-rapl:{i}" / "constraint_0_power_limit_uw" for i in range(2)]
     return sum(int(path.read_text()) for path in paths) / 1e6
 
 
@@ -128,6 +128,28 @@ def test_killed_and_restarted_it_is_safe_and_knows_what_to_put_back(start: Start
     assert not list((tmp_path / "run").glob("*.json"))
 
 
+def test_nodes_that_share_a_process_are_all_given_back(start: Start, tmp_path: Path) -> None:
+    """Several nodes of one file are led side by side; SIGTERM puts all of them back. Where one cannot be led, the
+    process ends with exit code 2 and none stays capped.
+    """
+    text = (tmp_path / "node.toml").read_text()
+    node = text[text.index("[node]") : text.index("[model]")]
+    make_tree(tmp_path / "more")
+    other = node.replace("n1", "n2").replace('"tree"', '"more"')
+    (tmp_path / "node.toml").write_text(text.replace(node, (node + other).replace("[node]", "[[node]]")))
+    both = start()
+    _event(both, "began")
+    assert _event(both, "began")["node"] == "n2"
+    assert _limit_w(tmp_path) == _limit_w(tmp_path, "more") == pytest.approx(SAFE_CPU_W, abs=1.0)
+    both.send_signal(signal.SIGTERM)
+    assert both.wait(timeout=30) == 0
+    assert _limit_w(tmp_path) == _limit_w(tmp_path, "more") == 410.0
+    (tmp_path / "run" / "n2.found.json").mkdir()  # a save file that can neither be read nor written
+    again = start()
+    assert again.wait(timeout=30) != 0
+    assert _limit_w(tmp_path) == _limit_w(tmp_path, "more") == 410.0
+
+
 def test_only_jobs_of_the_node_that_are_alive_go_on(tmp_path: Path) -> None:
     """A job of another node, one that has ended, a process number that another process has now, and files that make no
     sense are left alone.
@@ -156,7 +178,8 @@ def test_only_jobs_of_the_node_that_are_alive_go_on(tmp_path: Path) -> None:
 
 
 MEASURE = """
-import json, resource, sys, time
+import json, sys, time
+from pathlib import Path
 from wattline.live.agent.agent import make
 from wattline.live.agent.config import read_settings
 from wattline.live.clock import Clock
@@ -168,7 +191,8 @@ while time.monotonic() < end_s:
     agent.step()
 used_s = time.process_time() - began
 agent.end()
-print(json.dumps([used_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+print(json.dumps([used_s, peak]))
 """
 
 

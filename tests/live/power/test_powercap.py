@@ -72,7 +72,7 @@ def test_zones_are_found_by_name(tmp_path: Path) -> None:
     assert all("mmio" not in zone.path for zone in hardware.packages)
     hardware.set_limit(200.0)
     assert _file(root, 0, "constraint_0_name").read_text() == "short_term\n"
-    assert _file(root, 0, "constraint_1_power_limit_uw").read_text() == "100000000"
+    assert _file(root, 0, "constraint_1_power_limit_uw").read_text() == "100000000\n"
     assert _file(root, 0, "constraint_0_power_limit_uw").read_text() == "246000000\n"
 
 
@@ -232,7 +232,7 @@ def test_limits_stay_within_what_the_hardware_takes(tmp_path: Path) -> None:
     assert hardware.bounds_w() == (60.0, 307.5)
     assert hardware.set_limit(1e9) == 307.5
     assert hardware.set_limit(150.0) == 150.0
-    assert _file(root, 0, "constraint_0_power_limit_uw").read_text() == "100000000"
+    assert _file(root, 0, "constraint_0_power_limit_uw").read_text() == "100000000\n"
     assert hardware.set_limit(-5.0) >= 60.0
 
 

@@ -294,11 +294,10 @@ def _number(path: Path) -> int:
 def _read(handle: int, otherwise: int) -> int:
     """Return the number in a file; somebody may be about to write it."""
     try:
-        return int(os.pread(handle, 32, 0))
+        return int(os.pread(handle, 32, 0).partition(b"\n")[0])
     except ValueError:
         return otherwise
 
 
 def _overwrite(handle: int, value: int) -> None:
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{value}\n".encode(), 0)
+    os.ftruncate(handle, os.pwrite(handle, f"{value}\n".encode(), 0))

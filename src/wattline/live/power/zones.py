@@ -11,6 +11,8 @@ from wattline.live.power.base import HardwareError
 
 PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
 DEEPEST = 4
+LONGEST = 128
+"""Bytes of a file on disk; those of the kernel seem to have a page."""
 LEAST_MOST_W, USUAL_MOST_W = 100.0, 1000.0
 """Watts that a part is trusted to draw at least, and where the tree does not tell what it takes."""
 
@@ -22,15 +24,22 @@ class Files:
         """Return what a small file says."""
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return os.read(handle, 128).decode("ascii", "replace").strip()
+            return os.read(handle, LONGEST).decode("ascii", "replace").partition("\n")[0].strip()
         finally:
             os.close(handle)
 
     def write(self, path: str, text: str) -> None:
-        """Write a small file that is there already."""
-        handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        """Write a small file that is there already.
+
+        Files of the kernel need not be cut off. Emulated ones are, but not first: disks wait for files that were cut to
+        nothing.
+        """
+        data = f"{text}\n".encode()
+        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(handle, text.encode())
+            os.write(handle, data)
+            if len(data) < os.fstat(handle).st_size < LONGEST:
+                os.ftruncate(handle, len(data))
         finally:
             os.close(handle)
 
