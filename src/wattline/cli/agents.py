@@ -74,6 +74,7 @@ def _checked(settings: AgentSettings) -> dict[str, Any]:
                 "left_out": hardware.notes,
                 "limit_w": limit_w if math.isfinite(limit_w) else None,
                 "limit_bounds_w": [least_w, most_w],
+                "least_kept_w": node.model.server_w(least_w, node.memory_w),
                 "safe_w": node.safe_w,
                 "min_w": node.min_w,
                 "max_w": node.max_w,
@@ -117,6 +118,8 @@ def _lines(told: dict[str, Any]) -> list[str]:
             f"  lease    {node['longest_lease_s']:g} s at most",
             f"  files    {node['run_dir']}",
         ]
+        if node["least_kept_w"] > node["min_w"]:
+            lines.append(f"  note     caps below {node['least_kept_w']:.0f} W cannot be kept: no lower limit is taken")
         if node["to_restore"] is not None:
             lines.append("  restore  an agent before left limits to put back; this one would begin with the safe cap")
     return lines

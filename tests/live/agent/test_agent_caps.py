@@ -145,9 +145,9 @@ def test_a_lease_counts_from_when_it_was_sent(world: Make, sent_s: float, led: b
 
 
 def test_no_lease_is_longer_than_the_file_allows(world: Make) -> None:
-    """A lease of a day ends after the file's longest."""
+    """A lease of an hour ends after the file's longest."""
     w = world()
-    w.cap(300.0, lease=86400.0)
+    w.cap(300.0, lease=3600.0)
     w.run(29.0)
     assert w.last()["mode"] == "led"
     w.run(3.0)

@@ -104,8 +104,17 @@ def test_check_shows_what_would_be_used_and_changes_nothing(tmp_path: Path) -> N
     )
     light = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert light.returncode == 0, light.stderr
-    assert json.loads(light.stdout)["nodes"][0]["limit_bounds_w"] == [0.0, 410.0]
+    assert json.loads(light.stdout)["nodes"][0]["limit_bounds_w"] == [41.0, 410.0]
     assert {p.name for p in tmp_path.iterdir()} == {"node.toml", "tree"}
+
+
+def test_check_tells_a_bound_that_the_hardware_cannot_keep(tmp_path: Path) -> None:
+    """A least cap for which the processors would need a lower limit than they take is told."""
+    make_tree(tmp_path / "tree")
+    (tmp_path / "node.toml").write_text(EXAMPLE.read_text().replace('min = "120 W"', 'min = "80 W"'))
+    done = _call(tmp_path, "agent", "node.toml", "--check")
+    assert done.returncode == 0
+    assert "caps below 129 W cannot be kept" in done.stdout
 
 
 def test_calibrate_and_tune_pid_tell_figures(tmp_path: Path) -> None:

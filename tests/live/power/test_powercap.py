@@ -241,7 +241,14 @@ def test_a_greatest_limit_below_the_one_found_is_not_believed(tmp_path: Path) ->
     root = make_tree(tmp_path / "tree")
     _file(root, 0, "constraint_0_max_power_uw").write_text("0\n")
     _file(root, 1, "constraint_0_max_power_uw").write_text("90000000\n")
-    assert Powercap(root).bounds_w() == (0.0, 410.0)
+    assert Powercap(root).bounds_w() == (41.0, 410.0)
+
+
+def test_a_limit_is_never_zero(tmp_path: Path) -> None:
+    """Where the hardware tells no least limit a tenth of the greatest is the least: 0 could mean that there is none."""
+    hardware = Powercap(make_tree(tmp_path / "tree"))
+    assert hardware.set_limit(-20.0) == 41.0
+    assert hardware.problems() == {}
 
 
 def test_what_was_found_is_put_back(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ class NodeAgent:
     def off(self, now_s: float) -> None:
         """Release the node: what was found is put back, and only a controller with a higher term can lead again."""
         self.lease.release()
-        self._log("off", node=self.name)
+        self._log("off", node=self.name, continued=self._continue())
         self._retarget(now_s)
         self._restore(now_s)
 

@@ -11,6 +11,8 @@ from wattline.live.power.counter import EnergyCounter
 from wattline.live.power.zones import Files, Zone, find
 
 ROOT = "/sys/class/powercap"
+LEAST_PART = 0.1
+"""Part of its greatest limit that a package gets at least where the hardware tells no least one: 0 could mean none."""
 TOLERANCE_W = 0.5
 """A limit is kept in units of an eighth of a watt: what is read back may differ from what was written by less."""
 
@@ -35,6 +37,7 @@ class Powercap:
         self._try_meters()
         self._found_uw = {zone.name: self._files.number(zone.limit_path) or 0 for zone in self.packages}
         self._max_uw = {zone.name: max(zone.max_uw, self._found_uw[zone.name]) for zone in self.packages}
+        self._min_uw = {zone.name: zone.min_uw or round(LEAST_PART * self._max_uw[zone.name]) for zone in self.packages}
 
     @property
     def limited(self) -> bool:
@@ -80,7 +83,7 @@ class Powercap:
 
     def bounds_w(self) -> tuple[float, float]:
         """Return the least and the greatest limit of all packages together."""
-        return sum(zone.min_uw for zone in self.packages) / 1e6, sum(self._max_uw.values()) / 1e6
+        return sum(self._min_uw.values()) / 1e6, sum(self._max_uw.values()) / 1e6
 
     def limits_w(self) -> float:
         """Return the limit in force on all packages together."""
@@ -105,7 +108,7 @@ class Powercap:
         share = min(max(cpu_w, least_w), most_w) / most_w
         in_force_w = 0.0
         for zone in self.packages:
-            uw = max(zone.min_uw, round(self._max_uw[zone.name] * share))
+            uw = max(self._min_uw[zone.name], round(self._max_uw[zone.name] * share))
             self._write(f"{zone.path}/enabled", 1, only_if=0)
             written = self._write(zone.limit_path, uw)
             limit_w = self._limit_w(zone)
