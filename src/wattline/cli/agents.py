@@ -59,10 +59,13 @@ def _checked(settings: AgentSettings) -> dict[str, Any]:
     from wattline.live.agent.agent import hardware_of
     from wattline.live.agent.node import phase_s
     from wattline.live.agent.saved import Saved
+    from wattline.live.agent.wires import bus_form
 
     nodes = []
     for node in settings.nodes:
         hardware = hardware_of(node)
+        if settings.bus is not None:
+            bus_form(settings, node.name)
         least_w, most_w = hardware.bounds_w()
         limit_w = hardware.limits_w()
         nodes.append(

@@ -51,8 +51,11 @@ def test_the_safe_cap_is_in_force_within_a_period_of_the_leases_end(world: Make,
     assert w.last()["cap_w"] == 180.0
     assert w.last()["lease"] == 0.0
     assert "lease-ended" in w.events()
-    w.run(5.0)
+    w.run(30.0)
     assert w.server_w() == pytest.approx(180.0, abs=1.0)
+    w.cap(300.0, lease=lease_s)
+    w.run(0.1)
+    assert w.limit_w() == pytest.approx(_cpu_w(300.0), abs=2.0)
 
 
 def test_renewed_leases_last(world: Make) -> None:

@@ -192,6 +192,29 @@ def test_what_was_found_is_on_disk_before_anything_is_written(world: Make, monke
     assert w.limit_w() == 410.0
 
 
+def test_a_full_disk_after_off_is_told_and_tried_again(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If what was found cannot be saved when a cap comes, no limit is changed, the status tells the one in force, and
+    the cap is in force within a period once there is room.
+    """
+    w = world()
+    w.send("wattline/s/off", {"kind": "off"})
+    w.run(1.0)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        w.cap(200.0, lease=20.0)
+        w.run(3.0)
+        assert w.limit_w() == 410.0
+        assert (w.last()["mode"], w.last()["limit_w"], w.last()["faults"]) == ("led", 410.0, ["save-failed"])
+    w.run(1.1)
+    assert w.limit_w() == pytest.approx(PROFILES["gold-6132"].cpu_w(200.0, 12.0), abs=2.0)
+    assert w.agent.end()
+    assert w.limit_w() == 410.0
+
+
 def test_after_a_crash_the_safe_cap_and_the_old_limits(world: Make) -> None:
     """An agent that finds a save file takes the safe cap at once, and at its end puts back what the first one found."""
     w = world(more='start = "free"')

@@ -96,6 +96,7 @@ class NodeAgent:
         self._began_s = now_s
         self.hardware.read(now_s)
         self._schedule(now_s)
+        self._keep_found(now_s)
         self._retarget(now_s)
         self._log("began", node=self.name, mode=self.lease.mode, limit_w=_plain(self._limit_w))
 
@@ -205,6 +206,10 @@ class NodeAgent:
                 self._restore(now_s)  # what could not be put back before
             self._limit_w = self.hardware.limits_w()
             return
+        if self._found is None:
+            self._limit_w = self._told_limit_w = self.hardware.limits_w()
+            self._retarget(now_s)
+            return
         in_force_w = self.hardware.limits_w()
         changed = not abs(in_force_w - self._limit_w) <= CHANGED_W
         if changed:
@@ -228,11 +233,22 @@ class NodeAgent:
             self._limit.set(now_s, math.nan)
             self._pid.reset()
             return
-        if self._found is None:
-            self._found = self.hardware.found()
-            self._saved.save(self._found, now_s)
+        try:
+            self._keep_found(now_s)
+        except OSError as problem:
+            if "save-failed" not in self._fault_s:
+                self._log("save-failed", node=self.name, problem=str(problem))
+            self.note("save-failed", now_s)
+            return  # nothing is changed that could not be put back; the next turn tries again
         self._output_w = self._pid.held(self._lead_w())
         self._write(now_s, self._limit_w, changed=False)
+
+    def _keep_found(self, now_s: float) -> None:
+        """Bring what was found to the disk before a limit is changed."""
+        if self._found is None and self.lease.mode != "free":
+            found = self.hardware.found()
+            self._saved.save(found, now_s)
+            self._found = found
 
     def _lead_w(self) -> float:
         return self.settings.model.cpu_w(self.lease.cap_w(), self._memory_w)

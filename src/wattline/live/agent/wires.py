@@ -44,25 +44,29 @@ class Silent:
 
 
 def open_bus(settings: AgentSettings, node: str, clock: Clock) -> Bus:
-    """Open a node's end of the bus; ``{node}`` in a path of [bus] is the node's name."""
+    """Open a node's end of the bus."""
     if settings.bus is None:
         return Silent()
-    table: dict[str, Any] = {"site": settings.site, **settings.bus}
+    form = bus_form(settings, node)
+    bus: Bus = importlib.import_module("wattline.live.bus.open").open_bus(form, "agent", node, clock)
+    return bus
+
+
+def bus_form(settings: AgentSettings, node: str) -> Any:
+    """Return what [bus] says for a node, checked; ``{node}`` in a path is the node's name."""
+    table: dict[str, Any] = {"site": settings.site, **(settings.bus or {})}
     base = Path(settings.file).resolve().parent
     for key in PATHS:
         if isinstance(table.get(key), str):
             table[key] = base / table[key].replace("{node}", node)
     try:
         forms = importlib.import_module("wattline.live.bus.settings")
-        opening = importlib.import_module("wattline.live.bus.open")
     except ModuleNotFoundError as problem:
         raise InputError(f"{settings.file}: [bus]: this installation has no bus ({problem})") from None
     try:
-        form = forms.BusSettings(**table)
+        return forms.BusSettings(**table)
     except ValueError as problem:
         raise InputError(f"{settings.file}: [bus]: {_first(problem)}") from None
-    bus: Bus = opening.open_bus(form, "agent", node, clock)
-    return bus
 
 
 def _first(problem: ValueError) -> str:
