@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from wattline.cli import (
+    agents,
     bids,
     budgets,
     compares,
@@ -23,7 +24,6 @@ from wattline.cli import (
     signals,
     status,
 )
-from wattline.cli import agents, bids, budgets, compares, examples, looks, networks, plan, runs, signals
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
