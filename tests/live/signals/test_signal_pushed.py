@@ -180,7 +180,7 @@ def test_what_is_no_request_is_refused(pushed: Pushed, door: Door, raw: bytes) -
 
 def test_slow_callers_and_floods_do_no_harm(pushed: Pushed, door: Door) -> None:
     """Callers who never finish are cut off, those in excess crowd out the slow, and a quick one gets through."""
-    slow = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(12)]
+    slow = [socket.create_connection(("127.0.0.1", door.port), timeout=5) for _ in range(12)]
     try:
         for caller in slow:
             caller.sendall(b"POST /signal HTTP/1.1\r\n")
