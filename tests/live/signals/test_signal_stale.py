@@ -179,6 +179,28 @@ def test_jumps_are_limited_or_refused_until_confirmed() -> None:
     assert refused.take(Sample(0.8, 6.0), 6.0) == "jump"
 
 
+def test_what_was_kept_is_taken_up_only_if_it_makes_sense() -> None:
+    """Values out of range, times of the future and what is no number are passed over."""
+    made = trusted()
+    kept = made.to_data()
+    assert Trusted(Said(), RULES).to_data() == {}
+    for wrong in (
+        {"value": 3.0},
+        {"time_s": 6.0},
+        {"said_s": 9.0},
+        {"from": -2.0},
+        {"value": None},
+        {"until_s": math.nan},
+    ):
+        fresh = Trusted(Said(), RULES)
+        fresh.restore({**kept, **wrong}, 5.0)
+        assert fresh.at(5.0) == Now(0.0, math.inf, "baseline")
+    late = Trusted(Said(), RULES)
+    late.restore({**kept, "until_s": 1e9}, 5.0)
+    assert late.at(5.0) == Now(0.8, 5.0, "fresh")
+    assert late.take(Sample(0.1, -1.0), 5.0) == "out-of-order"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

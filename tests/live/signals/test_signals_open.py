@@ -51,9 +51,23 @@ def test_load_targets_survive_a_restart() -> None:
     signals = Signals(SignalSettings(1000.0), Time().clock)
     signals.take_message({"targets": [{"id": "a", "start": 1010.0, "end": 1500.0, "limit_w": 400.0}]}, 1.0, 1001.0)
     again = Signals(SignalSettings(1000.0), Time().clock)
-    again.restore(json.loads(json.dumps(signals.to_data())))
+    again.restore(json.loads(json.dumps(signals.to_data())), 1002.0)
     assert again.now(1200.0).limit_w == 400.0
     assert [one.id for one in again.targets()] == ["a"]
+
+
+def test_a_restart_is_no_gap_in_the_signal() -> None:
+    """The value goes on where it was, on its way back too, and falls silent when it would have."""
+    settings = SignalSettings(1000.0, y="pushed", rules=Rules(stale_s=10.0, hold_s=10.0, ramp_s=40.0))
+    signals = Signals(settings, Time().clock)
+    for time_s in range(1000, 1021):
+        signals.take_message({"y": 0.8}, float(time_s), float(time_s))
+        signals.now(float(time_s))
+    again = Signals(settings, Time().clock)
+    again.restore(json.loads(json.dumps(signals.to_data())), 1025.0)
+    for time_s in (1025.0, 1030.0, 1035.0, 1050.0, 1090.0):
+        assert again.now(time_s).y == signals.now(time_s).y
+    assert Signals(settings, Time().clock).now(1025.0).y.state == "baseline"  # type: ignore[union-attr]
 
 
 def test_a_file_is_played_from_now_on_and_ends_as_a_source_that_went_silent(tmp_path: Path) -> None:

@@ -108,12 +108,16 @@ class Signals:
         return found
 
     def to_data(self) -> dict[str, Any]:
-        """Return what must survive a restart, the load targets, as plain values."""
-        return self.pushed.to_data()
+        """Return what must survive a restart as plain values: load targets, and where the signals are."""
+        y = {} if self._y is None else self._y.to_data()
+        return {"targets": self.pushed.to_data(), "y": y, "limit": self._limit.to_data()}
 
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Take up what ``to_data`` returned."""
-        self.pushed.restore(data)
+    def restore(self, data: Mapping[str, Any], now_s: float) -> None:
+        """Take up what ``to_data`` returned: a restart is no gap in the signal."""
+        self.pushed.restore(data.get("targets", {}))
+        self._limit.restore(data.get("limit", {}), now_s)
+        if self._y is not None:
+            self._y.restore(data.get("y", {}), now_s)
 
     def close(self) -> None:
         """Close the door."""

@@ -11,9 +11,9 @@ baseline.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from wattline.errors import InputError
 from wattline.live.signals.base import Sample, Source
@@ -159,6 +159,33 @@ class Trusted:
         for reason, count in self._refused.items():
             found[reason] = found.get(reason, 0) + count
         return found
+
+    def to_data(self) -> dict[str, float]:
+        """Return where the value is, to be kept over a restart; nothing before the first good sample."""
+        if math.isinf(self._time_s):
+            return {}
+        kept = {"value": self._value, "time_s": self._time_s, "said_s": self._said_s}
+        if not math.isinf(self._until_s):
+            kept |= {"from": self._from, "from_s": self._from_s, "until_s": self._until_s}
+        return kept
+
+    def restore(self, data: Mapping[str, Any], now_s: float) -> None:
+        """Go on where another stood when ``to_data`` was called, if that makes sense under these rules and now."""
+        rules = self.rules
+        try:
+            kept = {name: float(value) for name, value in data.items()}
+            levels = [kept["value"], kept.get("from", rules.baseline)]
+            times = [kept["time_s"], kept["said_s"] - rules.future_s, kept.get("from_s", now_s)]
+            good = all(map(math.isfinite, kept.values())) and ("from" in kept) == ("from_s" in kept) == (
+                "until_s" in kept
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return
+        if not good or max(times) > now_s or not all(rules.least <= level <= rules.most for level in levels):
+            return
+        self._value, self._time_s, self._said_s = kept["value"], kept["time_s"], kept["said_s"]
+        if "from" in kept and kept["from_s"] < kept["until_s"] <= now_s + rules.ramp_s:
+            self._from, self._from_s, self._until_s = kept["from"], kept["from_s"], kept["until_s"]
 
     def close(self) -> None:
         """Let go of the source."""
