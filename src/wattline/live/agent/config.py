@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from wattline.errors import InputError
-from wattline.live.agent.quantities import Duration, Moment, Name, Power, Section, read_form
+from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
 from wattline.live.power.pid import Gains
 from wattline.live.power.powercap import ROOT
 from wattline.live.power.server_model import ServerModel, checked, profile

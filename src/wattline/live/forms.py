@@ -1,4 +1,4 @@
-"""Quantities of an agent's file as people write them, and what is wrong with a file in one line."""
+"""Files of agents, controllers and launchers: quantities as people write them, and what is wrong in one line."""
 
 from __future__ import annotations
 
