@@ -6,15 +6,25 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from served import FOREVER, alive, becomes, seen, served, state, submit_work, until, written
 
 from wattline.live.clock import Clock
+from wattline.live.machine.base import Snapshot
 from wattline.live.machine.launcher.client import LauncherClient, RefusedError
-from wattline.testing.managers import check_manager
+from wattline.testing.managers import (
+    Trial,
+    check_manager,
+    starts_them_where_it_is_told,
+    stops_and_continues,
+    tells_the_end,
+)
+
+Check = Callable[[Trial], None]
 
 
 @pytest.fixture
@@ -91,8 +101,8 @@ def test_stopped_time_is_not_walltime(tmp_path: Path) -> None:
         stopped = client.snapshot().time_s
         time.sleep(1.0)  # 20 s of the machine, twice what it asked for
         assert seen(client, job).phase == "paused"
+        paused_s = client.snapshot().time_s - stopped  # at least: it was stopped before, and is continued after
         client.cont(job)
-        paused_s = client.snapshot().time_s - stopped
         ended = becomes(client, job, "ended")
         assert (ended.reason, ended.exit) == ("TimeLimit", 143)
         assert ended.end_s - ended.start_s >= 10.0 + paused_s - 1.0
@@ -199,3 +209,41 @@ def test_a_program_may_stand_before_the_command(tmp_path: Path) -> None:
         assert written(tmp_path / "out" / f"{there}.out") == [f"{there} 1  2 a b"]
         assert not seen(client, there).stoppable
         assert client.stop(there) == f"job {there} cannot be stopped: signals do not reach its nodes"
+
+
+class Deaf(LauncherClient):
+    """Says that it stops jobs, and does not."""
+
+    def stop(self, job: str) -> str | None:
+        """Do nothing."""
+        return None
+
+
+class Forgetful(LauncherClient):
+    """Never tells of a job that has ended."""
+
+    def snapshot(self) -> Snapshot:
+        """Leave out what has ended."""
+        found = super().snapshot()
+        return replace(found, jobs=[job for job in found.jobs if job.phase != "ended"])
+
+
+class Stubborn(LauncherClient):
+    """Starts jobs where it likes."""
+
+    def release(self, job: str, on: Sequence[str]) -> str | None:
+        """Take other nodes."""
+        return super().release(job, ["n4", "n3"][: len(on)])
+
+
+@pytest.mark.parametrize(
+    ("manager", "check"),
+    [(Deaf, stops_and_continues), (Forgetful, tells_the_end), (Stubborn, starts_them_where_it_is_told)],
+)
+def test_a_manager_that_lies_is_found_out(client: LauncherClient, manager: type[LauncherClient], check: Check) -> None:
+    """The conformance check fails for a manager that does not stop, forgets, or places jobs elsewhere."""
+    liar = manager(client.path)
+    report = check_manager(liar, submit_work(client), patience_s=0.3, moment_s=0.1, checks=(check,))
+    liar.close()
+    assert not report.ok
+    assert "CheckError" in str(report)
