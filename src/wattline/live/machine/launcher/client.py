@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -169,7 +170,8 @@ class LauncherClient:
         try:
             if self._socket is None:
                 self._socket = self._connect()
-            self._socket.sendall(line)
+            with contextlib.suppress(BrokenPipeError):  # it may have said why before it hung up
+                self._socket.sendall(line)
             answer = json.loads(_line(self._socket))
         except (ConnectionError, EOFError):
             self.close()
