@@ -23,9 +23,10 @@ from wattline.generate.jobs import Lublin, generate
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.codes import TL_RUNNING
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 QUIET = Options(timeline=False, placements=False, decisions=False)
 

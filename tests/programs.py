@@ -34,7 +34,7 @@ SERVER.set_forkserver_preload(
         "wattline.control.chores",
         "wattline.sim.engine",
         "wattline.sim.keeping",
-        "wattline.sim.result",
+        "wattline.wiring.tables",
         "wattline.sim.simulate",
         "wattline.sim.warm",
         "wattline.formats.jobs.export",

@@ -31,8 +31,8 @@ from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
 from wattline.model.networks.flat import Flat
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 __all__ = ["NAME", "World", "check", "draw", "scheduled", "shrink", "simulate"]
 

@@ -20,9 +20,9 @@ from wattline.market.held import Held, constant
 from wattline.market.products.paper import Paper
 from wattline.report.count.metrics import Summary, summarize
 from wattline.scenario.built.billing import Billing
-from wattline.sim.result import frames, manifest, regulation_entry
-from wattline.sim.simulate import Result
 from wattline.wiring.logs import bid_steps
+from wattline.wiring.result import Result
+from wattline.wiring.tables import frames, manifest, regulation_entry
 
 REL, ABS = 1e-9, 1e-6
 

@@ -15,10 +15,11 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.state.record import State
 from wattline.model.state.sizes import Sizes
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring import bound, setup
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 MOST_STATES, MOST_JOBS = 2000, 64
 """States that are kept, and jobs of the largest of them."""

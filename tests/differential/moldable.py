@@ -19,8 +19,9 @@ from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.variability import NodeFactors, Variability
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 NAME = "moldable"
 TURBO_W = 115.0

@@ -11,8 +11,9 @@ from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.communication import Communication
 from wattline.model.jobs import JobTable
 from wattline.model.networks.dragonfly import Dragonfly
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 SENDS = (Communication("a", 3e8, share=0.4), Communication("b", 2e8, share=0.25), Communication("c", 4e8))
 """Kinds that suffer and send, and one that only sends."""

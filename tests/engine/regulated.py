@@ -14,8 +14,9 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.model.state.record import State
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 IDLE_W, LOWEST_CAP_W = 100.0, 140.0
 SMALL = Kind("small", 1, 20.0, 300.0, 150.0, 2.0, limit=2.0, weight=0.5)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from engine.worlds import Work, cluster, examples, placements, run, status_names, workloads
 from reference.scheduler import Job, Scheduler, Setup
 from wattline.model.cluster import Cluster, NodeClass, Outage
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 EXAMPLES = examples(30)
 """For each test: two thousand random worlds (tests/differential) are held against the same scheduler as well."""

@@ -26,8 +26,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.series import PowerSeries
 from wattline.physics.responses.linear import Linear
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 TESTS = Path(__file__).parents[1]
 IDLE_W = 30.0

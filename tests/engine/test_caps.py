@@ -10,8 +10,8 @@ from wattline.model import codes
 from wattline.model.cluster import Level
 from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
-from wattline.sim.result import frames
 from wattline.wiring.options import Options
+from wattline.wiring.tables import frames
 
 IDLE, MAX, FLOOR, STRETCH = 100.0, 300.0, 150.0, 2.0
 

@@ -63,7 +63,7 @@ def test_the_accountant_finds_a_joule_that_is_missing(monkeypatch: pytest.Monkey
     """Where a path counts otherwise, the check says which: here jobs that wake are charged their class's greatest
     power.
     """
-    monkeypatch.setattr("wattline.sim.result.waking_energy_j", lambda s: np.zeros(s.nodes.size))
+    monkeypatch.setattr("wattline.wiring.tables.waking_energy_j", lambda s: np.zeros(s.nodes.size))
     asleep = World(
         "rigid", ((0.0, 1.0, 1, 5.0, 120.0, 0, ()), (20.0, 9.0, 2, 20.0, 400.0, 0, ())), sleeps=True, until=23.0
     )

@@ -30,8 +30,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.mechanism import policy
 from wattline.policies.helpers import uniform
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 ORDERS = sorted(catalog()["order"])
 SELECTS = sorted(name for name, m in catalog()["select"].items() if not m.target and not m.one_class)

@@ -22,9 +22,10 @@ from wattline.model.regulation import Bid, Bidding
 from wattline.model.state.record import FIELDS
 from wattline.sim import keeping, simulate
 from wattline.sim.keeping import PASSING, Keeper, cut_result, restore
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.logs import LOGS
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 KINDS = tuple(replace(kind, arrival_per_s=0.05) for kind in (SMALL, WIDE, FIRM, FILLER))
 Make = Callable[[], Simulation]

@@ -36,9 +36,10 @@ from wattline.model.networks.fat_tree_3 import FatTree3
 from wattline.model.networks.flat import Flat
 from wattline.model.state.record import State
 from wattline.physics.contention import neighbour_slowdowns
-from wattline.sim.result import frames
-from wattline.sim.simulate import Result, Simulation, simulate
+from wattline.sim.simulate import Simulation, simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
+from wattline.wiring.tables import frames
 
 FLY = Dragonfly(2, 2, 5)
 TESTS = Path(__file__).parents[1]

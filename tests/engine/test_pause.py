@@ -32,9 +32,10 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.mechanism import Mechanism, policy
 from wattline.policies.helpers import uniform
-from wattline.sim.result import frames
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
+from wattline.wiring.tables import frames
 
 PAUSE, RELEASE, RESUME = "pause", "release", "resume"
 

@@ -21,8 +21,9 @@ from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.networks.fat_tree import FatTree
 from wattline.policies.helpers import free_extents, router_traffic
 from wattline.policies.place.allocate import allocate
-from wattline.sim.simulate import Result, Simulation, simulate
+from wattline.sim.simulate import Simulation, simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 NETWORK = Dragonfly(nodes_per_router=4, routers_per_group=4, groups=9)
 SENDS = (Communication("loud", 4e6), Communication("shy", 1e6, sensitive=True))

@@ -18,8 +18,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import policy
 from wattline.model.series import PowerSeries
 from wattline.model.state.record import State
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 BACKFILLS = ["easy", "backfill-by-end", "conservative"]
 

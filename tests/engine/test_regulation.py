@@ -35,8 +35,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
 from wattline.model.state.record import State
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 BID = Bid(1200.0, 300.0)
 KINDS = (SMALL, WIDE, FIRM, FILLER)
@@ -340,7 +340,7 @@ def test_the_journal_tells_targets_bids_and_energy_by_kind(tmp_path: Any) -> Non
     kind.
     """
     from wattline.journal.journal import open_journal, write_journal
-    from wattline.sim.result import frames, manifest
+    from wattline.wiring.tables import frames, manifest
 
     jobs = table_of(KINDS, (0.0, "wide"), (0.0, "filler"), (0.0, "small"), (40.0, "small"))
     how = options(KINDS, signal(0.0, -1.0, 1.0, step_s=10.0), (2.0, BID), (100.0, None))

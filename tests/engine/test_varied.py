@@ -17,8 +17,8 @@ from wattline.model.jobs import JobTable
 from wattline.model.variability import NodeFactors, Variability
 from wattline.physics.cap_response import MeasuredResponse
 from wattline.physics.variability import Hardware, equal_caps, equal_speed_caps
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 TURBO_W = 115.0
 FIXED_W = 20.0

@@ -19,9 +19,10 @@ from wattline.model.jobs import JobTable
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.record import State
 from wattline.policies.helpers import free_extents
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 DEFAULTS = {
     "order": "fcfs",

@@ -178,10 +178,10 @@ def test_the_measured_day_costs_about_what_was_published(law: RrzeLike, publishe
 def _cost_of_the_fifth_day(law: RrzeLike) -> float:
     from wattline.control.catalog import find
     from wattline.model.cluster import Cluster, NodeClass
-    from wattline.sim.result import frames
     from wattline.sim.simulate import simulate
     from wattline.wiring.options import Options
     from wattline.wiring.policies import Policies
+    from wattline.wiring.tables import frames
 
     slots = {"order": "fcfs", "select": "easy", "place": "lowest", "cap": "none", "learn": "request"}
     cluster = Cluster((NodeClass("node", law.machine_nodes, IDLE_W, law.max_w),))

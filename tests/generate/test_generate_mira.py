@@ -208,10 +208,10 @@ def test_the_machine_is_busy_and_jobs_wait_for_hours(year: Trace) -> None:
     """
     from wattline.control.catalog import find
     from wattline.model.cluster import Cluster, NodeClass
-    from wattline.sim.result import frames
     from wattline.sim.simulate import simulate
     from wattline.wiring.options import Options
     from wattline.wiring.policies import Policies
+    from wattline.wiring.tables import frames
 
     slots = {"order": "wfp", "select": "easy", "place": "lowest", "cap": "none", "learn": "request"}
     policies: Any = Policies(**{slot: find(slot, name) for slot, name in slots.items()})

@@ -13,8 +13,9 @@ from reference.engine import policies
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass, Outage, Sleep
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 
 def run(jobs: JobTable, cluster: Cluster | int, order: str = "fcfs", select: str = "reselect", **more: Any) -> Result:

@@ -20,8 +20,9 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid, Bidding
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 KINDS = (replace(SMALL, arrival_per_s=0.1), replace(WIDE, arrival_per_s=0.02), replace(FIRM, arrival_per_s=0.0))
 CALM = signal(0.0, 0.0, step_s=500.0)

@@ -13,8 +13,9 @@ from plans import conservative
 from reference.engine import policies
 from wattline.model.cluster import Cluster, NodeClass, Outage
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result, Simulation, simulate
+from wattline.sim.simulate import Simulation, simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 drawn_jobs = st.lists(
     st.tuples(st.integers(0, 5), st.integers(1, 12), st.integers(1, 6), st.integers(0, 10)), min_size=1, max_size=25

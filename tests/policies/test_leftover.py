@@ -14,8 +14,8 @@ from wattline.kernel.compiled import library
 from wattline.model import codes
 from wattline.model.configurations import Moldable
 from wattline.policies.select.shapes import best_row
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 STEPS = configurations("x", (4, 4, 51, 12.0, 480.0), (4, 4, 80, 8.0, 640.0))
 

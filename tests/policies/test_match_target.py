@@ -26,8 +26,8 @@ from wattline.model import codes
 from wattline.model.kinds import Kind
 from wattline.model.mechanism import policy
 from wattline.model.regulation import Bid
-from wattline.sim.simulate import Result
 from wattline.systems.npb import APPLICATIONS, HIGHEST_W, IDLE_W
+from wattline.wiring.result import Result
 
 KINDS = (SMALL, WIDE, FIRM)
 

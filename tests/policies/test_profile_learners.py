@@ -19,8 +19,9 @@ from wattline.kernel.compiled import library
 from wattline.learn import merging, moments, pooled, quantile, student, t_test
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from wattline.model.configurations import Configurations, Moldable
 from wattline.model.jobs import JobTable
 from wattline.model.state.record import State
 from wattline.policies.select.shapes import fair_w
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 POLICIES = ("rmap-traditional", "rmap-naive", "rmap-adaptive", "surplus")
 

@@ -13,8 +13,8 @@ from wattline.errors import WattlineError
 from wattline.kernel.compiled import library
 from wattline.model import codes
 from wattline.policies.select import knapsack
-from wattline.sim.simulate import Result
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from reference import recursion as ref
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 TRUE = {"truth": 1.0}
 DISCIPLINES: dict[str, tuple[str, str, dict[str, Mapping[str, float]]]] = {

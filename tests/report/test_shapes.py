@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from engine.worlds import cluster, examples, run
 from policies.test_rmap import example, tables, workload
 from wattline.report.count.shapes import why_words
-from wattline.sim.result_shapes import RULES, shape_columns
 from wattline.wiring.options import Options
+from wattline.wiring.tables_shapes import RULES, shape_columns
 
 
 def row(**changes: Any) -> dict[str, Any]:

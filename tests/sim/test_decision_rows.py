@@ -74,6 +74,6 @@ def test_a_bid_is_no_cap(tmp_path: Path) -> None:
 
 def test_events_are_all_named() -> None:
     """Every event that a run can log is in the list that the journal documents."""
-    from wattline.sim.result import _EVENT_NAMES
+    from wattline.wiring.tables import _EVENT_NAMES
 
     assert set(_EVENT_NAMES) == set(EVENTS)

@@ -13,8 +13,9 @@ from reference.batches import assert_agrees
 from reference.engine import policies, table, two_speeds
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
+from wattline.wiring.result import Result
 
 N = 400_000
 TWO = queueing_rates.TwoRates(low=1.0, high=2.0, busy_low_w=2.0, busy_high_w=5.0, idle_low_w=0.5, idle_high_w=1.0)

@@ -14,10 +14,11 @@ from wattline.control.catalog import find
 from wattline.errors import EndlessError, WattlineError
 from wattline.kernel.compiled import JIT
 from wattline.model.mechanism import Mechanism
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.testing import worlds
 from wattline.testing.worlds import World
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 RIGHT, REFUSED, ENDLESS = "right", "refused", "endless"
 COMPANIONS = {

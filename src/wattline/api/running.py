@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from wattline.api.listener import Listener
     from wattline.scenario.study import Study
     from wattline.sim.keeping import Keeper
-    from wattline.sim.simulate import Result
+    from wattline.wiring.result import Result
 
 
 def prepare(study: Study, listener: Listener, others: Iterable[Study] = ()) -> None:

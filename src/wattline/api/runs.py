@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wattline.report.count.metrics import Summary
     from wattline.report.count.run import Run as Loaded
     from wattline.scenario.study import Study as Wired
-    from wattline.sim.simulate import Result
+    from wattline.wiring.result import Result
 
 
 class Run:

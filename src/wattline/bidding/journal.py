@@ -13,7 +13,7 @@ from wattline.bidding.trial import trial_hour
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.market.bill import Bids, bill_hours, columns_of
 from wattline.model.kinds import column, kind_entry
-from wattline.sim.result import frames, manifest, regulation_entry
+from wattline.wiring.tables import frames, manifest, regulation_entry
 
 
 def journal_of(folder: Path, setting: Setting, seed: int, choice: Choice, name: str) -> Journal:

@@ -19,9 +19,9 @@ from wattline.model.kinds import column
 from wattline.model.regulation import Bid, Bidding, Signal
 from wattline.model.state.record import State
 from wattline.sim.ensemble import World
-from wattline.sim.result import running_energy_j
 from wattline.units import HOUR_S
 from wattline.wiring.options import Options
+from wattline.wiring.tables import running_energy_j
 
 TAIL_STEP_S = 900.0
 """After the bid hours the run goes on in steps that begin with this one and double."""

@@ -14,7 +14,7 @@ bid            -1          0                    mean power
 reserve        -1          0                    reserve of the bid in the row before
 =============  ==========  ===================  =====================
 
-``sim.result`` gives each of them a column of its own.
+``wiring.tables`` gives each of them a column of its own.
 """
 
 from __future__ import annotations

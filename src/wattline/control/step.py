@@ -13,10 +13,12 @@ from numba import types
 from wattline.control import rows
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.control.logs import logs_full
+from wattline.control.timeline import log_timeline
 from wattline.kernel.compiled import entry
 from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_TIMELINE
 
 
 @entry(types.int64(State.record_type, WAKE, SLOT, SLOT, SLOT, SLOT, SLOT, BANK, BANK))
@@ -31,6 +33,8 @@ def step(
     if logs_full(s):
         return -codes.NO_LOG
     control_pass(s, wake, order, select, place, cap, chores, param, memory)
+    if s.option[OPT_TIMELINE] == 1:
+        log_timeline(s)
     rows.end_quarantine(s)
     listed(s)
     return s.a_n[0] - s.a_from[0] if s.overflow[0] == 0 else -s.overflow[0]

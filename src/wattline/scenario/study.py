@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from wattline.model.cluster import Cluster
     from wattline.reading.notes import Note, Trace
     from wattline.sim.keeping import Keeper
-    from wattline.sim.simulate import Progress, Result
+    from wattline.sim.simulate import Progress
     from wattline.wiring.policies import Policies
+    from wattline.wiring.result import Result
 
 _KINDS = (
     "{m.name!r} treats jobs by their kinds: give [[kind]] tables, or kinds = … "
@@ -115,7 +116,7 @@ class Study:
         self, result: Result, *, resume: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tables of a run of this study and what its manifest says, as a journal takes them."""
-        from wattline.sim.result import frames, manifest
+        from wattline.wiring.tables import frames, manifest
 
         about = manifest(
             result,

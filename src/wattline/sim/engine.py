@@ -17,6 +17,7 @@ from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
 from wattline.control.logs import logs_full
 from wattline.control.passing import pass_time
+from wattline.control.timeline import log_timeline
 from wattline.kernel.compiled import entry, fetch, kernel, outlined
 from wattline.model import codes
 from wattline.model.many_running import listed
@@ -26,7 +27,6 @@ from wattline.model.state.switches import (
     N_FRUITLESS,
     N_STARTS,
     N_TIMER_REPEATS,
-    OPT_BACKLOG,
     OPT_QUANTUM,
     OPT_STOP_SHORT,
     OPT_TIES_EVENT,
@@ -159,51 +159,7 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
     return mask
 
 
-# ------------------------------------------------------------------ logs
-
-
-@outlined
-def backlog(s: State) -> float:
-    """Return the remaining work of all jobs in the system (not multiplied by their nodes)."""
-    total = 0.0
-    for i in range(s.q_head[0], s.q_tail[0]):
-        if s.queue[i] >= 0:
-            total += s.remaining[s.queue[i]]
-    for i in range(listed(s)):
-        j = s.running[i]
-        if s.status[j] == codes.RUNNING:
-            total += max(0.0, s.v_end[j] - clocks.virtual_now(s, s.rate_class[j]))
-        else:
-            total += s.remaining[j]
-    return total
-
-
-@kernel
-def log_timeline(s: State) -> None:
-    """Write the row of this instant; a second pass in the same instant replaces the first one's row."""
-    n = s.tl_n[0]
-    if n > 0 and s.timeline[n - 1, codes.TL_TIME] == s.now[0]:
-        n -= 1
-    row = s.timeline[n]
-    busy = 0
-    asleep = 0
-    down = 0
-    for p in range(s.busy.shape[0]):
-        busy += s.busy[p]
-        asleep += s.asleep[p]
-        down += s.down[p]
-    row[codes.TL_TIME] = s.now[0]
-    row[codes.TL_POWER] = power.system_w(s)
-    row[codes.TL_BUSY] = busy
-    row[codes.TL_ASLEEP] = asleep
-    row[codes.TL_DOWN] = down
-    row[codes.TL_QUEUED] = s.q_len[0]
-    row[codes.TL_RUNNING] = s.n_running[0]
-    row[codes.TL_LIMIT] = s.limit_w[0]
-    row[codes.TL_RATE] = s.level_rate[0, s.level[0]]
-    row[codes.TL_TARGET] = s.target_w[0]
-    row[codes.TL_BACKLOG] = backlog(s) if s.option[OPT_BACKLOG] == 1 else np.nan
-    s.tl_n[0] = n + 1
+# ------------------------------------------------------------------ runs that stand still
 
 
 @outlined

@@ -18,9 +18,10 @@ from wattline.errors import TraceError
 from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 from wattline.model.rooms import without_spare
 from wattline.model.state.record import FIELDS, State
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.wiring.logs import LOGS, join_logs
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 from wattline.wiring.setup import prepare
 
 FIRST_S = 1.0

@@ -9,11 +9,9 @@ import importlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from wattline.control import bidding
 from wattline.control.logs import log_event_now
@@ -25,7 +23,7 @@ from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.regulation import Bid
 from wattline.model.rooms import without_spare
-from wattline.model.state.record import POLICY, State
+from wattline.model.state.record import POLICY
 from wattline.model.state.switches import N_EVENTS, OPT_STOP_SHORT
 from wattline.sim.explain import look_closer, why_stopped
 from wattline.units import HOUR_S
@@ -33,6 +31,7 @@ from wattline.wiring.bound import Bound
 from wattline.wiring.logs import join_logs
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 from wattline.wiring.watched import Later, Look, watched
 
 if TYPE_CHECKING:
@@ -56,24 +55,6 @@ LAST_HOUR_S = 2.0
 
 Progress = Callable[[int, int], None]
 """Called with (jobs ended, jobs in all)."""
-
-
-@dataclass
-class Result:
-    """What a run leaves behind: the state at its end and the logs."""
-
-    jobs: JobTable
-    cluster: Cluster
-    policies: Policies
-    options: Options
-    state: State
-    logs: dict[str, npt.NDArray[Any]]
-    notes: tuple[tuple[str, str, int, str], ...]
-    stopped: str
-    wall_s: float
-    seed: int = 0
-    profiles: Profiles | None = None
-    """What was learned of the power of jobs, where a learner keeps it."""
 
 
 class Keeper(Protocol):

@@ -14,11 +14,12 @@ from wattline.errors import PolicyError, RunError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.switches import N_REFUSED
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.testing import watch, worlds
 from wattline.testing.report import CheckError
 from wattline.testing.worlds import World
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 Params = Mapping[str, float] | None
 COMPANIONS = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wattline.reading.notes import Note
-    from wattline.sim.simulate import Result
+    from wattline.wiring.result import Result
 
 
 @dataclass(frozen=True)

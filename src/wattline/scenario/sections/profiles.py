@@ -18,7 +18,8 @@ from wattline.scenario.read.source import Context
 from wattline.wiring.options import Options
 
 if TYPE_CHECKING:
-    from wattline.sim.simulate import Result, Simulation
+    from wattline.sim.simulate import Simulation
+    from wattline.wiring.result import Result
 
 
 def _levels() -> list[list[Any]]:

@@ -21,10 +21,11 @@ from wattline.report.count.actions import Actions
 from wattline.report.count.capping import Capping, measure
 from wattline.report.count.learning import learning_rate
 from wattline.sim.ensemble import in_processes
-from wattline.sim.simulate import Result, Simulation
+from wattline.sim.simulate import Simulation
 from wattline.systems.knapsack.data import LOAD, MACHINES, RACK_KW, Machine, load_jobs
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 Say = Callable[[str], None]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from wattline.report.show import compact, number, show
-from wattline.sim.simulate import Result
 from wattline.systems.recursion.data import Customers
 from wattline.systems.recursion.model import HIGH, K_HIGH, K_LOW, LOW, Epochs
 from wattline.systems.recursion.study import Curve, Drift, Ensemble, Switches, Waiting, irregularity
 from wattline.systems.reproduction import Claim
 from wattline.theory.stability import Stability
+from wattline.wiring.result import Result
 
 STATED_DAYS = 380.0
 """From 02.04.2011 to 16.04.2012."""

@@ -10,9 +10,9 @@ from wattline.arrays import Floats
 from wattline.formats.jobs.krc.read import CORES
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, split_figure
-from wattline.sim.simulate import Result
 from wattline.systems.recursion.model import HIGH, K_HIGH, K_LOW, Epochs
 from wattline.systems.recursion.study import Curve, Ensemble
+from wattline.wiring.result import Result
 
 DAY = 86400.0
 EPOCHS = 300

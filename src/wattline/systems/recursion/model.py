@@ -18,9 +18,10 @@ from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result, simulate
+from wattline.sim.simulate import simulate
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
+from wattline.wiring.result import Result
 
 T = TypeVar("T")
 R = TypeVar("R")

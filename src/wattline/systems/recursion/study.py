@@ -12,7 +12,6 @@ from wattline.formats.jobs.krc.read import CORES
 from wattline.model import codes
 from wattline.model.cluster import Level
 from wattline.model.jobs import JobTable
-from wattline.sim.simulate import Result
 from wattline.systems.recursion.data import Customers, resample
 from wattline.systems.recursion.model import (
     DISCIPLINES,
@@ -26,6 +25,7 @@ from wattline.systems.recursion.model import (
     run,
     workload,
 )
+from wattline.wiring.result import Result
 
 WIDE = 16
 """Servers from which a task counts as huge: a fifth of the machine."""

@@ -15,8 +15,8 @@ from wattline.model import codes
 from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State
-from wattline.sim.result_shapes import shape_columns
-from wattline.sim.simulate import Result
+from wattline.wiring.result import Result
+from wattline.wiring.tables_shapes import shape_columns
 
 Columns = dict[str, Any]
 
@@ -63,6 +63,7 @@ def frames(result: Result) -> dict[str, Columns]:
         "profiles": _profiles(result, running_j + waking_j),
         "shapes": shape_columns(result, running_j),
         "slowdowns": _slowdowns(result),
+        "measured": {},  # of a real machine, which has meters
         "hours": {},  # what has a price is known above: ``scenario`` fills it in
     }
 

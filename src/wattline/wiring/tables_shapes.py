@@ -11,7 +11,7 @@ from wattline.journal.journal import Coded
 from wattline.model import codes
 from wattline.model.state.record import State
 from wattline.physics.power import LIMIT_SLACK
-from wattline.sim.simulate import Result
+from wattline.wiring.result import Result
 
 RULES = ("asked", "share", "room", "least", "other")
 ASKED, SHARE, ROOM, LEAST, OTHER = range(len(RULES))
