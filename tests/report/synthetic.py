@@ -103,6 +103,7 @@ def frames_of(
         "profiles": {},
         "shapes": {},
         "slowdowns": {},
+        "measured": {},
         "hours": {},
     }
     busy_s = float(np.nansum(nodes * runtime))

@@ -231,6 +231,13 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
         Column("lost_s", "f64", "s", "run time that it lost to full links"),
         Column("slowdown", "f64", "", "its run time over its run time without that"),
     ),
+    "measured": (
+        Column("time_s", "f64", "s", "when the meters were read: of a real machine alone, empty for a simulated one"),
+        Column("power_w", "f64", "W", "power of all nodes as measured; null where too few were heard", null=True),
+        Column("nodes", "i64", "", "nodes that were heard"),
+        Column("target_w", "f64", "W", "power that was asked for; null without a target", null=True),
+        Column("limit_w", "f64", "W", "limit that control worked with, the guard's margin taken off (inf: none)"),
+    ),
     "hours": tuple(
         Column(
             item.name, _TYPES[str(item.type)], item.metadata["unit"], item.metadata["meaning"], item.metadata["null"]
