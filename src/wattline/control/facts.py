@@ -189,6 +189,10 @@ def _about_job(
         s.happened[0] |= codes.ARRIVAL if got == 0 else 0
         return got
     elif verb == END and _is(s, j, codes.STARTING, codes.PAUSED) and codes.FINISHED <= fact[2] <= codes.FAILED:
+        if fact[2] == codes.KILLED:
+            log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
+        elif fact[2] == codes.FAILED:
+            log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
         rows.end(s, j, int(fact[2]), wake, learn, profile, param, memory)
         s.happened[0] |= codes.END
     elif verb == CANCEL:

@@ -21,8 +21,8 @@ class Column(NamedTuple):
 
 
 STATUSES = ("finished", "killed", "failed", "cancelled", "rejected", "unfinished")
-EVENTS = ("submit", "start", "end", *EVENT_NAMES, "reject")
-"""Events of the job table, those that the engine logs, and jobs that can never run."""
+EVENTS = ("submit", "start", "end", *EVENT_NAMES, "reject", "cancel")
+"""Events of the job table, those that the engine logs, jobs that can never run, and those that users took back."""
 
 SCHEMA: dict[str, tuple[Column, ...]] = {
     "jobs": (
@@ -49,7 +49,8 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "status",
             "str",
             "",
-            "finished, killed (ran past its request), failed (with its node), rejected or unfinished",
+            "finished, killed (ran past its request), failed (with its node), cancelled (by its user, on a real "
+            "machine), rejected or unfinished",
         ),
         Column("wait_s", "f64", "s", "start_s - eligible_s", null=True),
         Column("runtime_s", "f64", "s", "seconds it held its nodes, but for pauses", null=True),

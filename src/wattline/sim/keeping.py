@@ -6,7 +6,6 @@ off. Everything that a run changes is in the state's ``changing`` part, in the p
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +16,9 @@ from typing import Any
 from wattline.errors import TraceError
 from wattline.journal.unfinished import Array, Flush, NoLongerNeeded, Writer, token
 from wattline.model.rooms import without_spare
-from wattline.model.state.record import FIELDS, State
+from wattline.model.state.record import State
 from wattline.sim.simulate import Simulation
+from wattline.wiring.layout import layout
 from wattline.wiring.logs import LOGS, join_logs
 from wattline.wiring.policies import Policies
 from wattline.wiring.result import Result
@@ -171,12 +171,6 @@ class Keeper:
 
 
 # ------------------------------------------------------------------ what of a run is kept
-
-
-def layout() -> str:
-    """Return the hash of how states lie in memory: raw numbers are taken over only where it is the same."""
-    told = [(name, dtype.__name__, field.shape, field.fixed, field.block) for name, (dtype, field) in FIELDS.items()]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
 def _pieces(run: Simulation) -> dict[str, Array]:

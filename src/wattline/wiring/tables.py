@@ -24,8 +24,10 @@ _STATUS = np.full(len(codes.STATUS_NAMES), STATUSES.index("unfinished"))
 for _name in ("finished", "killed", "failed", "cancelled", "rejected"):
     _STATUS[codes.STATUS_NAMES.index(_name)] = STATUSES.index(_name)
 
-_EVENT_NAMES = (*codes.EVENT_NAMES, "submit", "start", "end", "reject")
-_SUBMIT, _START, _END, _REJECT = range(len(codes.EVENT_NAMES), len(_EVENT_NAMES))
+_EVENT_NAMES = (*codes.EVENT_NAMES, "submit", "start", "end", "reject", "cancel")
+_SUBMIT, _START, _END, _REJECT, _CANCEL = range(len(codes.EVENT_NAMES), len(_EVENT_NAMES))
+EVENTS_OF_JOBS = {"submit": _SUBMIT, "start": _START, "end": _END, "cancel": _CANCEL}
+"""Codes of the events that the job table tells."""
 _BEFORE_ARRIVALS = np.isin(
     np.arange(len(codes.EVENT_NAMES)),
     [
@@ -179,6 +181,7 @@ def _events(result: Result) -> Columns:
     early = _BEFORE_ARRIVALS[logs["ev_kind"]]
     pieces = [
         _job_events(s.end_s, ended & ~at_once, _END, s.nodes),
+        _job_events(s.end_s, s.status == codes.CANCELLED, _CANCEL, s.nodes),
         _logged(logs, early),
         _job_events(s.submit_s, np.arange(len(s.submit_s)) < arrived, _SUBMIT, s.nodes),
         _job_events(s.submit_s, rejected & (np.arange(len(s.submit_s)) < arrived), _REJECT, s.nodes),

@@ -6,9 +6,10 @@ give the same rows, the same state and the same actions: a run can be replayed f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from wattline.model import codes
 from wattline.model.rooms import no_room
 from wattline.model.state.record import POLICY, State
 from wattline.wiring.bound import Bound
+from wattline.wiring.logs import LOGS
 
 SHARED_OUT = (codes.NO_HEAP, codes.NO_INDEX)
 """Room that is there and only has to be shared out anew."""
@@ -36,6 +38,19 @@ class Batch:
     """Names of the jobs that entered, in the order of their facts."""
 
 
+class Record(Protocol):
+    """Who keeps what became of jobs, for a journal (``live.controller.record``)."""
+
+    def before(self, ledger: Ledger) -> None:
+        """Be told that facts are about to be applied."""
+
+    def after(self, ledger: Ledger, batch: Batch, first: int, last: int) -> None:
+        """Be told that the facts from ``first`` up to before ``last`` were applied."""
+
+    def take_logs(self, ledger: Ledger) -> None:
+        """Take over what the state's logs hold, and leave them empty."""
+
+
 @dataclass
 class Ledger:
     """Jobs by name in a state that did not know them.
@@ -46,14 +61,18 @@ class Ledger:
         The state, made with spare rows, and its policies.
     keep
         Called with every batch after it was applied.
+    passed
+        Called after every pass with the one slot that passed (None: all), the number of actions and their checksum.
+    record
+        Keeps what becomes of jobs; without one, what the state logs is dropped when the logs are full.
     """
 
     bound: Bound
     keep: Callable[[Batch], None] | None = None
+    passed: Callable[[int | None, int, int], None] | None = None
+    record: Record | None = None
     row: dict[str, int] = field(default_factory=dict)
     name: dict[int, str] = field(default_factory=dict)
-    leaving: Callable[[str, int], None] | None = None
-    """Called with name and row of a job that is over, while the row still tells of it."""
     grown: int = 0
     """How often the state was given more rows."""
     wrong: dict[str, int] = field(default_factory=dict)
@@ -91,11 +110,6 @@ class Ledger:
         self._facts.append([float(ENTER), 0.0, *known])
         self._names.append(job)
 
-    def leave(self, job: str) -> None:
-        """Let whoever wants to look at a job that is over before its row is freed."""
-        if self.leaving is not None:
-            self.leaving(job, self.row[job])
-
     def flush(self) -> Ints:
         """Apply what was noted, in order; return the results."""
         if not self._facts:
@@ -114,9 +128,12 @@ class Ledger:
         from wattline.control.facts import take_facts
 
         done, count, tries = 0, len(batch.facts), 0
+        names = iter(batch.names)
         while done < count:
             b = self.bound
             before = done
+            if self.record is not None:
+                self.record.before(self)
             done = int(
                 take_facts(
                     b.state,
@@ -131,25 +148,44 @@ class Ledger:
                     b.memory,
                 )
             )
+            self._note(batch, before, done, names)
+            if self.record is not None:
+                self.record.after(self, batch, before, done)
             tries = 0 if done > before else tries + 1
             if done < count:
                 self._make_room(-int(batch.results[done]), tries)
-        entered = iter(batch.names)
-        for fact, result in zip(batch.facts, batch.results, strict=True):
-            if fact[0] == ENTER:
-                name = next(entered)
-                if result >= 0:
-                    self.row[name], self.name[int(result)] = int(result), name
-            if result < 0:
-                verb = VERBS[int(fact[0])]
-                self.wrong[verb] = self.wrong.get(verb, 0) + 1
         if self.keep is not None:
             self.keep(batch)
+
+    def _note(self, batch: Batch, first: int, last: int, names: Iterator[str]) -> None:
+        """Note who got which row, who left one, and what was refused."""
+        verbs = batch.facts[first:last, 0]
+        for i in np.flatnonzero((verbs == ENTER) | (verbs == FREE) | (batch.results[first:last] < 0)) + first:
+            verb, result = int(batch.facts[i, 0]), int(batch.results[i])
+            if verb == ENTER:
+                name = next(names)
+                if result >= 0:
+                    self.row[name], self.name[result] = result, name
+            elif verb == FREE:
+                gone = self.name.pop(int(batch.facts[i, 1]), None)
+                if gone is not None:
+                    self.row.pop(gone, None)
+            if result < 0:
+                self.wrong[VERBS[verb]] = self.wrong.get(VERBS[verb], 0) + 1
+
+    def empty_logs(self) -> None:
+        """Let the record have what the state has logged."""
+        if self.record is not None:
+            self.record.take_logs(self)
+            return
+        self.bound.empty_logs()
+        self.bound.chunks = {name: [] for name in LOGS}
+        self.bound.logged_bytes = 0
 
     def _make_room(self, code: int, tries: int) -> None:
         """Give the state what it lacks."""
         if code == codes.NO_LOG:
-            self.bound.empty_logs()
+            self.empty_logs()
         elif code in SHARED_OUT and tries < 2:
             self.bound.grow(0)
         elif tries < 4:
@@ -179,11 +215,22 @@ class Ledger:
             n = int(step(b.state, wake, order, select, place, cap, direct(chores, POLICY), b.param, b.memory))
             if n != -codes.NO_LOG:
                 break
-            b.empty_logs()
+            self.empty_logs()
         b.state.happened[0] |= later
         if n < 0:
             raise no_room(-n, b.state)
+        if self.passed is not None:
+            self.passed(only, n, self.checksum())
         return n
+
+    def checksum(self) -> int:
+        """Return the checksum of the last pass's actions (0: there were none)."""
+        s = self.state
+        rows, found = slice(int(s.a_from[0]), int(s.a_n[0])), 0
+        if rows.start < rows.stop:
+            for name in LOGS["decision"][1]:
+                found = zlib.crc32(getattr(s, name)[rows].tobytes(), found)
+        return found
 
     def actions(self) -> list[dict[str, Any]]:
         """Return what the last pass decided, taken and refused, in words."""

@@ -95,8 +95,6 @@ class Mirror:
                 self.ledger.tell_of(CANCEL, name)
             else:
                 self.ledger.tell_of(END, name, self._how(job))
-            self.ledger.flush()
-            self.ledger.leave(name)
             self.ledger.tell_of(FREE, name)
         for name in [name for name in self.refused if name not in jobs or jobs[name].phase == "ended"]:
             del self.refused[name]

@@ -1,0 +1,128 @@
+"""Journals of a live run: the same tables as the simulator's for the same jobs, whole or hour by hour."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from engine.worlds import cluster, run
+from live.journal.world import NODES, Exact, bound, flow
+from wattline.formats.jobs import read_trace
+from wattline.journal.journal import Journal, open_journal, write_journal
+from wattline.kernel.compiled import JIT
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.record import Record
+from wattline.live.controller.sealing import Sealer, number_of
+from wattline.report.count.metrics import summarize
+from wattline.wiring.tables import frames, manifest
+
+COUNT = 1_200 if JIT else 150
+TEXTS = {"user": tuple("abcdefghi")}
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    """Return the simulator's journal."""
+    result = run(flow(7, COUNT), cluster(NODES, idle_w=50.0))
+    folder = tmp_path_factory.mktemp("simulated") / "run"
+    write_journal(folder, frames(result), manifest(result, name="world", source="test"))
+    return open_journal(folder)
+
+
+def lived(folder: Path, *, every_s: float = np.inf) -> tuple[list[Journal], Exact]:
+    """Return the journals of the same jobs in an exact world, one for each stretch of time."""
+    ledger, sealer = Ledger(bound(log_rows=700, start_s=float(flow(7, COUNT).submit_s[0])), record=Record()), Sealer()
+    world, journals = Exact(ledger, flow(7, COUNT)), []
+    until_s = every_s
+    while world.left:
+        world.run(until_s)
+        part = sealer.cut(ledger, TEXTS)
+        part.write(folder / f"{part.number}", name="world")
+        journals.append(open_journal(folder / f"{part.number}"))
+        until_s += every_s
+    return journals, world
+
+
+def test_the_journal_of_an_exact_world_is_the_simulators(simulated: Journal, tmp_path: Path) -> None:
+    """More than a thousand jobs in rows that are reused and grow leave the tables that the simulator leaves: jobs with
+    their energy, placements, events, timeline, decisions and classes.
+    """
+    (journal,), world = lived(tmp_path)
+    assert world.ledger.grown > 1
+    assert world.ledger.state.sizes.J < COUNT / 2 or not JIT
+    for name in ("jobs", "placements", "events", "timeline", "decisions", "classes"):
+        live, sim = journal.read(name), simulated.read(name)
+        if name == "jobs":  # the live ones are what was counted with
+            live, sim = (frame.drop("floor_w", "stretch") for frame in (live, sim))
+        if name == "placements":  # two jobs that end in one instant
+            live, sim = (frame.sort("job_id", "start_s", "first_node") for frame in (live, sim))
+        assert_frame_equal(live, sim, rel_tol=1e-9, abs_tol=1e-9)
+    assert journal.manifest["totals"] == pytest.approx(simulated.manifest["totals"], rel=1e-9)
+    for key in ("start_s", "end_s", "policies", "ties", "seed"):
+        assert journal.manifest[key] == simulated.manifest[key]
+
+
+def test_hours_of_a_run_add_up_to_it(simulated: Journal, tmp_path: Path) -> None:
+    """Each event, placement, decision and joule is in one of the hours; a job that is not over is in several, and
+    finished in the last.
+    """
+    journals, _ = lived(tmp_path, every_s=9_000.0)
+    assert len(journals) > 3
+    for name, columns in (
+        ("events", ["time_s", "event", "job_id", "nodes"]),
+        ("decisions", ["time_s", "action", "job_id"]),
+    ):
+        whole = pl.concat([journal.read(name, *columns) for journal in journals]).sort(columns)
+        assert_frame_equal(whole, simulated.read(name, *columns).sort(columns))
+    placed = pl.concat([journal.read("placements").drop_nulls() for journal in journals])
+    key = ["job_id", "start_s", "first_node"]
+    assert_frame_equal(placed.sort(key), simulated.read("placements").sort(key))
+    for part in ("busy_j", "idle_j"):
+        total = sum(journal.manifest["totals"][part] for journal in journals)
+        assert total == pytest.approx(simulated.manifest["totals"][part], rel=1e-9)
+    last = pl.concat([journal.read("jobs", "job_id", "status", "energy_j") for journal in journals])
+    done = last.filter(pl.col("status") == "finished").sort("job_id")
+    assert done["job_id"].to_list() == list(range(1, COUNT + 1))
+    assert done["energy_j"].to_numpy() == pytest.approx(simulated.read("jobs")["energy_j"].to_numpy(), rel=1e-9)
+    assert (last["status"] == "unfinished").sum() > 0
+    for before, after in itertools.pairwise(journals):
+        assert before.manifest["end_s"] == after.manifest["start_s"] == after.read("timeline")["time_s"][0]
+
+
+def test_a_report_and_a_trace_are_made_of_an_hour(tmp_path: Path) -> None:
+    """Whoever reads the journal of a simulated run reads that of an hour of a live one."""
+    (first, second, *_), _ = lived(tmp_path, every_s=9_000.0)
+    for journal in (first, second):
+        summary = summarize(journal)
+        assert summary.jobs.total == journal.read("jobs").height
+        assert summary.energy.total_j == pytest.approx(journal.manifest["totals"]["total_j"], rel=1e-9)
+        assert read_trace(journal.folder).jobs.job_id.tolist() == journal.read("jobs")["job_id"].to_list()
+
+
+def test_what_meters_said_is_in_a_table_of_its_own(tmp_path: Path) -> None:
+    """Measured power stands beside the modelled one, null where too few nodes were heard."""
+    record = Record()
+    ledger, sealer = Ledger(bound(), record=record), Sealer()
+    Exact(ledger, flow(7, 5)).run()
+    record.measure(1.0, 3_210.0, 64, 3_000.0, np.inf)
+    record.measure(2.0, np.nan, 12, np.nan, 9_000.0)
+    sealer.cut(ledger).write(tmp_path / "0", name="world")
+    told = open_journal(tmp_path / "0").read("measured")
+    assert told["power_w"].to_list() == [3_210.0, None]
+    assert told["nodes"].to_list() == [64, 12]
+    assert told["limit_w"].to_list() == [np.inf, 9_000.0]
+    record.measure(3.0, 1.0, 64, np.nan, np.inf)
+    sealer.cut(ledger).write(tmp_path / "1", name="world")
+    assert open_journal(tmp_path / "1").read("measured").height == 1
+
+
+def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:
+    """A number stays; other names are counted where no number reaches."""
+    assert number_of("4711", 3) == 4711
+    assert number_of("4711_2", 3) == 10**15 + 3
+    assert number_of("9" * 16, 4) == 10**15 + 4
