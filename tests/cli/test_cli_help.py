@@ -17,6 +17,7 @@ from wattline.cli.app import app, app_for
 COMMANDS = (
     ["run"],
     ["replay"],
+    ["replay-live"],
     ["compare"],
     ["bid"],
     ["trace", "info"],

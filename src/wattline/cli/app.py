@@ -24,6 +24,7 @@ from wattline.cli import (
     signals,
     status,
 )
+from wattline.cli import bids, budgets, compares, examples, live_replays, looks, networks, plan, runs, signals
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
@@ -65,6 +66,7 @@ def _main(
 app.command()(examples.examples)
 app.command()(runs.run)
 app.command()(runs.replay)
+app.command("replay-live")(live_replays.replay_live)
 app.command()(compares.compare)
 app.command()(bids.bid)
 app.command()(signals.signal)

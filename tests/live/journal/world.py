@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +78,6 @@ class Exact:
 
     ledger: Ledger
     jobs: JobTable
-    tick: Callable[[], None] = lambda: None
     at: int = 0
     ends: list[tuple[float, int]] = field(default_factory=list)
 
@@ -112,7 +111,6 @@ class Exact:
             if s.a_kind[i] == codes.ACT_START and s.a_verdict[i] == codes.OK:
                 j = int(book.name[int(s.a_job[i])]) - 1
                 heapq.heappush(self.ends, (now_s + float(self.jobs.work_s[j]), j))
-        self.tick()
         return True
 
     def run(self, until_s: float = np.inf) -> None:

@@ -124,7 +124,7 @@ def restore(checkpoint: Checkpoint, bound: Bound) -> Ledger:
 
 def write(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint, whole or not at all, and remove all but the newest two."""
-    packed = {name: zlib.compress(np.ascontiguousarray(array), 1) for name, array in checkpoint.arrays.items()}
+    packed = {name: zlib.compress(np.ascontiguousarray(array).data, 1) for name, array in checkpoint.arrays.items()}
     told = [
         [name, array.dtype.str, list(array.shape), len(packed[name]), zlib.crc32(packed[name])]
         for name, array in checkpoint.arrays.items()

@@ -55,7 +55,7 @@ class FactsLog:
         self.number, self._index = cut_tail(self.folder, say)
         """Number of the next tick."""
         self.gap = False
-        """Ticks were lost since the last checkpoint: another one is wanted soon."""
+        """Ticks were lost since the last checkpoint, and others follow: another one is wanted soon."""
         self._records: list[tuple[int, bytes]] = []
         self._waiting: deque[tuple[int, bytes]] = deque()
         self.written = self.number - 1
@@ -109,8 +109,8 @@ class FactsLog:
                 self._missing += 1
                 self._lost.append(number)
                 self.lost_ticks += 1
-                self.gap = True
                 return number
+            self.gap |= self._missing > 0
             self._missing = 0
             self._waiting.append((number, frame))
             self._bytes += len(frame)
@@ -129,7 +129,7 @@ class FactsLog:
         """Wait until a tick is on the disk; return False where it is not by then, or was lost."""
         deadline = time.monotonic() + wait_s
         with self._change:
-            while self.written < number and time.monotonic() < deadline and not self._closing:
+            while self.written < number not in self._lost and time.monotonic() < deadline and not self._closing:
                 self._change.wait(0.2)
             return self.written >= number and number not in self._lost
 

@@ -145,9 +145,9 @@ class LiveJournal:
         self._finish_sealing()
         if now_s >= self._seal_at_s and self._sealing is None:
             self.seal()
-        if self._sealing is None and (now_s >= self._checkpoint_at_s or self.log.gap):  # it is of what is sealed
+        due = now_s >= self._checkpoint_at_s or self.log.gap
+        if due and self._sealing is None and self.checkpoints.begin(self.ledger, self._extra()):
             self._checkpoint_at_s = now_s + self.keeping.checkpoint_s
-            self.checkpoints.begin(self.ledger, self._extra())
         self.log.tick()
         self.longest_s = max(self.longest_s, time.perf_counter() - began)
 

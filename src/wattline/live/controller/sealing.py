@@ -172,7 +172,11 @@ class Sealer:
             kind=facts["kind"].astype(np.int64),
             partition=facts["pool"].astype(np.int64) if len(b.cluster.classes) > 1 else np.full(n, -1),
             after=after,
-            **{name: facts[name] for name in ("priority", "think_s", "draw_w", "floor_w", "stretch")},
+            priority=facts["priority"],
+            think_s=facts["think_s"],
+            draw_w=facts["draw_w"],
+            floor_w=facts["floor_w"],
+            stretch=facts["stretch"],
             users=_names(texts.get("user", ()), facts["user"]),
             groups=_names(texts.get("group", ()), facts["group"]),
             kinds=_names(kinds, facts["kind"]),
@@ -239,13 +243,10 @@ class Sealer:
     @classmethod
     def thaw(cls, words: Mapping[str, Any]) -> Sealer:
         """Return it again."""
-        return cls(
-            int(words["number"]),
-            float(words["start_s"]),
-            *(set(words[name]) for name in ("told", "submitted", "started")),
-            *(np.array(words[name], dtype=np.float64).reshape(-1, 4) for name in ("node_j", "node_s")),
-            np.array(words["row"], dtype=np.float64),
-        )
+        told, submitted, started = (set(words[name]) for name in ("told", "submitted", "started"))
+        node_j, node_s = (np.array(words[name], dtype=np.float64).reshape(-1, 4) for name in ("node_j", "node_s"))
+        row = np.array(words["row"], dtype=np.float64)
+        return cls(int(words["number"]), float(words["start_s"]), told, submitted, started, node_j, node_s, row)
 
 
 _EMPTY: dict[str, Any] = {array: 0 for _, arrays in LOGS.values() for array in arrays} | {
