@@ -42,6 +42,8 @@ class Checkpoint:
 
     words: dict[str, Any]
     arrays: Arrays
+    record: Record | None = None
+    """What of the record is not plain data yet: that takes longer, and can be done in a thread."""
 
     @property
     def number(self) -> int:
@@ -86,15 +88,13 @@ def take(ledger: Ledger, number: int, extra: Mapping[str, Any] | None = None) ->
         "layout": layout(),
         "sizes": asdict(b.state.sizes),
         "time_s": float(b.state.now[0]),
-        "names": {str(row): name for row, name in ledger.name.items()},
+        "names": dict(ledger.name),
         "grown": ledger.grown,
         "wrong": dict(ledger.wrong),
         "extra": dict(extra or {}),
     }
-    if isinstance(ledger.record, Record):
-        words["record"], kept = ledger.record.freeze()
-        arrays |= {f"record.{name}": array for name, array in kept.items()}
-    return Checkpoint(words, arrays)
+    record = ledger.record.snapshot() if isinstance(ledger.record, Record) else None
+    return Checkpoint(words, arrays, record)
 
 
 def restore(checkpoint: Checkpoint, bound: Bound) -> Ledger:
@@ -124,12 +124,16 @@ def restore(checkpoint: Checkpoint, bound: Bound) -> Ledger:
 
 def write(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint, whole or not at all, and remove all but the newest two."""
-    packed = {name: zlib.compress(np.ascontiguousarray(array).data, 1) for name, array in checkpoint.arrays.items()}
+    words, arrays = checkpoint.words, checkpoint.arrays
+    if checkpoint.record is not None:
+        told_of, kept = checkpoint.record.freeze()
+        words, arrays = words | {"record": told_of}, arrays | {f"record.{name}": array for name, array in kept.items()}
+    packed = {name: zlib.compress(np.ascontiguousarray(array).data, 1) for name, array in arrays.items()}
     told = [
         [name, array.dtype.str, list(array.shape), len(packed[name]), zlib.crc32(packed[name])]
-        for name, array in checkpoint.arrays.items()
+        for name, array in arrays.items()
     ]
-    header = json.dumps({**checkpoint.words, "arrays": told}, ensure_ascii=False).encode()
+    header = json.dumps({**words, "arrays": told}, ensure_ascii=False).encode()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{checkpoint.number:012d}{SUFFIX}"
     new = path.with_suffix(".new")

@@ -165,6 +165,21 @@ class Record:
 
     # -------------------------------------------------------------- to and from plain data
 
+    def snapshot(self) -> Record:
+        """Return a record that does not change any more; what is in it is shared, and never changed."""
+        jobs = Jobs(*(dict(kept) for kept in (self.jobs.name, self.jobs.known, self.jobs.after, self.jobs.ended)))
+        logs = {name: list(sets) for name, sets in self.logs.items()}
+        return Record(
+            jobs,
+            self.count,
+            self.owner.copy(),
+            logs,
+            list(self.measured),
+            set(self.told),
+            dict(self._row),
+            _status=dict(self._status),
+        )
+
     def freeze(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the record as plain data and arrays, for a checkpoint; its logs have just been taken over."""
         known, ended = sorted(self.jobs.known), sorted(self.jobs.ended)
