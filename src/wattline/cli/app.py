@@ -17,6 +17,7 @@ from wattline.cli import (
     examples,
     keys,
     launchers,
+    live_replays,
     looks,
     networks,
     plan,
@@ -24,7 +25,6 @@ from wattline.cli import (
     signals,
     status,
 )
-from wattline.cli import bids, budgets, compares, examples, live_replays, looks, networks, plan, runs, signals
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
 from wattline.cli.configs import models as config_models
