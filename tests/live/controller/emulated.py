@@ -25,7 +25,8 @@ from wattline.live.controller.nodes import NodeNames
 from wattline.live.controller.reconcile import Patience, Reconciler
 from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.live.signals.base import Sample
-from wattline.live.signals.stale import Rules, Trusted
+from wattline.live.signals.open import SignalsNow
+from wattline.live.signals.stale import Now, Rules, Trusted
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
@@ -276,9 +277,6 @@ class World:
         for topic in self.topics.reads("controller", "controller"):
             bus.subscribe(topic)
         most_w = np.full(len(names), self.cluster.classes[0].max_w)
-        trusted = None
-        if self.signal:
-            trusted = Trusted(_Steps(self.signal), Rules())
         return Controller(
             clock=clock,
             ledger=ledger,
@@ -290,9 +288,8 @@ class World:
             meters=Meters(names, most_w),
             caps=CapSender(bus, Outbox(f"controller{self.reigns}", clock), self.topics, names, act=self.act),
             guard=Guard(self.rules),
-            signal=trusted,
+            signals=_Asked(self),
             bids=self.bids,
-            limit_at=lambda _: self.limit_w,
             periods=self.periods,
         )
 
@@ -333,6 +330,19 @@ class World:
             self.agents_turn()
             self.samples.append((tick.now_s, sum(self.machine.node_w().values()), tick.target_w))
             self.machine.pass_time(step_s)
+
+
+class _Asked:
+    """What is asked of the site: the signal of the world and its limit."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.y = Trusted(_Steps(world.signal), Rules()) if world.signal else None
+
+    def now(self, now_s: float) -> SignalsNow:
+        y = None if self.y is None else self.y.now(now_s)
+        limit_w = self.world.limit_w
+        return SignalsNow(y, limit_w, Now(limit_w, 0.0, "fresh"), limit_w)
 
 
 class _Steps:

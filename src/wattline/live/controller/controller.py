@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from wattline.control.facts import HAPPENED, LIMIT, TARGET, TIME
 from wattline.live.bus.base import Bus
@@ -24,7 +25,7 @@ from wattline.live.controller.meters import Meters
 from wattline.live.controller.mirror import Mirror
 from wattline.live.controller.reconcile import Reconciler
 from wattline.live.machine.base import ManagerError, ResourceManager
-from wattline.live.signals.stale import Trusted
+from wattline.live.signals.open import SignalsNow
 from wattline.model import codes
 
 HISTORY = 3600
@@ -67,6 +68,13 @@ class Tick:
     """Wall seconds from the first fact to the last action of the pass."""
 
 
+class Asks(Protocol):
+    """Who knows what is asked of the site."""
+
+    def now(self, now_s: float) -> SignalsNow:
+        """Return signal and limit."""
+
+
 @dataclass
 class Controller:
     """A controller, ready to turn: everything that it touches is given to it."""
@@ -81,9 +89,8 @@ class Controller:
     meters: Meters
     caps: CapSender
     guard: Guard = field(default_factory=Guard)
-    signal: Trusted | None = None
+    signals: Asks | None = None
     bids: Sequence[BidStep] = ()
-    limit_at: Callable[[float], float] = lambda _: math.inf
     periods: Periods = field(default_factory=Periods)
     term: Callable[[], int] = lambda: 1
     """Returns the number of this reign, or raises where somebody else leads by now."""
@@ -170,13 +177,14 @@ class Controller:
 
     def _envelope(self, now_s: float) -> tuple[float, float]:
         """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
-        limit_w = self.limit_at(now_s)
+        asked = None if self.signals is None else self.signals.now(now_s)
+        limit_w = math.inf if asked is None else asked.limit_w
         self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
         bid = self.bid_at(now_s)
-        if bid is None or self.signal is None:
+        if bid is None or asked is None or asked.y is None:
             self.ledger.tell(TARGET, math.nan, 0.0, math.nan)
             return math.nan, limit_w
-        asked_w = bid.mean_w + bid.reserve_w * self.signal.now(now_s).value
+        asked_w = bid.mean_w + bid.reserve_w * asked.y.value
         target_w = self.guard.target_w(now_s, asked_w)
         self.ledger.tell(TARGET, bid.mean_w, bid.reserve_w, target_w)
         return target_w, limit_w

@@ -1,0 +1,275 @@
+"""From a controller's file to a controller at work: its scenario makes machine and policies, its file the rest."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.errors import InputError
+
+if TYPE_CHECKING:
+    from wattline.live.clock import Clock
+    from wattline.live.controller.config import SiteSpec
+    from wattline.live.controller.serve import Site
+    from wattline.live.watch.logs import Log
+    from wattline.scenario.study import Study
+    from wattline.wiring.bound import Bound
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A controller's file with everything that it names, read and checked; nothing is open yet."""
+
+    path: Path
+    spec: SiteSpec
+    names: tuple[str, ...]
+    study: Study
+
+    @property
+    def base(self) -> Path:
+        """Return the folder that relative paths count from."""
+        return self.path.resolve().parent
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what would be used, as (what, text)."""
+        spec, study = self.spec, self.study
+        classes = ", ".join(f"{c.count} × {c.name} ({c.idle_w:g} to {c.max_w:g} W)" for c in study.cluster.classes)
+        policies = ", ".join(f"{m.slot} {m.name}" for m in study.policies.slots() if m.wake or m.slot == "place")
+        return [
+            ("site", f"{spec.site}, as {spec.name}"),
+            ("nodes", f"{len(self.names)}: {self.names[0]} … {self.names[-1]}"),
+            ("machine", classes),
+            ("policies", policies),
+            ("kinds", ", ".join(kind.name for kind in study.options.kinds) or "none"),
+            ("resource manager", f"{spec.manager.kind} in {self.base / spec.manager.run_dir}"),
+            ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
+            ("period", f"{spec.control.period:g} s, caps {spec.control.caps:g} s, lease {spec.control.lease:g} s"),
+            ("journal", str(self.base / spec.journal.dir)),
+        ]
+
+
+def plan_site(path: Path | str) -> Planned:
+    """Read and check a controller's file and its scenario."""
+    from wattline.live.controller.config import node_names, read_site
+    from wattline.scenario.choices import variants
+    from wattline.scenario.documents import read_scenario
+    from wattline.scenario.study import wire
+
+    path = Path(path)
+    spec = read_site(path)
+    names = node_names(path, spec)
+    found = variants(read_scenario(path.resolve().parent / spec.scenario))
+    if len(found) != 1:
+        raise InputError(f"{path}: scenario: {spec.scenario} stands for {len(found)} runs, a controller needs one")
+    study = wire(found[0])
+    if study.cluster.nodes != len(names):
+        raise InputError(
+            f"{path}: nodes: {len(names)} names, but the machine of {spec.scenario} has {study.cluster.nodes} nodes"
+        )
+    if study.options.kinds and spec.default_kind not in ("", *(kind.name for kind in study.options.kinds)):
+        raise InputError(f"{path}: default_kind: {spec.default_kind!r} is no kind of {spec.scenario}")
+    return Planned(path, spec, names, study)
+
+
+def make_bound(planned: Planned) -> Bound:
+    """Return the state of the machine before anything is known of its jobs, with the policies bound to it."""
+    import numpy as np
+
+    from wattline.model.jobs import JobTable
+    from wattline.wiring.bound import Bound
+
+    spec, study = planned.spec, planned.study
+    options = replace(
+        study.options,
+        signal=None,
+        bids=(),
+        bidding=None,
+        limit_w=(),
+        start_s=0.0,
+        until_s=math.inf,
+        tick_s=spec.control.period,
+        spare_rows=spec.control.rows,
+        outside=True,
+        late_start_s=(0.0, spec.control.start_late),
+        timeline=True,
+        placements=True,
+        decisions=True,
+    )
+    nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
+    return Bound(nobody, study.cluster, study.policies, options, seed=study.seed)
+
+
+def make_clock(spec: SiteSpec) -> Clock:
+    """Return the clock of the machine."""
+    from wattline.live.clock import Clock
+
+    return Clock(spec.clock.speed, math.nan if spec.clock.origin is None else spec.clock.origin)
+
+
+def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool] | None = None) -> list[str]:
+    """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end."""
+    from wattline.live.controller.lease import Lease
+    from wattline.live.controller.serve import stand_by, until_stopped
+    from wattline.live.watch.logs import Log, Logs
+
+    spec = planned.spec
+    clock = make_clock(spec)
+    file = None if spec.logs.file is None else planned.base / spec.logs.file
+    logs = Logs("controller", clock.now_s, form=spec.logs.form, level=spec.logs.level, file=file)
+    log = Log("controller")
+    folder = planned.base / spec.journal.dir
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    lease = Lease(folder / "lease.json", owner, lease_s=max(2.0, spec.control.lease / spec.clock.speed / 2.0))
+    try:
+        with until_stopped() as stopped:
+            done = (lambda: stopped.is_set() or stop()) if stop is not None else stopped.is_set
+            if not stand_by(lease, clock, done, log):
+                return []
+            return open_site(planned, clock, log, lease, dry_run=dry_run).serve(done)
+    finally:
+        logs.close()
+
+
+def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: bool) -> Site:
+    """Open everything that a controller needs; its run goes on where its folder has one."""
+    import numpy as np
+
+    from wattline.live.bus.inbox import Inbox
+    from wattline.live.bus.messages import Outbox
+    from wattline.live.bus.names import Topics
+    from wattline.live.bus.open import open_bus
+    from wattline.live.bus.settings import BusSettings
+    from wattline.live.controller.caps import CapSender
+    from wattline.live.controller.config import or_infinite
+    from wattline.live.controller.controller import BidStep, Controller, Periods
+    from wattline.live.controller.guard import Guard, GuardRules
+    from wattline.live.controller.journal import Keeping, LiveJournal
+    from wattline.live.controller.meters import Meters
+    from wattline.live.controller.mirror import Mirror
+    from wattline.live.controller.nodes import NodeNames
+    from wattline.live.controller.reconcile import Patience, Reconciler
+    from wattline.live.controller.serve import Site
+    from wattline.live.controller.setup import describe, rebuild
+    from wattline.live.machine.launcher.client import LauncherClient
+    from wattline.live.signals.open import Signals, SignalSettings
+    from wattline.live.signals.stale import Rules
+    from wattline.live.watch.metrics import open_metrics
+    from wattline.live.watch.socket import StatusServer, default_socket
+    from wattline.wiring.newcomers import Desk
+
+    spec, base, study, control = planned.spec, planned.base, planned.study, planned.spec.control
+    settings = BusSettings.model_validate({"site": spec.site, **_paths(spec.bus, base)})
+    bus = open_bus(settings, "controller", spec.name, clock)
+    topics = Topics(spec.site)
+    for topic in topics.reads("controller", spec.name):
+        bus.subscribe(topic)
+    start = {
+        "name": study.name,
+        "site": planned.path.read_text(encoding="utf-8"),
+        "seed": study.seed,
+        "nodes": list(planned.names),
+        "setup": describe(make_bound(planned)),
+    }
+    keeping = Keeping(spec.journal.checkpoint, spec.journal.seal, spec.journal.keep_files)
+    journal = LiveJournal(
+        base / spec.journal.dir,
+        start,
+        rebuild,
+        keeping=keeping,
+        say=lambda text: log.say("journal", "warning", text=text),
+    )
+    ledger = journal.ledger
+    nodes = NodeNames(planned.names)
+    epoch_s = clock.now_s() - float(ledger.state.now[0])
+    mirror = Mirror(ledger, nodes, Desk(study.cluster, study.options.kinds, spec.default_kind), epoch_s)
+    manager = LauncherClient(base / spec.manager.run_dir, timeout_s=spec.manager.timeout, acknowledge=not dry_run)
+    patience = Patience(control.start_patience, control.repeat, control.most_actions)
+    rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
+    host, _, port = spec.signal.listen.rpartition(":")
+    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study))
+    signals = Signals(
+        SignalSettings(
+            limit_w=site_limit_w,
+            least_w=spec.signal.least,
+            y=spec.signal.y,
+            rules=rules,
+            file=None if spec.signal.file is None else base / spec.signal.file,
+            column=spec.signal.column,
+            step_s=spec.signal.step,
+            skip_s=spec.signal.skip,
+            start_s=math.nan if spec.clock.origin is None else spec.clock.origin,
+            loop=spec.signal.loop,
+            token=None if spec.signal.token is None else base / spec.signal.token,
+            host=host or "127.0.0.1",
+            port=int(port),
+        ),
+        clock,
+        lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
+    )
+    most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
+    guard = Guard(
+        GuardRules(
+            or_infinite(spec.guard.hard),
+            spec.guard.margin,
+            or_infinite(spec.guard.ramp_up),
+            or_infinite(spec.guard.ramp_down),
+            spec.guard.trust,
+        )
+    )
+    caps = CapSender(bus, Outbox(spec.name, clock), topics, planned.names, lease_s=control.lease, act=not dry_run)
+    bids = [
+        BidStep(epoch_s + t, *((math.nan, 0.0) if b is None else (b.mean_w, b.reserve_w)))
+        for t, b in study.options.bids
+    ]
+    if spec.bid is not None:
+        bids = [BidStep(-math.inf, spec.bid.mean, spec.bid.reserve)]
+    controller = Controller(
+        clock=clock,
+        ledger=ledger,
+        mirror=mirror,
+        reconciler=Reconciler(ledger, mirror, manager, patience, act=not dry_run),
+        manager=manager,
+        bus=bus,
+        inbox=Inbox(
+            topics, clock, nodes=planned.names, oldest_s=max(10.0, 2.0 * clock.speed), ahead_s=5.0 + clock.speed
+        ),
+        meters=Meters(planned.names, most_w, control.silent),
+        caps=caps,
+        guard=guard,
+        signals=signals,
+        bids=bids,
+        periods=Periods(control.period, control.caps, control.manager_silent),
+    )
+    where = default_socket(spec.site) if spec.status.socket is None else base / spec.status.socket
+    return Site(
+        name=spec.site,
+        policy=study.policies.select.name,
+        clock=clock,
+        controller=controller,
+        journal=journal,
+        signals=signals,
+        topics=topics,
+        metrics=open_metrics("controller", spec.metrics.listen),
+        status=StatusServer(where),
+        log=log,
+        lease=lease,
+        dry_run=dry_run,
+    )
+
+
+def _paths(bus: dict[str, Any], base: Path) -> dict[str, Any]:
+    """Return the section with its files counted from the folder of the controller's file."""
+    return {k: base / v if k in ("key", "known", "password", "authority") else v for k, v in bus.items()}
+
+
+def _limit_of(study: Study) -> float:
+    """Return the power limit that the scenario begins with."""
+    steps = sorted(study.options.limit_w)
+    return float(steps[0][1]) if steps else math.inf

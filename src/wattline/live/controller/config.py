@@ -1,0 +1,163 @@
+"""The file of a controller: which machine and policies, whom it talks to, and the hard rules of the site."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from wattline.errors import InputError
+from wattline.live.bus.names import nodes_of
+from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
+
+
+class ControlSpec(Section):
+    """How often what is done, and how long is waited."""
+
+    period: Duration = 1.0
+    caps: Duration = 0.25
+    lease: Duration = 10.0
+    start_late: Duration = 1.0
+    start_patience: Duration = 30.0
+    repeat: Duration = 2.0
+    most_actions: int = Field(200, ge=1)
+    silent: Duration = 5.0
+    manager_silent: Duration = 15.0
+    rows: int = Field(256, ge=16)
+
+
+class GuardSpec(Section):
+    """Hard rules."""
+
+    hard: Power | None = None
+    margin: Power = 0.0
+    ramp_up: Power | None = None
+    ramp_down: Power | None = None
+    trust: Duration = 30.0
+
+
+class SignalSpec(Section):
+    """Where the signal comes from."""
+
+    y: Literal["none", "file", "pushed"] = "none"
+    file: str | None = None
+    column: str | None = None
+    step: Duration | None = None
+    skip: Duration = 0.0
+    loop: bool = False
+    stale: Duration = 10.0
+    hold: Duration = 30.0
+    ramp: Duration = 60.0
+    back: Literal["ramp", "at once"] = "ramp"
+    limit: Power | None = None
+    least: Power = 0.0
+    token: str | None = None
+    listen: str = "127.0.0.1:8470"
+
+
+class BidSpec(Section):
+    """A bid for the whole run, in the place of the scenario's."""
+
+    mean: Power
+    reserve: Power
+
+
+class ManagerSpec(Section):
+    """The resource manager."""
+
+    kind: Literal["launcher"] = "launcher"
+    run_dir: str
+    timeout: Duration = 5.0
+
+
+class JournalSpec(Section):
+    """What the run leaves."""
+
+    dir: str
+    checkpoint: Duration = 600.0
+    seal: Duration = 3600.0
+    keep_files: int = Field(0, ge=0)
+
+
+class StatusSpec(Section):
+    """The socket of ``wattline status``."""
+
+    socket: str | None = None
+
+
+class MetricsSpec(Section):
+    """Where Prometheus asks."""
+
+    listen: str | None = None
+
+
+class LogsSpec(Section):
+    """What is said."""
+
+    form: Literal["json", "text"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    file: str | None = None
+
+
+class ClockSpec(Section):
+    """The clock of an emulated machine."""
+
+    speed: float = Field(1.0, gt=0.0, le=1000.0)
+    origin: Moment | None = None
+
+
+class SiteSpec(Section):
+    """The whole file."""
+
+    site: Name
+    name: Name = "controller"
+    scenario: str
+    nodes: list[str] = Field(min_length=1)
+    default_kind: str = ""
+    standby: bool = False
+    control: ControlSpec = ControlSpec()
+    guard: GuardSpec = GuardSpec()
+    signal: SignalSpec = SignalSpec()
+    bid: BidSpec | None = None
+    manager: ManagerSpec
+    journal: JournalSpec
+    status: StatusSpec = StatusSpec()
+    metrics: MetricsSpec = MetricsSpec()
+    logs: LogsSpec = LogsSpec()
+    clock: ClockSpec = ClockSpec()
+    bus: dict[str, Any]
+
+
+def read_site(path: Path | str) -> SiteSpec:
+    """Read and check a controller's file."""
+    spec = read_form(path, SiteSpec, "the TOML file of a controller")
+    control = spec.control
+    if not 0.0 < control.caps <= control.period:
+        raise InputError(f"{path}: [control] caps: must be above 0 and at most a period ({control.period:g} s)")
+    if control.lease < 3.0 * control.period:
+        raise InputError(f"{path}: [control] lease: must be three periods ({3 * control.period:g} s) at least")
+    if spec.signal.y == "file" and spec.signal.file is None:
+        raise InputError(f"{path}: [signal] file: is missing, the signal is to be read from it")
+    node_names(path, spec)
+    return spec
+
+
+def node_names(path: Path | str, spec: SiteSpec) -> tuple[str, ...]:
+    """Return the names of the nodes in the order of their numbers."""
+    names: list[str] = []
+    for text in spec.nodes:
+        try:
+            names += nodes_of(text)
+        except (InputError, ValueError) as problem:
+            raise InputError(f"{path}: nodes: {problem}") from None
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise InputError(f"{path}: nodes: {twice!r} is there twice")
+    return tuple(names)
+
+
+def or_infinite(value: float | None) -> float:
+    """Return a number, infinity where there is none."""
+    return math.inf if value is None else value

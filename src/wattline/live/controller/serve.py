@@ -1,0 +1,217 @@
+"""A controller at work: it leads while it holds the lease, keeps its journal, and shows what it does."""
+
+from __future__ import annotations
+
+import math
+import signal as signals
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from wattline.live.bus.names import Topics
+from wattline.live.clock import Clock
+from wattline.live.controller.controller import Controller, Tick
+from wattline.live.controller.journal import LiveJournal
+from wattline.live.controller.lease import Lease, LeaseLost
+from wattline.live.signals.open import Signals
+from wattline.live.watch.document import Action, Document, Power, SignalStatus
+from wattline.live.watch.logs import Log
+from wattline.live.watch.metrics import Metrics
+from wattline.live.watch.socket import StatusServer
+from wattline.model import codes
+
+STANDBY_WAIT_S = 0.5
+ACTIONS, POINTS = 20, 240
+
+
+@dataclass
+class Site:
+    """A controller with all that surrounds it."""
+
+    name: str
+    policy: str
+    clock: Clock
+    controller: Controller
+    journal: LiveJournal
+    signals: Signals
+    topics: Topics
+    metrics: Metrics
+    status: StatusServer | None
+    log: Log
+    lease: Lease | None = None
+    dry_run: bool = False
+    since_s: float = math.nan
+    actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
+    history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
+    off: bool = False
+    _renewed: float = -math.inf
+
+    def serve(self, stop: Callable[[], bool]) -> list[str]:
+        """Lead until somebody says stop; return the jobs that could not be continued at the end."""
+        self.since_s = self.clock.now_s()
+        c = self.controller
+        c.on_tick, c.on_say, c.on_signal = self._tick, self._say, self._signal
+        c.reconciler.tell = self._told
+        if self.lease is not None:
+            c.term = self._term
+        self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
+        try:
+            c.run(lambda: stop() or self.off)
+        except LeaseLost as lost:
+            self.log.say("lease-lost", "error", why=str(lost))
+            return []
+        finally:
+            left = self._end()
+        return left
+
+    def _term(self) -> int:
+        """Return our term, right before we act; the lease is renewed four times while it lasts."""
+        assert self.lease is not None  # noqa: S101  (set where it is used)
+        if self.clock.monotonic() - self._renewed >= self.lease.lease_s / 4.0 and self.lease.renew():
+            self._renewed = self.clock.monotonic()
+        return self.lease.check()
+
+    def _end(self) -> list[str]:
+        """Let everything go on as if nobody led: jobs continue, agents are told to restore."""
+        c = self.controller
+        led = self.lease is None or self.lease.leads()
+        left: list[str] = []
+        if led and not self.dry_run:
+            left = c.reconciler.release_all()
+            c.bus.publish(self.topics.off, c.caps.outbox.encode("off", {}))
+            c.bus.poll(0.2)
+        self.journal.close()
+        if self.lease is not None:
+            self.lease.give_up()
+        c.manager.close()
+        c.bus.close()
+        self.signals.close()
+        self.metrics.close()
+        if self.status is not None:
+            self.status.close()
+        self.log.say("ends", jobs_left_stopped=left)
+        return left
+
+    # ------------------------------------------------------------------ what is told
+
+    def _say(self, text: str) -> None:
+        self.log.say("notice", "warning", text=text)
+        self.journal.note("notice", text=text)
+
+    def _told(self, what: str, job: str, note: str) -> None:
+        now_s = self.clock.now_s()
+        self.actions.append(Action(now_s, what, job, note))
+        self.log.say("would" if self.dry_run else "does", what=what, job=job, note=note)
+        self.journal.note("command", command=what, job=job, note=note, dry=self.dry_run)
+
+    def _signal(self, message: Any, now_s: float) -> None:
+        why = self.signals.take_message(message.body, message.at_s, now_s)
+        if why is not None:
+            self.log.say("signal-refused", "warning", why=why)
+
+    def _tick(self, tick: Tick) -> None:
+        self.metrics.observe("wattline_pass_seconds", tick.pass_s, "full" if tick.full else "cap")
+        state_s = float(self.controller.ledger.state.now[0])
+        self.journal.record.measure(state_s, tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
+        if tick.full:
+            self.history.append((tick.now_s, tick.measured_w, tick.target_w))
+            self._publish(tick)
+        self.journal.tick()
+
+    def _publish(self, tick: Tick) -> None:
+        c = self.controller
+        asked = self.signals.now(tick.now_s)
+        bid = c.bid_at(tick.now_s)
+        power = Power(
+            measured_w=tick.measured_w,
+            modelled_w=tick.modelled_w,
+            target_w=tick.target_w,
+            limit_w=tick.limit_w,
+            reserve_w=math.nan if bid is None else bid.reserve_w,
+            error=c.errors[-1] if c.errors else math.nan,
+            mean_error=c.mean_error(),
+        )
+        refused = self.signals.problems()
+        y = asked.y
+        told = SignalStatus(refused=refused) if y is None else SignalStatus(y.value, y.state, y.age_s, refused)
+        role: Literal["leader", "dry-run"] = "dry-run" if self.dry_run else "leader"
+        document = Document(
+            site=self.name,
+            time_s=tick.now_s,
+            role=role,
+            term=0 if self.lease is None else self.lease.check(),
+            policy=self.policy,
+            since_s=self.since_s,
+            speed=self.clock.speed,
+            power=power,
+            signal=told,
+            nodes=c.meters.modes(tick.now_s),
+            jobs=self._jobs(),
+            faults=dict(c.meters.faults),
+            actions=tuple(self.actions),
+            history=tuple(self.history),
+        )
+        if self.status is not None:
+            self.status.publish(document)
+        tell_metrics(self.metrics, document, tick, self)
+
+    def _jobs(self) -> dict[str, int]:
+        s = self.controller.ledger.state
+        counts = dict.fromkeys(("waiting", "starting", "running", "paused"), 0)
+        for row in self.controller.ledger.row.values():
+            word = codes.STATUS_NAMES[int(s.status[row])]
+            counts[word] = counts.get(word, 0) + 1
+        return counts
+
+
+def tell_metrics(metrics: Metrics, document: Document, tick: Tick, site: Site) -> None:
+    """Set the metrics of a controller; names and meanings are those of ``watch/table.py``."""
+    c, power = site.controller, document.power
+    for name, value in (
+        ("target_watts", power.target_w),
+        ("limit_watts", power.limit_w),
+        ("measured_power_watts", power.measured_w),
+        ("modelled_power_watts", power.modelled_w),
+        ("tracking_error_ratio", power.error),
+        ("signal_value", document.signal.value),
+        ("signal_age_seconds", document.signal.age_s),
+        ("lease_term", float(document.term)),
+        ("leader", 1.0),
+    ):
+        metrics.set(f"wattline_{name}", value)
+    metrics.state("wattline_signal_state", document.signal.state)
+    metrics.totals("wattline_signal_refused_total", dict(document.signal.refused))
+    metrics.counts("wattline_jobs", dict(document.jobs))
+    metrics.counts("wattline_nodes", dict(document.nodes))
+    metrics.total("wattline_caps_sent_total", c.caps.sent)
+    metrics.total("wattline_reconcile_retries_total", c.reconciler.retries)
+    metrics.totals("wattline_messages_dropped_total", {k: n for k, n in c.inbox.counts().items() if k != "accepted"})
+    metrics.totals("wattline_faults_total", dict(document.faults))
+
+
+@contextmanager
+def until_stopped() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set."""
+    stopped = threading.Event()
+    before = {number: signals.signal(number, lambda *_: stopped.set()) for number in (signals.SIGTERM, signals.SIGINT)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signals.signal(number, handler)
+
+
+def stand_by(lease: Lease, clock: Clock, stop: Callable[[], bool], log: Log) -> bool:
+    """Wait until the lease is ours; return False where somebody said stop before."""
+    said = False
+    while not stop():
+        if lease.try_to_lead():
+            return True
+        if not said:
+            log.say("stands-by")
+            said = True
+        clock.rest(STANDBY_WAIT_S / max(1.0, clock.speed))
+    return False
