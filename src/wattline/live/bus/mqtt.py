@@ -62,6 +62,7 @@ class MqttBus:
         self._mqtt = mqtt
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._prefixes: list[str] = []
+        self._tls: _Trust | None = None
         self._found: deque[Arrived] = deque()
         self._ready, self._queued, self._closed = False, 0, False
         self._connecting: threading.Thread | None = None
@@ -73,7 +74,8 @@ class MqttBus:
         if password is not None:
             client.username_pw_set(*read_password(password, name))
         if authority is not None:
-            client.tls_set_context(_trusting(authority))
+            self._tls = _trusting(authority)
+            client.tls_set_context(self._tls)
         if will is not None:
             client.will_set(will[0], will[1], qos=0)
         client.connect_timeout = _CONNECT_S
@@ -188,6 +190,8 @@ class MqttBus:
                 self._failed = False
             except (OSError, ValueError, ssl.SSLError):
                 self._failed = True
+                if self._tls is not None and self._tls.last is not None:
+                    self._tls.last.close()  # paho forgets a socket whose other side it does not trust
 
         self._connecting = threading.Thread(target=work, name="wattline-mqtt-connect", daemon=True)
         self._connecting.start()
@@ -251,10 +255,22 @@ def read_password(path: Path, name: str) -> tuple[str, str]:
     return user, password
 
 
-def _trusting(authority: Path) -> ssl.SSLContext:
+class _Trust(ssl.SSLContext):
+    """What is needed to check a broker's certificate; knows the last connection that was begun."""
+
+    last: ssl.SSLSocket | None = None
+
+    def wrap_socket(self, *words: Any, **named: Any) -> ssl.SSLSocket:
+        """Begin TLS on a connection."""
+        self.last = super().wrap_socket(*words, **named)
+        return self.last
+
+
+def _trusting(authority: Path) -> _Trust:
+    context = _Trust(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context = ssl.create_default_context(cafile=str(authority))
+        context.load_verify_locations(str(authority))
     except (OSError, ssl.SSLError) as problem:
         raise TraceError.at(authority, f"is no certificate authority in PEM form ({problem})") from None
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -19,6 +19,7 @@ from wattline.live.bus.zmq_hub import LARGEST_FRAME, WAITING, ZmqHub
 SILENT_S = 2.0
 """Whoever has sent nothing for so long says hello again: the other side may have begun anew."""
 _HEARTBEAT_MS, _DEAD_MS = 5_000, 15_000
+_EARLIEST_S, _LATEST_S = 0.5, 30.0
 _COUNTS = (
     "sent", "received", "unsent", "unheard", "full", "forbidden", "forged", "malformed", "oversized", "unnamed",
     "unkept", "refused", "connected", "lost",
@@ -29,7 +30,15 @@ class _Link:
     """A wire to one controller, whose public key is given: nobody else can answer for it."""
 
     def __init__(
-        self, context: Any, endpoint: str, hello: str, pair: Pair | None, server_key: bytes, *, watch: bool
+        self,
+        context: Any,
+        endpoint: str,
+        hello: str,
+        pair: Pair | None,
+        server_key: bytes,
+        counts: dict[str, int],
+        *,
+        watch: bool,
     ) -> None:
         zmq = self._zmq = need_zmq()
         self.socket = context.socket(zmq.DEALER)
@@ -59,6 +68,8 @@ class _Link:
         self.monitor = _monitor(socket) if watch else None
         self._hello, self.prefixes = hello, list[str]()
         self._greeted, self._sent_s = False, time.monotonic()
+        self._endpoint, self._counts = endpoint, counts
+        self._renew_s, self._wait_s = time.monotonic() + _LATEST_S, _EARLIEST_S
         socket.connect(endpoint)
 
     def send(self, data: bytes) -> bool:
@@ -66,9 +77,38 @@ class _Link:
         try:
             self.socket.send(data, self._zmq.NOBLOCK)
         except self._zmq.Again:
+            self._renew()
             return False
         self._sent_s = time.monotonic()
+        self._renew_s, self._wait_s = self._sent_s + _LATEST_S, _EARLIEST_S
         return True
+
+    def watch(self) -> None:
+        """Count what has become of the connection. ZeroMQ does not try again when it was refused, so we do."""
+        zmq = self._zmq
+        from zmq.utils.monitor import recv_monitor_message
+
+        while self.monitor is not None and self.monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            event = recv_monitor_message(self.monitor, zmq.NOBLOCK)["event"]
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._counts["connected"] += 1
+            elif event == zmq.EVENT_DISCONNECTED:
+                self._counts["lost"] += 1
+            else:
+                self._counts["refused"] += 1
+                self._renew_s = min(self._renew_s, time.monotonic() + self._wait_s)
+
+    def _renew(self) -> None:
+        """Connect anew where ZeroMQ has given up: soon after a refusal, later and later if it is repeated."""
+        self.watch()
+        now_s = time.monotonic()
+        if now_s < self._renew_s:
+            return
+        self._wait_s = min(2.0 * self._wait_s, _LATEST_S)
+        self._renew_s = now_s + _LATEST_S
+        with contextlib.suppress(self._zmq.ZMQError):  # it may be gone already
+            self.socket.disconnect(self._endpoint)
+        self.socket.connect(self._endpoint)
 
     def greet(self) -> None:
         """Say who is there and what is asked for, where the controller may not know."""
@@ -164,20 +204,18 @@ class ZmqBus:
         self._door: Door | None = None
         self._hub: ZmqHub | None = None
         self._links: list[_Link] = []
-        self._monitors: list[Any] = []
         self._closed = False
         try:
             if listen is not None:
                 self._listen(listen, known, pair)
             for other, at in servers.items():
                 server = keys.keys[other] if keys is not None else b""
-                self._links.append(_Link(self._context, at, f"{role} {name}", pair, server, watch=watch))
+                self._links.append(_Link(self._context, at, f"{role} {name}", pair, server, self._counts, watch=watch))
         except BaseException as problem:
             self.close()
             if isinstance(problem, zmq.ZMQError):
                 raise InputError(f"bus {listen or servers}: {problem.strerror}") from None
             raise
-        self._monitors += [link.monitor for link in self._links if link.monitor is not None]
         self._poller = zmq.Poller()
         for socket in [*([self._hub.socket] if self._hub else []), *(link.socket for link in self._links)]:
             self._poller.register(socket, zmq.POLLIN)
@@ -234,7 +272,8 @@ class ZmqBus:
 
     def counts(self) -> dict[str, int]:
         """Return how many messages were sent, received and dropped, by reason, and how connections fared."""
-        self._watch()
+        for link in self._links:
+            link.watch()
         found = dict(self._counts)
         if self._hub is not None:
             found["peers"] = self._hub.peers()
@@ -254,7 +293,7 @@ class ZmqBus:
         if self._door is not None:
             self._door.close()
         if self._own_context:
-            self._context.term()
+            self._context.destroy(linger=100)
 
     def _listen(self, listen: str, known: Path | Known | None, pair: Pair | None) -> None:
         if isinstance(known, Known):
@@ -263,22 +302,6 @@ class ZmqBus:
             self._door = Door(self._context, known)
         secret = pair.secret if pair is not None else b""
         self._hub = ZmqHub(self._context, listen, self.name, self.topics, self._counts, self._door, secret)
-
-    def _watch(self) -> None:
-        """Count what has become of connections."""
-        zmq = need_zmq()
-        from zmq.utils.monitor import recv_monitor_message
-
-        for monitor in self._monitors:
-            with contextlib.suppress(zmq.Again):
-                while True:
-                    event = recv_monitor_message(monitor, zmq.NOBLOCK)["event"]
-                    if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                        self._counts["connected"] += 1
-                    elif event == zmq.EVENT_DISCONNECTED:
-                        self._counts["lost"] += 1
-                    else:
-                        self._counts["refused"] += 1
 
 
 def _monitor(socket: Any) -> Any:

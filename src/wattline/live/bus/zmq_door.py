@@ -13,7 +13,7 @@ from wattline.errors import InputError
 from wattline.live.bus.keys import Known, load_known, need_zmq
 
 DOMAIN = "wattline"
-_TICK_MS = 500
+_TICK_MS, _LOOK_S = 50, 0.5
 
 
 class Door:
@@ -67,7 +67,7 @@ class Door:
 
     def _look(self) -> None:
         now_s = time.monotonic()
-        if now_s < self._looked_s + _TICK_MS / 1000.0:
+        if now_s < self._looked_s + _LOOK_S:
             return
         self._looked_s = now_s
         stamp = _stamp(self._path)

@@ -1,7 +1,7 @@
 """The controller's side of ZeroMQ: everybody connects here; each hears what it asked for and may hear, and no more.
 
-A frame is one letter and its text. To the hub: ``h`` (hello: role and name, then the topics that are asked for,
-a line each), ``p`` (topic, then the message), ``k`` (the same, to be kept). From the hub: ``p`` (topic, sender, message),
+A frame is one letter and its text. To the hub: ``h`` (hello: role and name, then the topics that are asked for, a line
+each), ``p`` (topic, then the message), ``k`` (the same, to be kept). From the hub: ``p`` (topic, sender, message),
 ``?`` (say hello).
 """
 
@@ -65,7 +65,11 @@ class ZmqHub:
             socket.curve_server = 1
             socket.curve_secretkey = secret
             socket.setsockopt_string(zmq.ZAP_DOMAIN, DOMAIN)
-        socket.bind(endpoint)
+        try:
+            socket.bind(endpoint)
+        except zmq.ZMQError:
+            socket.close()
+            raise
         self.endpoint: str = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._peers: dict[bytes, _Peer] = {}
         self._ends: dict[str, list[bytes]] = {}
