@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import capping, cases, days, demand_response, launcher, moldable, packets, placing, startup
+from benchmarks import capping, cases, days, demand_response, live_bus, moldable, packets, placing, startup
 
 
 def main() -> None:
@@ -33,6 +34,7 @@ def main() -> None:
         *placing.CASES,
         *packets.CASES,
         *launcher.CASES,
+        *live_bus.CASES,
     ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")

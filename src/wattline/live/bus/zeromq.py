@@ -18,7 +18,7 @@ from wattline.live.bus.zmq_hub import LARGEST_FRAME, WAITING, ZmqHub
 
 SILENT_S = 2.0
 """Whoever has sent nothing for so long says hello again: the other side may have begun anew."""
-_HEARTBEAT_MS, _DEAD_MS = 5_000, 15_000
+_HEARTBEAT_MS, _DEAD_MS = 10_000, 30_000  # statuses come every second: more would only load the controller
 _EARLIEST_S, _LATEST_S = 0.5, 30.0
 _COUNTS = (
     "sent", "received", "unsent", "unheard", "full", "forbidden", "forged", "malformed", "oversized", "unnamed",
@@ -279,6 +279,14 @@ class ZmqBus:
             found["peers"] = self._hub.peers()
         if self._door is not None:
             found["refused"], found["keys-unreadable"] = self._door.refused, self._door.unreadable
+        return found
+
+    def fileno(self) -> int:
+        """Return a file number that becomes readable when ``poll`` should be called, for those who wait for many buses.
+
+        It tells of changes (wait for it edge-triggered, and call ``poll`` after each ``publish`` too).
+        """
+        found: int = (self._hub or self._links[0]).socket.getsockopt(need_zmq().FD)
         return found
 
     def close(self) -> None:
