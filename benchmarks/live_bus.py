@@ -78,7 +78,7 @@ def _ten_thousand(kind: str, quick: bool) -> Rows:
 def _row(what: str, told: dict[str, Any], goal: str, met: bool) -> dict[str, Any]:
     caps, statuses = ("/".join(f"{1e3 * told[name][q]:.0f}" for q in (50, 99, 100)) for name in ("caps", "statuses"))
     shown = (
-        f"p50/p99/max of caps {caps} ms, lost {told['caps_lost']} of {told['caps_sent']}; of statuses {statuses} ms, lost "
+        f"p50/p99/max of caps {caps} ms, lost {told['caps_lost']} of {told['caps_sent']}; statuses {statuses} ms, lost "
         f"{told['lost']} of {told['sent']}, not sent {told['unsent']}; cores: controller {told['cpu']:.2f}, agents "
         f"{told['agents_cpu']:.2f}; load {told['load']:.1f}"
     )
