@@ -23,7 +23,7 @@ def arrived(box: Outbox, kind: str = "status", node: str = "", wire: str | None 
 def test_a_thousand_forged_and_a_thousand_malformed() -> None:
     """Nothing raises, nothing passes, and everything is counted."""
     time, draw = Time(), random.Random(5)
-    inbox = Inbox(TOPICS, time.clock, nodes=["n001", "n002"], leaders=["controller"])
+    inbox = Inbox(TOPICS, time.clock, nodes=["n001", "n002"], controllers=["controller"])
     boxes = [Outbox(name, time.clock) for name in ("n001", "n002", "controller")]
     for _ in range(1_000):
         good = arrived(boxes[0]).payload
@@ -50,10 +50,12 @@ def test_a_thousand_forged_and_a_thousand_malformed() -> None:
 def test_caps_come_from_leaders_alone() -> None:
     """A node that sends caps under its own name is a stranger to those who are led."""
     time = Time()
-    inbox = Inbox(TOPICS, time.clock, leaders=["controller"])
+    inbox = Inbox(TOPICS, time.clock, controllers=["controller"], operators=["me"])
     assert inbox.take(arrived(Outbox("n002", time.clock), "cap", node="n001")) is None
     assert inbox.take(arrived(Outbox("n002", time.clock), "off")) is None
-    assert inbox.counts()["stranger"] == 2
+    assert inbox.take(arrived(Outbox("me", time.clock), "cap", node="n001")) is None
+    assert inbox.counts()["stranger"] == 3
+    assert inbox.take(arrived(Outbox("me", time.clock), "off")) is not None
     assert inbox.take(arrived(Outbox("controller", time.clock), "cap", node="n001")) is not None
 
 

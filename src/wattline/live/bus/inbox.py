@@ -42,8 +42,9 @@ class Inbox:
         Of the site.
     nodes
         Names from which statuses are taken; None: any.
-    leaders
-        Names from which caps, ``off`` and signals are taken; None: any whom the wire lets write there.
+    controllers, operators, gateways
+        Names from which caps are taken (controllers alone), ``off`` (operators too) and signals (gateways too). Without
+        controllers: from any whom the wire lets write there.
     oldest_s, ahead_s
         How old a message may be, and how far ahead of our clock, in machine seconds. A cap may be as old as its lease
         is long.
@@ -57,14 +58,18 @@ class Inbox:
         clock: Clock,
         *,
         nodes: Collection[str] | None = None,
-        leaders: Collection[str] | None = None,
+        controllers: Collection[str] | None = None,
+        operators: Collection[str] = (),
+        gateways: Collection[str] = (),
         oldest_s: float = 10.0,
         ahead_s: float = 5.0,
         senders: int = SENDERS,
     ) -> None:
         self._clock, self._root = clock, f"{topics.root}/"
-        self._nodes = None if nodes is None else frozenset(nodes)
-        self._leaders = None if leaders is None else frozenset(leaders)
+        told = None if nodes is None else frozenset(nodes)
+        self._may: dict[str, frozenset[str] | None] = {"status": told, "gone": told}
+        for kind, others in (("cap", ()), ("off", operators), ("signal", gateways)):
+            self._may[kind] = None if controllers is None else frozenset((*controllers, *others))
         self._oldest_s, self._ahead_s, self._room = oldest_s, ahead_s, senders
         self._last: dict[str, _Last] = {}
         self._swept_s = -1.0
@@ -113,11 +118,9 @@ class Inbox:
         if message.kind in {"status", "gone"}:
             if node != sender:
                 raise BadMessageError("forged", "another node's topic")
-            known = self._nodes
-        else:
-            if bool(node) != (message.kind == "cap"):
-                raise BadMessageError("unknown", "no such topic")
-            known = self._leaders
+        elif bool(node) != (message.kind == "cap"):
+            raise BadMessageError("unknown", "no such topic")
+        known = self._may[message.kind]
         if known is not None and sender not in known:
             raise BadMessageError("stranger", "nobody gave that name")
 
