@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import time
 import zlib
@@ -86,8 +87,8 @@ def run(plan: Plan, pipe: Connection) -> None:
         for number, _ in waiting.poll(wait_s):
             hear(owner[number])
     pipe.send((sent, unsent, late_s, (time.process_time() - began_cpu_s) / (plan.seconds + 2.0)))
-    for bus in buses:
-        bus.close()
+    pipe.close()
+    os._exit(0)  # thousands of goodbyes would take longer than the measurement
 
 
 def _zeromq(plan: Plan) -> list[Any]:
