@@ -95,18 +95,45 @@ def test_limits_that_are_not_taken_are_told(world: Make, fault: str, words: set[
 
 
 def test_a_refusing_limit_does_not_wind_the_pid_up(world: Make) -> None:
-    """After minutes above its cap with a limit that does not obey, a node is at its cap within seconds once it does."""
+    """After minutes above its cap with a limit that does not obey, a node is at its cap within 3 s once it does, and
+    never far below.
+    """
     w = world()
     w.plant.busy("n1", 300.0, 120.0)
+    w.plant.fault("n1", "refuse")
+    w.plant.step(w.clock.at_s)
+    for path in w.folder.glob("n1/intel-rapl/intel-rapl:?/constraint_0_power_limit_uw"):
+        path.write_text("205000000\n")  # what it refuses to leave
     w.plant.fault("n1", "refuse")
     for _ in range(30):
         w.cap(250.0)
         w.run(4.0)
+    assert w.server_w() == pytest.approx(300.0, abs=1.0)
     w.plant.fault("n1")
-    for _ in range(3):
+    drawn = []
+    for _ in range(10):
         w.cap(250.0)
-        w.run(2.0)
-    assert w.server_w() == pytest.approx(250.0, abs=5.0)
+        w.run(1.0)
+        drawn.append(w.server_w())
+    assert max(drawn[2:]) <= 255.0
+    assert min(drawn) >= 240.0
+
+
+def test_without_readings_nothing_is_raised(world: Make) -> None:
+    """Where processors stay below their limit the PID raises it; once no reading tells that they do, the limit is what
+    the model says.
+    """
+    w = world(held_at=0.96)
+    w.plant.busy("n1", 340.0, 120.0)
+    w.cap(260.0, lease=30.0)
+    w.run(15.0)
+    model_w = PROFILES["gold-6132"].cpu_w(260.0, 12.0)
+    assert w.limit_w() >= model_w + 4.0
+    assert w.server_w() == pytest.approx(260.0, abs=2.0)
+    w.plant.fault("n1", "garbage")
+    w.cap(260.0, lease=30.0)
+    w.run(6.0)
+    assert w.limit_w() == pytest.approx(model_w, abs=0.2)
 
 
 def test_memory_without_a_meter_is_assumed(world: Make) -> None:

@@ -27,7 +27,7 @@ SAME_W = 0.05
 """A limit is not written again for less."""
 CHANGED_W = 1.0
 """A limit that differs by more from what was read back after the write was changed by somebody else."""
-UNUSED_W, UNUSED = 2.0, 0.03
+UNUSED_W, UNUSED = 2.0, 0.05
 """Processors that draw less than their limit by this, and by this part of it, are not held by it."""
 STATUS_FAULTS = 16
 
@@ -73,6 +73,7 @@ class NodeAgent:
         self._reading: Reading | None = None
         self._server_w = math.nan
         self._memory_w = settings.memory_w
+        self._held = False
         self._seen: Counter[str] = Counter()
         self._fault_s: dict[str, float] = {}
         self._next_s = self._began_s = -math.inf
@@ -215,12 +216,13 @@ class NodeAgent:
         if changed:
             self.note("clamped" if math.isfinite(in_force_w) else "no-limit", now_s)
         held = reading is not None and reading.cpu_w >= limit_w - max(UNUSED_W, UNUSED * limit_w)
+        was_held, self._held = self._held, held  # a job that starts is held for a part of its first period only
         self._output_w = self._pid.step(
             now_s,
             target_w,
             server_w,
             lead=self._lead_w(),
-            may_rise=held,
+            may_rise=held and was_held,
             may_fall=in_force_w <= self._output_w + CHANGED_W,
         )
         self._write(now_s, in_force_w, changed=changed)
