@@ -95,6 +95,7 @@ def _checked(settings: AgentSettings) -> dict[str, Any]:
         "file": settings.file,
         "site": settings.site,
         "controllers": list(settings.controllers),
+        "operators": list(settings.operators),
         "jobs": None if settings.jobs is None else str(settings.jobs),
         "bus": None if settings.bus is None else str(settings.bus.get("kind", "")),
         "nodes": nodes,

@@ -183,6 +183,18 @@ def test_caps_come_from_named_controllers_only(world: Make, sender: str, name: s
     assert (w.last()["mode"] == "led") == led
 
 
+@pytest.mark.parametrize(("name", "mode"), [("boss", "free"), ("me", "free"), ("mallory", "safe")])
+def test_off_comes_from_controllers_and_operators(world: Make, name: str, mode: str) -> None:
+    """With names in the file, ``off`` of controllers and operators counts; an operator's cap does not."""
+    w = world(more='controllers = ["boss"]\noperators = ["me"]')
+    w.send("wattline/s/cap/n1", {"kind": "cap", "cap_w": 300.0, "lease": 5.0, "term": 1, "from": "me"})
+    w.run(1.2)
+    assert w.last()["mode"] == "safe"
+    w.send("wattline/s/off", {"kind": "off", "from": name})
+    w.run(1.2)
+    assert w.last()["mode"] == mode
+
+
 def test_off_puts_back_what_was_found(world: Make) -> None:
     """After ``off`` limits are as they were found; only a higher term leads again."""
     w = world()

@@ -118,7 +118,8 @@ def make(
             except BaseException:
                 made.let_go()
                 raise
-            agents.append(Agent(made, bus, Wire(settings.site, clock, settings.controllers), clock))
+            wire = Wire(settings.site, clock, settings.controllers, settings.operators)
+            agents.append(Agent(made, bus, wire, clock))
     except BaseException:
         for agent in agents:
             agent.node.let_go()

@@ -69,6 +69,7 @@ class AgentSpec(Section):
     longest_lease: Duration = 60.0
     start: Literal["safe", "free"] = "safe"
     controllers: list[Name] = Field(default_factory=list)
+    operators: list[Name] = Field(default_factory=list)
     jobs: str = ""
     node: Annotated[list[NodeSpec], BeforeValidator(_as_list), Field(min_length=1)]
     model: ModelSpec = ModelSpec()
@@ -107,6 +108,7 @@ class AgentSettings:
     site: str
     nodes: tuple[NodeSettings, ...]
     controllers: tuple[str, ...]
+    operators: tuple[str, ...]
     jobs: Path | None
     speed: float
     origin_s: float
@@ -129,7 +131,15 @@ def read_settings(path: Path | str) -> AgentSettings:
     origin_s = math.nan if spec.clock.origin is None else spec.clock.origin
     jobs = base / spec.jobs if spec.jobs else None
     return AgentSettings(
-        str(path), spec.site, nodes, tuple(spec.controllers), jobs, spec.clock.speed, origin_s, spec.bus
+        file=str(path),
+        site=spec.site,
+        nodes=nodes,
+        controllers=tuple(spec.controllers),
+        operators=tuple(spec.operators),
+        jobs=jobs,
+        speed=spec.clock.speed,
+        origin_s=origin_s,
+        bus=spec.bus,
     )
 
 

@@ -27,12 +27,17 @@ class Wire:
         First word of all topics after ``wattline``.
     clock
         The machine's.
-    controllers
-        Names from which caps and ``off`` are taken; empty: all whom the wire lets write there.
+    controllers, operators
+        Names from which caps are taken (controllers alone) and ``off`` (operators too); without controllers: from all
+        whom the wire lets write there.
     """
 
-    def __init__(self, site: str, clock: Clock, controllers: Collection[str] = ()) -> None:
-        self._root, self._clock, self._controllers = f"wattline/{site}", clock, frozenset(controllers)
+    def __init__(
+        self, site: str, clock: Clock, controllers: Collection[str] = (), operators: Collection[str] = ()
+    ) -> None:
+        self._root, self._clock = f"wattline/{site}", clock
+        self._may = {"cap": frozenset(controllers), "off": frozenset((*controllers, *operators))}
+        self._open = not controllers
         self._boot = secrets.token_hex(8)
         self._n = 0
         self._last: dict[str, tuple[str, int, float]] = {}
@@ -75,7 +80,7 @@ class Wire:
             raise _DroppedError("unknown")
         if type(sender) is not str or (arrived.sender and arrived.sender != sender):
             raise _DroppedError("forged")
-        if self._controllers and sender not in self._controllers:
+        if not self._open and sender not in self._may[kind]:
             raise _DroppedError("stranger")
         boot, n, at_s = data.get("boot"), data.get("n"), _number(data.get("at"))
         if type(boot) is not str or type(n) is not int:
