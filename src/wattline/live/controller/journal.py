@@ -164,7 +164,7 @@ class LiveJournal:
 
     def close(self) -> None:
         """End the run in an orderly way: the last journal is sealed, and the state's checksum noted."""
-        if self.ledger.state.now[0] > self.sealer.start_s or not self.sealer.number:
+        if self.ledger.state.now[0] > self.sealer.told.start_s or not self.sealer.number:
             self.seal()
         self._finish_sealing(wait=True)
         self.checkpoints.close()
@@ -176,7 +176,7 @@ class LiveJournal:
     # -------------------------------------------------------------- inside
 
     def _path(self, part: Part) -> Path:
-        name, begin_s = f"{part.number:06d}", float(part.result.state.start_s[0])
+        name, begin_s = f"{part.number:06d}", part.told.start_s
         if begin_s > SINCE_1970_S:
             name += datetime.fromtimestamp(begin_s, UTC).strftime("-%Y%m%dT%H%M%SZ")
         return self.folder / JOURNALS / name
