@@ -11,8 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import capping, cases, days, demand_response, launcher, moldable, packets, placing, startup
-from benchmarks import capping, cases, days, demand_response, live_bus, moldable, packets, placing, startup
+from benchmarks import capping, cases, days, demand_response, launcher, live_agent, live_bus, moldable, packets, placing, startup
 
 
 def main() -> None:
@@ -35,6 +34,7 @@ def main() -> None:
         *packets.CASES,
         *launcher.CASES,
         *live_bus.CASES,
+        *live_agent.CASES,
     ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")

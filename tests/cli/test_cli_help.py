@@ -46,6 +46,8 @@ COMMANDS = (
     ["reproduce"],
     ["check-policy"],
     ["keys"],
+    ["controller"],
+    ["off"],
     ["status"],
     ["dashboard"],
 )

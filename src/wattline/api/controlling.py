@@ -193,7 +193,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
     host, _, port = spec.signal.listen.rpartition(":")
-    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study))
+    most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
+    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study), float(most_w.sum()))
     signals = Signals(
         SignalSettings(
             limit_w=site_limit_w,
@@ -204,7 +205,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
             column=spec.signal.column,
             step_s=spec.signal.step,
             skip_s=spec.signal.skip,
-            start_s=math.nan if spec.clock.origin is None else spec.clock.origin,
+            start_s=math.nan if spec.signal.start is None else spec.signal.start,
             loop=spec.signal.loop,
             token=None if spec.signal.token is None else base / spec.signal.token,
             host=host or "127.0.0.1",
@@ -213,7 +214,6 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         clock,
         lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
     )
-    most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
     guard = Guard(
         GuardRules(
             or_infinite(spec.guard.hard),
@@ -245,6 +245,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         guard=guard,
         signals=signals,
         bids=bids,
+        most_w=float(most_w.sum()),
         periods=Periods(control.period, control.caps, control.manager_silent),
     )
     where = default_socket(spec.site) if spec.status.socket is None else base / spec.status.socket
@@ -273,3 +274,51 @@ def _limit_of(study: Study) -> float:
     """Return the power limit that the scenario begins with."""
     steps = sorted(study.options.limit_w)
     return float(steps[0][1]) if steps else math.inf
+
+
+def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
+    """Let a machine go, whoever leads it or nobody; return what was done, a line each."""
+    import time
+
+    from wattline.live.bus.messages import Outbox
+    from wattline.live.bus.names import Topics
+    from wattline.live.bus.open import open_bus
+    from wattline.live.bus.settings import BusSettings
+    from wattline.live.controller.lease import Lease
+    from wattline.live.controller.serve import OFF
+    from wattline.live.machine.launcher.client import LauncherClient
+
+    spec, folder, clock = planned.spec, planned.base / planned.spec.journal.dir, make_clock(planned.spec)
+    lines: list[str] = []
+    lease = Lease(folder / "lease.json", f"off-{os.getpid()}-{secrets.token_hex(3)}", lease_s=5.0)
+    held = lease.holder() if folder.is_dir() else None
+    if held is not None and held.owner:
+        (folder / OFF).touch()
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until:
+            now = lease.holder()
+            if now is None or not now.owner:
+                return [f"the controller of term {held.term} has ended and let the machine go"]
+            if lease.try_to_lead():
+                break
+            time.sleep(0.2)
+        lines.append(f"the controller of term {held.term} did not answer")
+    settings = BusSettings.model_validate({"site": spec.site, **_paths(spec.bus, planned.base)})
+    bus = open_bus(settings, "controller", spec.name, clock)
+    outbox, topics = Outbox(spec.name, clock), Topics(spec.site)
+    try:
+        for _ in range(15):
+            bus.publish(topics.off, outbox.encode("off", {}))
+            bus.poll(0.2)
+    finally:
+        bus.close()
+    lines.append(f"agents of {spec.site} were told to put back what they found")
+    manager = LauncherClient(planned.base / spec.manager.run_dir, timeout_s=spec.manager.timeout)
+    stopped = [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]
+    for job in stopped:
+        why = manager.cont(job.id)
+        lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
+    manager.close()
+    lease.give_up()
+    (folder / OFF).unlink(missing_ok=True)
+    return lines

@@ -14,6 +14,7 @@ from wattline.cli import (
     bids,
     budgets,
     compares,
+    controllers,
     examples,
     keys,
     launchers,
@@ -96,6 +97,8 @@ app.command()(looks.policies)
 app.command()(looks.report)
 app.command()(looks.reproduce)
 app.command()(keys.keys)
+app.command()(controllers.controller)
+app.command()(controllers.off)
 app.command("check-policy")(looks.check_policy)
 app.command()(status.status)
 app.command()(status.dashboard)

@@ -46,6 +46,7 @@ class SignalSpec(Section):
     column: str | None = None
     step: Duration | None = None
     skip: Duration = 0.0
+    start: Moment | None = None
     loop: bool = False
     stale: Duration = 10.0
     hold: Duration = 30.0

@@ -91,6 +91,8 @@ class Controller:
     guard: Guard = field(default_factory=Guard)
     signals: Asks | None = None
     bids: Sequence[BidStep] = ()
+    most_w: float = math.inf
+    """What all nodes together can draw: a limit that is not below is none."""
     periods: Periods = field(default_factory=Periods)
     term: Callable[[], int] = lambda: 1
     """Returns the number of this reign, or raises where somebody else leads by now."""
@@ -178,7 +180,7 @@ class Controller:
     def _envelope(self, now_s: float) -> tuple[float, float]:
         """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
         asked = None if self.signals is None else self.signals.now(now_s)
-        limit_w = math.inf if asked is None else asked.limit_w
+        limit_w = math.inf if asked is None or asked.limit_w >= self.most_w else asked.limit_w
         self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
         bid = self.bid_at(now_s)
         if bid is None or asked is None or asked.y is None:

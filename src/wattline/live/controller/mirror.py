@@ -89,9 +89,9 @@ class Mirror:
             gone = job is None or job.phase in ("ended", "ineligible")
             if not gone:
                 continue
-            if self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE) or (
-                job is not None and job.phase == "ineligible"
-            ):
+            requeued = job is not None and job.phase == "ineligible"  # it comes again as a new one
+            cancelled = job is not None and job.reason == "Cancelled"
+            if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
                 self.ledger.tell_of(CANCEL, name)
             else:
                 self.ledger.tell_of(END, name, self._how(job))
@@ -104,7 +104,7 @@ class Mirror:
         """Return the status of a job that is over: finished, failed, or killed by its walltime."""
         if job is None or job.exit in (None, 0):
             return codes.FINISHED
-        return codes.KILLED if job.reason == "walltime" else codes.FAILED
+        return codes.KILLED if job.reason == "TimeLimit" else codes.FAILED
 
     def _nodes(self, snapshot: Snapshot) -> None:
         """Tell of nodes that left or came back; one that is not shown at all is as good as gone."""

@@ -167,7 +167,8 @@ class Record:
 
     def snapshot(self) -> Record:
         """Return a record that does not change any more; what is in it is shared, and never changed."""
-        jobs = Jobs(*(dict(kept) for kept in (self.jobs.name, self.jobs.known, self.jobs.after, self.jobs.ended)))
+        kept = self.jobs
+        jobs = Jobs(dict(kept.name), dict(kept.known), dict(kept.after), dict(kept.ended))
         logs = {name: list(sets) for name, sets in self.logs.items()}
         return Record(
             jobs,

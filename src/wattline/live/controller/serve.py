@@ -23,6 +23,8 @@ from wattline.live.watch.metrics import Metrics
 from wattline.live.watch.socket import StatusServer
 from wattline.model import codes
 
+OFF = "off"
+"""A file of this name in the journal's folder ends the controller in an orderly way (``wattline off``)."""
 STANDBY_WAIT_S = 0.5
 ACTIONS, POINTS = 20, 240
 
@@ -57,6 +59,7 @@ class Site:
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
+        (self.journal.folder / OFF).unlink(missing_ok=True)
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
         try:
             c.run(lambda: stop() or self.off)
@@ -117,6 +120,7 @@ class Site:
         state_s = float(self.controller.ledger.state.now[0])
         self.journal.record.measure(state_s, tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
+            self.off = (self.journal.folder / OFF).exists()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             self._publish(tick)
         self.journal.tick()
@@ -156,7 +160,7 @@ class Site:
         )
         if self.status is not None:
             self.status.publish(document)
-        tell_metrics(self.metrics, document, tick, self)
+        tell_metrics(self.metrics, document, self)
 
     def _jobs(self) -> dict[str, int]:
         s = self.controller.ledger.state
@@ -167,7 +171,7 @@ class Site:
         return counts
 
 
-def tell_metrics(metrics: Metrics, document: Document, tick: Tick, site: Site) -> None:
+def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
     """Set the metrics of a controller; names and meanings are those of ``watch/table.py``."""
     c, power = site.controller, document.power
     for name, value in (

@@ -1,0 +1,67 @@
+"""``wattline controller`` and ``off``: leading a machine, and letting it go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wattline.cli.complaints import FAILED
+from wattline.cli.terminal import Json, Quiet, Terminal
+
+SiteFile = Annotated[
+    Path, typer.Argument(metavar="SITE.toml", help="The controller's file; docs/live/controller.md has its keys.")
+]
+
+
+def controller(
+    file: SiteFile,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Show what would be used, and start nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say every action that would be taken, and take none.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Lead a machine: start, stop and continue its jobs and set its caps, so that it stays inside its power envelope.
+
+    One controller leads, by a lease in its journal's folder; others with the same folder stand by. SIGTERM and Ctrl-C
+    end it in an orderly way: stopped jobs go on, and agents put back what they found.
+
+    For example:
+
+      wattline controller examples/live/site.toml --check
+
+      wattline controller site.toml --dry-run
+    """
+    from wattline.api.controlling import plan_site, run_site
+
+    terminal = Terminal(as_json, quiet)
+    planned = plan_site(file)
+    if check:
+        for what, text in planned.lines():
+            terminal.line(f"{what:18} {text}")
+        terminal.data(dict(planned.lines()))
+        return
+    left = run_site(planned, dry_run=dry_run)
+    if left:
+        terminal.line(f"{len(left)} jobs could not be continued: {', '.join(left[:8])}")
+        raise typer.Exit(FAILED)
+
+
+def off(file: SiteFile, *, quiet: Quiet = False) -> None:
+    """Let a machine go: stopped jobs go on, and agents put back the limits that they found.
+
+    Where a controller leads, it is told to end. Where none does, its place is taken for a moment to say so.
+
+    For example:
+
+      wattline off site.toml
+    """
+    from wattline.api.controlling import plan_site, switch_off
+
+    terminal = Terminal(quiet=quiet)
+    for line in switch_off(plan_site(file)):
+        terminal.line(line)

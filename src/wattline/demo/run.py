@@ -1,0 +1,288 @@
+"""The demonstration: processes are started, jobs submitted as their trace says, everything ended and looked after."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattline.demo.layout import Layout, free_port, write_layout, write_site
+from wattline.errors import InputError, RunError
+from wattline.live.clock import Clock
+from wattline.live.machine.base import JobSeen, ManagerError
+from wattline.live.machine.launcher.client import LauncherClient
+from wattline.live.machine.launcher.work import command_line
+from wattline.live.watch.socket import fetch
+
+if TYPE_CHECKING:
+    from wattline.scenario.study import Study
+
+SCENARIO = """# The emulated machine of wattline live-demo: {nodes} servers, eight kinds of short jobs (workload W4).
+name = "live-demo"
+seed = {seed}
+kinds = "W4"
+
+[trace]
+generator = "kinds"
+duration = "{hours} h"
+
+[cluster]
+nodes = {nodes}
+idle = "169 W"
+max = "429 W"
+
+[policy]
+select = "{select}"
+cap = "match-target"
+
+[regulation]
+signal = "gaussian"
+mean = {mean_w:.0f}
+reserve = {reserve_w:.0f}
+warmup = "0 s"
+hours = {hours}
+"""
+PER_NODE_MEAN_W, PER_NODE_RESERVE_W = 8450.0 / 36.0, 2800.0 / 36.0
+"""The bid of examples/slackline-w4.toml, for a node."""
+READY_S = 60.0
+"""Seconds after which a process that is not up has failed."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the demonstration is to be."""
+
+    minutes: float = 15.0
+    speed: float = 10.0
+    nodes: int = 32
+    select: str = "slackline"
+    seed: int = 1
+    agents: int = 8
+
+    def scenario(self) -> str:
+        """Return the text of the scenario."""
+        return SCENARIO.format(
+            nodes=self.nodes,
+            seed=self.seed,
+            select=self.select,
+            mean_w=PER_NODE_MEAN_W * self.nodes,
+            reserve_w=PER_NODE_RESERVE_W * self.nodes,
+            hours=max(1, -(-int(self.minutes) // 60)),
+        )
+
+
+@dataclass
+class Ran:
+    """What the live run left."""
+
+    asked: Asked
+    base: Path
+    study: Study
+    begin_s: float
+    end_s: float
+    jobs: list[tuple[int, JobSeen | None]] = field(default_factory=list)
+    """Row of the trace, and how the job was seen last."""
+    left: list[str] = field(default_factory=list)
+    """What was left behind: processes, stopped jobs, caps. There should be nothing."""
+
+
+Progress = Callable[[str, float], None]
+
+
+def run_demo(asked: Asked, base: Path, progress: Progress = lambda _text, _part: None) -> Ran:
+    """Run the demonstration in a folder; everything that it starts is ended, whatever happens."""
+    from wattline.scenario.choices import variants
+    from wattline.scenario.documents import read_scenario
+    from wattline.scenario.study import wire
+
+    base = base.resolve()
+    base.mkdir(parents=True, exist_ok=True)
+    if any(base.iterdir()):
+        raise InputError(f"{base}: is not empty; give a folder that is, or a new one (--out)")
+    text = asked.scenario()
+    (base / "scenario.toml").write_text(text, encoding="utf-8")
+    study = wire(variants(read_scenario(base / "scenario.toml"))[0])
+    names = tuple(f"n{i + 1:03d}" for i in range(asked.nodes))
+    origin_s = time.time()
+    layout = Layout(base, names, asked.speed, origin_s, origin_s, min(asked.agents, asked.nodes), free_port())
+    processes = Processes(base)
+    ran = Ran(asked, base, study, 0.0, 0.0)
+    with processes.all_ended():
+        write_layout(layout, study, text)
+        progress("starting the launcher, the nodes and their agents", 0.0)
+        processes.start("launcher", "-m", "wattline", "launcher", str(base / "launcher.toml"))
+        processes.wait_for(lambda: (base / "launcher-run" / "launcher.sock").exists() or _answers(base), "the launcher")
+        processes.start("plant", "-m", "wattline.demo.plant", str(base / "plant.json"))
+        for path in layout.agent_files:
+            processes.start(path.stem, "-m", "wattline", "agent", str(path))
+        # the controller needs some seconds until it is ready: its signal and the jobs begin together after that
+        clock = Clock(asked.speed, origin_s)
+        layout = replace(layout, begin_s=clock.now_s() + 20.0 * asked.speed)
+        write_site(layout, study)  # once more, now that it is known when things begin
+        progress("starting the controller", 0.02)
+        processes.start("controller", "-m", "wattline", "controller", str(base / "site.toml"))
+        processes.wait_for(lambda: _led(base) == asked.nodes, "the controller", READY_S)
+        if clock.now_s() > layout.begin_s:
+            raise RunError("the controller was not ready in time: the machine is too busy for a demonstration")
+        ran.begin_s, ran.end_s = layout.begin_s, layout.begin_s + 60.0 * asked.minutes
+        _play(ran, clock, processes, progress)
+        _wind_down(ran, layout, processes, progress)
+    ran.left += processes.left
+    ran.left += _caps_left(layout)
+    return ran
+
+
+def _answers(base: Path) -> bool:
+    try:
+        with contextlib.closing(LauncherClient(base / "launcher-run", timeout_s=0.5)) as client:
+            client.snapshot()
+    except ManagerError:
+        return False
+    return True
+
+
+def _led(base: Path) -> int:
+    """Return how many nodes follow the controller."""
+    try:
+        return int(fetch(base / "status.sock", timeout_s=0.5).nodes.get("led", 0))
+    except (InputError, RunError, OSError):
+        return 0
+
+
+def _play(ran: Ran, clock: Clock, processes: Processes, progress: Progress) -> None:
+    """Submit the jobs at their times and wait for the end."""
+    jobs, kinds = ran.study.trace.jobs, ran.study.options.kinds
+    by_name = {kind.name: kind for kind in kinds}
+    client = LauncherClient(ran.base / "launcher-run")
+    ids: list[str] = []
+    at = 0
+    while clock.now_s() < ran.end_s:
+        while at < len(jobs) and ran.begin_s + float(jobs.submit_s[at]) <= clock.now_s():
+            name = jobs.kinds[int(jobs.kind[at])]
+            command = command_line(float(jobs.work_s[at]), str(ran.base / "speeds" / "{node}"), clock.speed)
+            ids.append(client.submit(command, int(jobs.nodes[at]), kind=name, user="demo", output="/dev/null"))
+            at += 1
+        processes.check()
+        done = (clock.now_s() - ran.begin_s) / (ran.end_s - ran.begin_s)
+        progress(f"{len(ids)} jobs of {len(by_name)} kinds submitted", min(1.0, max(0.0, done)))
+        following_s = ran.begin_s + float(jobs.submit_s[at]) if at < len(jobs) else ran.end_s
+        clock.wait_until(min(ran.end_s, following_s, clock.now_s() + 0.5 * clock.speed))
+    seen = {job.id: job for job in client.everything().jobs}
+    ran.jobs = [(row, seen.get(name)) for row, name in enumerate(ids)]
+    client.close()
+
+
+def _wind_down(ran: Ran, layout: Layout, processes: Processes, progress: Progress) -> None:
+    """End the controller first: it lets jobs go on and agents restore; then jobs, launcher, agents, nature."""
+    progress("ending", 1.0)
+    processes.stop("controller")
+    client = LauncherClient(ran.base / "launcher-run")
+    snapshot = client.everything()
+    ran.left += [f"job {job.id} is stopped" for job in snapshot.jobs if job.phase == "paused"]
+    for job in snapshot.jobs:
+        if job.phase != "ended":
+            client.cancel(job.id)
+    processes.wait_for(lambda: all(j.phase == "ended" for j in client.everything().jobs), "the last jobs", 20.0)
+    client.close()
+    for path in layout.agent_files:
+        processes.stop(path.stem)
+    processes.stop("launcher")
+    processes.stop("plant")
+
+
+def _caps_left(layout: Layout) -> list[str]:
+    """Return the nodes whose limits are not what they were."""
+    from wattline.live.power.powercap import Powercap
+
+    found = []
+    for name in layout.names:
+        limit_w = Powercap(str(layout.base / "trees" / name)).limits_w()
+        if abs(limit_w - 500.0) > 1.0:
+            found.append(f"node {name} has a limit of {limit_w:g} W left")
+    return found
+
+
+class Processes:
+    """The processes of the demonstration, each with a log of its own."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.left: list[str] = []
+
+    def start(self, name: str, *words: str) -> None:
+        """Start a process of ours."""
+        log = (self.base / f"{name}.out").open("wb")
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, *words]
+        self.running[name] = subprocess.Popen(  # noqa: S603
+            command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
+        )
+        log.close()
+
+    def check(self) -> None:
+        """Raise where one has ended by itself."""
+        for name, process in self.running.items():
+            code = process.poll()
+            if code is not None:
+                raise RunError(f"{name} has ended by itself (exit code {code}): {self.last_line(name)}")
+
+    def last_line(self, name: str) -> str:
+        """Return the last that a process said."""
+        text = (self.base / f"{name}.out").read_text(encoding="utf-8", errors="replace").strip()
+        return text.splitlines()[-1][:300] if text else "it said nothing"
+
+    def wait_for(self, ready: Callable[[], bool], what: str, most_s: float = READY_S) -> None:
+        """Wait until something is so."""
+        until = time.monotonic() + most_s
+        while not ready():
+            self.check()
+            if time.monotonic() > until:
+                raise RunError(f"{what} did not get ready within {most_s:g} s (logs are in {self.base})")
+            time.sleep(0.05)
+
+    def stop(self, name: str, most_s: float = 20.0) -> None:
+        """End a process in an orderly way; one that does not end is killed, and told."""
+        process = self.running.pop(name)
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(most_s)
+        except subprocess.TimeoutExpired:
+            self.left.append(f"process {name} did not end and was killed")
+            process.kill()
+            process.wait()
+            return
+        if code not in (0, -signal.SIGTERM):
+            self.left.append(f"process {name} ended with exit code {code}: {self.last_line(name)}")
+
+    @contextlib.contextmanager
+    def all_ended(self) -> Iterator[None]:
+        """End all that still run at the end, jobs included."""
+        try:
+            yield
+        finally:
+            order = sorted(self.running, key=lambda name: (name != "controller", name == "launcher", name == "plant"))
+            if "launcher" in self.running:
+                with contextlib.suppress(ManagerError, OSError):
+                    self._cancel_jobs()
+            for name in order:
+                self.stop(name, 10.0)
+
+    def _cancel_jobs(self) -> None:
+        client = LauncherClient(self.base / "launcher-run", timeout_s=2.0)
+        for job in client.everything().jobs:
+            if job.phase != "ended":
+                client.cancel(job.id)
+        client.close()
+
+
+def words(ran: Ran) -> dict[str, Any]:
+    """Return what the folder of a demonstration holds, in words."""
+    return {"out": str(ran.base), "jobs": len(ran.jobs), "left_behind": ran.left}
