@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from wattline.wiring.bound import Bound
 
 
+LEAST_LEASE_S = 5.0
+"""A controller that was not heard for so long (by the wall) is replaced, where another stands by."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """A controller's file with everything that it names, read and checked; nothing is open yet."""
@@ -105,6 +109,20 @@ def make_bound(planned: Planned) -> Bound:
     return Bound(nobody, study.cluster, study.policies, options, seed=study.seed)
 
 
+def get_ready(planned: Planned) -> None:
+    """Load, or compile, everything that a turn of the loop calls, so that the first one takes no longer than others."""
+    import numpy as np
+
+    from wattline.control.wanted import wanted
+    from wattline.live.controller.ledger import Ledger
+
+    with make_bound(planned) as bound:
+        book = Ledger(bound)
+        book.tell(0, 0.0)
+        book.control()
+        wanted(bound.state, np.zeros(planned.study.cluster.nodes), np.zeros(planned.study.cluster.nodes, dtype=np.int64))
+
+
 def make_clock(spec: SiteSpec) -> Clock:
     """Return the clock of the machine."""
     from wattline.live.clock import Clock
@@ -126,7 +144,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     folder = planned.base / spec.journal.dir
     folder.mkdir(parents=True, exist_ok=True)
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    lease = Lease(folder / "lease.json", owner, lease_s=max(2.0, spec.control.lease / spec.clock.speed / 2.0))
+    lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
+    get_ready(planned)
     try:
         with until_stopped() as stopped:
             done = (lambda: stopped.is_set() or stop()) if stop is not None else stopped.is_set
