@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from engine.worlds import cluster, run
-from live.journal.world import NODES, Exact, bound, flow
+from live.journal.world import NODES, Exact, Fuzz, bound, flow
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.kernel.compiled import JIT
@@ -119,6 +119,36 @@ def test_what_meters_said_is_in_a_table_of_its_own(tmp_path: Path) -> None:
     record.measure(3.0, 1.0, 64, np.nan, np.inf)
     sealer.cut(ledger).write(tmp_path / "1", name="world")
     assert open_journal(tmp_path / "1").read("measured").height == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_journal_of_all_sorts_of_facts_is_consistent(tmp_path: Path, seed: int) -> None:
+    """Whatever happens to jobs, each that is over has one event that says how; their energy is that of busy nodes; what
+    was told is forgotten.
+    """
+    record = Record()
+    ledger = Ledger(bound(late_start_s=(1.0, 2.0), outside=True, log_rows=300), record=record)
+    world, sealer = Fuzz(ledger, seed), Sealer()
+    for _ in range(500 if JIT else 100):
+        world.tick()
+    sealer.cut(ledger).write(tmp_path / "0", name="world")
+    journal = open_journal(tmp_path / "0")
+    jobs, events = journal.read("jobs"), journal.read("events")
+    assert jobs.height == world.count
+    assert set(jobs["status"]) >= {"finished", "killed", "failed", "cancelled"} or not JIT
+    for status, event in (("finished", "end"), ("killed", "kill"), ("failed", "fail"), ("cancelled", "cancel")):
+        ended = jobs.filter(pl.col("status") == status).sort("end_s", "job_id")
+        told = events.filter(pl.col("event") == event).sort("time_s", "job_id")
+        assert ended["job_id"].to_list() == told["job_id"].to_list()
+        assert ended["end_s"].to_list() == told["time_s"].to_list()
+    started = jobs.filter(pl.col("start_s").is_not_null())
+    assert sorted(events.filter(pl.col("event") == "start")["job_id"]) == sorted(started["job_id"])
+    assert jobs["energy_j"].sum() == pytest.approx(journal.manifest["totals"]["busy_j"], rel=1e-9)
+    assert summarize(journal).jobs.total == world.count
+    present = set(record.rows())
+    assert present == set(record.jobs.known) == set(record.jobs.name)
+    assert not record.jobs.ended
+    assert not any(record.logs.values())
 
 
 def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:

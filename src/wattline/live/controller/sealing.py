@@ -230,8 +230,8 @@ class Sealer:
 
     def _go_on(self, s: State, record: Record) -> None:
         """Forget what was told, and note what the next journal need not tell again."""
-        for serial in list(record.jobs.ended):
-            record.jobs.forget(serial)
+        for gone in list(record.jobs.ended):
+            record.jobs.forget(gone)
         rows = record.rows()
         serial, row = np.array(list(rows), dtype=np.int64), np.array(list(rows.values()), dtype=np.int64)
         over, begun = s.status[row] >= codes.FINISHED, ~np.isnan(s.started_s[row])
