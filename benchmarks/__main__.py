@@ -11,7 +11,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import capping, cases, days, demand_response, launcher, live_agent, live_bus, moldable, packets, placing, startup
+from benchmarks import (
+    capping,
+    cases,
+    days,
+    demand_response,
+    launcher,
+    live_agent,
+    live_bus,
+    moldable,
+    packets,
+    placing,
+    startup,
+)
 
 
 def main() -> None:

@@ -48,6 +48,7 @@ COMMANDS = (
     ["keys"],
     ["controller"],
     ["off"],
+    ["live-demo"],
     ["status"],
     ["dashboard"],
 )

@@ -120,7 +120,9 @@ def get_ready(planned: Planned) -> None:
         book = Ledger(bound)
         book.tell(0, 0.0)
         book.control()
-        wanted(bound.state, np.zeros(planned.study.cluster.nodes), np.zeros(planned.study.cluster.nodes, dtype=np.int64))
+        wanted(
+            bound.state, np.zeros(planned.study.cluster.nodes), np.zeros(planned.study.cluster.nodes, dtype=np.int64)
+        )
 
 
 def make_clock(spec: SiteSpec) -> Clock:

@@ -18,6 +18,7 @@ from wattline.cli import (
     examples,
     keys,
     launchers,
+    live_demos,
     live_replays,
     looks,
     networks,
@@ -99,6 +100,7 @@ app.command()(looks.reproduce)
 app.command()(keys.keys)
 app.command()(controllers.controller)
 app.command()(controllers.off)
+app.command("live-demo")(live_demos.live_demo)
 app.command("check-policy")(looks.check_policy)
 app.command()(status.status)
 app.command()(status.dashboard)

@@ -99,7 +99,7 @@ def _write_agents(layout: Layout, study: Study, clock: str) -> None:
             f'site = "{SITE}"\nrun_dir = "run"\nlongest_lease = "120 s"\ncontrollers = ["controller"]\n'
             f'jobs = "launcher-run/jobs"\n\n{tables}[model]\nprofile = "{PROFILE}"\nmemory = {MEMORY_W}\n\n{clock}\n'
             f'[bus]\nkind = "zeromq"\ncontrollers = {{ controller = "tcp://127.0.0.1:{layout.port}" }}\n'
-             f'key = "keys/{SECRET}/{{node}}.key"\nknown = "keys/{PUBLIC}"\n',
+            f'key = "keys/{SECRET}/{{node}}.key"\nknown = "keys/{PUBLIC}"\n',
             encoding="utf-8",
         )
 

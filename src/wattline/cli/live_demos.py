@@ -1,0 +1,99 @@
+"""``wattline live-demo``: the live half on one computer, without root, beside its simulation."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wattline.cli.complaints import FAILED
+from wattline.cli.terminal import Json, Quiet, Terminal
+
+if TYPE_CHECKING:
+    from wattline.demo.beside import Beside, Side
+
+
+def live_demo(
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Empty or new folder for all that it leaves.")
+    ] = None,
+    minutes: Annotated[float, typer.Option("--minutes", min=1.0, max=1440.0, help="Minutes of machine time.")] = 15.0,
+    speed: Annotated[
+        float, typer.Option("--speed", min=1.0, max=60.0, help="Machine seconds in a second of the wall.")
+    ] = 10.0,
+    nodes: Annotated[int, typer.Option("--nodes", min=4, max=256, help="Emulated nodes.")] = 32,
+    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="slackline, or gps (AQA).")] = "slackline",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of jobs, signal and noise.")] = 1,
+    agents: Annotated[int, typer.Option("--agents", min=1, max=256, help="Processes that the agents share.")] = 8,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a whole machine on this computer: emulated nodes, real agents, jobs and controller, and a replayed signal.
+
+    No root and no server are needed. Powercap trees are files, driven by the simulator's physics with noise and lag;
+    agents and the controller talk over ZeroMQ with keys; jobs are processes. At the end the live run stands beside the
+    simulated run of the same jobs. The exit code is 1 if a process, a stopped job or a cap was left behind.
+
+    For example:
+
+      wattline live-demo
+
+      wattline live-demo --minutes 60 --speed 20 --out demo
+    """
+    from wattline.demo.beside import compare
+    from wattline.demo.run import Asked, run_demo
+
+    terminal = Terminal(as_json, quiet)
+    folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))
+    asked = Asked(minutes=minutes, speed=speed, nodes=nodes, select=policy, seed=seed, agents=agents)
+    terminal.say(
+        f"{nodes} emulated nodes, {minutes:g} minutes of machine time in {minutes * 60 / speed:.0f} s; in {folder}"
+    )
+    with terminal.progress("live-demo") as bar:
+        ran = run_demo(asked, folder, lambda _, part: bar(round(1000 * part), 1000))
+    found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))
+    (ran.base / "beside.json").write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
+    for line in lines(found):
+        terminal.line(line)
+    for what in ran.left:
+        terminal.line(f"left behind: {what}")
+    terminal.line(f"all of it is in {ran.base}; the journal of the run in {ran.base / 'journal' / 'journals'}")
+    terminal.data({**found.data(), "left_behind": ran.left, "out": str(ran.base)})
+    if ran.left:
+        raise typer.Exit(FAILED)
+
+
+def late(found: Beside) -> str:
+    """Return in a line how late jobs started."""
+    median_s, most_s = found.start_late_s
+    return f"jobs were there {median_s:.2f} s of machine time after they were told to start (90 %: {most_s:.2f} s)"
+
+
+def lines(found: Beside) -> list[str]:
+    """Return both runs side by side, in lines of a table."""
+
+    def row(what: str, live: str, simulated: str) -> str:
+        return f"{what:34}{live:>14}{simulated:>14}"
+
+    def share(value: float) -> str:
+        return f"{100 * value:.1f} %"
+
+    def kinds(side: Side) -> str:
+        return ", ".join(side.broken) or "none"
+
+    live, sim = found.live, found.simulated
+    return [
+        row(f"from {found.from_s / 60:g} to {found.to_s / 60:g} min", "live", "simulated"),
+        row("mean tracking error (of reserve)", share(live.mean_error), share(sim.mean_error)),
+        row("time beyond 30 %", share(live.exceeded), share(sim.exceeded)),
+        row("mean power", f"{live.mean_w / 1e3:.2f} kW", f"{sim.mean_w / 1e3:.2f} kW"),
+        row("jobs started", f"{live.started}", f"{sim.started}"),
+        row("jobs ended", f"{live.ended}", f"{sim.ended}"),
+        row("mean wait", f"{live.mean_wait_s:.1f} s", f"{sim.mean_wait_s:.1f} s"),
+        row("promises broken", kinds(live), kinds(sim)),
+        late(found),
+    ]
