@@ -590,6 +590,15 @@ def direct(function: Any, signature: Any) -> Any:
     return Direct(function, signature) if JIT else function
 
 
+def straight(function: F) -> F:
+    """Return an entry point without numba's look at the types of its arguments, which takes longer than a short call.
+
+    Nothing is checked: it is for who gives the very types that it was compiled for, arrays in one piece.
+    """
+    compiled = getattr(function, "overloads", None)
+    return next(iter(compiled.values())).entry_point if JIT and compiled else function
+
+
 def python_tag() -> str:
     """Return the interpreter's version, for manifests."""
     return ".".join(map(str, sys.version_info[:3]))

@@ -6,17 +6,18 @@ give the same rows, the same state and the same actions: a run can be replayed f
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from wattline.arrays import Floats, Ints
 from wattline.control.facts import ENTER, FREE, VERBS, WIDTH
 from wattline.errors import RunError
-from wattline.kernel.compiled import direct
+from wattline.kernel.compiled import direct, straight
 from wattline.model import codes
 from wattline.model.rooms import no_room
 from wattline.model.state.record import POLICY, State
@@ -36,6 +37,24 @@ class Batch:
     results: Ints
     names: tuple[str, ...]
     """Names of the jobs that entered, in the order of their facts."""
+
+
+class Compiled(NamedTuple):
+    """Compiled code, loaded when it is first needed."""
+
+    take_facts: Callable[..., int]
+    step: Callable[..., int]
+    chores: Any
+
+
+@functools.cache
+def compiled() -> Compiled:
+    """Load it; what a ledger gives it is of its own making, so that no types have to be looked at."""
+    from wattline.control.chores import chores
+    from wattline.control.facts import take_facts
+    from wattline.control.step import step
+
+    return Compiled(straight(take_facts), straight(step), direct(chores, POLICY))
 
 
 class Record(Protocol):
@@ -125,8 +144,7 @@ class Ledger:
 
     def apply(self, batch: Batch) -> None:
         """Apply a batch, giving the state more room where it needs some, and note who got which row."""
-        from wattline.control.facts import take_facts
-
+        take_facts = compiled().take_facts
         done, count, tries = 0, len(batch.facts), 0
         names = iter(batch.names)
         while done < count:
@@ -199,9 +217,7 @@ class Ledger:
 
         Facts that are still waiting are applied first.
         """
-        from wattline.control.chores import chores
-        from wattline.control.step import step
-
+        calls = compiled()
         self.flush()
         b = self.bound
         wake, later = b.wake, 0
@@ -212,7 +228,7 @@ class Ledger:
         n = -codes.NO_LOG
         for _ in range(2):
             order, select, place, cap = b.functions[:4]
-            n = int(step(b.state, wake, order, select, place, cap, direct(chores, POLICY), b.param, b.memory))
+            n = int(calls.step(b.state, wake, order, select, place, cap, calls.chores, b.param, b.memory))
             if n != -codes.NO_LOG:
                 break
             self.empty_logs()
