@@ -20,6 +20,10 @@ def replay_live(
         Path | None,
         typer.Option("--policies", metavar="DIR", help="Where policies of your own are (default: the same folder)."),
     ] = None,
+    journals: Annotated[
+        Path | None,
+        typer.Option("--journals", metavar="OUT", help="Also write the journals of all hours anew, into this folder."),
+    ] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -34,8 +38,9 @@ def replay_live(
 
       wattline replay-live /var/lib/wattline/site
 
-      wattline replay-live out/demo --json
+      wattline replay-live out/demo --journals out/demo-again --json
     """
+    from wattline.live.controller.journal import write_again
     from wattline.live.controller.replay import replay
     from wattline.live.controller.setup import rebuild
 
@@ -43,7 +48,11 @@ def replay_live(
         return rebuild(start, policies or folder)
 
     terminal = Terminal(as_json, quiet)
-    found = replay(folder, build)
+    written: list[Path] = []
+    if journals is None:
+        found = replay(folder, build)
+    else:
+        found, written = write_again(folder, build, journals)
     for line in (*found.said, *found.inexact):
         terminal.line(line)
     terminal.line(
@@ -57,6 +66,7 @@ def replay_live(
             "difference": found.difference or None,
             "ended": found.ended,
             **{name: getattr(found, name) for name in ("ticks", "facts", "passes", "actions", "checkpoints", "starts")},
+            "journals": [str(path) for path in written],
             "inexact": found.inexact,
             "said": found.said,
         }

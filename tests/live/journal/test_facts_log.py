@@ -222,3 +222,10 @@ def test_time_alone_takes_few_bytes() -> None:
     facts = np.zeros((1, WIDTH))
     facts[0, :2] = TIME, 1.7e9
     assert len(form.pack_batch(Batch(facts, np.zeros((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64), ()))) < 50
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """A log that could never be written is refused at the start."""
+    (tmp_path / "file").touch()
+    with pytest.raises(TraceError, match=r"file.facts: cannot be written \(Not a directory\)"):
+        FactsLog(tmp_path / "file" / "facts")

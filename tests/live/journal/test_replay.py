@@ -15,7 +15,7 @@ from wattline.errors import TraceError
 from wattline.journal.journal import open_journal
 from wattline.kernel.compiled import JIT
 from wattline.live.controller import checkpoint, facts_file
-from wattline.live.controller.journal import Keeping, LiveJournal, Words
+from wattline.live.controller.journal import Keeping, LiveJournal, Words, write_again
 from wattline.live.controller.replay import CHECKPOINTS, FACTS, recover, replay
 from wattline.wiring.bound import Bound
 
@@ -107,6 +107,7 @@ def test_journals_of_a_run_that_was_carried_on_are_those_of_one_that_was_not(tmp
         going.ledger = journal.ledger
         while going.left and going.ledger.state.now[0] < until_s:
             going.instant()
+            journal.measure(float(going.left), 64, np.nan, np.inf)
             journal.tick()
             journal._finish_sealing(wait=True)  # hours pass in milliseconds here
         return journal, going
@@ -248,3 +249,33 @@ def test_words_have_codes_that_a_restart_knows(tmp_path: Path) -> None:
     assert again.words.code("user", "bob") == 1
     (first, *_), *_ = (frame.records for frame in facts_file.read_log(tmp_path / FACTS, []))
     assert json.loads(first[1])["site"] == "# a site"
+
+
+def test_a_journal_that_found_no_room_is_said_and_made_of_the_facts_later(tmp_path: Path) -> None:
+    """Where a journal cannot be written the run goes on; the facts give all journals again, the same rows."""
+    start = {**START, "how": {"select": "easy", "rows": 16}}
+    said: list[str] = []
+    journal = LiveJournal(tmp_path, start, build, keeping=Keeping(seal_s=1500.0), say=said.append)
+    (tmp_path / "journals").write_text("a file where the folder should be")
+    world = Exact(journal.ledger, flow(7, 200))
+    while world.instant():
+        journal.words.code("user", "ann")
+        journal.measure(np.nan, 3, 500.0, np.inf)
+        journal.tick()
+        journal._finish_sealing(wait=True)
+        if journal.sealer.number == 1:
+            (tmp_path / "journals").unlink(missing_ok=True)
+    journal.close()
+    assert "the log of facts has it all" in said[0]
+    made = sorted(path.name for path in (tmp_path / "journals").iterdir())
+    found, again = write_again(tmp_path, build, tmp_path / "again")
+    assert found.identical
+    assert [path.name for path in again] == ["000000", *made]
+    assert "000000" not in made
+    for name in made:
+        first, second = open_journal(tmp_path / "journals" / name), open_journal(tmp_path / "again" / name)
+        for table in first.frames:
+            assert first.read(table).equals(second.read(table)), (name, table)
+    lost = open_journal(tmp_path / "again" / "000000")
+    assert lost.read("jobs").height > 0
+    assert set(lost.read("measured")["target_w"]) == {500.0}

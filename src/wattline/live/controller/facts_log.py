@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wattline.errors import TraceError
 from wattline.live.controller import facts_file as form
 from wattline.live.controller.ledger import Batch
 
@@ -51,8 +52,13 @@ class FactsLog:
         self.folder, self.problem, self.lost_ticks = Path(folder), "", 0
         self._say, self._sync, self._write = say, sync, write
         self._file_bytes, self._file_s, self._waiting_bytes = file_bytes, file_s, waiting_bytes
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.number, self._index = cut_tail(self.folder, say)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.number, self._index = cut_tail(self.folder, say)
+        except OSError as error:
+            raise TraceError.at(
+                self.folder, f"cannot be written ({error.strerror or error})", hint="give a folder of your own"
+            ) from None
         """Number of the next tick."""
         self.gap = False
         """Ticks were lost since the last checkpoint, and others follow: another one is wanted soon."""
@@ -137,7 +143,8 @@ class FactsLog:
         """Write what is left and close the file."""
         if self._records:
             self.tick()
-        self.flush(wait_s)
+        if not self.flush(wait_s):
+            self._say(f"{self.folder}: the last {len(self._waiting)} ticks are not written ({self.problem or 'slow'})")
         with self._change:
             self._closing = True
             self._change.notify()

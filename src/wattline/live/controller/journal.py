@@ -8,6 +8,7 @@ in it is carried on: the state is what it was, byte for byte, when the log ends.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,9 +24,10 @@ from wattline.live.controller.checkpoint import Checkpoints
 from wattline.live.controller.facts_log import FactsLog, drop_before
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.record import Record
-from wattline.live.controller.replay import CHECKPOINTS, FACTS, Build, Recovered, recover
+from wattline.live.controller.replay import CHECKPOINTS, FACTS, Build, Recovered, Replayed, recover, replay
 from wattline.live.controller.sealing import Part, Sealer
 from wattline.version import __version__
+from wattline.wiring.bound import Bound
 
 JOURNALS = "journals"
 SINCE_1970_S = 1e8
@@ -120,15 +122,22 @@ class LiveJournal:
         self._seal_at_s = _next(now_s, self.keeping.seal_s)
         self._sealing: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sealing")
-        self.sealed: list[Path] = []
+        self.sealed: deque[Path] = deque(maxlen=100)
+        """The newest journals, the last of which may still be on its way."""
         self.longest_s = 0.0
         """The longest time that a tick took."""
 
     @property
     def record(self) -> Record:
-        """Where measured power goes: ``record.measure``."""
+        """What became of the jobs since the last journal."""
         assert isinstance(self.ledger.record, Record)  # noqa: S101
         return self.ledger.record
+
+    def measure(self, power_w: float, nodes: int, target_w: float, limit_w: float) -> None:
+        """Keep what the meters say now: power (NaN: not known), nodes that were heard, target (NaN: none), limit."""
+        told = (float(self.ledger.state.now[0]), power_w, nodes, target_w, limit_w)
+        self.record.measure(*told)
+        self.log.note({"what": "measured", "values": told})
 
     def note(self, what: str, **more: Any) -> None:
         """Keep what was said or seen: a fault, a mode, a state of the signal."""
@@ -176,10 +185,7 @@ class LiveJournal:
     # -------------------------------------------------------------- inside
 
     def _path(self, part: Part) -> Path:
-        name, begin_s = f"{part.number:06d}", part.told.start_s
-        if begin_s > SINCE_1970_S:
-            name += datetime.fromtimestamp(begin_s, UTC).strftime("-%Y%m%dT%H%M%SZ")
-        return self.folder / JOURNALS / name
+        return self.folder / JOURNALS / path_of(part)
 
     def _write(self, part: Part) -> None:
         part.write(self._path(part), name=str(self.start.get("name", "live")), site=str(self.start.get("site", "")))
@@ -239,10 +245,45 @@ class LiveJournal:
         """Do again what a note says was done."""
         if words.get("what") == "word":
             self.words.learn(str(words["column"]), str(words["text"]))
+        elif words.get("what") == "measured" and isinstance(ledger.record, Record):
+            ledger.record.measure(*words["values"])
         elif words.get("what") == "sealed":
             part = self.sealer.cut(ledger, self.words.names)
             if not is_journal(self._path(part)):  # the run was cut off while it was written
                 self._write(part)
+
+
+def write_again(folder: Path, build: Build, out: Path) -> tuple[Replayed, list[Path]]:
+    """Replay a log and write its journals anew from the facts alone; return what was found, and where they are."""
+    words, sealer, written = Words(), Sealer(), []
+    start: dict[str, Any] = {}
+
+    def made(said: Mapping[str, Any]) -> Bound:
+        nonlocal words, sealer
+        if start:  # another run in the same log: its journals begin anew
+            words, sealer = Words(), Sealer()
+        start.update(said)
+        return build(said)
+
+    def hear(said: Mapping[str, Any], ledger: Ledger) -> None:
+        if said.get("what") == "word":
+            words.learn(str(said["column"]), str(said["text"]))
+        elif said.get("what") == "measured" and isinstance(ledger.record, Record):
+            ledger.record.measure(*said["values"])
+        elif said.get("what") == "sealed":
+            part = sealer.cut(ledger, words.names)
+            path = out / path_of(part)
+            part.write(path, name=str(start.get("name", "live")), site=str(start.get("site", "")))
+            written.append(path)
+
+    return replay(folder, made, hear, records=True), written
+
+
+def path_of(part: Part) -> str:
+    """Return the name of the folder of a journal: its number and, on a calendar, when it begins."""
+    if part.told.start_s <= SINCE_1970_S:
+        return f"{part.number:06d}"
+    return f"{part.number:06d}" + datetime.fromtimestamp(part.told.start_s, UTC).strftime("-%Y%m%dT%H%M%SZ")
 
 
 def _next(now_s: float, period_s: float) -> float:

@@ -154,11 +154,14 @@ class _Player:
             self.found.difference = f"{where}: the state's checksum is {found:08x}, in the log {logged:08x}"
 
 
-def replay(folder: Path, build: Build, hear: Hear | None = None) -> Replayed:
-    """Feed a whole log to a fresh ledger and compare results, actions and states with what the run noted."""
+def replay(folder: Path, build: Build, hear: Hear | None = None, *, records: bool = False) -> Replayed:
+    """Feed a whole log to a fresh ledger and compare results, actions and states with what the run noted.
+
+    With ``records`` the ledger keeps what a journal needs, for a ``hear`` that makes some.
+    """
     if not form.files_of(folder / FACTS):
         raise TraceError.at(folder, "has no log of facts", hint="give the folder that `wattline controller` writes")
-    player = _Player(build, hear, folder, records=False)
+    player = _Player(build, hear, folder, records=records)
     for frame in form.read_log(folder / FACTS, player.found.said):
         if player.ledger is None and not player.lost and frame.records and frame.records[0][0] != form.START:
             player.found.inexact.append(f"{player.at(frame)}: the log begins here, earlier files were removed")
