@@ -117,8 +117,7 @@ class Site:
 
     def _tick(self, tick: Tick) -> None:
         self.metrics.observe("wattline_pass_seconds", tick.pass_s, "full" if tick.full else "cap")
-        state_s = float(self.controller.ledger.state.now[0])
-        self.journal.record.measure(state_s, tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
+        self.journal.measure(tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
             self.off = (self.journal.folder / OFF).exists()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
