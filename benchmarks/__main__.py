@@ -19,6 +19,7 @@ from benchmarks import (
     launcher,
     live_agent,
     live_bus,
+    live_pass,
     moldable,
     packets,
     placing,
@@ -47,6 +48,7 @@ def main() -> None:
         *launcher.CASES,
         *live_bus.CASES,
         *live_agent.CASES,
+        *live_pass.CASES,
     ]:
         if args.only in case.__name__:
             console.print(f"[dim]{case.__name__} …[/dim]")
