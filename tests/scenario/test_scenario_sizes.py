@@ -13,7 +13,7 @@ from wattline.generate.jobs import MeggieLike, generate
 from wattline.generate.signal import GaussianSignal, generate_signal
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.setting import build_setting
-from wattline.sim import simulate
+from wattline.wiring import bound
 
 KINDS = """[trace]
 generator = "kinds"
@@ -111,7 +111,7 @@ def test_logs_that_outgrow_the_memory_end_a_run(tmp_path: Path, monkeypatch: pyt
     memory.
     """
     wired = study(tmp_path, GOOD.replace("jobs = 20", "jobs = 2000") + "[run]\ntick = 1\n")
-    monkeypatch.setattr(simulate, "machine_bytes", lambda: 1e6)
+    monkeypatch.setattr(bound, "machine_bytes", lambda: 1e6)
     with pytest.raises(
         RunError, match=r"the logs of this run take .* MB, half of this machine's memory, after .*: end it earlier"
     ) as caught:

@@ -51,7 +51,7 @@ def controller(
         raise typer.Exit(FAILED)
 
 
-def off(file: SiteFile, *, quiet: Quiet = False) -> None:
+def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
     """Let a machine go: stopped jobs go on, and agents put back the limits that they found.
 
     Where a controller leads, it is told to end. Where none does, its place is taken for a moment to say so.
@@ -62,6 +62,8 @@ def off(file: SiteFile, *, quiet: Quiet = False) -> None:
     """
     from wattline.api.controlling import plan_site, switch_off
 
-    terminal = Terminal(quiet=quiet)
-    for line in switch_off(plan_site(file)):
+    terminal = Terminal(as_json, quiet)
+    done = switch_off(plan_site(file))
+    for line in done:
         terminal.line(line)
+    terminal.data({"done": done})

@@ -122,6 +122,10 @@ class Web:
         server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=BACKLOG)
         await self._stop.wait()
         server.close()
+        for _ in range(
+            5
+        ):  # a connection that was just accepted gets its streams first: cancelled before, it stays open
+            await asyncio.sleep(0)
         for writer in list(self._open):
             writer.transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
