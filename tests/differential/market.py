@@ -51,6 +51,10 @@ class World:
     until: float
     curves: list[list[tuple[float, float]]] = field(default_factory=list)
     """Kind by kind, powers between floor and draw with the run time there, where caps do not go by the linear rule."""
+    late_start: tuple[float, float] = (0.0, 0.0)
+    """Least and greatest time that a job takes to be there."""
+    late_cap: tuple[float, float] = (0.0, 0.0)
+    """Least and greatest time that caps take to get into force."""
 
 
 # ------------------------------------------------------------------ drawing
@@ -157,6 +161,33 @@ def draw(rng: np.random.Generator, size: str) -> World:
         until=until,
         curves=curves,
     )
+
+
+def draw_late(rng: np.random.Generator, size: str) -> World:
+    """Draw a world in which jobs and caps are late, by times that are drawn or always the same."""
+    world = draw(rng, size)
+
+    def delay() -> tuple[float, float]:
+        most = float(rng.integers(1, 25)) / 8
+        least = most if rng.random() < 0.3 else 0.0 if rng.random() < 0.5 else most / 2
+        return (least, most) if rng.random() < 0.8 else (0.0, 0.0)
+
+    return replace(world, late_start=delay(), late_cap=delay())
+
+
+def _delays(w: World) -> dict[str, Any]:
+    """Return the delays of a world as the twin takes them: the numbers are drawn as the engine draws them."""
+    from wattline.physics.random import LATE_CAPS, LATE_STARTS, uniforms
+
+    def within(ends: tuple[float, float], stream: int, counter: int) -> float:
+        return ends[0] + float(uniforms(0, stream, 1, first=counter)[0]) * (ends[1] - ends[0])
+
+    found: dict[str, Any] = {}
+    if w.late_start[1] > 0:
+        found["start_delay"] = lambda number, again: within(w.late_start, LATE_STARTS, (again << 32) + number)
+    if w.late_cap[1] > 0:
+        found["cap_delay"] = lambda now: within(w.late_cap, LATE_CAPS, int(now * 1e6))
+    return found
 
 
 def _curve(rng: np.random.Generator, kind: Any, *, dyadic: bool) -> list[tuple[float, float]]:
@@ -295,7 +326,8 @@ def twin_of(w: World) -> target.Machine:
         event=w.ties == "event",
         stop_cost=w.stop_cost,
         until=w.until,
-        dyadic=dyadic,
+        dyadic=dyadic and w.late_start[1] == w.late_cap[1] == 0,
+        **_delays(w),
     )
     return target.Machine(jobs, setup, rules[w.select](), holds=preempt == 1)
 
@@ -344,6 +376,8 @@ def engine_of(w: World) -> Any:
         stop_cost_s=w.stop_cost,
         until_s=w.until,
         log_rows=4096,
+        late_start_s=w.late_start,
+        late_cap_s=w.late_cap,
     )
     most_w = max([w.idle, w.lowest_cap, *draws])
     machine = Cluster(

@@ -61,6 +61,7 @@ class Job:
     rate: float = 1.0
     watts: float = 0.0
     at: float = 0.0
+    due: float = math.inf
     ran: float = 0.0
     since: float = 0.0
     energy: float = 0.0
@@ -108,6 +109,10 @@ class Setup:
     stop_cost: float = 0.0
     until: float = math.inf
     dyadic: bool = False
+    start_delay: Callable[[int, int], float] | None = None
+    """How long a job takes to be there, by its number and how often it was stopped or sent back (None: no time)."""
+    cap_delay: Callable[[float], float] | None = None
+    """How long caps take to get into force that are set at a time (None: no time)."""
 
 
 def held_exactly(*numbers: float | Fraction) -> bool:
@@ -145,6 +150,9 @@ class Machine:
         self.on_nodes: list[Job] = []
         self.gamma = 1.0
         self.spared: set[int] = set()
+        self.in_force: dict[tuple[float, ...], float] = {}
+        self.coming: dict[tuple[float, ...], list[tuple[float, float]]] = {}
+        self.set_for: tuple[object, ...] = ()
         self.limit_w = math.inf
         self.target: float | None = None
         self.reserve = 0.0
@@ -190,11 +198,6 @@ class Machine:
         """Return what a node of a job draws at its lowest cap."""
         return min(job.draw, max(job.floor, self.setup.lowest_cap)) if self.setup.caps else job.draw
 
-    def at_ratio(self, job: Job, gamma: float) -> float:
-        """Return what a node of a job draws at a cap ratio."""
-        free = gamma == 1.0 or job.kind in self.spared
-        return job.draw if free else self.lowest(job) + gamma * (job.draw - self.lowest(job))
-
     def working(self) -> list[Job]:
         """Return the jobs that hold nodes and are not paused."""
         return [j for j in self.on_nodes if j.status == "running"]
@@ -207,13 +210,18 @@ class Machine:
         """Return the power of the nodes in service on which nobody works."""
         return (self.in_service() - sum(j.nodes for j in self.working())) * self.setup.idle
 
+    def starting(self) -> list[Job]:
+        """Return the jobs that were told to start and are not there yet."""
+        return [j for j in self.on_nodes if j.status == "starting"]
+
     def low(self) -> float:
-        """Return the power with every working job at its lowest cap."""
-        return self.resting() + sum(j.nodes * self.lowest(j) for j in self.working())
+        """Return the power with every working job at its lowest cap; those that are starting count as working."""
+        there = self.resting() + sum(j.nodes * self.lowest(j) for j in self.working())
+        return there + sum(j.nodes * (self.lowest(j) - self.setup.idle) for j in self.starting())
 
     def high(self) -> float:
-        """Return the power with no cap at all."""
-        return self.resting() + sum(j.nodes * j.draw for j in self.working())
+        """Return the power with no cap at all, likewise."""
+        return self.resting() + sum(j.nodes * j.draw for j in self.working()) + sum(map(self.rise, self.starting()))
 
     def power(self) -> float:
         """Return the power drawn now."""
@@ -224,15 +232,39 @@ class Machine:
         return job.nodes * (job.draw - self.setup.idle)
 
     def rise_in_force(self, job: Job) -> float:
-        """Return by how much power rises then under the caps in force."""
-        return job.nodes * (self.at_ratio(job, self.gamma) - self.setup.idle)
+        """Return by how much power rises then under the caps in force, or a higher one that is on its way."""
+        return job.nodes * (self.watts_at(job, self.highest(job)) - self.setup.idle)
+
+    def watts_at(self, job: Job, ratio: float) -> float:
+        """Return what a node of a job draws at a ratio, spared or not."""
+        return job.draw if ratio == 1.0 else self.lowest(job) + ratio * (job.draw - self.lowest(job))
+
+    def wanted(self, job: Job) -> float:
+        """Return the ratio that jobs like this one shall have."""
+        return 1.0 if job.kind in self.spared or self.lowest(job) == job.draw else self.gamma
+
+    def found(self, job: Job) -> float:
+        """Return the ratio that a job finds when it begins: that of its like, or what it is told where there are
+        none.
+        """
+        alike = any(self.profile(j) == self.profile(job) for j in self.working())
+        return self.in_force[self.profile(job)] if alike else self.wanted(job)
+
+    def highest(self, job: Job) -> float:
+        """Return the highest ratio that it finds, or that is on its way to its like."""
+        return max([self.found(job), *(ratio for _, ratio in self.coming.get(self.profile(job), []))])
+
+    def committed(self) -> float:
+        """Return the power when those that are starting are there and higher caps are in force."""
+        rising = sum(j.nodes * (self.watts_at(j, self.highest(j)) - j.watts) for j in self.working())
+        return self.power() + rising + sum(map(self.rise_in_force, self.starting()))
 
     def under_limit(self, rise: float, taken: float = 0.0) -> bool:
         """Tell whether the power limit allows a rise, beside ``taken`` watts of others."""
         if math.isinf(self.limit_w):
             return True
         # what is compared is sums of watts; a sum that meets the limit but for a billionth of it is below
-        over = self.power() + taken + rise - self.limit_w
+        over = self.committed() + taken + rise - self.limit_w
         if abs(over) < 1e-3 * CLOSE * self.limit_w:
             return True
         if abs(over) < 10 * SLACK * self.limit_w:
@@ -362,6 +394,13 @@ class Machine:
         steady += [t for t, _ in sorted(s.limits) if t > self.now][:1]
         steady += [t for t in self.signal_times if t > self.now][:1]
         steady = [t for t in steady if t >= self.now]
+        late = [j.due for j in self.starting()] + [line[0][0] for line in self.coming.values() if line]
+        if any(0 < abs(t - u) <= CLOSE * max(1.0, abs(t)) for t in late for u in [*steady, *late]):
+            raise UnclearError(f"something late gets there just before or after something else, after {self.now}")
+        kills = [self.kill_at(j) for j in self.working()]
+        if any(abs(t - u) <= CLOSE * max(1.0, abs(t)) for t in late for u in kills):
+            raise UnclearError(f"a job is killed when something late gets there, after {self.now}")
+        steady += late
         for job in self.working():
             end, kill = self.end_of(job), self.kill_at(job)
             if 0 < end - self.now <= CLOSE * max(1.0, abs(end)):
@@ -388,12 +427,19 @@ class Machine:
             if self.end_of(job) <= self.now or self.kill_at(job) <= self.now:
                 self.leave(job, "finished" if self.end_of(job) <= self.now else "killed")
                 happened = True
+        for job in sorted(self.starting(), key=lambda j: j.number):
+            if job.due <= self.now:
+                self.begin(job)
+                happened = True
+                if self.end_of(job) <= self.now:
+                    self.leave(job, "finished")
         if self.setup.event and self.over():
             self.log()  # the end was an event of its own, and the last
             return
         while self.changes and self.changes[0][0] <= self.now:
             self.change(*self.changes.pop(0)[1:])
             happened = True
+        happened = self.land() or happened
         self.step_envelope()
         tick = self.start + self.ticks * self.setup.tick <= self.now
         self.ticks += tick
@@ -452,13 +498,35 @@ class Machine:
 
     def begin(self, job: Job) -> None:
         """Let a job that has its nodes work, for now under the caps in force."""
+        ratio = self.found(job)
+        if not any(self.profile(j) == self.profile(job) for j in self.working()):
+            self.coming[self.profile(job)] = []
+        self.in_force[self.profile(job)] = ratio
+        if math.isnan(job.started):
+            job.started = self.now
         job.status, job.since, job.at = "running", self.now, self.now
-        self.set_ratio(job, self.gamma)
+        self.set_ratio(job, ratio)
+
+    def land(self) -> bool:
+        """Put the caps of this instant in force; tell whether there were any."""
+        landed = False
+        for profile, line in self.coming.items():
+            there = [ratio for due, ratio in line if due <= self.now]
+            self.coming[profile] = [(due, ratio) for due, ratio in line if due > self.now]
+            if there:
+                landed = True
+                self.in_force[profile] = there[-1]
+                for job in self.working():
+                    if self.profile(job) == profile:
+                        self.set_ratio(job, there[-1])
+        return landed
 
     def rest(self, job: Job) -> None:
         """Let a job stop working."""
         self.settle(job)
         job.ran += self.now - job.since
+        if [j for j in self.working() if self.profile(j) == self.profile(job)] == [job]:
+            self.coming[self.profile(job)] = []  # nobody is left to get them
 
     def settle(self, job: Job) -> None:
         """Count what a job has done and drawn up to now."""
@@ -467,7 +535,7 @@ class Machine:
 
     def set_ratio(self, job: Job, gamma: float) -> None:
         """Set a working job's cap ratio: run time grows as power falls."""
-        watts = self.at_ratio(job, gamma)
+        watts = self.watts_at(job, gamma)
         if watts != job.watts or job.at == self.now:
             self.settle(job)
             job.watts, job.rate = watts, float(1 / longer(job, watts))
@@ -536,9 +604,12 @@ class Machine:
             job.held = tuple(sorted(self.free)[: job.nodes])
             assert len(job.held) == job.nodes, "a rule started a job without nodes"
             self.free -= set(job.held)
-            job.started = self.now if math.isnan(job.started) else job.started
             self.on_nodes.append(job)
-            self.begin(job)
+            if self.setup.start_delay is None:
+                self.begin(job)
+            else:
+                job.status = "starting"
+                job.due = self.now + self.setup.start_delay(job.number, job.stops + job.restarts)
         if self.setup.caps:
             self.match_target(uncapped=plan.uncapped, spared=plan.spared)
 
@@ -546,14 +617,45 @@ class Machine:
         """Set the one ratio, for all but the spared kinds, for which the power is the target, or the limit where that
         is lower.
         """
-        self.spared = spared
         goal = self.limit_w
         if not uncapped and self.target is not None:
             goal = min(goal, self.target)
         full = sum(j.nodes * (j.draw - self.lowest(j)) for j in self.working() if j.kind in spared)
-        low, high = self.low() + full, self.high()
-        self.gamma = 1.0
-        if high > goal:
-            self.gamma = max(0.0, (goal - low) / (high - low)) if high > low else 0.0
-        for job in self.working():
-            self.set_ratio(job, self.gamma)
+        low = self.resting() + sum(j.nodes * self.lowest(j) for j in self.working()) + full
+        high = self.resting() + sum(j.nodes * j.draw for j in self.working())
+        more = sum(map(self.rise, self.starting()))
+        least = sum(
+            self.rise(j) if j.kind in spared else j.nodes * (self.lowest(j) - self.setup.idle) for j in self.starting()
+        )
+        before, self.set_for = self.set_for, (goal, low, high, frozenset(spared), more, least, self.limit_w)
+        self.gamma = min(self.meeting(goal, low, high), self.meeting(self.limit_w, low + least, high + more))
+        self.spared = spared
+        profiles = {self.profile(j): j for j in self.working()}
+        for profile, like in profiles.items():
+            if self.setup.cap_delay is not None:
+                self.send(profile, self.wanted(like), surely=before == self.set_for)
+                continue
+            self.in_force[profile] = self.wanted(like)
+            for job in self.working():
+                if self.profile(job) == profile:
+                    self.set_ratio(job, self.wanted(like))
+
+    @staticmethod
+    def meeting(goal: float, low: float, high: float) -> float:
+        """Return the ratio at which power meets a goal."""
+        if high <= goal:
+            return 1.0
+        return max(0.0, (goal - low) / (high - low)) if high > low else 0.0
+
+    def send(self, profile: tuple[float, ...], ratio: float, *, surely: bool) -> None:
+        """Let jobs have a cap after a while; what was set before and would come after it counts no more."""
+        line = self.coming.setdefault(profile, [])
+        last = line[-1][1] if line else self.in_force[profile]
+        if ratio == last and (surely or not line or ratio == 1.0):
+            return
+        if line and abs(ratio - last) <= CLOSE:
+            raise UnclearError(f"a cap on its way is set again, or almost, at {self.now}")
+        assert self.setup.cap_delay is not None
+        due = self.now + self.setup.cap_delay(self.now)
+        if abs(ratio - last) > CLOSE:
+            self.coming[profile] = [*(entry for entry in line if entry[0] < due), (due, ratio)]

@@ -18,6 +18,7 @@ from wattline.market.held import Held, cut
 from wattline.market.span import average
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
+from wattline.model.lateness import Lateness
 from wattline.model.regulation import Record
 from wattline.reading.notes import Note
 from wattline.units import HOUR_S
@@ -83,6 +84,8 @@ class Setting:
     stop_cost_s: float = 0.0
     burst: float = 0.0
     """Arrivals in bursts: every kind's rate swings by this part up and down, in spells of ten minutes (0: Poisson)."""
+    late: Lateness = field(default_factory=Lateness)
+    """How late the machine is: a bid is made for the machine as it is."""
     name: str = ""
     """What its policies are called in tables."""
     records: tuple[Record, ...] = ()

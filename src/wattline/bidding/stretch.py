@@ -72,6 +72,7 @@ class Stretch:
             placements=watched,
             decisions=watched,
             log_rows=min(int(4 * self.last_s / protocol.control_s) + 2 * len(jobs), MOST_ROWS),
+            **setting.late.options(),
         )
         self.world = World(jobs, setting.cluster, setting.policies, options, seed=seed)
         s = self.world.state

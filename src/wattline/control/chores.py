@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattline.control import commit, guard
+from wattline.control import commit, guard, late
 from wattline.control.codes import CAPS, DUE, EXPECT, NEIGHBOURS, RARE, RECLAIM, SHEDDING, STOPS
 from wattline.control.daily import do_daily
 from wattline.control.logs import log_event
@@ -48,7 +48,7 @@ def change_all(s: State) -> int:
         if slept > 0:
             log_event(s, codes.EV_SLEEP, -1, slept, 0.0)
             mask |= codes.NODE
-    return mask
+    return mask | late.change_late(s)
 
 
 @seldom(POLICY)

@@ -19,7 +19,7 @@ from wattline.model.state.switches import (
     OPT_REQUEUE,
 )
 from wattline.physics import clocks, neighbours, traffic
-from wattline.physics.power import class_cap_w, headroom_w, node_w, series_value_w, waking_node_w
+from wattline.physics.power import class_cap_w, headroom_w, series_value_w, waking_node_w
 from wattline.physics.random import LATE_STARTS, uniform
 
 IN_SERVICE, DRAINING, OFF = 0, 1, 2
@@ -107,7 +107,7 @@ def drop_shape(s: State, j: int) -> None:
 
 
 @kernel
-def _shares_links(s: State, j: int) -> bool:
+def shares_links(s: State, j: int) -> bool:
     """Tell whether a job's speed depends on its neighbours: such jobs have a rate class each."""
     return s.n_load.shape[0] > 0 and s.comm[j] > 0.0
 
@@ -116,7 +116,7 @@ def _shares_links(s: State, j: int) -> bool:
 def _prepare_class(s: State, j: int) -> int:
     """Return the rate class a job with a cap, or with neighbours, joins, with the cap applied."""
     c = s.base_class[j]
-    if s.cap_w[j] < np.inf or _shares_links(s, j):
+    if s.cap_w[j] < np.inf or shares_links(s, j):
         return clocks.open_solo(s, j, s.cap_w[j])
     clocks.apply_cap(s, c, class_cap_w(s, c))
     return c
@@ -146,7 +146,7 @@ def begin_work(s: State, j: int) -> None:
     if s.series_w.shape[0] > 0 and s.series_count[j] > 0:
         s.now_w[j] = series_value_w(s, j, s.work[j] - s.remaining[j])
     c = s.base_class[j]
-    if s.cap_w[j] < np.inf or _shares_links(s, j) or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
+    if s.cap_w[j] < np.inf or shares_links(s, j) or (s.c_n[c] == 0 and s.c_cap_w[c] != s.want_cap_w[c]):
         c = _prepare_class(s, j)
     s.status[j] = codes.RUNNING
     clocks.join(s, j, c)
@@ -210,13 +210,13 @@ def _start_late(s: State, j: int) -> None:
     """Let a job hold its nodes, which idle, until its processes are there; what it will draw is counted already."""
     s.status[j] = codes.STARTING
     s.paused[s.pool[j]] += s.nodes[j]
-    s.wake_w[j] = node_w(s, j, s.cap_w[j])
     s.starting[s.n_starting[0]] = j
     s.n_starting[0] += 1
     left = max(0.0, s.estimate_s[j] - (s.work[j] - s.remaining[j]))
     s.estimated_end_s[j] = s.now[0] + s.late_s[1] + left / s.c_rate[s.base_class[j]]
     if s.outside[0] == 0:
-        late = uniform(int(s.seed[0]), LATE_STARTS, s.counter[N_STARTS])
+        again = s.preemptions[j] + s.restarts[j]  # a job is as late under every bid and policy
+        late = uniform(int(s.seed[0]), LATE_STARTS, (again << 32) + j)
         running.set_due(s, j, s.now[0] + s.late_s[0] + late * (s.late_s[1] - s.late_s[0]))
 
 
@@ -240,7 +240,7 @@ def begin(s: State, j: int) -> None:
     running.clear_due(s, j)
     running.leave(s, j)
     _forget_starting(s, j)
-    s.resumed_s[j] = s.now[0]
+    _log_segment(s, j)
     note_start(s, j)
     begin_work(s, j)
     running.enter(s, j)
@@ -270,7 +270,7 @@ def unstart(s: State, j: int) -> None:
     _forget_starting(s, j)
     let_go(s, j)
     s.resumed_s[j] = np.nan
-    if s.shape[j] >= 0:
+    if s.shape[j] >= 0 and s.remaining[j] == s.work[j]:  # chosen for this start: nothing is done in it
         drop_shape(s, j)
     s.status[j] = codes.WAITING
     queue.append_again(s, j)

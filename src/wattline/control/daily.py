@@ -112,7 +112,7 @@ def step_envelope(s: State) -> int:
 
 @outlined
 def set_schedule(s: State) -> None:
-    """Note the time of the next envelope step, bid, signal value, node change, tick or sample."""
+    """Note the time of the next envelope step, bid, signal value, node change, tick, sample, late cap or deviation."""
     t = np.inf
     if s.tick_s[0] < np.inf:
         t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
@@ -129,6 +129,9 @@ def set_schedule(s: State) -> None:
         t = min(t, s.bidding_s[0])
     if s.signal_at[0] < s.signal.shape[0]:
         t = min(t, s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0])
+    t = min(t, s.land_s[0])
+    if s.noise_share[0] > 0.0:
+        t = min(t, s.start_s[0] + s.noise_k[0] * s.noise_every_s[0])
     s.schedule_s[0] = t
 
 

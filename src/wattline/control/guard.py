@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattline.control import commit
+from wattline.control import commit, late
 from wattline.control.logs import log_event, record
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes, nodes
@@ -179,15 +179,18 @@ def set_levels(s: State) -> None:
 @outlined
 def set_class_caps(s: State) -> None:
     """Apply the wanted caps of the rate classes in use, within the cap range of their nodes and jobs."""
+    is_late = s.fl_n.shape[0] > 0
+    at_s = late.due_s(s) if is_late else 0.0
     for i in range(s.n_active[0]):
         c = s.active[i]
         want = s.want_cap_w[c]
-        if want == s.c_cap_w[c] or c != s.base_class[s.heap_job[s.c_heap[c]]]:
+        told_w = late.sent_cap_w(s, c)
+        if want == told_w or c != s.base_class[s.heap_job[s.c_heap[c]]]:
             continue  # nothing new, or a job capped alone
         differ = s.c_draw_w[c] != s.c_draw_w[c]  # then there is nothing a common cap could mean
         if differ or want != want:
             record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, codes.BAD_SHAPE if differ else codes.BAD_CAP)
-            s.want_cap_w[c] = s.c_cap_w[c]
+            s.want_cap_w[c] = told_w
             continue
         least = max(s.min_cap_w[s.c_pool[c]], s.c_floor_w[c])
         verdict = codes.OK
@@ -195,15 +198,20 @@ def set_class_caps(s: State) -> None:
             want = least
             s.want_cap_w[c] = least
             verdict = codes.CLIPPED
-            if want == s.c_cap_w[c]:
+            if want == told_w:
                 continue
-        clocks.apply_cap(s, c, want)
+        if is_late:
+            late.send(s, c, want, at_s)
+        else:
+            clocks.apply_cap(s, c, want)
         record(s, codes.ACT_CAP, c, s.c_n[c], want, codes.CHOSEN, verdict)
 
 
 @outlined
 def set_job_caps(s: State) -> None:
     """Apply wanted caps of single jobs: each moves to a rate class of its own, or back to its common one."""
+    is_late = s.fl_n.shape[0] > 0
+    at_s = late.due_s(s) if is_late else 0.0
     for i in range(min(s.n_recap[0], s.recap_job.shape[0])):
         j = s.recap_job[i]
         if j < 0 or j >= s.status.shape[0]:
@@ -221,12 +229,17 @@ def set_job_caps(s: State) -> None:
             continue
         want = clip_cap(s, j, s.recap_w[i])
         old = s.rate_class[j]
-        if want < np.inf and old != s.base_class[j]:
+        if is_late and old != s.base_class[j]:
+            late.send(s, old, want, at_s)
+        elif want < np.inf and old != s.base_class[j]:
             clocks.apply_cap(s, old, want)
         elif want < np.inf and s.n_solo[0] == 0:
             record(s, codes.ACT_JOB_CAP, j, s.nodes[j], want, codes.CHOSEN, codes.NO_SOLO)
             continue
-        else:
+        elif is_late and want < np.inf:  # alone from now on, under the cap in force until its own is
+            late.move(s, j, clocks.open_solo(s, j, s.c_cap_w[old]))
+            late.send(s, s.rate_class[j], want, at_s)
+        elif not is_late:
             _move_class(s, j, want)
         s.cap_w[j] = want
         record(
@@ -280,16 +293,5 @@ def _move_class(s: State, j: int, cap_w: float) -> None:
     target = s.base_class[j]
     if cap_w < np.inf:
         target = clocks.open_solo(s, j, cap_w)
-    if target == old or target < 0:
-        return
-    s.remaining[j] = max(0.0, s.v_end[j] - clocks.virtual_now(s, old))
-    joules = clocks.leave(s, j)
-    s.energy_j[j] += joules
-    s.node_j[s.pool[j], 0] += joules
-    if old != s.base_class[j]:
-        clocks.close_solo(s, old)
-    if target == s.base_class[j] and s.c_n[target] == 0:
-        clocks.apply_cap(s, target, power.class_cap_w(s, target))
-    clocks.join(s, j, target)
-    s.est_dirty[0] = 1
-    s.untidy[0] = 1
+    if target != old and target >= 0:
+        late.move(s, j, target)

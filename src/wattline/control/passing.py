@@ -13,7 +13,7 @@ from wattline.physics import power
 def measure_tracking(s: State, dt: float) -> None:
     """Count time with a reserve in force, and the part of it in which power is too far from the target."""
     s.offered_s[0] += dt
-    if abs(power.system_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
+    if abs(power.metered_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
         s.exceed_s[0] += dt
 
 
@@ -34,4 +34,6 @@ def pass_time(s: State, t: float) -> None:
             s.node_s[p, 3] += s.down[p] * dt
         if s.reserve_w[0] > 0.0:
             measure_tracking(s, dt)
+        if s.noise[0] != 0.0:
+            s.noise_j[0] += s.noise[0] * power.system_w(s) * dt
         s.now[0] = t

@@ -43,7 +43,7 @@ def log_timeline(s: State) -> None:
         asleep += s.asleep[p]
         down += s.down[p]
     row[codes.TL_TIME] = s.now[0]
-    row[codes.TL_POWER] = power.system_w(s)
+    row[codes.TL_POWER] = power.metered_w(s)
     row[codes.TL_BUSY] = busy
     row[codes.TL_ASLEEP] = asleep
     row[codes.TL_DOWN] = down

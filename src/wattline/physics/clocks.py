@@ -200,6 +200,8 @@ def _deactivate(s: State, c: int) -> None:
     s.active_at[last] = i
     s.active_at[c] = -1
     s.n_active[0] -= 1
+    if s.fl_n.shape[0] > 0:
+        s.fl_n[c] = 0  # who joins next is told its cap together with its start
     if s.n_active[0] == 0:
         s.busy_w[0] = 0.0
         s.busy_w[1] = 0.0

@@ -38,6 +38,12 @@ def system_w(s: State) -> float:
 
 
 @kernel
+def metered_w(s: State) -> float:
+    """Return what a meter of the whole system shows: its power and the deviation in force, which nobody knows ahead."""
+    return system_w(s) * (1.0 + s.noise[0])
+
+
+@kernel
 def least_cap_w(s: State, j: int) -> float:
     """Return the lowest cap per node that a job and its nodes can follow."""
     return max(s.min_cap_w[s.pool[j]], s.floor_w[j])
@@ -64,12 +70,45 @@ def class_cap_w(s: State, c: int) -> float:
 
 
 @kernel
+def highest_cap_w(s: State, c: int) -> float:
+    """Return the highest cap that a job which joins a rate class will be under: the one it finds, or one on its way."""
+    cap_w = class_cap_w(s, c)
+    if s.fl_n.shape[0] > 0:
+        for i in range(s.fl_n[c]):
+            cap_w = max(cap_w, s.fl_w[c, i])
+    return cap_w
+
+
+@kernel
+def coming_power(s: State, c: int) -> float:
+    """Return the power of a rate class over its uncapped power: now, or under a higher cap that is on its way."""
+    if s.fl_n.shape[0] == 0 or s.fl_n[c] == 0:
+        return s.c_power[c]
+    cap_w = s.c_cap_w[c]
+    for i in range(s.fl_n[c]):
+        cap_w = max(cap_w, s.fl_w[c, i])
+    share = capped_power(s.c_draw_w[c], s.c_floor_w[c], cap_w)
+    return max(s.c_power[c], s.level_busy[s.c_pool[c], s.level[s.c_pool[c]]] * share)
+
+
+@kernel
+def rising_w(s: State) -> float:
+    """Return by how much power rises when higher caps that are on their way get into force."""
+    total = 0.0
+    if s.fl_n.shape[0] > 0:
+        for i in range(s.n_active[0]):
+            c = s.active[i]
+            total += s.c_watts[c] * (coming_power(s, c) - s.c_power[c])
+    return total
+
+
+@kernel
 def pledged_w(s: State) -> float:
-    """Return what was counted for jobs that are starting, above the idle power that their nodes draw until then."""
+    """Return what jobs that are starting will draw above the idle power that their nodes draw until then."""
     total = 0.0
     for i in range(s.n_starting[0]):
         j = s.starting[i]
-        total += s.nodes[j] * (s.wake_w[j] - s.idle_w[s.pool[j]])
+        total += s.nodes[j] * (node_w(s, j, s.cap_w[j]) - s.idle_w[s.pool[j]])
     return total
 
 
@@ -77,13 +116,13 @@ def pledged_w(s: State) -> float:
 def headroom_w(s: State) -> float:
     """Return the power that starts may add under the limit, to within a billionth of it.
 
-    What jobs that are starting will draw is taken already.
+    What jobs that are starting will draw is taken already, and so is what higher caps on their way will add.
     """
     if s.limit_w[0] == np.inf:
         return np.inf
     if s.option[OPT_BELIEF] == 1:
-        return s.limit_w[0] * (1.0 + LIMIT_SLACK) - believed_system_w(s) - pledged_w(s)
-    return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s) - pledged_w(s)
+        return s.limit_w[0] * (1.0 + LIMIT_SLACK) - believed_system_w(s) - pledged_w(s) - rising_w(s)
+    return s.limit_w[0] * (1.0 + LIMIT_SLACK) - system_w(s) - pledged_w(s) - rising_w(s)
 
 
 @kernel
@@ -107,7 +146,7 @@ def node_w(s: State, j: int, cap_w: float) -> float:
     if cap_w < np.inf:
         cap = max(cap_w, least_cap_w(s, j))
     else:
-        cap = class_cap_w(s, s.base_class[j])
+        cap = highest_cap_w(s, s.base_class[j])
     draw_w = s.profile_w[j] if s.option[OPT_BELIEF] == 1 else s.draw_w[j]
     if s.series_count[j] > 0 and s.option[OPT_BELIEF] == 0:
         draw_w = max(draw_w, series_value_w(s, j, s.work[j] - s.remaining[j]))
@@ -125,14 +164,17 @@ def end_decrease_w(s: State, j: int) -> float:
     decreases of all of them leave the power of idle nodes, so that a plan in which all have ended has room for any job.
     """
     margin_w = 0.0
-    if s.status[j] == RUNNING and counts_belief(s):
-        busy_w = believed_node_w(s, j)
+    works = s.status[j] == RUNNING or s.status[j] == STARTING
+    if works and counts_belief(s):
+        busy_w = believed_node_w(s, j) if s.status[j] == RUNNING else node_w(s, j, s.cap_w[j])
         if s.spread_w[j] > 0.0 and s.believed_var[0] > 0.0:
             deviation = s.nodes[j] * s.spread_w[j]
             margin_w = s.margin[0] * deviation * deviation / np.sqrt(s.believed_var[0])
     elif s.status[j] == RUNNING:
-        busy_w = s.now_w[j] * s.c_power[s.rate_class[j]]
-    elif s.status[j] == WAKING or s.status[j] == STARTING:
+        busy_w = s.now_w[j] * coming_power(s, s.rate_class[j])
+    elif s.status[j] == STARTING:
+        busy_w = node_w(s, j, s.cap_w[j])
+    elif s.status[j] == WAKING:
         busy_w = s.wake_w[j]
     elif s.status[j] == PAUSED:
         busy_w = s.idle_w[s.pool[j]]
@@ -239,6 +281,7 @@ def refresh_belief(s: State) -> None:
         j = s.running[i]
         if s.status[j] == RUNNING:
             total += s.nodes[j] * believed_node_w(s, j)
+        if s.status[j] == RUNNING or s.status[j] == STARTING:  # what the latter will draw is pledged elsewhere
             deviation = s.nodes[j] * s.spread_w[j]
             variance += deviation * deviation
     s.believed_w[0] = total
@@ -289,6 +332,7 @@ def count_started(s: State, j: int) -> None:
     """Count with the profile of a job that has just started."""
     if s.status[j] == RUNNING:
         s.believed_w[0] += s.nodes[j] * believed_node_w(s, j)
+    if s.status[j] == RUNNING or s.status[j] == STARTING:
         deviation = s.nodes[j] * s.spread_w[j]
         s.believed_var[0] += deviation * deviation
 
@@ -304,7 +348,9 @@ def lowest_w(s: State) -> float:
             floor_w = min(s.now_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.now_w[j]
             total += s.nodes[j] * floor_w * s.level_busy[p, s.level[p]]
         elif s.status[j] == STARTING:
-            floor_w = min(s.wake_w[j], least_cap_w(s, j)) if s.option[OPT_CAPPED] == 1 else s.wake_w[j]
+            floor_w = node_w(s, j, s.cap_w[j])
+            if s.option[OPT_CAPPED] == 1:
+                floor_w = min(floor_w, least_cap_w(s, j))
             total += s.nodes[j] * (floor_w - s.idle_w[s.pool[j]])
     return total
 

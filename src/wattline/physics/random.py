@@ -20,6 +20,10 @@ PLACES = 2
 """Stream of those that place policies draw."""
 LATE_STARTS = 3
 """Stream of the times that jobs take to be there after they were told to start."""
+LATE_CAPS = 4
+"""Stream of the times that caps take to get into force."""
+NOISE = 5
+"""Stream of the deviations of a machine's power."""
 
 _WORD = 0xFFFFFFFF
 _HALF = 0xFFFF
@@ -78,6 +82,20 @@ def words(seed: int, stream: int, block: int, number: int) -> tuple[int, int, in
     of a stream.
     """
     return philox(number & _WORD, block & _WORD, stream & _WORD, 0, seed & _WORD, (seed >> 32) & _WORD)
+
+
+@kernel
+def bell(seed: int, stream: int, counter: int) -> float:
+    """Return number ``counter`` of a stream of mean 0 and standard deviation 1, between -6 and 6.
+
+    It is a sum of twelve uniform numbers, which is close to a normal one, and exact: no logarithm and no cosine, whose
+    last digits differ between libraries.
+    """
+    total = 0
+    for i in range(3):
+        a, b, c, d = words(seed, stream, counter, i)
+        total += a + b + c + d
+    return (total + 6) / 4294967296.0 - 6.0
 
 
 @kernel

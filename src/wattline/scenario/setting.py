@@ -17,6 +17,7 @@ from wattline.scenario.documents import Document
 from wattline.scenario.machine import build_cluster
 from wattline.scenario.parts import build_kinds, build_policies, cluster_nodes
 from wattline.scenario.read.base import KeyPath
+from wattline.scenario.sections.late import build_late
 from wattline.scenario.sections.policy import MechanismSpec
 from wattline.scenario.sections.prices import build_billing
 from wattline.scenario.sections.regulation import (
@@ -72,6 +73,7 @@ def build_setting(document: Document, *, given: bool = False) -> Setting:
         Protocol(paper=spec.bid.protocol == "paper", control_s=market.control),
         _prices(document, market),
         market.stop_cost,
+        late=build_late(spec.late),
         name=spec.policy.select[0].name,
         records=() if records is None else records.records,
         doubts=_doubts(document, market, records, given=given),

@@ -17,6 +17,7 @@ from wattline.scenario.sections.budget import BudgetSpec, check_budgets
 from wattline.scenario.sections.cluster import ClusterSpec, check_cluster
 from wattline.scenario.sections.configurations import ConfigurationsSpec, check_configurations
 from wattline.scenario.sections.kinds import KindSpec, Workload, check_kinds
+from wattline.scenario.sections.late import LateSpec, check_late
 from wattline.scenario.sections.limit import LimitSpec, check_limit, has_limit
 from wattline.scenario.sections.network import NetworkSpec
 from wattline.scenario.sections.output import OutputSpec
@@ -43,6 +44,7 @@ class Spec(Section):
     network: NetworkSpec | None = Field(None, description="the network between the nodes")
     policy: PolicySpec = Field(default_factory=PolicySpec, description="the policies")
     run: RunSpec = Field(default_factory=RunSpec, description="how it is run")
+    late: LateSpec | None = Field(None, description="how late the machine is")
     limit: LimitSpec = Field(default_factory=LimitSpec, description="the power limit")
     budget: list[BudgetSpec] = Field(default_factory=list, description="budgets that nest, in the place of a limit")
     configurations: list[ConfigurationsSpec] = Field(
@@ -88,3 +90,4 @@ def cross_check(spec: Spec, overrides: Collection[KeyPath] = ()) -> Iterator[Pro
     yield from check_regulation(spec.regulation, spec.policy, spec.run)
     yield from check_policy(spec.policy, regulated=regulated)
     yield from check_prices(spec.prices, regulated=regulated)
+    yield from check_late(spec.late, [m.name for m in spec.policy.cap if m.name == "leftover"])

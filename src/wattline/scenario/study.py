@@ -29,6 +29,7 @@ from wattline.scenario.read.base import KeyPath
 from wattline.scenario.read.source import Context
 from wattline.scenario.read.toml_text import to_toml
 from wattline.scenario.sections.configurations import MoldableJobs, add_moldable, build_moldable, check_chooser
+from wattline.scenario.sections.late import add_late
 from wattline.scenario.sections.limit import add_limit
 from wattline.scenario.sections.network import add_network
 from wattline.scenario.sections.output import add_output
@@ -237,7 +238,8 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
 
 def content_sha256(document: Document) -> str:
     """Return the hash of what was run: the resolved keys in SI units, defaults included, whatever is written where."""
-    content = document.spec.model_dump(mode="python", by_alias=True, exclude={"output"})
+    without = {"output"} if document.spec.late is not None else {"output", "late"}
+    content = document.spec.model_dump(mode="python", by_alias=True, exclude=without)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -280,6 +282,8 @@ def _options(
     if spec.regulation is not None:
         key, tick_s = ("regulation", "control"), spec.regulation.control
     context.located(key, check_ticks, tick_s, length_s, "control periods")
+    if spec.late is not None and spec.late.noise > 0:
+        context.located(("late", "noise_every"), check_ticks, spec.late.noise_every, length_s, "deviations of power")
     if spec.profiles.sample is not None:
         context.located(("profiles", "sample"), check_ticks, spec.profiles.sample, length_s, "samples of power")
     options = Options(
@@ -287,6 +291,7 @@ def _options(
         start_s=start_s if drawn or spec.trace.generator in LIKE_DURATION_S else None,
     )
     options = add_run(options, spec.run, until_s)
+    options = add_late(options, spec.late)
     options = add_market(options, spec.regulation, context, market, length_s)
     options = add_output(options, spec.output)
     options = add_limit(options, spec.limit, limit, start_s)

@@ -36,7 +36,7 @@ DISK_SHARE = 4.0
 BYTES_PER_S = 4e8
 """How fast the system takes a state over at least, until the first flush has shown it."""
 
-PASSING = ("now", "node_s", "node_j", "offered_s", "exceed_s")
+PASSING = ("now", "node_s", "node_j", "offered_s", "exceed_s", "noise_j")
 """Fields that change when nothing happens but that time passes."""
 
 Describe = Callable[[], tuple[Mapping[str, Any], Sequence[Array]]]

@@ -25,6 +25,7 @@ from wattline.wiring.logs import LOGS, bid_steps
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.setup import prepare
+from wattline.wiring.subjects.late import is_late
 from wattline.wiring.watched import watched
 
 SEEDS = 2**53
@@ -91,10 +92,7 @@ class Bound:
             note_code(s, slot, code)
         self.chores = chores_needed(
             self.policies.slots(),
-            nodes_change=self.cluster.nodes_change
-            or self.options.shed
-            or self.options.late_start_s[1] > 0.0
-            or s.outside[0] == 1,
+            nodes_change=self.cluster.nodes_change or self.options.shed or is_late(self.options) or s.outside[0] == 1,
             neighbours=s.n_load.shape[0] > 0,
         )
 

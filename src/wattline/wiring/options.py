@@ -62,6 +62,12 @@ class Options:
     """Work that a stop by a policy adds to a job."""
     late_start_s: tuple[float, float] = (0.0, 0.0)
     """How long a job takes to be there after it was told to start: drawn between these, each alike."""
+    late_cap_s: tuple[float, float] = (0.0, 0.0)
+    """How long the caps of a pass take to get into force: drawn between these, once a pass."""
+    noise: float = 0.0
+    """Standard deviation of the machine's power over its power (0: it draws what is known of it)."""
+    noise_every_s: float = 1.0
+    """How long a deviation lasts; each is drawn by itself."""
     outside: bool = False
     """The world is a real one: it says when jobs have started and ended (``control.facts``)."""
     log_rows: int = 65536

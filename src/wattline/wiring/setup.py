@@ -43,6 +43,7 @@ from wattline.model.state.switches import (
 from wattline.wiring.fronts import Fronts, fronts_of
 from wattline.wiring.options import Options
 from wattline.wiring.rejected import first_estimates, reject
+from wattline.wiring.subjects.late import check_late, fill_late, late_classes
 from wattline.wiring.subjects.needs import check_needs
 from wattline.wiring.subjects.network import fill_network, neighbour_sizes
 from wattline.wiring.subjects.power import fill_power, learner_of, sampling_notes
@@ -89,6 +90,7 @@ class _Facts:
 def prepare(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], options: Options) -> Prepared:
     """Lay out the state for a run; jobs that can never run are rejected here and said so."""
     check_needs(jobs, cluster, policies, options)
+    check_late(policies, options)
     facts = _facts(jobs, cluster, policies, options)
     s = allocate(_sizes(jobs, cluster, policies, options, facts))
     _fill(s, jobs, cluster, options, facts)
@@ -165,6 +167,7 @@ def _sizes(jobs: JobTable, cluster: Cluster, policies: Sequence[Mechanism], opti
         U=shapes if varied else 0,
         G=0 if options.signal is None else options.signal.values.size,
         M=len(_with_end(options)),
+        LC=late_classes(options, base_classes + (most_running if facts.solo else 0)),
         D=options.log_rows
         + (8 if all(m.builtin for m in policies) else 12) * most_running * (1 + facts.solo)
         + 4 * cluster.nodes
@@ -202,7 +205,7 @@ def _fill(s: State, jobs: JobTable, cluster: Cluster, options: Options, facts: _
     fill_responses(s, options.kinds)
     fill_regulation(s, options.signal, _with_end(options), options.bidding)
     s.stop_cost_s[0] = options.stop_cost_s
-    s.late_s[:] = options.late_start_s
+    fill_late(s, options)
     s.outside[0] = int(options.outside)
     _fill_index(s, len(jobs))
 

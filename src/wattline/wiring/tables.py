@@ -16,6 +16,7 @@ from wattline.model.networks import network_entry
 from wattline.model.regulation import Bid
 from wattline.model.state.record import State
 from wattline.wiring.result import Result
+from wattline.wiring.subjects.late import is_late
 from wattline.wiring.tables_shapes import shape_columns
 
 Columns = dict[str, Any]
@@ -336,6 +337,10 @@ def manifest(
     said = [dict(zip(("action", "reason", "count", "example"), note, strict=True)) for note in result.notes]
     energy = s.node_j.sum(axis=0)
     energy[0] += running_energy_j(s).sum()
+    totals = {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
+    if result.options.noise > 0.0:
+        totals["noise_j"] = float(s.noise_j[0])
+    late = _late_entry(result)
     return {
         "seed": result.seed,
         "scenario_sha256": scenario_sha256,
@@ -364,9 +369,22 @@ def manifest(
         "start_s": float(s.start_s[0]),
         "end_s": float(s.now[0]),
         "wall_s": result.wall_s,
-        "totals": {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
-        | {"total_j": float(energy.sum())},
+        "totals": totals | {"total_j": float(energy.sum()) + totals.get("noise_j", 0.0)},
         "stopped": result.stopped,
+        **({"late": late} if late else {}),
+    }
+
+
+def _late_entry(result: Result) -> dict[str, Any]:
+    """Return how late the machine was, if it was."""
+    options = result.options
+    if not is_late(options):
+        return {}
+    return {
+        "start_s": list(options.late_start_s),
+        "cap_s": list(options.late_cap_s),
+        "noise": options.noise,
+        "noise_every_s": options.noise_every_s,
     }
 
 

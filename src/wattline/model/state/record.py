@@ -19,6 +19,7 @@ from wattline.model.state.envelope import EnvelopeFields
 from wattline.model.state.field import EVERY_SLOT, Field
 from wattline.model.state.jobs import JobFields
 from wattline.model.state.kinds import KindFields
+from wattline.model.state.late import LateFields
 from wattline.model.state.logs import LogFields
 from wattline.model.state.network import NetworkFields
 from wattline.model.state.nodes import NodeFields
@@ -39,6 +40,7 @@ SUBJECTS = (
     KindFields,
     QueueFields,
     RunningFields,
+    LateFields,
     NodeFields,
     NetworkFields,
     RateFields,
@@ -59,6 +61,7 @@ class State(
     KindFields,
     QueueFields,
     RunningFields,
+    LateFields,
     NodeFields,
     NetworkFields,
     RateFields,

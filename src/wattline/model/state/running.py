@@ -30,16 +30,6 @@ class RunningFields:
     untidy: Annotated[Ints, Field("1", "", "1 when queue, index or estimated ends need attention before the next pass")]
     est_dirty: Annotated[Ints, Field("1", "", "1 when rates changed since estimated ends were computed")]
 
-    # -- jobs that were told to start and are not there yet
-    starting: Annotated[Ints, Field("R", "", "jobs that are starting, in the order in which they were told to")]
-    n_starting: Annotated[Ints, Field("1", "", "how many")]
-    late_s: Annotated[
-        Floats,
-        Field("2", "s", "a job is there between these times after it was told to start (0, 0: at once)", fixed=True),
-    ]
-    seed: Annotated[Floats, Field("1", "", "seed of what the world draws by itself", fixed=True)]
-    outside: Annotated[Ints, Field("1", "", "1: the world says when jobs have started and ended", fixed=True)]
-
     # -- heap of due times: release of held jobs, end of starting and waking, walltime kill
     due_s: Annotated[Floats, Field("J", "s", "due times, a heap")]
     due_job: Annotated[Ints, Field("J", "", "their jobs")]

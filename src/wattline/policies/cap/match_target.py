@@ -47,6 +47,14 @@ def add_starting(s: State, low_w: float, high_w: float) -> tuple[float, float]:
 
 
 @kernel
+def meeting(goal_w: float, low_w: float, high_w: float) -> float:
+    """Return the ratio at which power meets a goal."""
+    if high_w <= goal_w:
+        return 1.0
+    return max(0.0, (goal_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
+
+
+@kernel
 def others_spared(s: State, before: Any) -> bool:
     """Tell whether other kinds than before are spared, and note which are."""
     changed = False
@@ -79,17 +87,17 @@ def match_target(s: State, mask: int, param: Any, memory: Any) -> int:
         goal_w = s.target_w[0]
     s.uncap[0] = 0
     low_w, high_w = reach_w(s)
-    if goal_w == s.limit_w[0] and s.n_starting[0] > 0:  # a limit also holds for jobs that will be there in a moment
-        low_w, high_w = add_starting(s, low_w, high_w)
+    comes = s.n_starting[0] > 0 and s.limit_w[0] < np.inf
     others = others_spared(s, memory[M_SPARED:])
-    if not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
+    if not comes and not others and goal_w == memory[M_GOAL] and low_w == memory[M_LOW] and high_w == memory[M_HIGH]:
         return 0
-    memory[M_GOAL] = goal_w
+    memory[M_GOAL] = goal_w if not comes else np.nan
     memory[M_LOW] = low_w
     memory[M_HIGH] = high_w
-    ratio = 1.0
-    if high_w > goal_w:
-        ratio = max(0.0, (goal_w - low_w) / (high_w - low_w)) if high_w > low_w else 0.0
+    ratio = meeting(goal_w, low_w, high_w)
+    if comes:  # a limit also holds for jobs that will be there in a moment
+        low_w, high_w = add_starting(s, low_w, high_w)
+        ratio = min(ratio, meeting(s.limit_w[0], low_w, high_w))
     if ratio == 1.0 and memory[M_RATIO] == 0.0:
         return 0
     memory[M_RATIO] = 1.0 - ratio

@@ -1,0 +1,86 @@
+"""Worlds in which starts and caps are late, at random against the plain twins; twins that are late otherwise."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from differential import market
+from differential.market import check, draw_late
+from reference import target
+
+SEEDS, WORLDS = range(8), 40
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_late_worlds_run_as_the_plain_twins_say(seed: int) -> None:
+    """Jobs that are there late and caps that are in force late change starts, ends, energy and power as the rules
+    say.
+    """
+    rng = np.random.default_rng([seed, 18])
+    before = market.SEEN.copy()
+    for _ in range(WORLDS):
+        world = draw_late(rng, "small")
+        assert check(world) is None, world
+    assert market.SEEN["unclear"] - before["unclear"] < WORLDS / 4
+
+
+def test_deep_late_worlds_run_as_the_plain_twins_say() -> None:
+    """So it is with many jobs, kinds and nodes."""
+    rng = np.random.default_rng(98)
+    for _ in range(12):
+        world = draw_late(rng, "deep")
+        assert check(world) is None, world
+
+
+def test_late_worlds_are_nasty() -> None:
+    """Delays are drawn shorter and longer than a control period, fixed and at random, of starts, caps or both."""
+    rng = np.random.default_rng(1)
+    worlds = [draw_late(rng, "small") for _ in range(200)]
+    assert sum(w.late_start[1] > w.tick for w in worlds) > 20
+    assert sum(w.late_cap[1] > w.tick and w.cap == "match-target" for w in worlds) > 20
+    assert sum(w.late_cap[0] == w.late_cap[1] > 0 for w in worlds) > 20
+    assert sum(w.late_start[1] == 0 for w in worlds) > 20
+    assert sum(bool(w.limits) and w.late_cap[1] > 0 for w in worlds) > 10
+    assert sum(bool(w.outages) and w.late_start[1] > 0 for w in worlds) > 10
+
+
+def _in_the_order_they_were_sent(self: Any, profile: Any, ratio: float, *, surely: bool) -> None:
+    line = list(self.coming.get(profile, []))
+    RIGHT["send"](self, profile, ratio, surely=surely)
+    if line and self.coming[profile][-1] != line[-1]:
+        self.coming[profile] = [*line, (max(line[-1][0], self.coming[profile][-1][0]), self.coming[profile][-1][1])]
+
+
+def _at_once(self: Any, job: Any) -> float:
+    return self.in_force.get(self.profile(job), 1.0)
+
+
+def _without_those_that_come(self: Any) -> float:
+    return self.power()
+
+
+RIGHT: dict[str, Any] = {"send": target.Machine.send}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("send", _in_the_order_they_were_sent),
+        ("found", _at_once),
+        ("committed", _without_those_that_come),
+        ("rise", lambda self, job: 0.0 if job.status == "starting" else job.nodes * (job.draw - self.setup.idle)),
+        ("land", lambda self: False),
+    ],
+)
+def test_a_twin_that_is_late_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, wrong: Any) -> None:
+    """A twin whose caps keep their order, that forgets what was told to start, or whose caps never come differs from
+    the engine within some hundred worlds.
+    """
+    monkeypatch.setattr(target.Machine, name, wrong)
+    rng = np.random.default_rng(3)
+    worlds = iter(lambda: draw_late(rng, "small"), None)
+    assert any(check(w) is not None for w in itertools.islice(worlds, 400))
