@@ -84,3 +84,41 @@ def test_a_twin_that_is_late_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch
     rng = np.random.default_rng(3)
     worlds = iter(lambda: draw_late(rng, "small"), None)
     assert any(check(w) is not None for w in itertools.islice(worlds, 400))
+
+
+ONCE_WRONG = {
+    "qoscap did not see that a job which was starting lost its nodes and waited again": market.World(
+        select="qoscap",
+        params=[("near", 0.5), ("meets", 1.11), ("hold", 1.0)],
+        cap="match-target",
+        order="fcfs",
+        nodes=3,
+        idle=15.3,
+        lowest_cap=64.0,
+        kinds=[(1, 3.3, 334.0, 123.2, 1.5, 0.5, 0.659, False)],
+        jobs=[(15.0, 0, 3.3, 1, 4.125, 334.0, 123.2, 1.5), (17.0, 0, 4.125, 1, None, 334.0, 123.2, 1.5)],
+        tick=2.0,
+        signal_from=-25.0,
+        signal_step=10.0,
+        signal=[-1.0],
+        bids=[(-25.0, 1.0, 0.0)],
+        limits=[],
+        outages=[(23.5, 40.5, 1, 1, True), (24.5, 36.0, 1, 2, False)],
+        kill=False,
+        requeue=True,
+        keep_progress=True,
+        ties="event",
+        stop_cost=0.0,
+        until=37.0,
+        late_start=(1.625, 1.625),
+        late_cap=(0.8125, 1.625),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ONCE_WRONG)
+def test_what_was_wrong_once_is_right(what: str) -> None:
+    """Late worlds in which the engine differed from its documented rules run as these say."""
+    before = market.SEEN["unclear"]
+    assert check(ONCE_WRONG[what]) is None
+    assert market.SEEN["unclear"] == before

@@ -407,7 +407,8 @@ class Machine:
                 raise UnclearError(f"job {job.number} ends at {end}, and something happened just before")
             for t in [*steady, kill, self.setup.until]:
                 near = t < math.inf and abs(t - end) <= CLOSE * max(1.0, abs(t))
-                if near and not (t == end and self.profile(job) not in self.noisy):
+                exact = t == end and self.profile(job) not in self.noisy and s.start_delay is None
+                if near and not exact:
                     raise UnclearError(f"job {job.number} ends at {end}, and something happens at {t}")
             if any(0 < abs(t - kill) <= CLOSE * max(1.0, abs(t)) for t in steady):
                 raise UnclearError(f"job {job.number} is killed at {kill}, and something else happens then")

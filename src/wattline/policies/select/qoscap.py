@@ -86,7 +86,8 @@ def qoscap(s: State, mask: int, param: Any, memory: Any) -> int:
     first = of_kinds[FIRST * kinds : (FIRST + 1) * kinds]
     average = of_kinds[AVERAGE * kinds : (AVERAGE + 1) * kinds]
     count = of_kinds[COUNT * kinds : (COUNT + 1) * kinds]
-    moves = float(s.n_arrived[0] + s.n_ended[0] + s.counter[N_STARTS] + 1)
+    # a number that grows with every arrival, start and end, and when a job loses its nodes and waits again
+    moves = float(s.n_arrived[0] + s.n_ended[0] + 2 * s.counter[N_STARTS] + s.q_len[0] + 1)
     calm = moves == rest[SEEN] and s.now[0] < rest[CALM_UNTIL] - 1.0
     if calm and s.q_len[0] == 0:
         return 0

@@ -1,0 +1,416 @@
+"""Machines that are late: jobs that are there a while after they were told to start, caps that are in force a while
+after they were set, power that deviates from what is known of it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import late
+from engine.test_invariants import OUTAGES, SELECTS, machine
+from engine.worlds import (
+    Work,
+    accounted_energy_j,
+    assert_no_double_booking,
+    check_structure,
+    cluster,
+    digest,
+    examples,
+    placements,
+    policies,
+    run,
+    status_names,
+    table,
+    timeline_energy_j,
+    workloads,
+)
+from wattline.errors import InputError
+from wattline.market.tracking import tracking
+from wattline.model import codes
+from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
+from wattline.model.kinds import Kind
+from wattline.model.mechanism import policy
+from wattline.model.regulation import Bid, Signal
+from wattline.physics import random
+from wattline.physics.random import LATE_CAPS, LATE_STARTS, NOISE, uniforms
+from wattline.policies.helpers import uniform
+from wattline.sim.simulate import Result, Simulation
+from wattline.testing.plain import plain
+from wattline.wiring.options import Options
+
+TESTS = Path(__file__).parents[1]
+bell = plain(random.bell)
+FEW, SOME = examples(12), examples(60)
+DELAYS = st.sampled_from([(0.0, 0.0), (0.0, 1.5), (2.0, 2.0), (0.25, 7.0)])
+
+
+# ------------------------------------------------------------------ closed forms
+
+
+def test_a_job_that_is_late_holds_idle_nodes_until_it_is_there() -> None:
+    """A job told to start at 0 on two nodes, there 1.5 s later, starts then, ends its work later, and draws nothing
+    above idle power before.
+    """
+    result = run(table({"submit": 0, "work": 10, "nodes": 2}), cluster(4), options=Options(late_start_s=(1.5, 1.5)))
+    s = result.state
+    assert (s.started_s[0], s.end_s[0]) == (1.5, 11.5)
+    assert s.energy_j[0] == 2 * 10 * 300
+    assert timeline_energy_j(result) == accounted_energy_j(result) == 6000 + 11.5 * 4 * 100 - 10 * 2 * 100
+    rows = result.logs["timeline"][:, [codes.TL_TIME, codes.TL_POWER, codes.TL_BUSY, codes.TL_RUNNING]]
+    assert rows.tolist() == [[0.0, 400.0, 2.0, 1.0], [1.5, 800.0, 2.0, 1.0], [11.5, 400.0, 0.0, 0.0]]
+    assert s.node_s[0].tolist()[:2] == [2 * 11.5, 2 * 11.5]
+    assert [p[:3] for p in placements(result)] == [(0, 0.0, 1.5), (0, 1.5, 11.5)]
+
+
+def test_delays_are_drawn_evenly_and_belong_to_the_job() -> None:
+    """A job's delay lies between the least and the greatest, each as likely, and is the same whatever others do."""
+    rows = [{"submit": 100.0 * i, "work": 1, "nodes": 1} for i in range(400)]
+    options = Options(late_start_s=(2.0, 6.0))
+    one = run(table(*rows), cluster(4), options=options, seed=7)
+    late_s = one.state.started_s - one.jobs.submit_s
+    np.testing.assert_allclose(late_s, 2.0 + 4.0 * uniforms(7, LATE_STARTS, 400), rtol=1e-9)
+    assert abs(late_s.mean() - 4.0) < 4 * 4.0 / np.sqrt(12 * 400)
+    crowded = [{**row, "submit": 0.0} for row in rows]
+    other = run(table(*crowded), cluster(4), options=options, seed=7)
+    told_s = other.logs["a_time_s"][other.logs["a_kind"] == codes.ACT_START]
+    np.testing.assert_allclose((other.state.started_s - told_s), late_s, rtol=1e-6)
+    assert not np.array_equal(run(table(*rows), cluster(4), options=options, seed=8).state.started_s, late_s)
+
+
+def following(values: list[float], *, mean: float, reserve: float, works: float = 100.0, **more: Any) -> Result:
+    """Return the run of one job on two of four nodes, between 150 and 300 W a node, that follows a target."""
+    kind = Kind("a", 2, works, 300.0, 150.0, 2.0, 5.0, weight=1.0)
+    signal = Signal(0.0, 4.0, np.array(values))
+    options = Options(kinds=[kind], signal=signal, bids=[(0.0, Bid(mean, reserve))], tick_s=1.0, **more)
+    row = {"submit": 0, "work": works, "nodes": 2, "draw": 300.0, "floor_w": 150.0, "stretch": 2.0}
+    jobs = table(row, kind=[0], kinds=("a",))
+    return run(jobs, cluster(4, min_cap_w=100.0), options=options, select="tracking-only", cap="match-target")
+
+
+@pytest.mark.parametrize("late_s", [0.5, 2.0, 3.0])
+def test_a_cap_that_is_late_lets_power_be_what_it_was_until_then(late_s: float) -> None:
+    """A target that falls by 300 W at 4 s and rises again at 8 s is followed that much later, and the energy is that
+    of the delayed steps.
+    """
+    result = following([1.0, -1.0, 1.0], mean=650.0, reserve=150.0, late_cap_s=(late_s, late_s), until_s=12.0)
+    rows = result.logs["timeline"]
+    steps = [(0.0, 800.0), (4.0 + late_s, 500.0), (8.0 + late_s, 800.0)]
+    for time_s, power_w in rows[:, [codes.TL_TIME, codes.TL_POWER]]:
+        assert power_w == [w for t, w in steps if t <= time_s][-1], time_s
+    assert {t for t, _ in steps} <= set(rows[:, codes.TL_TIME])
+    s = result.state
+    times = np.append(rows[:, codes.TL_TIME], s.now[0])
+    assert np.sum(rows[:, codes.TL_POWER] * np.diff(times)) == pytest.approx(8 * 800 + 4 * 500, rel=1e-12)
+    assert s.v_end[0] - (s.c_v0[s.rate_class[0]] + s.c_rate[s.rate_class[0]] * (12 - s.c_t0[s.rate_class[0]])) == (
+        pytest.approx(100.0 - 8 - 4 / 2, rel=1e-12)
+    )
+    # the error of a step of the whole reserve twice over, for as long as it is late
+    followed = tracking(rows[:, 0], rows[:, 1], result.options.signal, Bid(650.0, 150.0), 0.0, 12.0)
+    assert followed.mean_error == pytest.approx(2 * late_s * 2 / 12, rel=1e-12)
+
+
+def test_a_later_cap_overtakes_an_earlier_one() -> None:
+    """Of two caps on their way the one that was set later counts from when it gets there, whenever the other does."""
+    jobs = {"submit": 0, "work": 50, "nodes": 1, "draw": 300.0, "floor_w": 100.0, "stretch": 2.0}
+
+    @policy("cap", wake="arrival timer", solo_caps=True, memory=1)
+    def one_after_another(s, arg, param, memory):
+        """Cap job 0 at 250 W, then at 200 W, then at 150 W, half a second apart."""
+        memory[0] += 1
+        s.recap_job[0] = 0
+        s.recap_w[0] = 300.0 - 50.0 * memory[0]
+        s.n_recap[0] = 1
+        s.wake_at_s[codes.CAP] = s.now[0] + 0.5 if memory[0] < 3 else np.inf
+        return 1
+
+    seen = set()
+    for seed in range(40):
+        options = Options(late_cap_s=(0.0, 2.0), until_s=5.0)
+        result = run(table(jobs), cluster(1, min_cap_w=100.0), cap=one_after_another, options=options, seed=seed)
+        rows = result.logs["timeline"]
+        told_s = result.logs["a_time_s"][result.logs["a_kind"] == codes.ACT_JOB_CAP]
+        due = [t + 2.0 * uniform(seed, LATE_CAPS, int(t * 1e6)) for t in told_s]
+        caps = [250.0, 200.0, 150.0]
+        for time_s, power_w in rows[:, [codes.TL_TIME, codes.TL_POWER]]:
+            there = [w for t, w in zip(due, caps, strict=True) if t <= time_s]
+            assert power_w == (there[-1] if there else 300.0)
+        seen.add(tuple(np.argsort(due)))
+        assert rows[-1, codes.TL_POWER] == 150.0
+    assert len(seen) >= 4  # orders in which they came
+
+
+def test_a_start_finds_the_cap_in_force_or_is_told_its_own() -> None:
+    """A job joins its like under the cap in force; one without its like is told its cap together with its start."""
+    kinds = [Kind(name, 1, 100.0, 300.0, 150.0, 2.0, 5.0, weight=1.0) for name in "ab"]
+    signal = Signal(0.0, 2.0, np.array([1.0, -1.0]))
+    row = {"work": 100, "nodes": 1, "draw": 300.0, "floor_w": 150.0, "stretch": 2.0}
+    rows = [{**row, "submit": t} for t in (0.0, 5.0, 6.0)]
+    options = Options(
+        kinds=kinds, signal=signal, bids=[(0.0, Bid(600.0, 150.0))], tick_s=1.0, until_s=9.0, late_cap_s=(0.5, 0.5)
+    )
+    jobs, forced = table(*rows, kind=[0, 0, 1], kinds=("a", "b")), {"select": {"force": 0.0}}
+    result = run(
+        jobs, cluster(4, min_cap_w=100.0), options=options, params=forced, select="slackline", cap="match-target"
+    )
+    power = {float(t): float(w) for t, w in result.logs["timeline"][:, [codes.TL_TIME, codes.TL_POWER]]}
+    assert power[2.0] == 600.0  # the target falls to 450 W, the cap is on its way
+    assert power[2.5] == 450.0
+    assert power[5.0] == 500.0  # the second one joins the first
+    assert power[6.0] == 550.0  # of the third one's kind there is nobody
+
+
+def test_a_lag_has_the_energy_and_the_error_of_its_delay() -> None:
+    """Power that follows a step exponentially is as far from it, over time, as one that follows a time constant
+    later.
+    """
+    tau, dt = 0.5, 1e-5
+    t = np.arange(0.0, 40 * tau, dt) + dt / 2
+    lagging = 500.0 + 300.0 * np.exp(-t / tau)
+    delayed = np.where(t < tau, 800.0, 500.0)
+    assert np.sum(lagging) * dt == pytest.approx(np.sum(delayed) * dt, rel=1e-6)
+    assert np.sum(np.abs(lagging - 500.0)) * dt == pytest.approx(np.sum(np.abs(delayed - 500.0)) * dt, rel=1e-4)
+
+
+def test_noise_is_on_the_meter_and_in_the_energy_alone() -> None:
+    """Deviations change timeline, tracking and total energy consistently, and neither starts nor ends nor jobs' energy;
+    their spread is what was asked for.
+    """
+    values = np.random.default_rng(1).uniform(-1, 1, 100).tolist()
+    calm = following(values, mean=650.0, reserve=150.0, works=300.0, until_s=400.0)
+    noisy = following(values, mean=650.0, reserve=150.0, works=300.0, until_s=400.0, noise=0.02, noise_every_s=0.5)
+    for name in ("started_s", "end_s", "energy_j"):
+        np.testing.assert_allclose(getattr(calm.state, name), getattr(noisy.state, name), rtol=1e-12)
+    rows, still = noisy.logs["timeline"], calm.logs["timeline"]
+    at = np.searchsorted(still[:, 0], rows[:, 0], side="right") - 1
+    share = rows[:, codes.TL_POWER] / still[at, codes.TL_POWER] - 1.0
+    step = np.floor(rows[:, 0] / 0.5).astype(int)
+    told = np.array([0.02 * bell(0, NOISE, int(k)) for k in step])
+    np.testing.assert_allclose(share, told, atol=1e-12)
+    assert len(set(step)) >= 800
+    s = noisy.state
+    open_j = (
+        s.nodes[0]
+        * s.now_w[0]
+        * (s.c_e0[s.rate_class[0]] + s.c_power[s.rate_class[0]] * (400.0 - s.c_t0[s.rate_class[0]]) - s.e_start[0])
+        * (s.status[0] == codes.RUNNING)
+    )
+    assert timeline_energy_j(noisy) == pytest.approx(accounted_energy_j(noisy) + open_j + s.noise_j[0], rel=1e-12)
+    followed = tracking(rows[:, 0], rows[:, 1], noisy.options.signal, Bid(650.0, 150.0), 0.0, 400.0)
+    assert s.exceed_s[0] / s.offered_s[0] == pytest.approx(followed.exceed_share, rel=1e-9)
+    drawn = np.array([bell(3, NOISE, k) for k in range(20_000)])
+    assert abs(drawn.mean()) < 0.03
+    assert drawn.std() == pytest.approx(1.0, abs=0.02)
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"late_start_s": (2.0, 1.0)}, "delays of starts"),
+        ({"late_cap_s": (-1.0, 1.0)}, "delays of caps"),
+        ({"late_cap_s": (0.0, np.inf)}, "delays of caps"),
+        ({"noise": 0.2}, "noise"),
+        ({"noise": 0.02, "noise_every_s": 0.0}, "deviation"),
+    ],
+)
+def test_delays_that_make_no_sense_are_refused(more: dict[str, Any], words: str) -> None:
+    """Delays below 0, without end or the wrong way round and wild noise are refused in one line."""
+    with pytest.raises(InputError, match=words):
+        run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), options=Options(**more))
+
+
+# ------------------------------------------------------------------ what holds of every late run
+
+
+def assert_late_sound(result: Result) -> None:
+    """Assert all that must hold at the end of a run in which jobs and caps were late."""
+    s, jobs = result.state, result.jobs
+    check_structure(s)
+    assert_no_double_booking(result)
+    assert set(status_names(result)) <= {"finished", "killed", "failed", "rejected"}
+    ran = ~np.isnan(s.started_s)
+    assert np.all(s.started_s[ran] >= s.eligible_s[ran])
+    assert np.all(s.end_s[ran] >= s.started_s[ran])
+    assert np.all(ran | np.isin(s.status, (codes.FAILED, codes.REJECTED)))
+    np.testing.assert_allclose(s.energy_j.sum(), s.node_j[:, 0].sum() + s.node_j[:, 3].sum(), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(accounted_energy_j(result) + s.noise_j[0], timeline_energy_j(result), rtol=1e-9)
+    np.testing.assert_allclose(s.node_s.sum(), (s.now[0] - s.start_s[0]) * result.cluster.nodes, rtol=1e-9)
+    assert s.busy_w[0] == s.busy_w[1] == 0.0
+    assert s.n_active[0] == s.n_starting[0] == s.n_due[0] == 0
+    for j, t0, t1, _ in placements(result):
+        assert s.eligible_s[j] <= t0 <= t1 <= s.end_s[j]
+    assert jobs.nodes.size == s.status.size
+
+
+def share(s: Any, c: int, cap_w: float, level: float) -> float:
+    """Return the power of a rate class at a cap, over its uncapped one."""
+    return level * (1.0 if cap_w >= s.c_draw_w[c] else max(cap_w, s.c_floor_w[c]) / s.c_draw_w[c])
+
+
+def committed_w(s: Any) -> float:
+    """Return the power once all that were told to start are there, and the highest caps on their way in force."""
+    total = sum(
+        (s.free[p] - s.asleep[p] + s.paused[p]) * s.idle_w[p] + s.asleep[p] * s.sleep_w[p] + s.waking_w[p]
+        for p in range(s.free.size)
+    )
+    for j in s.running[: s.n_running[0]]:
+        p, c = s.pool[j], s.rate_class[j]
+        if s.status[j] == codes.RUNNING:
+            flights = s.fl_w[c, : s.fl_n[c]] if s.fl_n.size else ()
+            level = s.level_busy[p, s.level[p]]
+            total += s.nodes[j] * s.now_w[j] * max([s.c_power[c], *(share(s, c, cap, level) for cap in flights)])
+        elif s.status[j] == codes.STARTING:
+            total += s.nodes[j] * (s.draw_w[j] * s.level_busy[p, s.level[p]] - s.idle_w[p])
+    return float(total)
+
+
+@pytest.mark.parametrize("select", SELECTS)
+@FEW
+@given(
+    work=workloads(counts=(4, 3), linked=True, most=16),
+    outages=OUTAGES,
+    kill=st.booleans(),
+    requeue=st.booleans(),
+    sleep=st.booleans(),
+    ties=st.sampled_from(["instant", "event"]),
+    limited=st.booleans(),
+    start=DELAYS,
+    order=st.sampled_from(["fcfs", "lcfs", "wfp"]),
+)
+def test_every_late_run_is_sound(select: str, work: Work, outages: list[Any], limited: bool, **how: Any) -> None:
+    """Whoever selects: after every instant nodes add up and, where a job was told to start, what was promised of power
+    stays below the limit; at the end no job and no joule is lost.
+    """
+    limit = [(0.0, 1400.0), (20.0, 1100.0), (60.0, 2500.0)] if limited else []
+    options = Options(
+        kill=how["kill"], requeue=how["requeue"], ties=how["ties"], limit_w=limit, late_start_s=how["start"]
+    )
+    place = machine(outages, sleep=how["sleep"])
+    sim = Simulation(work.table(["a", "b"]), place, policies(select=select, order=how["order"]), options)
+    with sim:
+        while sim.advance(1) == codes.BUDGET:
+            s = sim.state
+            check_structure(s)
+            rows = slice(int(s.a_from[0]), int(s.a_n[0]))
+            started = (s.a_kind[rows] == codes.ACT_START) & (s.a_verdict[rows] == codes.OK)
+            if started.any() and s.a_time_s[rows][-1] == s.now[0]:
+                assert committed_w(s) <= s.limit_w[0] * (1 + 3e-9)
+    assert_late_sound(sim.result())
+
+
+@policy("cap", wake="arrival end tick timer", caps=True, solo_caps=True, memory=1)
+def whims(s, arg, param, memory):
+    """Cap classes and single jobs, set levels and timers, at random: also to what is not allowed."""
+    memory[0] += 8
+    coin = [uniform(param[-1], 11, int(memory[0]) + i) for i in range(8)]
+    for c in range(s.want_cap_w.size):
+        s.want_cap_w[c] = np.inf if coin[0] < 0.3 else 400.0 * uniform(param[-1], 12 + c, int(memory[0]))
+    for p in range(s.want_level.size):
+        s.want_level[p] = int(coin[1] * (s.n_levels[p] + 1))
+    n = min(int(coin[2] * 4), int(s.n_running[0]))
+    for i in range(n):
+        s.recap_job[i] = s.running[int(coin[3] * s.n_running[0])]
+        s.recap_w[i] = np.inf if coin[4] < 0.3 else 350.0 * coin[5]
+    s.n_recap[0] = n
+    s.wake_at_s[codes.CAP] = s.now[0] + 0.1 + 2.0 * coin[6] if coin[7] < 0.7 else np.inf
+    return 1
+
+
+@SOME
+@given(
+    work=workloads(counts=(4, 3), linked=True, most=14),
+    outages=OUTAGES,
+    select=st.sampled_from(SELECTS),
+    seed=st.integers(0, 10_000),
+    kill=st.booleans(),
+    start=DELAYS,
+    cap=DELAYS,
+    noise=st.sampled_from([0.0, 0.03]),
+)
+def test_sound_whatever_late_caps_there_are(work: Work, outages: list[Any], select: str, seed: int, **how: Any) -> None:
+    """Caps of classes and of single jobs that change at random and overtake each other lose no job and no joule, and
+    keep no rate class; energy is exact with the caps as they were in force.
+    """
+    two = (Level(0.5, 180.0, 80.0), Level(1.0, 300.0, 100.0))
+    classes = (
+        NodeClass("a", 4, 100.0, 300.0, min_cap_w=150.0, levels=two, sleep=Sleep(10.0, 4.0, 1.0, 2.5)),
+        NodeClass("b", 3, 50.0, 320.0, min_cap_w=110.0),
+    )
+    lost = tuple(Outage(float(t), float(t + d), first, count, drain) for t, d, first, count, drain in outages)
+    options = Options(
+        kill=how["kill"], tick_s=2.5, late_start_s=how["start"], late_cap_s=how["cap"], noise=how["noise"]
+    )
+    place, chosen = Cluster(classes, outages=lost), policies(select=select, cap=whims)
+    sim = Simulation(work.table(["a", "b"]), place, chosen, options, seed=seed)
+    with sim:
+        while sim.advance(1) == codes.BUDGET:
+            s = sim.state
+            check_structure(s)
+            for c in range(s.fl_n.size):
+                due = s.fl_s[c, : s.fl_n[c]]
+                assert np.all(np.diff(due) > 0)
+                assert np.all(due >= s.now[0])
+                assert not due.size or (s.c_n[c] > 0 and due[0] >= s.land_s[0] >= s.schedule_s[0])
+    result = sim.result()
+    assert_late_sound(result)
+    s = result.state
+    assert sorted(s.solo[: s.n_solo[0]]) == list(range(s.c_n.size - s.n_solo[0], s.c_n.size))
+
+
+@SOME
+@given(work=workloads(counts=(7,), most=16), cap=st.sampled_from([0.5, 3.0]), start=DELAYS, shed=st.booleans())
+def test_a_limit_is_kept_once_caps_are_in_force(work: Work, cap: float, start: Any, shed: bool) -> None:
+    """Under caps that are late by a fixed time, power is above a limit for that long after it fell, and not longer."""
+    columns = work.table(["a"]).with_columns(floor_w=np.full(len(work.work), 100.0))
+    steps = [(0.0, 2100.0), (15.0, 1200.0), (40.0, 2100.0)]
+    options = Options(limit_w=steps, late_cap_s=(cap, cap), late_start_s=start, shed=shed)
+    machine_ = cluster(7, 100.0, 300.0, min_cap_w=100.0)
+    result = run(columns, machine_, select="easy", cap="under-limit", options=options)
+    assert_late_sound(result)
+    rows = result.logs["timeline"]
+    over = rows[rows[:, codes.TL_POWER] > rows[:, codes.TL_LIMIT] * (1 + 3e-9)]
+    assert all(any(0 <= t - step < cap + 1e-9 for step, _ in steps) for t in over[:, codes.TL_TIME]), over[:, :2]
+
+
+# ------------------------------------------------------------------ the same bytes
+
+
+def test_the_late_runs_have_everything_on() -> None:
+    """The runs that the test below repeats are late, noisy, lose nodes, pause, and cap jobs alone and together."""
+    whole = late.simulation("everything").run()
+    kinds = {codes.EVENT_NAMES[k] for k in whole.logs["ev_kind"]}
+    assert kinds >= {"kill", "requeue", "resume", "node-down", "limit", "sleep", "wake"}
+    followed = late.simulation("slackline").run()
+    assert {codes.EVENT_NAMES[k] for k in followed.logs["ev_kind"]} >= {"preempt", "resume"}
+    assert np.any(followed.logs["a_kind"] == codes.ACT_CAP)
+    assert np.any(late.simulation("alone").run().logs["a_kind"] == codes.ACT_JOB_CAP)
+
+
+def test_late_runs_without_compilation() -> None:
+    """With NUMBA_DISABLE_JIT=1 late runs give the same bytes as plain Python."""
+    place = {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.late"], env=os.environ | place, capture_output=True, text=True, cwd=TESTS
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [digest(late.simulation(name).run()) for name in late.RUNS]
+
+
+def test_nothing_changes_without_delays() -> None:
+    """Delays of no time are no delays: the bytes are those of a run that never heard of them."""
+    sim = late.simulation("everything")
+    plain = replace(sim.options, late_start_s=(0.0, 0.0), late_cap_s=(0.0, 0.0), noise=0.0)
+    calm = Simulation(sim.jobs, sim.cluster, sim.policies, plain, seed=sim.seed)
+    told = replace(plain, noise_every_s=0.3)
+    assert digest(calm.run()) == digest(Simulation(sim.jobs, sim.cluster, sim.policies, told, seed=sim.seed).run())
+    assert calm.state.fl_n.size == calm.state.fl_s.size == 0
