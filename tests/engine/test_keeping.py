@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import capped, everything, responding
+from engine import capped, everything, late, responding
 from engine.regulated import FILLER, FIRM, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import digest, policies
 from wattline.errors import TraceError
@@ -79,6 +79,9 @@ RUNS: dict[str, Make] = {
         everything.jobs(), everything.machine(), policies(select="conservative", learn="recent"), everything.OPTIONS
     ),
     "slackline": lambda: with_bids("slackline"),
+    "late, everything": lambda: late.simulation("everything"),
+    "late, slackline": lambda: late.simulation("slackline"),
+    "late, capped alone": lambda: late.simulation("alone"),
     "responses to caps": lambda: with_bids("slackline", kinds=tuple(map(responding.bent, KINDS))),
     "qoscap": lambda: with_bids("qoscap"),
     "gps": lambda: with_bids("gps", "fixed-heuristic"),

@@ -35,7 +35,7 @@ SCHEMA: dict[str, tuple[Column, ...]] = {
             "when it entered the queue (later than submit_s when it follows another)",
             null=True,
         ),
-        Column("start_s", "f64", "s", "when it first got its nodes; null if never", null=True),
+        Column("start_s", "f64", "s", "when it first got its nodes, or came to them late; null if never", null=True),
         Column("end_s", "f64", "s", "when it left its nodes for good; null if it never did", null=True),
         Column("nodes", "i64", "", "nodes it asked for"),
         Column("request_s", "f64", "s", "run time limit given by its user", null=True),

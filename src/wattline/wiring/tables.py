@@ -340,7 +340,6 @@ def manifest(
     totals = {f"{part}_j": float(j) for part, j in zip(("busy", "idle", "sleep", "boot"), energy, strict=True)}
     if result.options.noise > 0.0:
         totals["noise_j"] = float(s.noise_j[0])
-    late = _late_entry(result)
     return {
         "seed": result.seed,
         "scenario_sha256": scenario_sha256,
@@ -371,7 +370,6 @@ def manifest(
         "wall_s": result.wall_s,
         "totals": totals | {"total_j": float(energy.sum()) + totals.get("noise_j", 0.0)},
         "stopped": result.stopped,
-        **({"late": late} if late else {}),
     }
 
 
@@ -380,12 +378,8 @@ def _late_entry(result: Result) -> dict[str, Any]:
     options = result.options
     if not is_late(options):
         return {}
-    return {
-        "start_s": list(options.late_start_s),
-        "cap_s": list(options.late_cap_s),
-        "noise": options.noise,
-        "noise_every_s": options.noise_every_s,
-    }
+    delays = {"start_s": list(options.late_start_s), "cap_s": list(options.late_cap_s)}
+    return {"late": {**delays, "noise": options.noise, "noise_every_s": options.noise_every_s}}
 
 
 def _power_entry(result: Result) -> dict[str, Any]:
@@ -400,6 +394,7 @@ def _power_entry(result: Result) -> dict[str, Any]:
         "deadlock": "exceed" if options.exceed else "wait",
         "preempt": options.shed,
         "decisions": options.decisions,
+        **_late_entry(result),
     }
 
 
