@@ -59,6 +59,11 @@ def _at_once(self: Any, job: Any) -> float:
     return self.in_force.get(self.profile(job), 1.0)
 
 
+def _lost_on_their_way(self: Any) -> bool:
+    self.coming = {profile: [cap for cap in line if cap[0] > self.now] for profile, line in self.coming.items()}
+    return False
+
+
 def _without_those_that_come(self: Any) -> float:
     return self.power()
 
@@ -73,7 +78,7 @@ RIGHT: dict[str, Any] = {"send": target.Machine.send}
         ("found", _at_once),
         ("committed", _without_those_that_come),
         ("rise", lambda self, job: 0.0 if job.status == "starting" else job.nodes * (job.draw - self.setup.idle)),
-        ("land", lambda self: False),
+        ("land", _lost_on_their_way),
     ],
 )
 def test_a_twin_that_is_late_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, wrong: Any) -> None:
