@@ -226,6 +226,15 @@ def draw(rng: np.random.Generator, size: str) -> World:
 
 def engine(world: World) -> Result:
     """Run the engine."""
+    found = simulation(world)
+    try:
+        return found.run()
+    except StuckError:  # who waits for ever does so in the twin too
+        return found.result()
+
+
+def simulation(world: World, **more: Any) -> Simulation:
+    """Return the run of a world, yet to begin; ``more`` are options that no twin knows."""
     names = [f"a{a}" for a in range(len(world.tables))]
     moldable = []
     for name, rows in zip(names, world.tables, strict=True):
@@ -263,13 +272,10 @@ def engine(world: World) -> Result:
         keep_progress=world.keep_progress,
         ties=world.ties,
         log_rows=512,
+        **more,
     )
     chosen = policies({"select": dict(world.params)}, order=world.order, select=world.select, cap=world.cap)
-    found = Simulation(jobs, machine, chosen, options)
-    try:
-        return found.run()
-    except StuckError:  # who waits for ever does so in the twin too
-        return found.result()
+    return Simulation(jobs, machine, chosen, options)
 
 
 def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableScheduler:

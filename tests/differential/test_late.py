@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from differential import market
+from differential import market, moldable
 from differential.market import check, draw_late
+from engine.worlds import accounted_energy_j, check_structure, timeline_energy_j
 from reference import target
+from wattline.model import codes
 
 SEEDS, WORLDS = range(8), 40
 
@@ -46,6 +48,34 @@ def test_late_worlds_are_nasty() -> None:
     assert sum(w.late_start[1] == 0 for w in worlds) > 20
     assert sum(bool(w.limits) and w.late_cap[1] > 0 for w in worlds) > 10
     assert sum(bool(w.outages) and w.late_start[1] > 0 for w in worlds) > 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_late_moldable_worlds_are_sound(seed: int) -> None:
+    """Jobs that choose a configuration and are late, lose nodes meanwhile or are raised later, leave nodes, queue and
+    energy in order after every instant, whichever policy chooses.
+    """
+    rng = np.random.default_rng([seed, 19])
+    seen = set()
+    for _ in range(40):
+        world = moldable.draw(rng, "small")
+        most = float(rng.integers(1, 30)) / 4
+        sim = moldable.simulation(world, late_start_s=(float(rng.choice([0.0, most])), most))
+        code = codes.BUDGET
+        with sim:
+            while code in (codes.BUDGET, codes.LOG_FULL):
+                code = sim.advance(1)
+                if code == codes.LOG_FULL:
+                    sim.empty_logs()
+                check_structure(sim.state)
+        result = sim.result()
+        assert code in (codes.DONE, codes.STUCK), world
+        seen |= {world.select} if code == codes.DONE else set()
+        if code == codes.DONE:
+            s = sim.state
+            assert s.n_starting[0] == s.n_active[0] == 0
+            np.testing.assert_allclose(accounted_energy_j(result), timeline_energy_j(result), rtol=1e-9, atol=1e-6)
+    assert len(seen) > 3
 
 
 def _in_the_order_they_were_sent(self: Any, profile: Any, ratio: float, *, surely: bool) -> None:
