@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import late
+from engine import capped, late
 from engine.test_invariants import OUTAGES, SELECTS, machine
 from engine.worlds import (
     Work,
@@ -44,6 +44,7 @@ from wattline.model.regulation import Bid, Signal
 from wattline.physics import random
 from wattline.physics.random import LATE_CAPS, LATE_STARTS, NOISE, uniforms
 from wattline.policies.helpers import uniform
+from wattline.sim.result import running_energy_j
 from wattline.sim.simulate import Result, Simulation
 from wattline.testing.plain import plain
 from wattline.wiring.options import Options
@@ -380,6 +381,45 @@ def test_a_limit_is_kept_once_caps_are_in_force(work: Work, cap: float, start: A
     rows = result.logs["timeline"]
     over = rows[rows[:, codes.TL_POWER] > rows[:, codes.TL_LIMIT] * (1 + 3e-9)]
     assert all(any(0 <= t - step < cap + 1e-9 for step, _ in steps) for t in over[:, codes.TL_TIME]), over[:, :2]
+
+
+@pytest.mark.parametrize("learner", capped.LEARNERS)
+@pytest.mark.parametrize("start", [(0.0, 2.0), (9.0, 30.0)])
+def test_late_jobs_of_unknown_power_are_counted(learner: str, start: tuple[float, float]) -> None:
+    """Where power is learned, jobs are stopped and caps set, late runs lose no job and no joule either, and what was
+    believed of starting jobs is taken from the room under the limit.
+    """
+    calm = capped.simulation(learner)
+    late_too = replace(calm.options, late_start_s=start, late_cap_s=(0.0, 3.0))
+    sim = Simulation(calm.jobs, calm.cluster, calm.policies, late_too)
+    starting = 0
+    with sim:
+        while sim.advance(1) == codes.BUDGET:
+            check_structure(sim.state)
+            starting = max(starting, int(sim.state.n_starting[0]))
+    assert starting > 0
+    result = sim.result()
+    assert_late_sound(result)
+    stops = result.logs["a_kind"] == codes.ACT_STOP
+    assert np.all(result.logs["a_verdict"][stops] == codes.OK)
+
+
+@pytest.mark.parametrize("select", ["gps", "slackline", "tracking-only", "energyqare", "qoscap"])
+@pytest.mark.parametrize("start", [(0.0, 2.0), (3.0, 9.0)])
+def test_late_followers_are_sound_after_every_instant(select: str, start: tuple[float, float]) -> None:
+    """Policies that follow a target, with pauses and standby jobs, leave nodes, queue and caps in order at any time."""
+    made = late.simulation("gps")
+    chosen = policies({"select": {"preempt": 1.0}} if select in ("gps", "slackline") else {}, select=select)
+    chosen = replace(chosen, cap=made.policies.cap)
+    sim = Simulation(made.jobs, made.cluster, chosen, replace(made.options, late_start_s=start), seed=4)
+    seen = set()
+    with sim:
+        while sim.advance(1) == codes.BUDGET:
+            check_structure(sim.state)
+            seen |= set(sim.state.status.tolist())
+    assert codes.STARTING in seen
+    total = accounted_energy_j(sim.result()) + sim.state.noise_j[0] + running_energy_j(sim.state).sum()
+    assert timeline_energy_j(sim.result()) == pytest.approx(total, rel=1e-9)
 
 
 # ------------------------------------------------------------------ the same bytes
