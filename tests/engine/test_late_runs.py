@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wattline.sim.result import running_energy_j
 
 from engine import capped, late
 from engine.test_invariants import OUTAGES, SELECTS, machine
@@ -30,7 +31,6 @@ from wattline.model import codes
 from wattline.model.cluster import Cluster, Level, NodeClass, Outage, Sleep
 from wattline.model.mechanism import policy
 from wattline.policies.helpers import uniform
-from wattline.sim.result import running_energy_j
 from wattline.sim.simulate import Result, Simulation
 from wattline.wiring.options import Options
 

@@ -101,6 +101,8 @@ def make_bound(planned: Planned) -> Bound:
         spare_rows=spec.control.rows,
         outside=True,
         late_start_s=(0.0, spec.control.start_late),
+        late_cap_s=(0.0, 0.0),  # the machine is late by itself
+        noise=0.0,
         timeline=True,
         placements=True,
         decisions=True,

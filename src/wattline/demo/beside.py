@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wattline.arrays import Floats
+from wattline.demo.layout import LAG_S, NOISE_W
 from wattline.model import codes
 
 if TYPE_CHECKING:
     from wattline.demo.run import Ran
     from wattline.wiring.result import Result
 
+CAPS_S = 0.25
+"""Caps follow the signal within this time: the period of the controller's cap passes."""
 EXCEED = 0.3
 """Error as a part of the reserve beyond which tracking counts as missed."""
 
@@ -43,6 +46,8 @@ class Beside:
 
     live: Side
     simulated: Side
+    as_late: Side
+    """Simulated once more, as late as the machine was: starts, caps (a quarter of a second and the lag), noise."""
     from_s: float
     to_s: float
     start_late_s: tuple[float, float]
@@ -55,6 +60,7 @@ class Beside:
             "window_s": [self.from_s, self.to_s],
             "live": vars(self.live),
             "simulated": vars(self.simulated),
+            "simulated_as_late": vars(self.as_late),
             "start_late_s": {"median": self.start_late_s[0], "p90": self.start_late_s[1]},
             "samples": self.samples,
         }
@@ -64,14 +70,21 @@ def compare(ran: Ran, warmup_s: float) -> Beside:
     """Hold a live run against its simulation, from the end of the warm-up on."""
     to_s = ran.end_s - ran.begin_s
     from_s = min(warmup_s, to_s / 2.0)
-    result = ran.study.simulate()
     time_s, power_w = _plant(ran)
+    late_s = _late(ran)
+    told = replace(
+        ran.study.options,
+        late_start_s=(late_s[0] / 2.0, max(late_s[1], late_s[0])) if late_s[1] > 0.0 else (0.0, 0.0),
+        late_cap_s=(LAG_S, LAG_S + CAPS_S),
+        noise=NOISE_W / ran.study.cluster.nodes**0.5 / ran.study.cluster.classes[0].max_w,
+    )
     return Beside(
         _live(ran, time_s, power_w, from_s, to_s),
-        _simulated(ran, result, from_s, to_s),
+        _simulated(ran, ran.study.simulate(), from_s, to_s),
+        _simulated(ran, replace(ran.study, options=told).simulate(), from_s, to_s),
         from_s,
         to_s,
-        _late(ran),
+        late_s,
         int(time_s.size),
     )
 

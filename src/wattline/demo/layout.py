@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SITE = "demo"
 PROFILE, MEMORY_W = "gold-6132", 12.0
+LAG_S, NOISE_W = 0.3, 2.0
+"""Time constant with which emulated processors follow their limits, and the noise of a node."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ def _write_nature(layout: Layout, study: Study) -> None:
         "idle_w": node.idle_w,
         "memory_w": MEMORY_W,
         "profile": PROFILE,
-        "lag_s": 0.3,
-        "noise_w": 2.0,
+        "lag_s": LAG_S,
+        "noise_w": NOISE_W,
         "held_at": 0.99,
         "seed": study.seed,
         "kinds": {kind.name: [kind.draw_w, kind.floor_w, kind.stretch] for kind in study.options.kinds},
