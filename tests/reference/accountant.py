@@ -18,8 +18,10 @@ from wattline.model import codes
 from wattline.model.state.record import State
 
 BUSY, IDLE, ASLEEP, WAKING, DOWN = "busy", "idle", "asleep", "waking", "down"
+SAME_S, SAME_SHARE = 1e-6, 1e-14
+"""A step of the series is done when this much is missing at most (seconds, and of the time that the clock shows)."""
 AMBIGUOUS_S = 1e-7
-"""Work done this close to a step of the series may be read on either side of it."""
+"""Work done this close to that may be read on either side of it: the accountant's own sums round too."""
 
 
 @dataclass
@@ -158,7 +160,8 @@ class Progress:
         if s.schedule_s[0] <= now and s.resumed_s[j] != now:
             return  # event by event: the sample of this instant is still to come
         first, count, step = int(s.series_first[j]), int(s.series_count[j]), float(s.series_step_s[0])
-        near = (done - AMBIGUOUS_S, done + AMBIGUOUS_S)
+        full = done + min(SAME_S + SAME_SHARE * now, 0.001 * step)
+        near = (full - AMBIGUOUS_S, full + AMBIGUOUS_S)
         may = {float(s.series_w[first + min(count - 1, max(0, int(d / step)))]) for d in near}
         if float(s.now_w[j]) not in may:
             self.wrong.append(f"at {now} s job {j} has done {done} s of its work and draws {s.now_w[j]} W, not {may}")

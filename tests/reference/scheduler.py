@@ -29,6 +29,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+SAME_S, SAME_SHARE = 1e-6, 1e-14
+"""Times that are computed apart and differ by less (in seconds, of the time) are one instant."""
 ENDED, KILLED, FAILED = "finished", "killed", "failed"
 END, NODE, ENVELOPE, ARRIVAL, AGAIN, AWAKE = "end", "node", "envelope", "arrival", "again", "awake"
 
@@ -212,7 +214,9 @@ class Scheduler:
             return job.since
         done = job.since + job.left
         if self.setup.kill and job.request < math.inf:
-            return min(done, job.since + max(0.0, job.request - job.ran))
+            over = job.since + max(0.0, job.request - job.ran)
+            if done - over > SAME_S + SAME_SHARE * abs(over):  # else both are one instant, and it ends
+                return over
         return done
 
     def instant(self) -> None:

@@ -19,13 +19,15 @@ from wattline.model.many_running import listed
 from wattline.model.state.record import POLICY, State
 from wattline.model.state.switches import N_TIMER_REPEATS, OPT_SORTED
 from wattline.physics import clocks, power
+from wattline.physics.instants import slack_s
 
 
 @outlined
 def pop_due(s: State) -> int:
     """Serve the first due job: a held one enters the queue.
 
-    Return another, which is to be killed or to begin, or -1.
+    Return another, which is to be killed or to begin, or -1. A job that ends when its request does is not killed,
+    though the two times, which are computed apart, may differ by their rounding: it stays until its end.
     """
     j = s.due_job[0]
     running.clear_due(s, j)
@@ -34,6 +36,10 @@ def pop_due(s: State) -> int:
         s.happened[0] |= codes.ARRIVAL
         return -1
     if s.status[j] == codes.RUNNING:
+        end_s = clocks.end_of(s, j)
+        if s.now[0] < end_s <= s.now[0] + slack_s(s.now[0]):
+            running.set_due(s, j, end_s)
+            return -1
         log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
     return j
 

@@ -38,6 +38,12 @@ def _real(s: State, c: int, v: float) -> float:
 
 
 @kernel
+def end_of(s: State, j: int) -> float:
+    """Return when a running job ends at its present speed."""
+    return _real(s, s.rate_class[j], s.v_end[j])
+
+
+@kernel
 def add_busy_w(s: State, watts: float) -> None:
     """Add to the power of running jobs, keeping the rounding error beside the sum (Neumaier)."""
     total = s.busy_w[0]

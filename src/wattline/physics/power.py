@@ -9,6 +9,7 @@ from wattline.model.codes import PAUSED, RUNNING, STARTING, WAKING
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_BELIEF, OPT_CAPPED, OPT_SHED
+from wattline.physics.instants import slack_s
 
 LIMIT_SLACK = 1e-9
 """Share of a power limit that sums of floats may be off by: those who propose and the guard add in different orders."""
@@ -127,11 +128,17 @@ def headroom_w(s: State) -> float:
 
 @kernel
 def series_value_w(s: State, j: int, done_s: float) -> float:
-    """Return the power per node, uncapped, of a job that has done so much of its work."""
+    """Return the power per node, uncapped, of a job that has done so much of its work.
+
+    Work done comes from clocks that round: a step that is done but for their rounding, and but for a thousandth of it
+    at most, is done.
+    """
     count = s.series_count[j]
     if count == 0:
         return s.draw_w[j]
-    at = min(count - 1, max(0, int(done_s / s.series_step_s[0])))
+    step_s = s.series_step_s[0]
+    done_s += min(slack_s(s.now[0]), 0.001 * step_s)
+    at = min(count - 1, max(0, int(done_s / step_s)))
     return s.series_w[s.series_first[j] + at]
 
 
