@@ -49,6 +49,48 @@ def test_differences_pair_by_seed(labelled: Labelled) -> None:
     assert change(row, 1) == "▼25 %"
 
 
+def on_traces(summary: Summary, *runs: tuple[str, float]) -> list[Summary]:
+    """Runs of one seed on traces of these checksums, with these mean waits."""
+    return [replace(summary, seed=0, workload=w, wait_s=replace(summary.wait_s, mean=mean)) for w, mean in runs]
+
+
+def test_a_seed_that_comes_twice_pairs_runs_of_the_same_jobs(summary: Summary) -> None:
+    """Runs on three traces share a seed: partners have the same jobs, in whatever order they come."""
+    a = on_traces(summary, ("t1", 10.0), ("t2", 20.0), ("t3", 90.0))
+    b = on_traces(summary, ("t3", 93.0), ("t1", 11.0), ("t2", 22.0))
+    for runs in (b, b[::-1]):
+        found = compare({"a": a, "b": runs})
+        difference = found.row("wait_s.mean").differences[1]
+        assert found.paired_by == "seed and jobs"
+        assert difference.mean == pytest.approx(2)
+        assert difference.half_width == pytest.approx(T2 * 1 / math.sqrt(3))
+        assert found.notes == ()
+
+
+def test_equal_runs_pair_once_each_in_their_order(summary: Summary) -> None:
+    """Seed and jobs may both come twice: no run is anybody's partner twice."""
+    a = on_traces(summary, ("t", 10.0), ("t", 20.0))
+    found = compare({"a": a, "b": on_traces(summary, ("t", 11.0), ("t", 21.0), ("t", 500.0))})
+    assert found.row("wait_s.mean").differences[1].mean == pytest.approx(1)
+    assert found.notes == ("2 of 3 runs of 'b' have a partner among the 2 of 'a'; the others are in no difference",)
+
+
+def test_runs_without_a_partner_are_said(summary: Summary) -> None:
+    """What has no partner is in no difference, and the table says so."""
+    a = on_traces(summary, ("t1", 10.0), ("t2", 20.0))
+    found = compare({"a": a, "b": on_traces(summary, ("t8", 11.0), ("t9", 21.0))})
+    assert found.row("wait_s.mean").differences[1].count == 0
+    assert "0 of 2 runs of 'b' have a partner among the 2 of 'a'" in printed(comparison_table(found)).replace("\n", " ")
+
+
+def test_runs_of_different_jobs_are_said(summary: Summary) -> None:
+    """Two runs on different traces differ in more than their settings."""
+    found = compare({"a": [summary], "b": [replace(summary, workload="other")]})
+    assert found.notes == ("'b' and 'a' ran different jobs: a difference is not that of settings alone",)
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert compare({"a": [summary], "b": [summary]}).notes == ()
+
+
 def test_unpaired_spread_would_hide_it(labelled: Labelled) -> None:
     """The two means alone overlap: pairing is what makes the difference certain."""
     first, second = compare(labelled).row("wait_s.mean").estimates

@@ -105,13 +105,15 @@ class Row:
 class Comparison:
     """All metrics of several labelled sets of runs.
 
-    ``runs`` is how many each label has, ``paired_by`` how they pair.
+    ``runs`` is how many each label has, ``paired_by`` how they pair, ``notes`` what a reader of differences must know:
+    runs without a partner, and partners that ran other jobs.
     """
 
     labels: tuple[str, ...]
     runs: tuple[int, ...]
     paired_by: str
     rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
 
     def row(self, path: str) -> Row:
         """Return the row of a metric by its path."""
@@ -123,6 +125,7 @@ class Comparison:
             "labels": list(self.labels),
             "runs": list(self.runs),
             "paired_by": self.paired_by,
+            "notes": list(self.notes),
             "confidence": CONFIDENCE,
             "metrics": [
                 row.metric._asdict()
@@ -133,14 +136,16 @@ class Comparison:
 
 
 def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = METRICS) -> Comparison:
-    """Compare labelled sets of runs; runs pair by seed, or in their order when none has a seed.
+    """Compare labelled sets of runs.
 
-    Metrics that no run has (time above a limit, without one) and events that never happened are left out.
+    Runs pair by seed; where a label has a seed twice, by seed and jobs; in their order when none has a seed. Metrics
+    that no run has (time above a limit, without one) and events that never happened are left out.
     """
     if not runs or not all(runs.values()):
         raise InputError("nothing to compare: every label needs at least one run")
     first, *_ = runs
-    pairs = {label: _pairs(runs[first], summaries) for label, summaries in runs.items()}
+    paired_by = _pairing(runs)
+    pairs = {label: _pairs(runs[first], summaries, paired_by) for label, summaries in runs.items()}
     rows = []
     deadlocks = any(s.value(DEADLOCKS) > 0 for summaries in runs.values() for s in summaries)
     for metric in metrics:
@@ -154,8 +159,8 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
             for label in runs
         )
         rows.append(Row(metric, tuple(estimate(values[label]) for label in runs), tuple(differences)))
-    seeded = any(s.seed is not None for summaries in runs.values() for s in summaries)
-    return Comparison(tuple(runs), tuple(len(s) for s in runs.values()), "seed" if seeded else "order", tuple(rows))
+    counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
+    return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes)
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -183,12 +188,46 @@ def _says_something(metric: Metric, values: Sequence[float]) -> bool:
     return any(known) if counts else bool(known)
 
 
-def _pairs(reference: Sequence[Summary], others: Sequence[Summary]) -> list[tuple[int, int]]:
-    """Return which runs of two sets belong together."""
-    if all(s.seed is None for s in (*reference, *others)):
+BY_SEED, BY_BOTH, BY_ORDER = "seed", "seed and jobs", "order"
+
+
+def _pairing(runs: Mapping[str, Sequence[Summary]]) -> str:
+    """Return what tells partners: a seed says which run is meant only where no label has it twice."""
+    seeds = [[s.seed for s in summaries if s.seed is not None] for summaries in runs.values()]
+    if not any(seeds):
+        return BY_ORDER
+    return BY_SEED if all(len(set(some)) == len(some) for some in seeds) else BY_BOTH
+
+
+def _pairs(reference: Sequence[Summary], others: Sequence[Summary], paired_by: str) -> list[tuple[int, int]]:
+    """Return which runs of two sets belong together; equal runs of equal jobs pair in their order."""
+    if paired_by == BY_ORDER:
         return [(i, i) for i in range(min(len(reference), len(others)))]
-    rows = {s.seed: i for i, s in enumerate(reference) if s.seed is not None}
-    return [(rows[s.seed], j) for j, s in enumerate(others) if s.seed in rows]
+    rows: dict[tuple[Any, str], list[int]] = {}
+    for i, s in enumerate(reference):
+        rows.setdefault(_key(s, paired_by), []).append(i)
+    found = []
+    for j, s in enumerate(others):
+        if s.seed is not None and (free := rows.get(_key(s, paired_by))):
+            found.append((free.pop(0), j))
+    return found
+
+
+def _key(s: Summary, paired_by: str) -> tuple[Any, str]:
+    return s.seed, s.workload if paired_by == BY_BOTH else ""
+
+
+def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+    first, *others = runs
+    notes = []
+    for label in others:
+        alone = max(len(runs[first]), len(runs[label])) - len(pairs[label])
+        if alone:
+            runs_of = f"{len(pairs[label])} of {len(runs[label])} runs of {label!r} have a partner"
+            notes.append(f"{runs_of} among the {len(runs[first])} of {first!r}; the others are in no difference")
+        if any(runs[first][i].workload != runs[label][j].workload for i, j in pairs[label]):
+            notes.append(f"{label!r} and {first!r} ran different jobs: a difference is not that of settings alone")
+    return tuple(notes)
 
 
 def _plain(found: Estimate | None) -> dict[str, Any] | None:

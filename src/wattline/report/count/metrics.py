@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from wattline.journal.journal import STATUSES, Journal
 from wattline.report.count.accounts import Accounts, count_accounts
@@ -21,6 +24,7 @@ from wattline.report.count.shapes import Shapes, count_shapes
 from wattline.report.count.statistics import NAN, Distribution, TimeDistribution, describe, describe_steps, integral
 
 PER_JOB = ("wait_s", "response_s", "slowdown", "bounded_slowdown")
+WORKLOAD = ("submit_s", "nodes", "work_s", "request_s")
 GROUPINGS = ("user", "group", "kind", "partition")
 
 
@@ -65,7 +69,7 @@ class Summary:
     machine made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
     node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
     ``unit`` is what is counted as nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to
-    believe.
+    believe; ``workload`` is a checksum of the jobs that were handed in, the same whatever became of them.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Summary:
     learning: Learning | None = None
     shapes: Shapes | None = None
     doubts: tuple[str, ...] = ()
+    workload: str = ""
 
     @property
     def wait(self) -> Distribution:
@@ -197,7 +202,19 @@ def summarize_run(run: Run) -> Summary:
         learning=count_learning(run),
         shapes=count_shapes(run),
         doubts=find_doubts(run, by_job["wait_s"], recorded_s),
+        workload=_workload(run),
     )
+
+
+def _workload(run: Run) -> str:
+    """Return a checksum of what users handed in: when, how many nodes, how much work, which request."""
+    import polars as pl
+
+    sha = hashlib.sha256()
+    for name in WORKLOAD:
+        column = run.jobs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        sha.update(np.ascontiguousarray(column).tobytes())
+    return sha.hexdigest()[:16]
 
 
 def _count_jobs(run: Run) -> JobCounts:

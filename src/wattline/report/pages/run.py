@@ -99,6 +99,7 @@ def write_comparison(
         f'<p class="sub">{len(found.labels)} sets of runs, {sum(found.runs)} runs; differences are against '
         f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
     )
+    page.add(*(f'<p class="sub warn">{escape(note)}</p>' for note in found.notes))
     figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
     page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", comparison_html(found))
     page.add("<h2>What was run</h2>", _run_table(runs), "<h2>How these were counted</h2>", _comparison_notes(found))

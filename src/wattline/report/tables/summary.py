@@ -135,7 +135,7 @@ def _legend(comparison: Comparison) -> list[str]:
         if marks & set("+-"):
             text += "; without ▲▼≈ from one run only" if marks & set("▲▼≈") else ", from one run each"
         notes.append(text)
-    return notes
+    return [*notes, *comparison.notes]
 
 
 def change(row: Row, column: int) -> str:
