@@ -258,3 +258,45 @@ def test_a_job_number_that_was_used_again_is_another_job(tmp_path: Path) -> None
     """Records of one number that ended by themselves are jobs of their own, with their own submit times."""
     trace = read(tmp_path, HEADER, job("3", at="00:00:00"), job("3", at="00:30:00"))
     assert trace.jobs.submit_s.tolist() == [0.0, 1800.0]
+
+
+def test_a_requeued_job_ends_with_its_last_run(tmp_path: Path) -> None:
+    """What comes under its number later is another job, of another user or of the same one."""
+    rows = (
+        job("5", at="00:00:00", state="REQUEUED") + "|ann",
+        job("5", at="00:10:00", elapsed="00:12:00") + "|ann",
+        job("5", at="08:00:00", nodes="4") + "|bob",
+        job("5", at="09:00:00", nodes="8") + "|ann",
+        job("5", at="10:00:00", state="NODE_FAIL", nodes="8") + "|ann",
+        job("5", at="11:00:00", elapsed="00:20:00", nodes="8") + "|ann",
+    )
+    for order in (rows, rows[::-1]):
+        trace = read(tmp_path, HEADER + "|User", *order)
+        assert trace.jobs.submit_s.tolist() == [0.0, 28800.0, 32400.0, 36000.0]
+        assert trace.jobs.work_s.tolist() == [720.0, 60.0, 60.0, 1200.0]
+        assert trace.jobs.nodes.tolist() == [2, 4, 8, 8]
+        assert [trace.jobs.users[user] for user in trace.jobs.user] == ["ann", "bob", "ann", "ann"]
+
+
+def test_a_run_whose_requeue_is_not_in_the_dump_is_nobody_elses(tmp_path: Path) -> None:
+    """Another user's job of the same number keeps its own submit time, and what was lost stays what is known."""
+    gone = job("5", at="00:00:00", state="REQUEUED") + "|ann"
+    lost = job("6", at="00:05:00", state="NODE_FAIL") + "|ann"
+    later = (job("5", at="08:00:00") + "|bob", job("6", at="08:00:00") + "|bob")
+    trace = read(tmp_path, HEADER + "|User", gone, lost, *later)
+    assert trace.jobs.job_id.tolist() == [6, 5, 6]
+    assert trace.jobs.submit_s.tolist() == [0.0, 28500.0, 28500.0]
+    assert trace.jobs.recorded_wait_s.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_requeued_job_that_is_cancelled_in_the_queue_is_over(tmp_path: Path) -> None:
+    """A requeue that never started ends the job too: its number is free for another."""
+    trace = read(
+        tmp_path,
+        HEADER,
+        job("5", at="00:00:00", state="REQUEUED"),
+        job("5", at="00:10:00", elapsed="00:00:00", state="CANCELLED by 7"),
+        job("5", at="08:00:00"),
+        job("6", at="00:00:00"),
+    )
+    assert trace.jobs.submit_s.tolist() == [0.0, 28800.0]

@@ -67,6 +67,10 @@ class Pieces:
         column.resize(self._sizes.pop(name), refcheck=False)
         return column
 
+    def at(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return a copy of some entries of a column, which stays."""
+        return self._columns[name][rows]
+
     def __contains__(self, name: str) -> bool:
         return name in self._columns
 

@@ -6,7 +6,8 @@ limit, user, account, partition, job name (as the job's kind), priority, consume
 
 A job is a record that ran and ended. Steps are not jobs; jobs cancelled before they started, jobs still pending or
 running, and earlier runs of a requeued job (``sacct --duplicates`` prints them) are dropped and counted. A requeued job
-counts from its first submission: Slurm gives it a new submit time with every requeue. Times are local to the machine
+counts from its first submission: Slurm gives it a new submit time with every requeue. A job number that comes again for
+another user, or after its job had ended, is another job. Times are local to the machine
 that printed them: ``timezone`` (such as ``Europe/Paris``) makes them absolute; without it they are taken as UTC.
 """
 
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.jobs.sacct.columns import CPUS, NAMED, NODES, Columns
+from wattline.formats.jobs.sacct.requeues import repeated, tell_apart
 from wattline.model.jobs import UNKNOWN, JobTable
 from wattline.reading import fields
 from wattline.reading.delimited import AGAIN, Delimited
@@ -174,7 +176,11 @@ def _drop_what_did_not_run(
     job = _of_cluster(dump, dump.column("job"))
     again = _same_rows(keep, job, dump.column("row"))
     drop("the same row again", again, dump.first_of("jobidraw", "jobid") or "jobid")
-    old = _superseded(dump, keep, job, submit, lost)
+    rows = repeated(whole & ~again & np.isfinite(submit), job)
+    user = dump.read.pieces.at("user", rows) if "user" in dump.read.pieces else None
+    key = dump.column("submit key") if dump.read.odd_submits else submit
+    job = tell_apart(rows, job, user, submit, key, lost)
+    old = _superseded(keep, job, submit)
     drop("an earlier run of a requeued job", old, dump.first_of("jobidraw", "jobid") or "jobid")
     return keep, requeued | old, job
 
@@ -211,23 +217,16 @@ def _same_rows(keep: Mask, job: Ints, row: npt.NDArray[Any]) -> Mask:
     return again
 
 
-def _superseded(dump: _Dump, keep: Mask, job: Ints, submit: Floats, lost: Mask) -> Mask:
-    """Return which kept records are followed by another of the same job: of one submission, or after the loss of its
-    nodes.
-    """
+def _superseded(keep: Mask, job: Ints, submit: Floats) -> Mask:
+    """Return which kept records are followed by another of the same job."""
     import polars as pl
 
     if np.unique(job[keep]).size == np.count_nonzero(keep):  # no job is there twice
         return np.zeros_like(keep)
-    key = dump.column("submit key") if dump.read.odd_submits else submit
-    rows = pl.DataFrame({"job": job, "submit": key, "row": np.arange(keep.size), "lost": lost, "at": submit})
+    rows = pl.DataFrame({"job": job, "row": np.arange(keep.size), "at": submit})
     rows = rows.filter(pl.Series(keep)).sort("at", maintain_order=True)  # a later run may stand before an earlier one
-    last = rows.unique(["job", "submit"], keep="last", maintain_order=True)["row"]
-    final = rows.unique(["job"], keep="last", maintain_order=True)["row"]
     old = keep.copy()
-    old[last.to_numpy()] = False
-    again = rows.filter(pl.col("lost") & ~pl.col("row").is_in(final.implode()))["row"].to_numpy()
-    old[again] = True
+    old[rows.unique(["job"], keep="last", maintain_order=True)["row"].to_numpy()] = False
     return old
 
 

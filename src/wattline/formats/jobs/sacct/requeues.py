@@ -1,0 +1,53 @@
+"""Which records of a Slurm dump are runs of one job: a job number alone does not say it, since Slurm uses it again."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from wattline.arrays import Floats, Ints
+
+Mask = npt.NDArray[np.bool_]
+
+
+def repeated(whole: Mask, job: Ints) -> Ints:
+    """Return the rows whose job number comes more than once, in the order of the dump."""
+    rows = np.flatnonzero(whole)
+    _, which, counts = np.unique(job[rows], return_inverse=True, return_counts=True)
+    again: Ints = rows[counts[which] > 1]
+    return again
+
+
+def tell_apart(rows: Ints, job: Ints, user: Ints | None, submit: Floats, key: Floats, lost: Mask) -> Ints:
+    """Return keys of jobs that differ also where one number stands for several jobs.
+
+    A record goes on with the job of the record before it, of the same number and user, where both are of one
+    submission, or where that one lost its nodes. Any other end is the end of a job, and what follows is another.
+    ``user`` is that of ``rows``.
+    """
+    import polars as pl
+
+    told = job.copy()
+    if not rows.size:
+        return told
+    frame = pl.DataFrame(
+        {
+            "row": rows,
+            "job": job[rows],
+            "user": np.zeros(rows.size, dtype=np.int64) if user is None else user,
+            "at": submit[rows],
+            "key": key[rows],
+            "lost": lost[rows],
+        }
+    )
+    frame = frame.sort("job", "user", "at", maintain_order=True)
+    before = frame.shift(1)
+    goes_on = (
+        (frame["job"] == before["job"])
+        & (frame["user"] == before["user"])
+        & ((frame["key"] == before["key"]) | before["lost"])
+    ).fill_null(value=False)
+    chain = (~goes_on).cast(pl.Int64).cum_sum().to_numpy()
+    unused = min(0, int(job.min())) - 1
+    told[frame["row"].to_numpy()] = unused - chain
+    return told
