@@ -36,8 +36,9 @@ def remarks(study: Study) -> list[str]:
 
 
 def warnings(study: Study) -> list[str]:
-    """Return what was assumed of the power of a run, and what is not as it should be about its signal."""
+    """Return what was assumed of the power and the clock of a run, and what is not as it should be about its signal."""
     assumed = [study.watts.words] if study.watts.basis == "assumed" and study.watts.words else []
+    assumed += study.billing.warnings if study.billing is not None else ()
     return assumed + list(study.market.warnings if study.market is not None else ())
 
 

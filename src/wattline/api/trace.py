@@ -122,6 +122,7 @@ def log_at(
     cores_per_node: int | None = None,
     strict: bool = False,
     jobs: int | None = None,
+    zone: str | None = None,
 ) -> Trace:
     """Return the log in a file, which is read when its jobs are asked for."""
     given = {
@@ -130,6 +131,7 @@ def log_at(
         "cores_per_node": cores_per_node,
         "strict": strict or None,
         "jobs": jobs,
+        "zone": zone,
     }
     return Trace({key: value for key, value in given.items() if value is not None}, name=trace_name(Path(path)))
 
@@ -140,6 +142,7 @@ def read_trace(
     format: str | None = None,  # noqa: A002  (the word users type)
     cores_per_node: int | None = None,
     strict: bool = False,
+    zone: str | None = None,
 ) -> Trace:
     """Read a job log of any format that ``wattline trace formats`` lists, or the folder of a journal.
 
@@ -153,8 +156,11 @@ def read_trace(
         Processors of the log that make one node (default: as an SWF header and its jobs say).
     strict
         Refuse a log with records that would be dropped or repaired.
+    zone
+        Zone of the log's times where they are local, as those of ``sacct``, like ``"Europe/Paris"`` (default: they are
+        taken as UTC).
     """
-    trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict)
+    trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict, zone=zone)
     trace._table()
     return trace
 

@@ -16,7 +16,7 @@ from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Format, TraceFile
+from wattline.cli.trace.flags import Format, TraceFile, Zone
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def replay(
         int | None,
         typer.Option(help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
     ] = None,
+    zone: Zone = None,
     order: Annotated[str, typer.Option(help="Order of the queue.")] = "fcfs",
     select: Annotated[str, typer.Option(help="Which waiting jobs start.")] = "easy",
     place: Annotated[str, typer.Option(help="On which nodes they start.")] = "lowest",
@@ -207,6 +208,7 @@ def replay(
     flags = {
         "format": "--format",
         "cores_per_node": "--cores-per-node",
+        "zone": "--zone",
         "strict": "--strict",
         "jobs": "--jobs",
         "nodes": "--nodes",
@@ -227,7 +229,7 @@ def replay(
         return f"{flags[name]} {value}" if name in flags else str(value)
 
     machine = Machine(nodes, idle=idle_power, max=max_power, network=network)
-    log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs)
+    log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs, zone=zone)
     policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
     asked = ask(
         log,

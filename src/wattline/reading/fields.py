@@ -11,6 +11,7 @@ import numpy.typing as npt
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 from wattline.model.jobs import UNKNOWN
+from wattline.reading.calendar import offset_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,20 +85,26 @@ def clock_s(texts: pl.Series) -> Floats:
 
 
 def instants(texts: pl.Series, timezone: str | None, path: Path | str) -> Floats:
-    """Return Unix seconds of ISO times (or of Unix seconds, as ``SLURM_TIME_FORMAT=%s`` prints them)."""
+    """Return Unix seconds of ISO times (or of Unix seconds, as ``SLURM_TIME_FORMAT=%s`` prints them).
+
+    ``timezone`` is a name or an offset like ``+02:00`` (None: UTC).
+    """
     import polars as pl
 
     short = texts.str.slice(0, LONGEST)
     local = short.str.replace(" ", "T", literal=True).str.to_datetime(
         "%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False
     )
-    if timezone is not None:
+    shift_us = 0.0
+    if timezone is not None and timezone[:1] in ("+", "-"):
+        shift_us = offset_at(0.0, timezone) * 1e6
+    elif timezone is not None:
         try:
             # The hour that daylight saving repeats is read as its first; the one it skips does not exist.
             local = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null")
         except pl.exceptions.PolarsError:
             raise InputError(f"{path}: unknown time zone {timezone!r}; expected a name like 'Europe/Paris'") from None
-    micros = local.dt.epoch("us").cast(pl.Float64).to_numpy().astype(np.float64)
+    micros = local.dt.epoch("us").cast(pl.Float64).to_numpy().astype(np.float64) - shift_us
     unix = numbers(short.str.extract(r"^(\d{9,11})$"))
     return np.where(np.isnan(micros), unix, micros / 1e6)
 

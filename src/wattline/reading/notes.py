@@ -55,6 +55,10 @@ class Trace:
     records: int | None = None
     machine: Machine | None = None
     """What is scheduled, nodes or processors, where the file tells enough to say; ``suggested_nodes`` counts these."""
+    zone: str | None = None
+    """Zone that its local times were read in; None: it has no dates, or they say themselves what they mean."""
+    zone_assumed: bool = False
+    """Whether nobody said that zone."""
 
     def __post_init__(self) -> None:
         accounted = len(self.jobs) + self.count("dropped")

@@ -112,10 +112,10 @@ def _prices(document: Document, market: RegulationSpec) -> Prices:
     spec, context = document.spec, document.context
     if spec.prices is None:
         return Prices(flat_book(build_tariff(market)))
-    jobs = build_trace(document)[0].jobs
-    start_s, span_s = clock_of(spec.trace, jobs)
+    trace = build_trace(document)[0]
+    start_s, span_s = clock_of(spec.trace, trace.jobs)
     hours = tuple((start_s + a, start_s + b) for a, b in sold_hours(market, context, market.until or span_s))
-    found = build_billing(spec.prices, market, context, jobs, start_s, hours[-1][1], hours)
+    found = build_billing(spec.prices, market, context, trace, start_s, hours[-1][1], hours)
     assert found is not None  # noqa: S101 - there are hours to bill
     return Prices(found.book, tuple(begin_s for begin_s, _ in hours))
 

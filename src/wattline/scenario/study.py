@@ -187,7 +187,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         scenario_sha256=content_sha256(document),
         trace_sha256=trace_sha256,
         market=market,
-        billing=build_billing(spec.prices, spec.regulation, context, trace.jobs, start_s, least_end_s, hours),
+        billing=build_billing(spec.prices, spec.regulation, context, trace, start_s, least_end_s, hours),
         learned=_learned(document, context),
         watts=build_watts(document, trace),
     )

@@ -11,7 +11,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, say_machine
+from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
 from wattline.cli.trace.kinds import generate_days
 from wattline.cli.trace.power import generate_year
 from wattline.errors import InputError, ScenarioError, cut
@@ -42,6 +42,7 @@ def info(
     trace: TraceFile,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine, for the offered load.")] = None,
     cores_per_node: Cores = None,
+    zone: Zone = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
@@ -60,7 +61,7 @@ def info(
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
     say_cut(trace, terminal)
-    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, nodes=nodes)
+    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, nodes=nodes, zone=zone)
     facts = trace_info(found, nodes)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
     terminal.show(_info_table(facts))
@@ -96,6 +97,7 @@ def convert(
         Path, typer.Argument(metavar="TARGET", help="File to write: .swf, .swf.gz, .parquet, .csv or .csv.gz.")
     ],
     cores_per_node: Cores = None,
+    zone: Zone = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
@@ -115,7 +117,7 @@ def convert(
     refuse_scenario(trace)
     refuse_same(trace, target)
     say_cut(trace, terminal)
-    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
     say_machine(found, terminal)
     _write(found, target, terminal, write_trace)
 

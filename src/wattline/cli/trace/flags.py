@@ -21,6 +21,10 @@ Cores = Annotated[
     int | None,
     typer.Option(min=1, help="Processors of the log that make one node (default: as an SWF header and its jobs say)."),
 ]
+Zone = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="Zone of local times, as sacct prints them, e.g. Europe/Paris (default: UTC)."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, say_machine
+from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
 from wattline.errors import InputError, ScenarioError
 from wattline.units import duration_s, power_w
 
@@ -64,6 +64,7 @@ def kinds(
         str | None, typer.Option(metavar="TIME", help="... to here (default: the whole log).")
     ] = None,
     cores_per_node: Cores = None,
+    zone: Zone = None,
     trace_format: Format = None,
     *,
     average: Annotated[
@@ -113,7 +114,7 @@ def kinds(
             sensitivity,
         ),
     )
-    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
     say_machine(log, terminal)
     found = find_kinds(log, rules)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.trace.notes)

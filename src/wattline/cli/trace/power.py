@@ -10,7 +10,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, say_machine
+from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def power(
     ] = "97.65625 W",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the profiles.")] = 1,
     cores_per_node: Cores = None,
+    zone: Zone = None,
     trace_format: Format = None,
     *,
     strict: Strict = False,
@@ -62,7 +63,7 @@ def power(
     except InputError as problem:
         raise ScenarioError(f"--max: {problem}") from None
     say_cut(trace, terminal)
-    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node)
+    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
     say_machine(log, terminal)
     found = attach_power(log, model=model.value, seed=seed, max_w=max_w)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.jobs.base import Head, Likeness, LogFormat, ReadOptions
+from wattline.reading.calendar import check_zone
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -40,6 +41,7 @@ def read_trace(
     strict: bool = False,
     cores_per_node: int | None = None,
     nodes: int | None = None,
+    zone: str | None = None,
 ) -> Trace:
     """Read a job log of any known format.
 
@@ -56,14 +58,19 @@ def read_trace(
         without a column of nodes (default: 1).
     nodes
         Nodes of the machine that the jobs are for, where they are known already.
+    zone
+        Matters where a log has local times, as Slurm's dumps do: their zone, like ``Europe/Paris`` (default: they are
+        taken as UTC).
     """
-    options = ReadOptions(strict, cores_per_node, nodes)
+    if zone is not None:
+        check_zone(zone)
+    options = ReadOptions(strict, cores_per_node, nodes, zone)
     if format is not None:
         known = find_format(format) if isinstance(format, str) else format
-        return _with_twins(known.read(path, options))
+        return _with_twins(_of_zone(known.read(path, options), zone))
     name, raw = _guess(path)
     try:
-        return _with_twins(find_format(name).read(path, replace(options, raw=raw)))
+        return _with_twins(_of_zone(find_format(name).read(path, replace(options, raw=raw)), zone))
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
@@ -99,6 +106,16 @@ def _unknown(path: Path | str, head: Head) -> TraceError:
         return TraceError.at(path, "is a directory without a journal in it, expected a file")
     hint = f"name it with --format (in a scenario: format), one of {', '.join(FORMATS)}"
     return TraceError.at(path, f"cannot tell its format from {quote(head.line)!r}", hint=hint)
+
+
+def _of_zone(trace: Trace, zone: str | None) -> Trace:
+    """Mention a zone that was given for a log without local times."""
+    if zone is None or trace.zone is not None:
+        return trace
+    from wattline.reading.notes import Note
+
+    note = Note("kept", "the log has no local times: zone changes nothing", len(trace.jobs), f"zone = {zone}")
+    return replace(trace, notes=(*trace.notes, note))
 
 
 def _with_twins(trace: Trace) -> Trace:

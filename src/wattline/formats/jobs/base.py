@@ -38,6 +38,8 @@ class ReadOptions:
         Processors of the log that make one node, where it counts processors (None: as the log says, else 1).
     nodes
         Nodes of the machine that the jobs are for, where that is known already.
+    zone
+        Zone of its times where they are local, like ``Europe/Paris`` (None: they are taken as UTC).
     raw
         The file's unpacked content, where all of it was read to tell its format.
     """
@@ -45,6 +47,7 @@ class ReadOptions:
     strict: bool = False
     cores_per_node: int | None = None
     nodes: int | None = None
+    zone: str | None = None
     raw: bytes | None = None
 
 

@@ -50,12 +50,13 @@ def size_table(sizes: Sequence[SizeRow], unit: str = "node") -> str:
 
 
 def loud(run: Run, summary: Summary) -> str:
-    """Return what must not be overlooked, one line each: what was assumed of power, a signal that is not what it should
-    be, and what is hard to believe.
+    """Return what must not be overlooked, one line each: what was assumed of power and clock, a signal that is not what
+    it should be, and what is hard to believe.
     """
     power = (run.manifest.get("cluster") or {}).get("power") or {}
     assumed = [str(power["words"])] if power.get("basis") == "assumed" and power.get("words") else []
-    assumed += [str(line) for line in (run.manifest.get("regulation") or {}).get("warnings") or []]
+    for section in ("accounts", "regulation"):
+        assumed += [str(line) for line in (run.manifest.get(section) or {}).get("warnings") or []]
     lines = "".join(f'<p class="sub warn">{escape(line)}</p>' for line in (*assumed, *summary.doubts))
     told = "" if summary.has_power else f'<p class="sub">{escape(str(power.get("words", "")))}</p>'
     return lines + told

@@ -43,6 +43,8 @@ class Billing:
     clock: Clock | None = None
     about: dict[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was assumed of the clock."""
 
     def rows(self, result: Result, timeline: Mapping[str, Any]) -> list[Hour]:
         """Return the accounts of a run from its timeline, up to where it stopped."""

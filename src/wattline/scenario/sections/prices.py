@@ -44,8 +44,15 @@ from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
     from wattline.model.jobs import JobTable
+    from wattline.reading.notes import Trace
 
 _TYPES: dict[Kind, Any] = {"price": Price, "ratio": Ratio, "power": Power, "span": Span | None}
+
+
+ASSUMED_UTC = (
+    "prices by date: the log's times have no zone and are taken as UTC, so that hours may be charged prices of others; "
+    'say their zone: [trace] zone = "Europe/Paris" (replay --zone, read_trace(zone=…)), or "UTC"'
+)
 
 
 def _moment(value: Any) -> Any:
@@ -172,7 +179,7 @@ def build_billing(
     spec: PricesSpec | None,
     market: RegulationSpec | None,
     context: Context,
-    jobs: JobTable,
+    trace: Trace,
     start_s: float,
     least_end_s: float,
     hours: tuple[tuple[float, float], ...] | None,
@@ -188,8 +195,8 @@ def build_billing(
         raise context.error(("prices",), f"{told}; end the run earlier ([run] until)")
     given = spec or PricesSpec()
     traces = {name: read_series(name, series, context) for name, series in _files(given)}
-    clock = _clock(given, context, traces, jobs, start_s)
-    held = {name: place_series(trace, getattr(given, name), clock, start_s) for name, trace in traces.items()}
+    clock = _clock(given, context, traces, trace.jobs, start_s)
+    held = {name: place_series(series, getattr(given, name), clock, start_s) for name, series in traces.items()}
     for name, series in held.items():
         check_length(name, getattr(given, name), context, series, clock, start_s, least_end_s)
     book = Book(
@@ -198,8 +205,10 @@ def build_billing(
         _find(given, held, "carbon") if given.carbon is not None else None,
         _scoring(given.score),
     )
-    notes = tuple(note for trace in traces.values() for note in trace.notes)
-    return Billing(book, start_s, hours, clock, _about(given, market, traces, clock), notes)
+    notes = tuple(note for series in traces.values() for note in series.notes)
+    warnings = (ASSUMED_UTC,) if clock is not None and given.start is None and trace.zone_assumed else ()
+    about = {**_about(given, market, traces, clock), "warnings": list(warnings)}
+    return Billing(book, start_s, hours, clock, about, notes, warnings)
 
 
 def _product(given: PricesSpec) -> Product:

@@ -21,6 +21,7 @@ from wattline.scenario.built.cut_off import make_readable
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Count, Finite, Name, Power, Rate, Seed, Span
 from wattline.scenario.read.source import Context
+from wattline.scenario.sections.series import check_zone_of
 
 if TYPE_CHECKING:
     from wattline.generate.jobs import JobType
@@ -48,6 +49,7 @@ DURATION_S = 3 * 3600.0
 _FOR = {
     "format": ("file",),
     "cores_per_node": ("file",),
+    "zone": ("file",),
     "strict": ("file",),
     "rate": ("poisson",),
     "mix": ("lublin",),
@@ -119,6 +121,11 @@ class TraceSpec(Section):
         None,
         description="processors of the log that make one node (default: as an SWF header and its jobs say; else 1)",
     )
+    zone: str | None = Field(
+        None,
+        description="zone of the log's times where they are local, as those of `sacct`, like `Europe/Paris` (default: "
+        "they are taken as UTC)",
+    )
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
     generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like", "mira-like"] | None = Field(
         None, description="draw the jobs instead of reading them"
@@ -161,6 +168,8 @@ def check_trace(spec: TraceSpec) -> Iterator[Problem]:
     for key in sorted(spec.model_fields_set):
         if key in _FOR and kind not in _FOR[key]:
             yield (*here, key), f"goes with {' or '.join(map(_source, _FOR[key]))}, not with {_source(kind)}"
+    if spec.zone is not None:
+        yield from check_zone_of((*here, "zone"), spec.zone)
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
     if kind == "bursty" and len(spec.phase) < 2:
@@ -218,7 +227,14 @@ def run_bound_s(jobs: JobTable) -> float:
 def read_log(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
     """Read a job log as a scenario says; the journal of a run that was cut off is made first."""
     cut = make_readable(path)
-    trace = read_trace(path, format=spec.format, strict=spec.strict, cores_per_node=spec.cores_per_node, nodes=nodes)
+    trace = read_trace(
+        path,
+        format=spec.format,
+        strict=spec.strict,
+        cores_per_node=spec.cores_per_node,
+        nodes=nodes,
+        zone=spec.zone,
+    )
     if cut:
         trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))
     return trace

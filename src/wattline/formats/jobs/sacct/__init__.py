@@ -27,7 +27,7 @@ class Sacct:
         from wattline.formats.jobs.sacct.read import read_sacct
 
         cores = 1 if options.cores_per_node is None else options.cores_per_node
-        return read_sacct(path, strict=options.strict, cores_per_node=cores)
+        return read_sacct(path, strict=options.strict, cores_per_node=cores, timezone=options.zone)
 
 
 FORMAT = Sacct()

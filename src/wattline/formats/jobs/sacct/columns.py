@@ -30,6 +30,7 @@ NAMED = {
 """Columns that name what a job belongs to, the best first."""
 _LIMITS, _ENERGIES = ("timelimitraw", "timelimit"), ("consumedenergyraw", "consumedenergy")
 _CANONICAL_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d$"
+_UNIX_TIME = r"^\d{9,11}$"
 _CANONICAL_JOB = r"^([1-9]\d{0,11})(?:_(0|[1-9]\d{0,5}))?$"
 _TASK_BITS = 22
 _ODD_TIME = -1e15
@@ -45,6 +46,8 @@ class Columns:
         self.coders = {name: fields.Coder() for name in ("state", "cluster", *NAMED)}
         self.refused: InputError | None = None
         self.odd_submits = False
+        self.local = False
+        """Whether submit times are times of some place, and not Unix times."""
         self._odd_job, self._odd_submit = fields.Coder(), fields.Coder()
 
     def __call__(self, frame: pl.DataFrame) -> None:
@@ -63,6 +66,9 @@ class Columns:
         if submit is not None:
             at = self._instants(submit)
             self.pieces.add("submit", at)
+            self.local |= bool(
+                (np.isfinite(at) & ~submit.str.contains(_UNIX_TIME).fill_null(value=False).to_numpy()).any()
+            )
             self.pieces.add("submit key", self._submit_key(submit, at))
             self.pieces.add("submit unread", np.isnan(at) & ~fields.is_unknown(submit))
         if start is not None:

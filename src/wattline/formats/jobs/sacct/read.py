@@ -70,7 +70,9 @@ def read_sacct(
     notes = settle(path, dump.findings, strict=strict)
     if not keep.any():
         raise refuse_empty(path, dump.table.records, notes)
-    return Trace(jobs, notes, str(path), {"columns": ", ".join(dump.table.names)}, None, dump.table.records)
+    about = {"columns": ", ".join(dump.table.names)}
+    local = (timezone or "UTC", timezone is None) if dump.read.local else (None, False)
+    return Trace(jobs, notes, str(path), about, None, dump.table.records, None, *local)
 
 
 class _Dump:

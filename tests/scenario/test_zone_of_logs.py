@@ -1,0 +1,89 @@
+"""Logs with local times on prices by date: their zone is given, or it is said loudly that UTC was taken."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import wattline as wl
+from wattline.formats.jobs import read_trace
+from wattline.scenario import read_scenario, variants, wire
+
+DUMP = "JobID|Submit|Start|Elapsed|AllocNodes|State\n1|2024-07-01T12:00:00|2024-07-01T12:00:00|01:00:00|1|COMPLETED\n"
+PRICES = "time,price\n" + "".join(f"2024-07-01T{h:02}:00:00Z,{h}\n" for h in range(24))
+SCENARIO = """\
+name = "local"
+[trace]
+file = "s.txt"
+[cluster]
+nodes = 1
+idle = 0
+max = 1000
+[prices]
+zone = "Europe/Berlin"
+energy = {file = "e.csv", unit = "$/kWh"}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A log of one hour from noon, in local time, prices that are the hour of UTC, and a scenario."""
+    (tmp_path / "s.txt").write_text(DUMP)
+    (tmp_path / "e.csv").write_text(PRICES)
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def billed(folder: Path, **more: str) -> tuple[float, str, list[str]]:
+    """Return what a kWh costs, by which clock, and what is said loudly."""
+    document = read_scenario(folder / "s.toml", [f"{key}={value}" for key, value in more.items()])
+    study = wire(variants(document)[0])
+    assert study.billing is not None
+    assert study.billing.clock is not None
+    begin_s = float(study.trace.jobs.submit_s[0])
+    price = float(study.billing.book.prices["energy"].at(begin_s))
+    return price, study.billing.about["start"], list(study.billing.warnings)
+
+
+def test_the_zone_of_a_log_puts_it_on_the_clock_of_prices(folder: Path) -> None:
+    """Noon in Berlin is 10 o'clock UTC in July; with a zone nothing is assumed."""
+    assert billed(folder, **{"trace.zone": '"Europe/Berlin"'}) == (10.0, "2024-07-01T12:00+02:00", [])
+    assert billed(folder, **{"trace.zone": '"+02:00"'}) == (10.0, "2024-07-01T12:00+02:00", [])
+    assert billed(folder, **{"trace.zone": '"UTC"'}) == (12.0, "2024-07-01T14:00+02:00", [])
+
+
+def test_a_log_without_a_zone_is_taken_as_utc_and_that_is_said(folder: Path) -> None:
+    """Nobody is charged the price of another hour in silence."""
+    price, start, said = billed(folder)
+    assert (price, start) == (12.0, "2024-07-01T14:00+02:00")
+    assert len(said) == 1
+    assert "taken as UTC" in said[0]
+    assert "[trace] zone" in said[0]
+    assert billed(folder, **{"prices.start": '"2024-07-01T12:00:00+02:00"'})[2] == []
+
+
+def test_python_reads_logs_in_their_zone(folder: Path) -> None:
+    """``read_trace(zone=…)`` says it for programs; without it a run warns and remembers."""
+    settings = {"prices.energy": {"file": str(folder / "e.csv"), "unit": "$/kWh"}}
+    machine = wl.Machine(nodes=1, idle=0, max=1000)
+    log = wl.read_trace(folder / "s.txt", zone="Europe/Berlin")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = wl.simulate(log, machine, settings=settings, progress=False)
+    assert run.hours["energy_price_per_kwh"].to_list() == [10.0]
+    with pytest.warns(match="taken as UTC"):
+        run = wl.simulate(wl.read_trace(folder / "s.txt"), machine, settings=settings, progress=False)
+    assert run.hours["energy_price_per_kwh"].to_list() == [12.0]
+    assert any("taken as UTC" in line for line in run.remarks)
+    with pytest.raises(wl.InputError, match="no such time zone: 'Mars/Olympus'"):
+        wl.read_trace(folder / "s.txt", zone="Mars/Olympus")
+
+
+def test_a_zone_for_a_log_without_local_times_is_said_to_change_nothing(folder: Path) -> None:
+    """Unix times, and logs without dates, have no zone."""
+    (folder / "u.txt").write_text("JobID|Submit|ElapsedRaw|NNodes\n1|1700000000|5|1\n")
+    trace = read_trace(folder / "u.txt", zone="Europe/Paris")
+    assert "the log has no local times: zone changes nothing" in [note.reason for note in trace.notes]
+    assert not read_trace(folder / "u.txt").zone_assumed
