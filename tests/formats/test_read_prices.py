@@ -84,6 +84,27 @@ def test_the_hour_that_clocks_show_twice(tmp_path: Path) -> None:
     assert [(n.action, n.count) for n in alone.notes] == [("kept", 1), ("repaired", 1)]
 
 
+@pytest.mark.parametrize("minutes", [60, 30, 15])
+def test_the_hour_that_clocks_show_twice_newest_first(tmp_path: Path, minutes: int) -> None:
+    """A table with the newest row first has the same prices as the same table the other way round."""
+    unix = np.arange(unix_of("2024-10-26T20:00Z", "UTC"), unix_of("2024-10-27T04:00Z", "UTC"), 60.0 * minutes)
+    lines = [f"{text[:16]},{i}\n" for i, text in enumerate(clock_of(unix, "Europe/Berlin"))]
+    for order in (lines, lines[::-1]):
+        trace = read(tmp_path, "time,price\n" + "".join(order), zone="Europe/Berlin")
+        assert trace.held.time_s.tolist() == unix.tolist()
+        assert trace.held.values.tolist() == list(range(unix.size))
+
+
+def test_equal_hours_in_no_order_are_refused(tmp_path: Path) -> None:
+    """Where rows are shuffled nobody knows which of two equal local times is summer time."""
+    hours = ("04:00,5", "02:00,3", "00:00,1", "02:00,2", "03:00,4", "01:00,1")
+    text = "time,price\n" + "".join(f"2024-10-27 {hour}\n" for hour in hours)
+    with pytest.raises(TraceError, match=r"p\.csv:3: field 'time': clocks of Europe/Berlin show this time twice, and"):
+        read(tmp_path, text, zone="Europe/Berlin")
+    with pytest.raises(TraceError, match=r"sort the table by time, or give times in UTC"):
+        read(tmp_path, text, zone="Europe/Berlin", twice="first", gaps="hold")
+
+
 def test_the_hour_that_clocks_skip(tmp_path: Path) -> None:
     """In March 02:00 does not come: without it the hours follow each other; with it the row is refused or left out."""
     local = [f"2022-03-13 {hour:02}:00" for hour in (0, 1, 3, 4)]
@@ -226,7 +247,8 @@ def test_clocks() -> None:
     unix = np.arange(1.64e9, 1.68e9, 36000.0)
     for zone in (NEW_YORK, "Asia/Kolkata", "UTC", "+02:00"):
         local = np.array([unix_of(f"{text[:16]}Z", "UTC") for text in clock_of(unix, zone)])
-        found, guessed, skipped = local_to_unix(local, zone)
+        found, guessed, skipped, unclear = local_to_unix(local, zone)
+        assert not unclear.any()
         assert not skipped.any()
         assert np.abs(found - unix)[~guessed].max() < 60.0
     assert offset_at(JULY, NEW_YORK) == -4 * 3600.0

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from wattline.arrays import Floats
+from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 Mask = npt.NDArray[np.bool_]
+NEAR_S = 43200.0
+"""Rows so near to a change of clocks say in which order the table stands."""
 _OFFSET = re.compile(r"([+-])(0\d|1[0-4]):([0-5]\d)")
 
 
@@ -36,17 +39,19 @@ def check_zone(zone: str) -> None:
         raise InputError(f"no such time zone: {zone!r}; expected a name like 'America/New_York' or 'UTC'") from None
 
 
-def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask]:
-    """Return Unix times of local ones (given as if they were UTC), and which were guessed and which do not exist.
+def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask, Mask]:
+    """Return Unix times of local ones (given as if they were UTC), and which were guessed, which do not exist, and
+    which of two they are cannot be told.
 
-    Of two equal local times in the hour that clocks show twice, the first in the file is the earlier. One that stands
-    alone is taken as the earlier too, and marked. A time that clocks skip is NaN, and marked.
+    Of two equal local times in the hour that clocks show twice, the first in the file is the earlier where times rise
+    around them, the later where they fall; where they do neither, it cannot be told. One that stands alone is taken as
+    the earlier, and marked. A time that clocks skip is NaN, and marked.
     """
     check_zone(zone)
     shift_s = _offset_s(zone)
     nowhere = np.zeros(local_s.size, dtype=bool)
     if shift_s is not None:
-        return local_s - shift_s, nowhere, nowhere
+        return local_s - shift_s, nowhere, nowhere, nowhere
     import polars as pl
 
     readable = np.isfinite(local_s)
@@ -55,14 +60,37 @@ def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask]:
         _seconds(micros.dt.replace_time_zone(zone, ambiguous=which, non_existent="null"))
         for which in ("earliest", "latest")
     )
-    twice = readable & (early != late) & np.isfinite(early)
-    second, alone = np.zeros(local_s.size, dtype=bool), np.zeros(local_s.size, dtype=bool)
-    for value in np.unique(local_s[twice]):
-        places = np.flatnonzero(twice & (local_s == value))
-        second[places[1:]] = True
-        alone[places] = places.size == 1
+    exists = readable & np.isfinite(early)
+    twice = exists & (early != late)
+    second, alone, unclear = (np.zeros(local_s.size, dtype=bool) for _ in range(3))
+    for rows in _around_changes(local_s, exists, twice):
+        order, later, told = _which_are_later(rows, local_s, twice, early, late)
+        second[order] = later
+        _, places, counts = np.unique(local_s[rows], return_inverse=True, return_counts=True)
+        alone[rows] |= twice[rows] & (counts[places] == 1)
+        unclear[rows] |= twice[rows] & (counts[places] == 2) & (not told)
     found = np.where(readable, np.where(second, late, early), np.nan)
-    return found, alone, readable & ~np.isfinite(early)
+    return found, alone, readable & ~np.isfinite(early), unclear
+
+
+def _around_changes(local_s: Floats, exists: Mask, twice: Mask) -> Iterator[Ints]:
+    """Yield the rows within half a day of each hour that clocks show twice, in the order of the file."""
+    values = np.unique(local_s[twice])
+    for hour in np.split(values, np.flatnonzero(np.diff(values) > NEAR_S) + 1):
+        if hour.size:
+            yield np.flatnonzero(exists & (local_s >= hour[0] - NEAR_S) & (local_s <= hour[-1] + NEAR_S))
+
+
+def _which_are_later(rows: Ints, local_s: Floats, twice: Mask, early: Floats, late: Floats) -> tuple[Ints, Mask, bool]:
+    """Return rows in the order in which time goes on, which of them are the second of two, and whether time does go on
+    in that order.
+    """
+    for order in (rows, rows[::-1]):
+        later = twice[order].copy()
+        later[np.unique(local_s[order], return_index=True)[1]] = False
+        if np.all(np.diff(np.where(later, late[order], early[order])) >= 0):
+            return order, later, True
+    return order, later, False
 
 
 def unix_of(text: str, zone: str) -> float:
@@ -77,7 +105,7 @@ def unix_of(text: str, zone: str) -> float:
         raise InputError(f"expected a date and time like 2022-07-01T00:00:00-04:00, got {text!r}") from None
     if moment.tzinfo is not None:
         return moment.timestamp()
-    found, _, skipped = local_to_unix(np.array([moment.replace(tzinfo=UTC).timestamp()]), zone)
+    found, _, skipped, _ = local_to_unix(np.array([moment.replace(tzinfo=UTC).timestamp()]), zone)
     if skipped.any():
         raise InputError(f"clocks of {zone} skip {text}")
     return float(found[0])

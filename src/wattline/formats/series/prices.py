@@ -10,7 +10,8 @@ two rows for one time          ``twice="first"``, ``"last"``, ``"mean"``  refuse
 
 Negative prices are prices. Times with a zone, Unix times and columns called *utc* are what they say; dates without one
 are local times of ``zone`` (UTC, and a note, without). Where clocks are set back, the first of two equal local times is
-summer time; the hour that is skipped does not exist. Other times are seconds since the run began, or times of day.
+summer time, the last where the newest row stands first; the hour that is skipped does not exist. Other times are
+seconds since the run began, or times of day.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ def read_held(
 _HINTS = {
     "a number": 'gaps = "hold" holds the value before',
     "be read": 'gaps = "hold" leaves such rows out',
+    "in no order": "sort the table by time, or give times in UTC or with their offsets",
     "missing": 'gaps = "hold" holds the value before; if clocks were set forward, give their zone',
     "twice": "clocks set back? give their zone; several nodes or products? choose with where; or say twice = …",
     "back": 'order = "sort" puts them in order',
@@ -190,7 +192,9 @@ def _times(rows: Rows, time: str | None, told: Reading) -> tuple[Floats, Placed]
     if zone is None:
         rows.note("kept", "dates name no zone: taken as UTC (zone = … for another)", np.arange(unix_s.size), time)
         return unix_s, "date"
-    found, once, skipped = local_to_unix(unix_s, zone)
+    found, once, skipped, unclear = local_to_unix(unix_s, zone)
+    told_twice = f"clocks of {zone} show this time twice, and rows around it are in no order that tells which is which"
+    rows.note("dropped", told_twice, np.flatnonzero(unclear), time, refuse=True)
     rows.note("kept", f"clocks of {zone} show this time twice: taken as the first", np.flatnonzero(once), time)
     refuse = told.gaps == "refuse"
     rows.note("dropped", f"clocks of {zone} skip this time", np.flatnonzero(skipped), time, refuse=refuse)
