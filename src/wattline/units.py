@@ -67,6 +67,10 @@ def duration_s(text: str | float) -> float:
         clock = _CLOCK.fullmatch(text)
         if clock is not None:
             days, hours, minutes, seconds = clock.groups()
+            if int(minutes) >= 60 or float(seconds or 0) >= 60 or (days is not None and int(hours) >= 24):
+                raise InputError(
+                    f"{text.strip()!r} is no duration: minutes and seconds go to 59, hours beside days to 23"
+                )
             return int(days or 0) * 86400.0 + int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds or 0)
     return _parse(text, TIME_UNITS, "a duration", "s", "15 min")
 

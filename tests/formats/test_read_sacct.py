@@ -154,12 +154,36 @@ def test_elapsed_notations(tmp_path: Path, text: str, seconds: float) -> None:
     assert read(tmp_path, HEADER, job(elapsed=text)).jobs.work_s.tolist() == [seconds]
 
 
-@pytest.mark.parametrize("limit", ["UNLIMITED", "Partition_Limit", ""])
+@pytest.mark.parametrize("limit", ["UNLIMITED", "Partition_Limit", "", "00:00:00"])
 def test_no_limit_is_unknown(tmp_path: Path, limit: str) -> None:
     """Words instead of a limit mean that the job has none of its own."""
     trace = read(tmp_path, HEADER + "|Timelimit", job() + "|" + limit)
     assert math.isnan(trace.jobs.request_s[0])
     assert counts(trace, "kept") == {"no time limit of its own": 1}
+
+
+@pytest.mark.parametrize(
+    ("column", "limit"),
+    [
+        *(("Timelimit", text) for text in ("banana", "45?", "2-00", "3x", "-5", "00:99:00", "0-24:00:00")),
+        *(("TimelimitRaw", text) for text in ("banana", "45?", "-5", "3x", "1e400")),
+    ],
+)
+def test_a_limit_that_cannot_be_read_is_counted(tmp_path: Path, column: str, limit: str) -> None:
+    """No limit is what Slurm has words for; anything else that is no time is counted, and refused by strict reading."""
+    lines = (f"{HEADER}|{column}", f"{job('1')}|{limit}")
+    trace = read(tmp_path, *lines)
+    assert math.isnan(trace.jobs.request_s[0])
+    assert counts(trace, "repaired") == {"time limit cannot be read: taken as none": 1}
+    assert "no time limit of its own" not in counts(trace, "kept")
+    with pytest.raises(TraceError, match=rf"dump.txt:2: field '{column.lower()}': time limit cannot be read"):
+        read(tmp_path, *lines, strict=True)
+
+
+@pytest.mark.parametrize("text", ["00:99:99", "00:00:60", "01:60:00", "1-24:00:00"])
+def test_a_run_time_that_no_clock_shows_is_none(tmp_path: Path, text: str) -> None:
+    """Minutes and seconds go to 59, hours beside days to 23."""
+    assert counts(read(tmp_path, HEADER, job("1"), job("2", elapsed=text)), "dropped") == {"run time cannot be read": 1}
 
 
 @pytest.mark.parametrize(("energy", "draw_w"), [("12K", 100.0), ("0.012M", 100.0), ("12000", 100.0), ("0", math.nan)])

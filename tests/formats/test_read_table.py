@@ -120,6 +120,21 @@ def test_numbers_that_no_job_can_have_are_unknown(tmp_path: Path) -> None:
         read_table(path, strict=True)
 
 
+@pytest.mark.parametrize("text", ["-5", "0", "-1"])
+def test_a_request_that_is_no_time_is_counted(tmp_path: Path, text: str) -> None:
+    """An empty field is an unknown request; a number that is none is repaired, which strict reading refuses."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"submit_s,work_s,nodes,request_s\n0,10,2,{text}\n5,10,1,\n")
+    trace = read_trace(path)
+    assert np.isnan(trace.jobs.request_s).all()
+    assert [(n.action, n.reason, n.count) for n in trace.notes] == [
+        ("repaired", "request_s is not above 0: taken as unknown", 1),
+        ("kept", "requested time unknown", 1),
+    ]
+    with pytest.raises(TraceError, match=r"jobs.csv:2: field 'request_s': request_s is not above 0"):
+        read_trace(path, strict=True)
+
+
 def test_run_time_stands_in_for_work(tmp_path: Path) -> None:
     """Where work_s is missing, the measured run time is the work."""
     path = tmp_path / "jobs.csv"

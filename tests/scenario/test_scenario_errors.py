@@ -40,6 +40,15 @@ MISTAKES = {
         GOOD.replace("jobs = 20", 'jobs = "many"'),
         "s.toml:4: [trace] jobs: expected a whole number, got 'many'",
     ),
+    "a minute of 61 seconds": (
+        GOOD.replace('"1 h"', '"25:61:61"'),
+        "s.toml:9: [trace.type] mean: '25:61:61' is no duration: minutes and seconds go to 59, hours beside days to 23",
+    ),
+    "a day of 25 hours": (
+        GOOD.replace('"1 h"', '"1-25:00:00"'),
+        "s.toml:9: [trace.type] mean: '1-25:00:00' is no duration: minutes and seconds go to 59, hours beside days "
+        "to 23",
+    ),
     "float for a count": (
         GOOD.replace("nodes = 8", "nodes = 8.5"),
         "s.toml:11: [cluster] nodes: expected a whole number, got 8.5",

@@ -30,6 +30,7 @@ UNFINISHED = (
 )
 LOST_ITS_NODES = ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED")
 _UNKNOWN_WORDS = ("unknown", "none", "n/a", "invalid", "")
+_UNLIMITED_WORDS = ("unlimited", "infinite", "partition_limit", "not_set")
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6}(?:\.\d{1,9})?)$"
 LONGEST = 64
@@ -67,11 +68,14 @@ def scaled_numbers(texts: pl.Series) -> Floats:
 
 
 def clock_s(texts: pl.Series) -> Floats:
-    """Return seconds of ``[D-]HH:MM:SS[.fff]`` or ``MM:SS``.
+    """Return seconds of ``[D-]HH:MM:SS[.fff]`` or ``MM:SS``; no minute has 60 seconds, no hour 60 minutes, no day 24
+    hours.
 
     >>> import polars as pl
     >>> clock_s(pl.Series(["1-02:00:00", "05:30", "00:00:07.250", "UNLIMITED"])).tolist()
     [93600.0, 330.0, 7.25, nan]
+    >>> clock_s(pl.Series(["00:99:00", "00:00:60", "1-25:00:00", "25:00:00", "90:00"])).tolist()
+    [nan, nan, nan, 90000.0, 5400.0]
     """
     import polars as pl
 
@@ -80,6 +84,7 @@ def clock_s(texts: pl.Series) -> Floats:
     parts = distinct.str.extract_groups(_CLOCK).struct
     days, hours, minutes, seconds = (numbers(parts.field(name)) for name in parts.fields)
     total = np.nan_to_num(days) * 86400.0 + np.nan_to_num(hours) * 3600.0 + minutes * 60.0 + seconds
+    total[(seconds >= 60) | ((minutes >= 60) & ~np.isnan(hours)) | ((hours >= 24) & ~np.isnan(days))] = np.nan
     spread = short.replace_strict(distinct, pl.Series(total), return_dtype=pl.Float64)
     return np.asarray(spread.to_numpy(), dtype=np.float64)
 
@@ -112,6 +117,13 @@ def instants(texts: pl.Series, timezone: str | None, path: Path | str) -> Floats
 def state(texts: pl.Series) -> pl.Series:
     """Return the first word of states, in capitals: CANCELLED of ``CANCELLED by 1000`` and ``CANCELLED+``."""
     return texts.str.slice(0, LONGEST).str.to_uppercase().str.extract(r"^([A-Z_]+)").fill_null("")
+
+
+def is_unlimited(texts: pl.Series) -> npt.NDArray[np.bool_]:
+    """Return which texts are one of Slurm's words for *no time limit of its own*."""
+    known = texts.fill_null("").str.slice(0, LONGEST).str.to_lowercase()
+    answer: npt.NDArray[np.bool_] = known.is_in((*_UNKNOWN_WORDS, *_UNLIMITED_WORDS)).to_numpy()
+    return answer
 
 
 def is_unknown(texts: pl.Series) -> npt.NDArray[np.bool_]:

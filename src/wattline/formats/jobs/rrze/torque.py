@@ -106,6 +106,8 @@ def clock_s(text: str) -> float:
     if found is None:
         return float("nan")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    if seconds >= 60 or minutes >= 60 or (hours >= 24 and found[1] is not None):
+        return float("nan")
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 

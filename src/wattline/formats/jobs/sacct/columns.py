@@ -87,6 +87,8 @@ class Columns:
             if texts is not None:
                 values = read(texts) * (60.0 if "timelimitraw" in frame.columns and name == "limit" else 1.0)
                 self.pieces.add(name, values)
+                if name == "limit":
+                    self.pieces.add("limit unread", ~(values >= 0) & ~fields.is_unlimited(texts))
                 if name == "priority":
                     self.pieces.add("priority unread", np.isnan(values) & ~fields.is_unknown(texts))
 

@@ -311,7 +311,9 @@ def _limits(dump: _Dump, keep: Mask, elapsed: Floats) -> Floats:
         return np.full(int(keep.sum()), np.nan)
     limit = dump.column("limit")
     known = limit > 0
-    dump.note("kept", "no time limit of its own", keep & ~known, name)
+    unread = dump.column("limit unread")
+    dump.note("repaired", "time limit cannot be read: taken as none", keep & unread, name)
+    dump.note("kept", "no time limit of its own", keep & ~known & ~unread, name)
     dump.note("kept", "ran longer than its time limit", keep & known & (elapsed > limit), name)
     return np.where(known, limit, np.nan)[keep]
 

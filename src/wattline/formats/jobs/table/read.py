@@ -292,7 +292,8 @@ def _mention_oddities(rows: _TableRows, keep: Mask, columns: dict[str, Floats]) 
     rows.note("kept", "run time 0: ends the instant it starts", keep & (work == 0), "work_s")
     if "request_s" in columns:
         request = columns["request_s"]
-        rows.note("kept", "requested time unknown", keep & ~(request > 0), "request_s")
+        rows.note("repaired", "request_s is not above 0: taken as unknown", keep & (request <= 0), "request_s")
+        rows.note("kept", "requested time unknown", keep & np.isnan(request), "request_s")
         rows.note("kept", "ran longer than requested", keep & (request > 0) & (work > request), "request_s")
 
 
