@@ -31,6 +31,11 @@ def test_the_largest_seed_is_taken() -> None:
 NONSENSE = [
     ("select", "easy", {"depth": -1}, "'depth' must be at least 0, got -1"),
     ("select", "easy", {"depth": float("nan")}, "'depth' must be a number, got NaN"),
+    ("select", "easy", {"depth": 2.9}, "'depth' must be a whole number, got 2.9"),
+    ("select", "conservative", {"depth": 0.5}, "'depth' must be a whole number, got 0.5"),
+    ("select", "backfill-by-end", {"depth": 1.5}, "'depth' must be a whole number, got 1.5"),
+    ("select", "window", {"window": 1.5}, "'window' must be a whole number, got 1.5"),
+    ("select", "reselect", {"preempt": 0.5}, "'preempt' must be a whole number, got 0.5"),
     ("select", "conservative", {"depth": -5}, "'depth' must be at least 0, got -5"),
     ("select", "backfill-by-end", {"depth": -5}, "'depth' must be at least 0, got -5"),
     ("select", "reselect", {"drift": float("nan")}, "'drift' must be a number, got NaN"),

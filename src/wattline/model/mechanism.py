@@ -24,13 +24,16 @@ class Param:
     high: float = math.inf
     tried: tuple[float, ...] = ()
     """Values that a search of a bid tries, the default first."""
+    whole: bool = False
+    """It counts something, or is a switch: fractions are refused."""
 
     def refuse(self, value: float) -> str:
         """Return what is wrong with a value (nothing: an empty text)."""
         if math.isnan(value):
             return "must be a number, got NaN"
         if self.low <= value <= self.high:
-            return ""
+            fraction = self.whole and math.isfinite(value) and value != math.floor(value)
+            return f"must be a whole number, got {value}" if fraction else ""
         if self.high == math.inf:
             return f"must be at least {self.low:g}, got {value:g}"
         return f"must be between {self.low:g} and {self.high:g}, got {value:g}"

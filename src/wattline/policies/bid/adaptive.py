@@ -32,7 +32,7 @@ def lowest_w(s: State, j: int) -> float:
     one_class=True,
     params={
         "pass_over": Param(
-            0.0, "1: waiting jobs that do not fit are passed over; 0: counting ends at the first", 0.0, 1.0
+            0.0, "1: waiting jobs that do not fit are passed over; 0: counting ends at the first", 0.0, 1.0, whole=True
         )
     },
     source="Y. Zhang's thesis, §2.8.2 (Adaptive)",

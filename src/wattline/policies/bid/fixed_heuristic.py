@@ -18,7 +18,7 @@ from wattline.model.state.record import State
     rates=True,
     params={
         "weighted": Param(
-            0.0, "1: mean powers of kinds weighted by their node-hours; 0: each kind counts once", 0.0, 1.0
+            0.0, "1: mean powers of kinds weighted by their node-hours; 0: each kind counts once", 0.0, 1.0, whole=True
         )
     },
     source="Y. Zhang's thesis, §2.8.2 (FH)",

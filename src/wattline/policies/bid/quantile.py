@@ -140,7 +140,7 @@ def judge_bid(
         "reserve": Param(0.10, "price paid for reserve, $/kWh", 0.0),
         "error": Param(0.10, "price of |power - target|, $/kWh", 0.0),
         "strict": Param(
-            1.0, "1: the whole target stays between the machine's idle and greatest power; 0: not", 0.0, 1.0
+            1.0, "1: the whole target stays between the machine's idle and greatest power; 0: not", 0.0, 1.0, whole=True
         ),
         "margin": Param(0.3, "tracking error beyond which time counts as missed; less is more careful", 0.0, 1.0),
     },

@@ -71,9 +71,9 @@ def waking_nodes(s: State) -> int:
     params={
         "k_low": Param(None, "lowest speed when the work left in the system falls to this amount", low=0),
         "k_high": Param(None, "highest speed when it exceeds this amount (inf: never)", low=0),
-        "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes", 0, 1),
+        "node_weighted": Param(0.0, "1 counts the work of a job once for each of its nodes", 0, 1, whole=True),
         "as_printed": Param(
-            0.0, "1 times the switch as the paper prints it, as if one job were served (an error)", 0, 1
+            0.0, "1 times the switch as the paper prints it, as if one job were served (an error)", 0, 1, whole=True
         ),
     },
     source="recursion model, §III-C, corrected",

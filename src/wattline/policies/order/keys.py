@@ -44,7 +44,7 @@ def lcfs(s: State, mask: int, param: Any, memory: Any) -> int:
     "order",
     "shortest",
     wake=NEWCOMERS,
-    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
+    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1, whole=True)},
     source="recursion model, §III-B (SPF)",
 )
 def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
@@ -60,7 +60,7 @@ def shortest(s: State, mask: int, param: Any, memory: Any) -> int:
     "order",
     "longest",
     wake=NEWCOMERS,
-    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1)},
+    params={"truth": Param(0.0, "1 uses true remaining work instead of estimates", 0, 1, whole=True)},
     source="recursion model, §III-B (LPF)",
 )
 def longest(s: State, mask: int, param: Any, memory: Any) -> int:

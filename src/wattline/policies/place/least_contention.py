@@ -346,9 +346,13 @@ def _choose(s: State, j: int, param: Any, d: Desk) -> None:
             0.0,
             1e6,
         ),
-        "ahead": Param(64.0, "waiting jobs that it leaves room for", 0.0, 1e6),
+        "ahead": Param(64.0, "waiting jobs that it leaves room for", 0.0, 1e6, whole=True),
         "tries": Param(
-            10.0, "times that it tries each node elsewhere, fewer on networks of very many groups and routers", 0.0, 1e6
+            10.0,
+            "times that it tries each node elsewhere, fewer on networks of very many groups and routers",
+            0.0,
+            1e6,
+            whole=True,
         ),
     },
     source="Wattline",

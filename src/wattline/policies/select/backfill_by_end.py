@@ -115,7 +115,7 @@ def backfill_pool(s: State, p: int, n0: int, depth: float, ends: Any) -> int:
 @mechanism(
     "select",
     "backfill-by-end",
-    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
+    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0, whole=True)},
     memory=room(0),
     sorted_running=True,
     source="recursion model, §III-B, corrected",

@@ -220,7 +220,9 @@ def start_due(s: State, p: int, n0: int, plan: Any, planned: int, start: Any) ->
     "select",
     "conservative",
     params={
-        "depth": Param(0.0, "jobs of a node class that get a reservation (0: all); those behind wait for one", low=0)
+        "depth": Param(
+            0.0, "jobs of a node class that get a reservation (0: all); those behind wait for one", low=0, whole=True
+        )
     },
     memory=Memory(
         fixed=2 + 2 * SLACK,

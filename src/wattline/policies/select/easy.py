@@ -251,7 +251,7 @@ def easy_general(s: State, depth: float, memory: Any) -> int:
 @mechanism(
     "select",
     "easy",
-    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0)},
+    params={"depth": Param(0.0, "waiting jobs looked at for backfilling (0: all)", low=0, whole=True)},
     memory=room(M_ENDS),
     sorted_running=True,
     source="Lifka 1995; Mu'alem & Feitelson 2001",

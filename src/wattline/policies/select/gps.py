@@ -105,10 +105,14 @@ def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any,
     preempts=True,
     memory=Memory(per_kind=5, per_running=1),
     params={
-        "carry": Param(0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest"),
-        "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),
+        "carry": Param(
+            0.0, "1: round shares down to whole jobs and carry the rest; 0: round to the nearest", whole=True
+        ),
+        "preempt": Param(
+            0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither", whole=True
+        ),
         "standby": Param(
-            0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits"
+            0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits", whole=True
         ),
     },
     source="AQA §3.2–3.4, QoSG §2.4.4",

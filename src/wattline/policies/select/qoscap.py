@@ -69,7 +69,11 @@ def worst_waiting(s: State, first: Any, average: Any) -> int:
             1.0, "part of its limit up to which the average of a kind counts as kept, so that its caps may be lowered"
         ),
         "hold": Param(
-            0.0, "1: nodes are kept free for a job that must start and does not fit; 0: others pass it", 0.0, 1.0
+            0.0,
+            "1: nodes are kept free for a job that must start and does not fit; 0: others pass it",
+            0.0,
+            1.0,
+            whole=True,
         ),
     },
     source="Y. Zhang's thesis, §2.8.1",

@@ -158,9 +158,15 @@ def start_newcomers(s: State, p: int, n0: int, first_new: int) -> int:
     "reselect",
     params={
         "preempt": Param(
-            1.0, "1 chooses among all jobs present and stops the rest (they resume later); 0 among the waiting", 0, 1
+            1.0,
+            "1 chooses among all jobs present and stops the rest (they resume later); 0 among the waiting",
+            0,
+            1,
+            whole=True,
         ),
-        "at_arrivals": Param(1.0, "0: an arrival changes nothing, but starts if it fits and nobody waits", 0, 1),
+        "at_arrivals": Param(
+            1.0, "0: an arrival changes nothing, but starts if it fits and nobody waits", 0, 1, whole=True
+        ),
         "drift": Param(
             0.0, "change of a running job's key per unit of work done: -1 with shortest, 1 with longest", -1e9, 1e9
         ),

@@ -267,7 +267,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
 SLOWER = Param(
     0.0, "part by which a job may take longer than was asked for, when it starts with power that is left over", 0.0
 )
-BEST_FIT = Param(0.0, "1: of those that may pass, first who adds most power; 0: the first", 0, 1)
+BEST_FIT = Param(0.0, "1: of those that may pass, first who adds most power; 0: the first", 0, 1, whole=True)
 
 
 SMALL = Param(
@@ -327,7 +327,7 @@ def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
     sorted_running=True,
     one_class=True,
     shapes=True,
-    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1)},
+    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1, whole=True)},
     memory=MEMORY,
     source="Wattline",
 )

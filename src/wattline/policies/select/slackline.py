@@ -80,7 +80,9 @@ def most_pressing(s: State, first: Any, slow: float) -> int:
         "force": Param(0.95, "part of its slack after which a job starts whatever the target says", tried=(0.95, 0.7)),
         "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
         "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack"),
-        "preempt": Param(0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither"),
+        "preempt": Param(
+            0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither", whole=True
+        ),
         "fill": Param(
             0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"
         ),

@@ -79,7 +79,11 @@ def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
     memory=Memory(per_kind=2),
     params={
         "largest": Param(
-            0.0, "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs", 0.0, 2.0
+            0.0,
+            "0: act on the mean over kinds; 1: on the kind that suffers most; 2: on the mean over jobs",
+            0.0,
+            2.0,
+            whole=True,
         ),
     },
     source="AQA §4.3 [5]",

@@ -171,11 +171,11 @@ def window_shared(s: State, drained_s: float, param: Any, memory: Any) -> int:
     memory=Memory(fixed=M_TABLE + 64, per_running=2, per_class=1, table="window"),
     sorted_running=True,
     params={
-        "window": Param(20.0, "jobs at the head of the queue that are chosen from", 1, MOST),
+        "window": Param(20.0, "jobs at the head of the queue that are chosen from", 1, MOST, whole=True),
         "patience": Param(
             np.inf, "wait in seconds after which nobody may delay a job any further (inf: others always may)", 0
         ),
-        "widen": Param(0.0, "1: look behind the window when nothing runs and nothing in it fits", 0, 1),
+        "widen": Param(0.0, "1: look behind the window when nothing runs and nothing in it fits", 0, 1, whole=True),
     },
     source="knapsack §VI, solved exactly (decision 16)",
 )
