@@ -42,7 +42,13 @@ class Planned:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what would be used, as (what, text)."""
-        spec, study = self.spec, self.study
+        from wattline.live.controller.config import bus_settings
+        from wattline.live.watch.socket import default_socket
+        from wattline.units import show_power
+
+        spec, study, guard = self.spec, self.study, self.spec.guard
+        bus = bus_settings(self.path, spec)
+        hard = "none" if guard.hard is None else show_power(guard.hard)
         classes = ", ".join(f"{c.count} × {c.name} ({c.idle_w:g} to {c.max_w:g} W)" for c in study.cluster.classes)
         policies = ", ".join(f"{m.slot} {m.name}" for m in study.policies.slots() if m.wake or m.slot == "place")
         return [
@@ -53,9 +59,30 @@ class Planned:
             ("kinds", ", ".join(kind.name for kind in study.options.kinds) or "none"),
             ("resource manager", f"{spec.manager.kind} in {self.base / spec.manager.run_dir}"),
             ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
+            ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
+            ("bid", self._bid()),
+            ("limit", show_power(site_limit_w(self))),
+            ("guard", f"hard limit {hard}, margin {show_power(guard.margin)}"),
             ("period", f"{spec.control.period:g} s, caps {spec.control.caps:g} s, lease {spec.control.lease:g} s"),
+            ("bus", f"{bus.kind} " + (bus.listen or "" if bus.kind == "zeromq" else f"{bus.host}:{bus.port}")),
             ("journal", str(self.base / spec.journal.dir)),
+            (
+                "status",
+                str(default_socket(spec.site) if spec.status.socket is None else self.base / spec.status.socket),
+            ),
+            ("metrics", spec.metrics.listen or "none"),
+            ("logs", "standard error" if spec.logs.file is None else str(self.base / spec.logs.file)),
+            ("clock", "the machine's own" if spec.clock.speed == 1.0 else f"{spec.clock.speed:g} times as fast"),
         ]
+
+    def _bid(self) -> str:
+        from wattline.units import show_power
+
+        bid = self.spec.bid
+        if bid is not None:
+            return f"mean {show_power(bid.mean)}, reserve {show_power(bid.reserve)}"
+        steps = [b for _, b in self.study.options.bids if b is not None]
+        return f"{len(steps)} of the scenario" if steps else "none"
 
 
 def plan_site(path: Path | str) -> Planned:
@@ -79,6 +106,50 @@ def plan_site(path: Path | str) -> Planned:
     if study.options.kinds and spec.default_kind not in ("", *(kind.name for kind in study.options.kinds)):
         raise InputError(f"{path}: default_kind: {spec.default_kind!r} is no kind of {spec.scenario}")
     return Planned(path, spec, names, study)
+
+
+def missing(planned: Planned) -> list[str]:
+    """Return what a controller needs and is not there yet, a line each; raise where something there is wrong."""
+    from contextlib import closing
+
+    from wattline.live.bus.keys import load_known, load_pair
+    from wattline.live.controller.config import bus_settings
+    from wattline.live.machine.base import ManagerError
+    from wattline.live.machine.launcher.client import LauncherClient
+    from wattline.live.secret import read_token
+    from wattline.live.signals.file import read_replay
+
+    spec, base, lines = planned.spec, planned.base, []
+    bus = bus_settings(planned.path, spec)
+    token = None if spec.signal.token is None else base / spec.signal.token
+    for path, how in ((bus.key, "wattline keys"), (bus.known, "wattline keys"), (bus.password, "wattline keys --mqtt")):
+        if path is not None and not path.exists():
+            lines.append(f"{path}: no such file; {how} makes it")
+    if bus.kind == "zeromq" and not bus.insecure and bus.key is not None and bus.known is not None and not lines:
+        load_pair(bus.key)
+        known = load_known(bus.known).roles
+        if known.get(spec.name) != "controller":
+            raise InputError(f"{bus.known}: has no controller of the name {spec.name!r} ({planned.path}: name)")
+        strangers = [name for name in planned.names if known.get(name) != "agent"]
+        if strangers:
+            lines.append(f"{bus.known}: has no key of {len(strangers)} nodes, {strangers[0]} the first")
+    if token is not None and not token.exists():
+        lines.append(f"{token}: no such file, the token for pushes by HTTP")
+    elif token is not None:
+        read_token(token)
+    if spec.signal.y == "file" and spec.signal.file is not None:
+        read_replay(base / spec.signal.file, start_s=0.0, column=spec.signal.column, step_s=spec.signal.step)
+    try:
+        with closing(LauncherClient(base / spec.manager.run_dir, timeout_s=spec.manager.timeout)) as manager:
+            shown = {node.name for node in manager.snapshot().nodes}
+    except ManagerError as problem:
+        return [*lines, str(problem)]
+    unknown = [name for name in planned.names if name not in shown]
+    if unknown:
+        lines.append(
+            f"the launcher does not have {len(unknown)} of the nodes, {unknown[0]} the first: they count as down"
+        )
+    return lines
 
 
 def make_bound(planned: Planned) -> Bound:
@@ -137,7 +208,7 @@ def make_clock(spec: SiteSpec) -> Clock:
 def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool] | None = None) -> list[str]:
     """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end."""
     from wattline.live.controller.lease import Lease
-    from wattline.live.controller.serve import stand_by, until_stopped
+    from wattline.live.controller.serve import Off, stand_by, until_stopped
     from wattline.live.watch.logs import Log, Logs
 
     spec = planned.spec
@@ -149,13 +220,24 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     folder.mkdir(parents=True, exist_ok=True)
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
-    get_ready(planned)
+    off = Off(folder)
     try:
+        for line in missing(planned):
+            log.say("missing", "warning", text=line)
+        get_ready(planned)
         with until_stopped() as stopped:
-            done = (lambda: stopped.is_set() or stop()) if stop is not None else stopped.is_set
+
+            def done() -> bool:
+                return stopped.is_set() or off() or (stop is not None and stop())
+
             if not stand_by(lease, clock, done, log):
                 return []
-            return open_site(planned, clock, log, lease, dry_run=dry_run).serve(done)
+            try:
+                site = open_site(planned, clock, log, lease, dry_run=dry_run)
+            except BaseException:
+                lease.give_up()  # a standby need not wait for one that could not begin
+                raise
+            return site.serve(done)
     finally:
         logs.close()
 
@@ -168,9 +250,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
-    from wattline.live.bus.settings import BusSettings
     from wattline.live.controller.caps import CapSender
-    from wattline.live.controller.config import or_infinite
+    from wattline.live.controller.config import bus_settings, or_infinite, signal_door
     from wattline.live.controller.controller import BidStep, Controller, Periods
     from wattline.live.controller.guard import Guard, GuardRules
     from wattline.live.controller.journal import Keeping, LiveJournal
@@ -188,8 +269,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.wiring.newcomers import Desk
 
     spec, base, study, control = planned.spec, planned.base, planned.study, planned.spec.control
-    settings = BusSettings.model_validate({"site": spec.site, **_paths(spec.bus, base)})
-    bus = open_bus(settings, "controller", spec.name, clock)
+    bus = open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock)
     topics = Topics(spec.site)
     for topic in topics.reads("controller", spec.name):
         bus.subscribe(topic)
@@ -215,12 +295,11 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     manager = LauncherClient(base / spec.manager.run_dir, timeout_s=spec.manager.timeout, acknowledge=not dry_run)
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
-    host, _, port = spec.signal.listen.rpartition(":")
+    host, port = signal_door(spec)
     most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
-    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study), float(most_w.sum()))
     signals = Signals(
         SignalSettings(
-            limit_w=site_limit_w,
+            limit_w=site_limit_w(planned),
             least_w=spec.signal.least,
             y=spec.signal.y,
             rules=rules,
@@ -231,8 +310,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
             start_s=math.nan if spec.signal.start is None else spec.signal.start,
             loop=spec.signal.loop,
             token=None if spec.signal.token is None else base / spec.signal.token,
-            host=host or "127.0.0.1",
-            port=int(port),
+            host=host,
+            port=port,
         ),
         clock,
         lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
@@ -288,15 +367,13 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     )
 
 
-def _paths(bus: dict[str, Any], base: Path) -> dict[str, Any]:
-    """Return the section with its files counted from the folder of the controller's file."""
-    return {k: base / v if k in ("key", "known", "password", "authority") else v for k, v in bus.items()}
+def site_limit_w(planned: Planned) -> float:
+    """Return the site's own limit: of its file, of its scenario at the begin, or what all nodes draw together."""
+    from wattline.live.controller.config import or_infinite
 
-
-def _limit_of(study: Study) -> float:
-    """Return the power limit that the scenario begins with."""
-    steps = sorted(study.options.limit_w)
-    return float(steps[0][1]) if steps else math.inf
+    steps = sorted(planned.study.options.limit_w)
+    most_w = sum(c.count * c.max_w for c in planned.study.cluster.classes)
+    return min(or_infinite(planned.spec.signal.limit), float(steps[0][1]) if steps else math.inf, most_w)
 
 
 def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
@@ -306,7 +383,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
-    from wattline.live.bus.settings import BusSettings
+    from wattline.live.controller.config import bus_settings
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import OFF
     from wattline.live.machine.launcher.client import LauncherClient
@@ -316,7 +393,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     lease = Lease(folder / "lease.json", f"off-{os.getpid()}-{secrets.token_hex(3)}", lease_s=5.0)
     held = lease.holder() if folder.is_dir() else None
     if held is not None and held.owner:
-        (folder / OFF).touch()
+        (folder / OFF).touch()  # it stays there: those who stand by see it too, and a later start does not mind
         until = time.monotonic() + wait_s
         while time.monotonic() < until:
             now = lease.holder()
@@ -326,8 +403,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
                 break
             time.sleep(0.2)
         lines.append(f"the controller of term {held.term} did not answer")
-    settings = BusSettings.model_validate({"site": spec.site, **_paths(spec.bus, planned.base)})
-    bus = open_bus(settings, "controller", spec.name, clock)
+    bus = open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock)
     outbox, topics = Outbox(spec.name, clock), Topics(spec.site)
     try:
         for _ in range(15):
@@ -343,5 +419,4 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
         lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
     manager.close()
     lease.give_up()
-    (folder / OFF).unlink(missing_ok=True)
     return lines

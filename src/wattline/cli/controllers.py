@@ -36,14 +36,17 @@ def controller(
 
       wattline controller site.toml --dry-run
     """
-    from wattline.api.controlling import plan_site, run_site
+    from wattline.api.controlling import missing, plan_site, run_site
 
     terminal = Terminal(as_json, quiet)
     planned = plan_site(file)
     if check:
         for what, text in planned.lines():
             terminal.line(f"{what:18} {text}")
-        terminal.data(dict(planned.lines()))
+        absent = missing(planned)
+        for line in absent:
+            terminal.line(f"{'not there yet':18} {line}")
+        terminal.data({**dict(planned.lines()), "not there yet": absent})
         return
     left = run_site(planned, dry_run=dry_run)
     if left:

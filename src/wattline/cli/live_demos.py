@@ -44,6 +44,7 @@ def live_demo(
 
       wattline live-demo --minutes 60 --speed 20 --out demo
     """
+    from wattline.api.controlling import get_ready, plan_site
     from wattline.demo.beside import compare
     from wattline.demo.run import Asked, run_demo
 
@@ -51,26 +52,37 @@ def live_demo(
     folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))
     asked = Asked(minutes=minutes, speed=speed, nodes=nodes, select=policy, seed=seed, agents=agents)
     terminal.say(
-        f"{nodes} emulated nodes, {minutes:g} minutes of machine time in {minutes * 60 / speed:.0f} s; in {folder}"
+        f"{nodes} emulated nodes, {minutes:g} minutes of machine time in {minutes * 60 / speed:.0f} s and some for "
+        f"the start; in {folder}"
     )
-    with terminal.progress("live-demo") as bar:
-        ran = run_demo(asked, folder, lambda _, part: bar(round(1000 * part), 1000))
+    said: list[str] = []
+    with terminal.progress("machine seconds", ", and ending all processes") as bar:
+
+        def progress(what: str, part: float) -> None:
+            bar(round(60 * minutes * part), round(60 * minutes))
+            if what not in said:
+                said.append(what)
+                terminal.say(what)
+
+        ran = run_demo(asked, folder, progress, lambda file: get_ready(plan_site(file)))
     found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))
     (ran.base / "beside.json").write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
     for line in lines(found):
         terminal.line(line)
     for what in ran.left:
         terminal.line(f"left behind: {what}")
-    terminal.line(f"all of it is in {ran.base}; the journal of the run in {ran.base / 'journal' / 'journals'}")
+    terminal.line(f"all of it is in {ran.base}")
+    terminal.line(f"next: wattline replay-live {ran.base / 'journal'}")
+    terminal.line(f"      wattline report {next((ran.base / 'journal' / 'journals').iterdir())}")
     terminal.data({**found.data(), "left_behind": ran.left, "out": str(ran.base)})
     if ran.left:
         raise typer.Exit(FAILED)
 
 
 def late(found: Beside) -> str:
-    """Return in a line how late jobs started."""
+    """Return in a line how long after its command a job is there, in seconds of the machine."""
     median_s, most_s = found.start_late_s
-    return f"jobs were there {median_s:.2f} s of machine time after they were told to start (90 %: {most_s:.2f} s)"
+    return f"{'jobs are there after (median, 90 %)':<48}{median_s:.2f} s, {most_s:.2f} s"
 
 
 def lines(found: Beside) -> list[str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wattline.demo.layout import Layout, free_port, write_layout, write_site
 from wattline.errors import InputError, RunError
@@ -53,6 +53,8 @@ PER_NODE_MEAN_W, PER_NODE_RESERVE_W = 8450.0 / 36.0, 2800.0 / 36.0
 """The bid of examples/slackline-w4.toml, for a node."""
 READY_S = 60.0
 """Seconds after which a process that is not up has failed."""
+BEGINS_AFTER_S = (20.0, 60.0)
+"""Seconds of the wall from the controller's start to the first job; the second try is for a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,20 @@ class Ran:
 
 
 Progress = Callable[[str, float], None]
+"""Is told what goes on, and which part of the machine's time has passed."""
 
 
-def run_demo(asked: Asked, base: Path, progress: Progress = lambda _text, _part: None) -> Ran:
-    """Run the demonstration in a folder; everything that it starts is ended, whatever happens."""
+def run_demo(
+    asked: Asked,
+    base: Path,
+    progress: Progress = lambda _text, _part: None,
+    get_ready: Callable[[Path], None] = lambda _: None,
+) -> Ran:
+    """Run the demonstration in a folder; everything that it starts is ended, whatever happens.
+
+    ``get_ready`` is called with the controller's file before any process is started: it compiles what a controller
+    needs, which takes minutes on a busy machine, once.
+    """
     from wattline.scenario.choices import variants
     from wattline.scenario.documents import read_scenario
     from wattline.scenario.study import wire
@@ -114,29 +126,46 @@ def run_demo(asked: Asked, base: Path, progress: Progress = lambda _text, _part:
     layout = Layout(base, names, asked.speed, origin_s, origin_s, min(asked.agents, asked.nodes), free_port())
     processes = Processes(base)
     ran = Ran(asked, base, study, 0.0, 0.0)
+    write_layout(layout, study, text)
+    progress("getting ready (what the controller needs is compiled once)", 0.0)
+    get_ready(base / "site.toml")
     with processes.all_ended():
-        write_layout(layout, study, text)
         progress("starting the launcher, the nodes and their agents", 0.0)
         processes.start("launcher", "-m", "wattline", "launcher", str(base / "launcher.toml"))
         processes.wait_for(lambda: (base / "launcher-run" / "launcher.sock").exists() or _answers(base), "the launcher")
         processes.start("plant", "-m", "wattline.demo.plant", str(base / "plant.json"))
         for path in layout.agent_files:
             processes.start(path.stem, "-m", "wattline", "agent", str(path))
-        # the controller needs some seconds until it is ready: its signal and the jobs begin together after that
         clock = Clock(asked.speed, origin_s)
-        layout = replace(layout, begin_s=clock.now_s() + 20.0 * asked.speed)
-        write_site(layout, study)  # once more, now that it is known when things begin
-        progress("starting the controller", 0.02)
-        processes.start("controller", "-m", "wattline", "controller", str(base / "site.toml"))
-        processes.wait_for(lambda: _led(base) == asked.nodes, "the controller", READY_S)
-        if clock.now_s() > layout.begin_s:
-            raise RunError("the controller was not ready in time: the machine is too busy for a demonstration")
+        layout = _lead(layout, study, clock, processes, progress)
         ran.begin_s, ran.end_s = layout.begin_s, layout.begin_s + 60.0 * asked.minutes
         _play(ran, clock, processes, progress)
         _wind_down(ran, layout, processes, progress)
     ran.left += processes.left
     ran.left += _caps_left(layout)
     return ran
+
+
+def _lead(layout: Layout, study: Study, clock: Clock, processes: Processes, progress: Progress) -> Layout:
+    """Start the controller; return the layout with the time at which its signal and the jobs begin.
+
+    The controller must lead all nodes by then. One that does not is started again, with more time.
+    """
+    base, nodes = layout.base, len(layout.names)
+
+    def all_led() -> bool:
+        return _led(base) == nodes
+
+    for after_s in BEGINS_AFTER_S:
+        progress("starting the controller", 0.0)
+        layout = replace(layout, begin_s=clock.now_s() + after_s * clock.speed)
+        write_site(layout, study)  # once more, now that it is known when things begin
+        processes.start("controller", "-m", "wattline", "controller", str(base / "site.toml"))
+        with contextlib.suppress(TooSlow):
+            processes.wait_for(all_led, "the controller", after_s)
+            return layout
+        processes.stop("controller")
+    raise RunError("the controller was not ready in time: the machine is too busy for a demonstration")
 
 
 def _answers(base: Path) -> bool:
@@ -158,8 +187,7 @@ def _led(base: Path) -> int:
 
 def _play(ran: Ran, clock: Clock, processes: Processes, progress: Progress) -> None:
     """Submit the jobs at their times and wait for the end."""
-    jobs, kinds = ran.study.trace.jobs, ran.study.options.kinds
-    by_name = {kind.name: kind for kind in kinds}
+    jobs = ran.study.trace.jobs
     client = LauncherClient(ran.base / "launcher-run")
     ids: list[str] = []
     at = 0
@@ -171,7 +199,7 @@ def _play(ran: Ran, clock: Clock, processes: Processes, progress: Progress) -> N
             at += 1
         processes.check()
         done = (clock.now_s() - ran.begin_s) / (ran.end_s - ran.begin_s)
-        progress(f"{len(ids)} jobs of {len(by_name)} kinds submitted", min(1.0, max(0.0, done)))
+        progress(f"it runs: wattline status {ran.base / 'site.toml'} shows it", min(1.0, max(0.0, done)))
         following_s = ran.begin_s + float(jobs.submit_s[at]) if at < len(jobs) else ran.end_s
         clock.wait_until(min(ran.end_s, following_s, clock.now_s() + 0.5 * clock.speed))
     seen = {job.id: job for job in client.everything().jobs}
@@ -207,6 +235,10 @@ def _caps_left(layout: Layout) -> list[str]:
         if abs(limit_w - 500.0) > 1.0:
             found.append(f"node {name} has a limit of {limit_w:g} W left")
     return found
+
+
+class TooSlow(RunError):  # noqa: N818  (it is what happened, not a mistake)
+    """Something did not get ready in time."""
 
 
 class Processes:
@@ -245,7 +277,7 @@ class Processes:
         while not ready():
             self.check()
             if time.monotonic() > until:
-                raise RunError(f"{what} did not get ready within {most_s:g} s (logs are in {self.base})")
+                raise TooSlow(f"{what} did not get ready within {most_s:g} s (logs are in {self.base})")
             time.sleep(0.05)
 
     def stop(self, name: str, most_s: float = 20.0) -> None:
@@ -281,8 +313,3 @@ class Processes:
             if job.phase != "ended":
                 client.cancel(job.id)
         client.close()
-
-
-def words(ran: Ran) -> dict[str, Any]:
-    """Return what the folder of a demonstration holds, in words."""
-    return {"out": str(ran.base), "jobs": len(ran.jobs), "left_behind": ran.left}

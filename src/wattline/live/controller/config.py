@@ -6,10 +6,11 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from wattline.errors import InputError
+from wattline.errors import InputError, did_you_mean
 from wattline.live.bus.names import nodes_of
+from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
 
 
@@ -117,7 +118,6 @@ class SiteSpec(Section):
     scenario: str
     nodes: list[str] = Field(min_length=1)
     default_kind: str = ""
-    standby: bool = False
     control: ControlSpec = ControlSpec()
     guard: GuardSpec = GuardSpec()
     signal: SignalSpec = SignalSpec()
@@ -141,7 +141,11 @@ def read_site(path: Path | str) -> SiteSpec:
         raise InputError(f"{path}: [control] lease: must be three periods ({3 * control.period:g} s) at least")
     if spec.signal.y == "file" and spec.signal.file is None:
         raise InputError(f"{path}: [signal] file: is missing, the signal is to be read from it")
+    for section, listen in (("signal", spec.signal.listen), ("metrics", spec.metrics.listen)):
+        if listen is not None and _address(listen) is None:
+            raise InputError(f"{path}: [{section}] listen: expected an address like 127.0.0.1:8470, got {listen!r}")
     node_names(path, spec)
+    bus_settings(path, spec)
     return spec
 
 
@@ -157,6 +161,40 @@ def node_names(path: Path | str, spec: SiteSpec) -> tuple[str, ...]:
     if twice is not None:
         raise InputError(f"{path}: nodes: {twice!r} is there twice")
     return tuple(names)
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    host, _, port = text.rpartition(":")
+    return (host, int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None
+
+
+def signal_door(spec: SiteSpec) -> tuple[str, int]:
+    """Return host and port at which signals are pushed by HTTP."""
+    found = _address(spec.signal.listen)
+    if found is None:
+        raise InputError(f"[signal] listen: expected an address like 127.0.0.1:8470, got {spec.signal.listen!r}")
+    return found
+
+
+def bus_settings(path: Path | str, spec: SiteSpec) -> BusSettings:
+    """Return what [bus] says, with its files counted from the folder of the controller's file."""
+    base = Path(path).resolve().parent
+    files = ("key", "known", "password", "authority")
+    table = {k: base / v if k in files and isinstance(v, str) else v for k, v in spec.bus.items()}
+    try:
+        found = BusSettings.model_validate({"site": spec.site, **table})
+    except ValidationError as problem:
+        detail = problem.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in detail["loc"])
+        text = str(detail["msg"]).removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            text = f"unknown key{did_you_mean(key, list(BusSettings.model_fields))}"
+        raise InputError(f"{path}: [bus] {key + ': ' if key else ''}{text}") from None
+    if found.kind == "inprocess":
+        raise InputError(f"{path}: [bus] kind: 'inprocess' is for tests, a controller needs zeromq or mqtt")
+    if found.kind == "zeromq" and found.listen is None:
+        raise InputError(f"{path}: [bus] listen: is missing, a controller listens, like tcp://127.0.0.1:7411")
+    return found
 
 
 def or_infinite(value: float | None) -> float:

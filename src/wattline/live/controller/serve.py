@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from wattline.live.bus.names import Topics
@@ -24,9 +25,27 @@ from wattline.live.watch.socket import StatusServer
 from wattline.model import codes
 
 OFF = "off"
-"""A file of this name in the journal's folder ends the controller in an orderly way (``wattline off``)."""
+"""A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
 STANDBY_WAIT_S = 0.5
 ACTIONS, POINTS = 20, 240
+
+
+class Off:
+    """Whether somebody has said ``wattline off`` since this was made; a file that was there before does not count."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / OFF
+        self._before = self._touched()
+
+    def _touched(self) -> int | None:
+        try:
+            return self._path.stat().st_mtime_ns
+        except OSError:
+            return None
+
+    def __call__(self) -> bool:
+        """Tell it."""
+        return self._touched() not in (None, self._before)
 
 
 @dataclass
@@ -48,7 +67,6 @@ class Site:
     since_s: float = math.nan
     actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
     history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
-    off: bool = False
     _renewed: float = -math.inf
 
     def serve(self, stop: Callable[[], bool]) -> list[str]:
@@ -59,13 +77,12 @@ class Site:
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
-        (self.journal.folder / OFF).unlink(missing_ok=True)
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
         try:
-            c.run(lambda: stop() or self.off)
+            c.run(stop)
         except LeaseLost as lost:
             self.log.say("lease-lost", "error", why=str(lost))
-            return []
+            raise
         finally:
             left = self._end()
         return left
@@ -119,7 +136,6 @@ class Site:
         self.metrics.observe("wattline_pass_seconds", tick.pass_s, "full" if tick.full else "cap")
         self.journal.measure(tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
-            self.off = (self.journal.folder / OFF).exists()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             self._publish(tick)
         self.journal.tick()

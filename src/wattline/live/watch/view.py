@@ -30,7 +30,7 @@ def lines(document: Document, *, silent_s: float = 0.0, blocks: str = BLOCKS) ->
     measured, modelled = _watts(power.measured_w), _watts(power.modelled_w)
     over = power.measured_w > power.limit_w
     found.append((_row("power", f"{measured} measured, {modelled} modelled"), "red" if over else ""))
-    found.append((_row("limit", f"{_watts(power.limit_w)}{'  EXCEEDED' if over else ''}"), "red" if over else ""))
+    found.append((_row("limit", f"{_limit(power.limit_w)}{'  EXCEEDED' if over else ''}"), "red" if over else ""))
     found.append((_row("target", f"{_watts(power.target_w)}  {_error(document)}"), ""))
     found += [(line, "cyan") for line in _curves(document, blocks)]
     age = "never heard" if math.isinf(signal.age_s) else f"last good sample {show_duration(signal.age_s)} old"
@@ -71,6 +71,10 @@ def _plain(text: str) -> str:
 
 def _watts(watts: float) -> str:
     return "unknown" if math.isnan(watts) else show_power(watts)
+
+
+def _limit(watts: float) -> str:
+    return show_power(watts) if math.isfinite(watts) else "none"
 
 
 def _error(document: Document) -> str:
