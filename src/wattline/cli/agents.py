@@ -97,7 +97,7 @@ def _checked(settings: AgentSettings) -> dict[str, Any]:
         "controllers": list(settings.controllers),
         "operators": list(settings.operators),
         "jobs": None if settings.jobs is None else str(settings.jobs),
-        "bus": None if settings.bus is None else str(settings.bus.get("kind", "")),
+        "bus": None if settings.bus is None else str(settings.bus.get("kind", "zeromq")),
         "nodes": nodes,
     }
 

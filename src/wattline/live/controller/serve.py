@@ -68,6 +68,8 @@ class Site:
     actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
     history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
     _renewed: float = -math.inf
+    _would: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
 
     def serve(self, stop: Callable[[], bool]) -> list[str]:
         """Lead until somebody says stop; return the jobs that could not be continued at the end."""
@@ -122,6 +124,10 @@ class Site:
         self.journal.note("notice", text=text)
 
     def _told(self, what: str, job: str, note: str) -> None:
+        if self.dry_run and self._would.get(job) == (what, note):
+            return
+        if self.dry_run:
+            self._would[job] = (what, note)
         now_s = self.clock.now_s()
         self.actions.append(Action(now_s, what, job, note))
         self.log.say("would" if self.dry_run else "does", what=what, job=job, note=note)
@@ -137,8 +143,17 @@ class Site:
         self.journal.measure(tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
+            if self.dry_run:
+                self._told("caps", "", self._caps())
             self._publish(tick)
         self.journal.tick()
+
+    def _caps(self) -> str:
+        """Return in words which caps the nodes would have."""
+        wanted_w = [watts for watts in self.controller.caps.wanted_w.tolist() if math.isfinite(watts)]
+        if not wanted_w:
+            return "none"
+        return f"{len(wanted_w)} nodes, {min(wanted_w):.0f} to {max(wanted_w):.0f} W"
 
     def _publish(self, tick: Tick) -> None:
         c = self.controller

@@ -31,11 +31,14 @@ def lines(document: Document, *, silent_s: float = 0.0, blocks: str = BLOCKS) ->
     over = power.measured_w > power.limit_w
     found.append((_row("power", f"{measured} measured, {modelled} modelled"), "red" if over else ""))
     found.append((_row("limit", f"{_limit(power.limit_w)}{'  EXCEEDED' if over else ''}"), "red" if over else ""))
-    found.append((_row("target", f"{_watts(power.target_w)}  {_error(document)}"), ""))
+    found.append((_row("target", f"{_limit(power.target_w)}  {_error(document)}"), ""))
     found += [(line, "cyan") for line in _curves(document, blocks)]
     age = "never heard" if math.isinf(signal.age_s) else f"last good sample {show_duration(signal.age_s)} old"
-    value = "" if math.isnan(signal.value) else f"{signal.value:+.3f}  "
-    found.append((_row("signal", f"{value}{signal.state}, {age}"), "" if signal.state == "fresh" else "yellow"))
+    if math.isnan(signal.value):
+        found.append((_row("signal", "none"), ""))
+    else:
+        told = f"{signal.value:+.3f}  {signal.state}, {age}"
+        found.append((_row("signal", told), "" if signal.state == "fresh" else "yellow"))
     if signal.refused:
         found.append((_row("", f"refused: {_counts(signal.refused)}"), "yellow"))
     trouble = document.nodes.get("silent", 0) or document.nodes.get("safe", 0)
