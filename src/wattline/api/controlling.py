@@ -297,6 +297,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
     host, port = signal_door(spec)
     most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
+    idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
+    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study), float(most_w.sum()))
     signals = Signals(
         SignalSettings(
             limit_w=site_limit_w(planned),
@@ -342,7 +344,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         inbox=Inbox(
             topics, clock, nodes=planned.names, oldest_s=max(10.0, 2.0 * clock.speed), ahead_s=5.0 + clock.speed
         ),
-        meters=Meters(planned.names, most_w, control.silent),
+        meters=Meters(planned.names, most_w, control.silent, idle_w),
         caps=caps,
         guard=guard,
         signals=signals,

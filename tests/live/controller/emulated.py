@@ -285,7 +285,7 @@ class World:
             manager=self.machine,
             bus=bus,
             inbox=Inbox(self.topics, clock, nodes=names),
-            meters=Meters(names, most_w),
+            meters=Meters(names, most_w, idle_w=np.full(len(names), self.cluster.classes[0].idle_w)),
             caps=CapSender(bus, Outbox(f"controller{self.reigns}", clock), self.topics, names, act=self.act),
             guard=Guard(self.rules),
             signals=_Asked(self),

@@ -108,7 +108,7 @@ class Controller:
 
     def turn(self, now_s: float) -> Tick:
         """Do what is to be done now."""
-        term = self.term()
+        self.term()
         self._listen(now_s)
         state_s = max(now_s - self.mirror.epoch_s, float(self.ledger.state.now[0]))
         self.ledger.tell(TIME, state_s)
@@ -123,14 +123,16 @@ class Controller:
         actions = self.ledger.control(None if leads else codes.CAP)
         pass_s = self.clock.monotonic() - began
         if leads:
+            self.reconciler.still_lead = self.term
             self.reconciler.reconcile(now_s)
             self.ledger.flush()
         self.caps.want(self.ledger.state)
-        sent = self.caps.send(now_s, term, self.meters)
-        measured_w, heard = self.meters.system_w(now_s)
+        sent = self.caps.send(now_s, self.term(), self.meters)
+        measured_w, heard = self.meters.system_w(now_s, self.caps.row)
         modelled_w = self.caps.modelled_w
+        self.guard.compare(now_s, measured_w, modelled_w, limit_w)
         if full:
-            self._account(now_s, measured_w, modelled_w, target_w)
+            self._account(now_s, measured_w, target_w)
         tick = Tick(now_s, full, target_w, limit_w, measured_w, heard, modelled_w, actions, sent, pass_s)
         if self.on_tick is not None:
             self.on_tick(tick)
@@ -169,7 +171,7 @@ class Controller:
             self._say(f"the resource manager does not answer: {problem}")
             return
         self.manager_seen_s = now_s
-        self.mirror.look(snapshot)
+        self.mirror.look(snapshot, self.meters.lost(now_s))
         for line in self.mirror.said:
             self._say(line)
         self.mirror.said.clear()
@@ -179,6 +181,7 @@ class Controller:
 
     def _envelope(self, now_s: float) -> tuple[float, float]:
         """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
+        self.guard.outside_w = self._outside_w(now_s)
         asked = None if self.signals is None else self.signals.now(now_s)
         limit_w = math.inf if asked is None or asked.limit_w >= self.most_w else asked.limit_w
         self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
@@ -191,6 +194,14 @@ class Controller:
         self.ledger.tell(TARGET, bid.mean_w, bid.reserve_w, target_w)
         return target_w, limit_w
 
+    def _outside_w(self, now_s: float) -> float:
+        """Return what nodes draw that are out of service and have no job: the model counts them as off."""
+        out = [self.mirror.nodes.number[name] for name in self.mirror.down]
+        if not out:
+            return 0.0
+        watts, _ = self.meters.node_w(now_s, self.caps.row)
+        return float(sum(watts[at] for at in out if self.caps.row[at] < 0))
+
     def bid_at(self, now_s: float) -> BidStep | None:
         """Return the bid in force."""
         found = None
@@ -199,9 +210,8 @@ class Controller:
                 found = step
         return None if found is None or math.isnan(found.mean_w) else found
 
-    def _account(self, now_s: float, measured_w: float, modelled_w: float, target_w: float) -> None:
-        """Hold what is drawn against model and target."""
-        self.guard.compare(now_s, measured_w, modelled_w)
+    def _account(self, now_s: float, measured_w: float, target_w: float) -> None:
+        """Hold what is drawn against the target."""
         bid = self.bid_at(now_s)
         if bid is not None and bid.reserve_w > 0.0 and not math.isnan(measured_w):
             self.errors.append(abs(measured_w - target_w) / bid.reserve_w)

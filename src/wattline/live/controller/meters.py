@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 
+IMPOSSIBLE = 1.2
+"""A reading of so many times a node's greatest power is none."""
+
 
 @dataclass
 class Meters:
@@ -25,11 +28,15 @@ class Meters:
         What each may draw at most: assumed where nothing better is known.
     stale_s
         A node that was not heard for so long is silent.
+    idle_w
+        What each draws without a job (none given: 0). Readings below half of it, or above the greatest power by a
+        fifth, are no power of that node: they count as none.
     """
 
     names: Sequence[str]
     most_w: Floats
     stale_s: float = 5.0
+    idle_w: Floats | None = None
     watts: Floats = field(init=False)
     """Last reading, NaN: never heard or not known."""
     heard_s: Floats = field(init=False)
@@ -39,7 +46,10 @@ class Meters:
     term: Ints = field(init=False)
     mode: list[str] = field(init=False)
     faults: dict[str, int] = field(default_factory=dict)
+    first_s: float = math.inf
+    """When the first node was heard."""
     _number: dict[str, int] = field(init=False)
+    _least_w: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -48,6 +58,8 @@ class Meters:
         self.term = np.zeros(n, dtype=np.int64)
         self.mode = ["silent"] * n
         self._number = {name: i for i, name in enumerate(self.names)}
+        self.idle_w = np.zeros(n) if self.idle_w is None else self.idle_w
+        self._least_w = 0.5 * self.idle_w
 
     def take(self, node: str, body: Mapping[str, Any], at_s: float) -> bool:
         """Note a status message; return False where the node is none of ours."""
@@ -56,7 +68,11 @@ class Meters:
             return False
         told_w, age_s = body["w"], body["age"] or 0.0
         self.watts[at] = np.nan if told_w is None or age_s > self.stale_s else float(told_w)
+        if not (np.isnan(self.watts[at]) or self._least_w[at] <= self.watts[at] <= IMPOSSIBLE * self.most_w[at]):
+            self.watts[at] = np.nan
+            self.faults["impossible-power"] = self.faults.get("impossible-power", 0) + 1
         self.heard_s[at] = at_s
+        self.first_s = min(self.first_s, at_s)
         self.cap_w[at] = np.inf if body["cap_w"] is None else float(body["cap_w"])
         self.safe_w[at] = np.inf if body["safe_w"] is None else float(body["safe_w"])
         self.term[at] = int(body["term"])
@@ -69,17 +85,35 @@ class Meters:
         """Return which nodes were not heard for too long."""
         return np.asarray(now_s - self.heard_s > self.stale_s, dtype=np.bool_)
 
-    def system_w(self, now_s: float) -> tuple[float, int]:
-        """Return the power of the machine and how many nodes it is known of.
+    def lost(self, now_s: float) -> list[str]:
+        """Return the nodes on which no cap can be counted: silent ones, where others speak or they spoke before."""
+        gone = self.silent(now_s)
+        if now_s - self.first_s <= self.stale_s:
+            gone &= self.heard_s > -np.inf
+        elif self.first_s == math.inf:
+            return []  # nobody ever spoke: a machine without agents
+        return [self.names[at] for at in np.flatnonzero(gone).tolist()]
 
-        Of a silent node the worst is assumed that it can do: the greater of its last cap and its safe cap, or its
-        greatest power. NaN as long as nobody was heard.
+    def node_w(self, now_s: float, row: Ints | None = None) -> tuple[Floats, int]:
+        """Return the power of each node and of how many it is known; ``row`` tells whose job holds a node (-1: none).
+
+        Of a node that is silent, or whose power nobody knows, the worst is assumed that it can do: the greater of its
+        last cap and its safe cap, or its greatest power; without a job, what it draws idle.
         """
         known = ~self.silent(now_s) & ~np.isnan(self.watts)
-        if not known.any():
-            return math.nan, 0
         worst_w = np.minimum(self.most_w, np.maximum(self.cap_w, self.safe_w))
-        return float(np.where(known, self.watts, worst_w).sum()), int(known.sum())
+        if row is not None and self.idle_w is not None:
+            worst_w = np.where((row < 0) & (self.idle_w > 0.0), self.idle_w, worst_w)
+        return np.where(known, self.watts, worst_w), int(known.sum())
+
+    def system_w(self, now_s: float, row: Ints | None = None) -> tuple[float, int]:
+        """Return the power of the machine and how many nodes it is known of.
+
+        NaN where nobody is heard, and in the first seconds while not all were heard yet.
+        """
+        watts, known = self.node_w(now_s, row)
+        begins = now_s - self.first_s <= self.stale_s and bool(np.isinf(self.heard_s).any())
+        return (float(watts.sum()) if known and not begins else math.nan), known
 
     def modes(self, now_s: float) -> dict[str, int]:
         """Return how many nodes are led, safe, free and silent."""

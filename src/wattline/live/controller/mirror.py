@@ -7,6 +7,7 @@ let go of nodes they never had, then those that run already, at last newcomers.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from wattline.control.facts import (
@@ -54,6 +55,11 @@ class Mirror:
     refused: dict[str, str] = field(default_factory=dict)
     """Jobs that can never run here, and why; they are left where they are."""
     down: set[str] = field(default_factory=set)
+    """Nodes on which nothing may be started."""
+    silent: frozenset[str] = frozenset()
+    """Of these, those whose agents are silent."""
+    unplaced: set[str] = field(default_factory=set)
+    """Jobs that run where the state has no room for them yet: they are left alone until it has."""
     users: dict[str, int] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
     now_s: float = 0.0
@@ -61,13 +67,17 @@ class Mirror:
     said: list[str] = field(default_factory=list)
     """What is worth a line in the log; whoever reads it empties it."""
 
-    def look(self, snapshot: Snapshot) -> None:
-        """Tell the state what has changed."""
+    def __post_init__(self) -> None:
+        s = self.ledger.state  # of a run that goes on: its nodes may be out of service
+        self.down |= {name for name, at in self.nodes.number.items() if s.node_outages[at] > 0}
+
+    def look(self, snapshot: Snapshot, silent: Collection[str] = ()) -> None:
+        """Tell the state what has changed; on nodes whose agents are silent nothing more is to be started."""
         self.ledger.flush()
         self.now_s = self.state_now_s()
         jobs = {job.id: job for job in snapshot.jobs}
         self._ends(jobs)
-        self._nodes(snapshot)
+        self._nodes(snapshot, frozenset(silent))
         moved = self._changes(jobs)
         for job in moved:
             self.ledger.tell_of(LET_GO, job.id)
@@ -77,6 +87,7 @@ class Mirror:
                 self.ledger.tell_nodes(TAKE, job.id, pieces)
         self._newcomers(jobs)
         self.ledger.flush()
+        self.unplaced &= set(self.ledger.row)
         self.seen = {name: job for name, job in jobs.items() if job.phase != "ended"}
 
     def _status(self, name: str) -> int:
@@ -106,11 +117,16 @@ class Mirror:
             return codes.FINISHED
         return codes.KILLED if job.reason == "TimeLimit" else codes.FAILED
 
-    def _nodes(self, snapshot: Snapshot) -> None:
+    def _nodes(self, snapshot: Snapshot, silent: frozenset[str]) -> None:
         """Tell of nodes that left or came back; one that is not shown at all is as good as gone."""
+        if silent != self.silent:
+            now, back = sorted(silent - self.silent), sorted(self.silent - silent)
+            self.said += [f"{_few(now)}: silent, nothing is started there"] if now else []
+            self.said += [f"{_few(back)}: heard again"] if back else []
+            self.silent = silent
         shown = {node.name: node.up for node in snapshot.nodes}
         for name, at in self.nodes.number.items():
-            up = shown.get(name, False)
+            up = shown.get(name, False) and name not in silent
             if not up and name not in self.down:
                 self.down.add(name)
                 self.ledger.tell(DRAIN, at, at + 1)
@@ -121,9 +137,8 @@ class Mirror:
     def _changes(self, jobs: dict[str, JobSeen]) -> list[JobSeen]:
         """Tell of jobs that are in another phase than the state thinks; return those that hold other nodes."""
         moved = []
-        s = self.ledger.state
         for name, row in list(self.ledger.row.items()):
-            job = jobs.get(name)
+            job, s = jobs.get(name), self.ledger.state
             if job is None or job.phase in ("ended", "ineligible"):
                 continue
             status = int(s.status[row])
@@ -153,6 +168,13 @@ class Mirror:
             self.said.append(f"job {job.id} runs on nodes that are not ours: it is not counted")
             return
         self.ledger.tell_nodes(ADOPT, job.id, pieces, self._ran_s(job))
+        self.ledger.flush()
+        if self._status(job.id) == codes.WAITING:
+            if job.id not in self.unplaced:
+                self.said.append(f"job {job.id} was started by others on nodes that are meant for another job")
+            self.unplaced.add(job.id)
+            return
+        self.unplaced.discard(job.id)
         if job.phase == "paused":
             self.ledger.tell_of(PAUSED, job.id)
 
@@ -202,3 +224,8 @@ class Mirror:
     def give_up_start(self, name: str) -> None:
         """Tell that a job that was told to start did not, and waits again."""
         self.ledger.tell_of(REFUSED, name)
+
+
+def _few(names: list[str]) -> str:
+    """Return some names in a line."""
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

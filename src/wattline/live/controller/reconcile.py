@@ -52,6 +52,8 @@ class Reconciler:
     tell: Callable[[str, str, str], None] = lambda *_: None
     """Called with every command: what, which job, on which nodes or why not."""
     asked: dict[str, Asked] = field(default_factory=dict)
+    still_lead: Callable[[], object] = lambda: None
+    """Called right before every command; raises where somebody else leads by now."""
     retries: int = 0
     refusals: int = 0
 
@@ -70,7 +72,8 @@ class Reconciler:
                 self.retries += 1
             else:
                 self.asked[name] = Asked(want, now_s, now_s)
-            self._ask(name, want, note)
+            if not self._ask(name, want, note):
+                break  # whoever does not answer now is not asked two hundred times
         for name in [name for name in self.asked if name not in self.ledger.row]:
             del self.asked[name]
 
@@ -86,13 +89,15 @@ class Reconciler:
             if status == codes.STARTING and job.phase in ("waiting", "starting"):
                 if self._is_late(name, now_s):
                     stops.append((name, "hold", ""))
-                elif job.phase == "waiting":
+                elif job.phase == "starting":
+                    self.asked.setdefault(name, Asked("release", now_s, now_s))  # released before we were started
+                else:
                     starts.append((name, "release", ",".join(self.mirror.nodes.held(s, row))))
             elif status == codes.PAUSED and job.phase == "running":
                 stops.append((name, "stop", ""))
             elif status == codes.RUNNING and job.phase == "paused":
                 starts.append((name, "cont", ""))
-            elif status == codes.WAITING and job.phase in ("running", "paused"):
+            elif status == codes.WAITING and job.phase in ("running", "paused") and name not in self.mirror.unplaced:
                 stops.append((name, "requeue", ""))
             elif status == codes.WAITING and job.phase == "starting":
                 stops.append((name, "hold", ""))
@@ -107,16 +112,18 @@ class Reconciler:
             return True
         return released and asked is not None and now_s - asked.first_s > self.patience.start_s
 
-    def _ask(self, name: str, want: str, nodes: str) -> None:
+    def _ask(self, name: str, want: str, nodes: str) -> bool:
+        """Give a command; tell whether the resource manager answered."""
         self.tell(want, name, nodes)
         if not self.act:
             self._undo(name, want)
-            return
+            return True
+        self.still_lead()
         try:
             why = self._command(name, want, nodes)
         except ManagerError as problem:
             self.tell("unanswered", name, str(problem))
-            return
+            return False
         if why is not None:
             self.refusals += 1
             self.tell("refused", name, why)
@@ -125,6 +132,7 @@ class Reconciler:
             if row is not None and self.ledger.state.status[row] == codes.STARTING:
                 self.mirror.give_up_start(name)
                 self.asked.pop(name, None)
+        return True
 
     def _undo(self, name: str, want: str) -> None:
         """Let the state follow the machine again, which nobody told anything."""
@@ -148,12 +156,19 @@ class Reconciler:
         return self.manager.requeue(name)
 
     def release_all(self) -> list[str]:
-        """Let every stopped job of ours go on (``wattline off``, an orderly end); return those that did not."""
-        left = []
-        for name, job in self.mirror.seen.items():
-            if job.phase == "paused" and job.ours and self.act and self._continue(job) is not None:
-                left.append(name)
-        return left
+        """Let every stopped job of ours go on (``wattline off``, an orderly end); return those that did not.
+
+        The machine is looked at once more: what was stopped a moment ago is not in the last snapshot.
+        """
+        if not self.act:
+            return []
+        jobs = list(self.mirror.seen.values())
+        try:
+            jobs = list(self.manager.snapshot().jobs)
+        except ManagerError as problem:
+            self.tell("unanswered", "", str(problem))
+        stopped = [job for job in jobs if job.phase == "paused" and job.ours]
+        return [job.id for job in stopped if self._continue(job) is not None]
 
     def _continue(self, job: JobSeen) -> str | None:
         try:
