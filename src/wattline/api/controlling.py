@@ -298,7 +298,6 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     host, port = signal_door(spec)
     most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
-    site_limit_w = min(or_infinite(spec.signal.limit), _limit_of(study), float(most_w.sum()))
     signals = Signals(
         SignalSettings(
             limit_w=site_limit_w(planned),

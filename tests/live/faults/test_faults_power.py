@@ -105,9 +105,14 @@ def test_a_node_is_drained_and_comes_back() -> None:
     world.machine.down |= drained
     ran = {job.seen.id for job in world.machine.jobs.values() if drained & set(job.seen.on)}
     world.run(60.0)
-    assert not {
-        job.seen.id for job in world.machine.jobs.values() if drained & set(job.seen.on) and job.seen.phase == "running"
-    } - ran
+    assert (
+        not {
+            job.seen.id
+            for job in world.machine.jobs.values()
+            if drained & set(job.seen.on) and job.seen.phase == "running"
+        }
+        - ran
+    )
     world.machine.down -= drained
     world.run(5.0)
     assert int(world.controller.ledger.state.n_off[0]) == 0
