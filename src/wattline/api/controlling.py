@@ -209,6 +209,7 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end."""
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import Off, stand_by, until_stopped
+    from wattline.live.controller.serve import OFF, stand_by, until_stopped
     from wattline.live.watch.logs import Log, Logs
 
     spec = planned.spec
@@ -221,6 +222,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
     off = Off(folder)
+    get_ready(planned)
+    (folder / OFF).unlink(missing_ok=True)  # whoever starts a controller wants it on
     try:
         for line in missing(planned):
             log.say("missing", "warning", text=line)
@@ -237,6 +240,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
             except BaseException:
                 lease.give_up()  # a standby need not wait for one that could not begin
                 raise
+            with lease.kept():  # reading the log again takes its time
+                site = open_site(planned, clock, log, lease, dry_run=dry_run)
             return site.serve(done)
     finally:
         logs.close()
@@ -292,7 +297,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     nodes = NodeNames(planned.names)
     epoch_s = clock.now_s() - float(ledger.state.now[0])
     mirror = Mirror(ledger, nodes, Desk(study.cluster, study.options.kinds, spec.default_kind), epoch_s)
-    manager = LauncherClient(base / spec.manager.run_dir, timeout_s=spec.manager.timeout, acknowledge=not dry_run)
+    timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
+    manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
     host, port = signal_door(spec)
@@ -387,12 +393,15 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import OFF
+    from wattline.live.machine.base import ManagerError
     from wattline.live.machine.launcher.client import LauncherClient
 
     spec, folder, clock = planned.spec, planned.base / planned.spec.journal.dir, make_clock(planned.spec)
     lines: list[str] = []
     lease = Lease(folder / "lease.json", f"off-{os.getpid()}-{secrets.token_hex(3)}", lease_s=5.0)
     held = lease.holder() if folder.is_dir() else None
+    if held is not None:
+        (folder / OFF).touch()  # it stays: who stands by must not take over
     if held is not None and held.owner:
         (folder / OFF).touch()  # it stays there: those who stand by see it too, and a later start does not mind
         until = time.monotonic() + wait_s
@@ -414,10 +423,12 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
         bus.close()
     lines.append(f"agents of {spec.site} were told to put back what they found")
     manager = LauncherClient(planned.base / spec.manager.run_dir, timeout_s=spec.manager.timeout)
-    stopped = [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]
-    for job in stopped:
-        why = manager.cont(job.id)
-        lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
+    try:
+        for job in [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]:
+            why = manager.cont(job.id)
+            lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
+    except ManagerError as problem:
+        lines.append(f"stopped jobs could not be looked for: {problem}")
     manager.close()
     lease.give_up()
     return lines

@@ -196,7 +196,7 @@ def _events(result: Result) -> Columns:
     return {
         "time_s": time_s[order],
         "event": Coded(kind[order], _EVENT_NAMES),
-        "job_id": np.where(job >= 0, result.jobs.job_id[job], -1),
+        "job_id": np.append(result.jobs.job_id, -1)[job],  # an event of no job, maybe in a run without any
         "nodes": nodes[order],
         "value": value[order],
     }
@@ -271,7 +271,7 @@ def _decisions(result: Result) -> Columns:
         "time_s": time_s,
         "slot": Coded(_SLOT_OF_ACTION[kind], _SLOTS),
         "action": Coded(kind, codes.ACTION_NAMES),
-        "job_id": np.where(known, result.jobs.job_id[np.where(known, row, 0)], -1),
+        "job_id": np.append(result.jobs.job_id, -1)[np.where(known, row, -1)],
         "nodes": np.where(of_job, count, -1),
         "cap_w": np.where(~of_bid & np.isfinite(watts), watts, np.nan),
         "rate_class": np.where(of_class, row, -1),

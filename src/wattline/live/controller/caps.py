@@ -12,6 +12,7 @@ from wattline.live.bus.base import Bus
 from wattline.live.bus.messages import Outbox
 from wattline.live.bus.names import Topics
 from wattline.live.controller.meters import Meters
+from wattline.model import codes
 from wattline.model.state.record import State
 
 
@@ -55,6 +56,25 @@ class CapSender:
         from wattline.control.wanted import wanted
 
         self.modelled_w = float(wanted(s, self.wanted_w, self.row))
+        limit_w = float(s.limit_w[0])
+        if s.n_starting[0] and limit_w < np.inf:
+            self._hold_newcomers(s, limit_w)
+
+    def _hold_newcomers(self, s: State, limit_w: float) -> None:
+        """Let jobs that are on their way find caps under which they have room below the limit, until they are there.
+
+        Caps are shared out by what is present; whoever comes before the next pass counts from its first second.
+        """
+        at = np.flatnonzero((self.row >= 0) & (s.status[self.row] == codes.STARTING))
+        if at.size == 0:
+            return
+        rows = self.row[at]
+        pool = s.pool[rows]
+        share_w = s.idle_w[pool] + max(0.0, limit_w - self.modelled_w) / at.size
+        lowest_w = np.maximum(s.min_cap_w[pool], s.floor_w[rows])
+        held_w = np.maximum(lowest_w, np.minimum(self.wanted_w[at], share_w))
+        needs = np.minimum(self.wanted_w[at], s.draw_w[rows]) > held_w + self.least_change_w
+        self.wanted_w[at[needs]] = held_w[needs]
 
     def send(self, now_s: float, term: int, meters: Meters) -> int:
         """Send what is new, what is due again, and what an agent says it does not have; return how many."""

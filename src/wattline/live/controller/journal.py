@@ -198,8 +198,8 @@ class LiveJournal:
             return
         try:
             self._sealing.result()
-        except (WattlineError, OSError) as error:
-            self._say(f"{error} (the log of facts has it all)")
+        except Exception as error:  # whatever it is, the machine is led on
+            self._say(f"{error or type(error).__name__} (the log of facts has it all)")
             self.log.note({"what": "sealing-failed", "why": str(error)})
         else:
             self._drop_old()

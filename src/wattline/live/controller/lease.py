@@ -8,9 +8,11 @@ that was cut off leaves the one before.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -117,6 +119,37 @@ class Lease:
         self._until_s = began_s + self.lease_s
         self.check()
         return True
+
+    def rise(self, above: int) -> bool:
+        """Lead on with a term above one that was met elsewhere; return False where that could not be written."""
+        self.check()
+        with self._locked() as file:
+            held = self._read(file) if file >= 0 else None
+            if held is None or held.term != self.term or held.owner != self.owner:
+                return False
+            self._write(file, Held(above + 1, self.owner, held.beat + 1, self.lease_s))
+            if self.problem:
+                return False
+        self.term = above + 1
+        return True
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the lease in a thread while something takes its time; nobody else may use it meanwhile."""
+        done = threading.Event()
+
+        def renew() -> None:
+            with contextlib.suppress(LeaseLost):  # whoever acts next finds it out
+                while not done.wait(self.lease_s / 4.0):
+                    self.renew()
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def give_up(self) -> None:
         """Let a standby take over at once: we have stopped acting."""

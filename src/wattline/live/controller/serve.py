@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal as signals
 import threading
@@ -26,6 +27,11 @@ from wattline.model import codes
 
 OFF = "off"
 """A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
+"""A file of this name in the journal's folder ends the controller in an orderly way (``wattline off``)."""
+ASKED = "asked.json"
+"""Limits and load targets that were pushed, for the next controller of this folder."""
+SET_S = 2.0
+"""A wall clock that was set by more is told."""
 STANDBY_WAIT_S = 0.5
 ACTIONS, POINTS = 20, 240
 
@@ -70,6 +76,8 @@ class Site:
     _renewed: float = -math.inf
     _would: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
+    _asked: str = ""
+    _jump_s: float = 0.0
 
     def serve(self, stop: Callable[[], bool]) -> list[str]:
         """Lead until somebody says stop; return the jobs that could not be continued at the end."""
@@ -79,6 +87,7 @@ class Site:
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
+        self._restore_asked()
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
         try:
             c.run(stop)
@@ -105,15 +114,14 @@ class Site:
             left = c.reconciler.release_all()
             c.bus.publish(self.topics.off, c.caps.outbox.encode("off", {}))
             c.bus.poll(0.2)
-        self.journal.close()
         if self.lease is not None:
             self.lease.give_up()
-        c.manager.close()
-        c.bus.close()
-        self.signals.close()
-        self.metrics.close()
-        if self.status is not None:
-            self.status.close()
+        parts = [self.journal, c.manager, c.bus, self.signals, self.metrics, *([] if self.status is None else [self.status])]
+        for part in parts:
+            try:
+                part.close()
+            except Exception as problem:  # the others are closed all the same
+                self.log.say("not-closed", "error", what=type(part).__name__, why=str(problem))
         self.log.say("ends", jobs_left_stopped=left)
         return left
 
@@ -142,6 +150,10 @@ class Site:
         self.metrics.observe("wattline_pass_seconds", tick.pass_s, "full" if tick.full else "cap")
         self.journal.measure(tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
+            self._watch_clock()
+            self._rise()
+            self._keep_asked()
+            self.off = (self.journal.folder / OFF).exists()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             if self.dry_run:
                 self._told("caps", "", self._caps())
@@ -154,6 +166,48 @@ class Site:
         if not wanted_w:
             return "none"
         return f"{len(wanted_w)} nodes, {min(wanted_w):.0f} to {max(wanted_w):.0f} W"
+    def _watch_clock(self) -> None:
+        """Say when the wall's clock was set: our time does not follow it, but whoever is started now has another."""
+        jump_s = self.clock.wall_jump_s()
+        if abs(jump_s - self._jump_s) > SET_S:
+            self._say(f"the wall's clock was set by {jump_s - self._jump_s:+.1f} s; machine time goes on as it was")
+            self._jump_s = jump_s
+
+    def _rise(self) -> None:
+        """Lead with a term above that of our agents: one that was lost with its folder begins at 1 again."""
+        c = self.controller
+        if self.lease is None or self.dry_run:
+            return
+        heard = c.meters.term[c.meters.heard_s > -math.inf]
+        higher = sorted(heard[heard > self.lease.check()].tolist())
+        if 2 * len(higher) > len(heard) and self.lease.rise(higher[len(higher) // 2]):
+            self._say(f"agents know a term of {higher[len(higher) // 2]}: this controller leads as {self.lease.term}")
+
+    def _keep_asked(self) -> None:
+        """Keep limits and load targets that were pushed: they hold for whoever leads next."""
+        data = {name: kept for name, kept in self.signals.to_data().items() if name != "y"}
+        text = json.dumps(data)
+        if text == self._asked:
+            return
+        self._asked = text
+        path = self.journal.folder / ASKED
+        try:
+            path.with_suffix(".writing").write_text(text, encoding="utf-8")
+            path.with_suffix(".writing").replace(path)
+        except OSError as problem:
+            self._say(f"{path}: limits that were asked for cannot be kept for a restart: {problem.strerror}")
+
+    def _restore_asked(self) -> None:
+        path = self.journal.folder / ASKED
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            self.signals.restore(data, self.clock.now_s())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            self._say(f"{path}: limits that were asked for before cannot be read, so they do not hold: {problem}")
+            return
+        self._asked = json.dumps(data)
 
     def _publish(self, tick: Tick) -> None:
         c = self.controller
@@ -239,9 +293,12 @@ def until_stopped() -> Iterator[threading.Event]:
 
 
 def stand_by(lease: Lease, clock: Clock, stop: Callable[[], bool], log: Log) -> bool:
-    """Wait until the lease is ours; return False where somebody said stop before."""
+    """Wait until the lease is ours; return False where somebody said stop before, or switched the site off."""
     said = False
     while not stop():
+        if (lease.path.parent / OFF).exists():
+            log.say("off", "warning", why="the site was switched off (wattline off); start the controller again")
+            return False
         if lease.try_to_lead():
             return True
         if not said:
