@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.errors import InputError
+from wattline.files import write_whole
 
 if TYPE_CHECKING:
     from wattline.live.clock import Clock
     from wattline.live.controller.config import SiteSpec
+    from wattline.live.controller.journal import LiveJournal
     from wattline.live.controller.serve import Site
     from wattline.live.watch.logs import Log
     from wattline.scenario.study import Study
@@ -209,7 +211,6 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end."""
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import Off, stand_by, until_stopped
-    from wattline.live.controller.serve import OFF, stand_by, until_stopped
     from wattline.live.watch.logs import Log, Logs
 
     spec = planned.spec
@@ -222,8 +223,6 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
     off = Off(folder)
-    get_ready(planned)
-    (folder / OFF).unlink(missing_ok=True)  # whoever starts a controller wants it on
     try:
         for line in missing(planned):
             log.say("missing", "warning", text=line)
@@ -236,12 +235,11 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
             if not stand_by(lease, clock, done, log):
                 return []
             try:
-                site = open_site(planned, clock, log, lease, dry_run=dry_run)
+                with lease.kept():  # reading the log again takes its time
+                    site = open_site(planned, clock, log, lease, dry_run=dry_run)
             except BaseException:
                 lease.give_up()  # a standby need not wait for one that could not begin
                 raise
-            with lease.kept():  # reading the log again takes its time
-                site = open_site(planned, clock, log, lease, dry_run=dry_run)
             return site.serve(done)
     finally:
         logs.close()
@@ -295,8 +293,9 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     )
     ledger = journal.ledger
     nodes = NodeNames(planned.names)
-    epoch_s = clock.now_s() - float(ledger.state.now[0])
-    mirror = Mirror(ledger, nodes, Desk(study.cluster, study.options.kinds, spec.default_kind), epoch_s)
+    epoch_s = _epoch_s(base / spec.journal.dir / "epoch", clock, journal)
+    desk = Desk(study.cluster, study.options.kinds, spec.default_kind)
+    mirror = Mirror(ledger, nodes, desk, epoch_s, code=journal.words.code)
     timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
     manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
@@ -374,6 +373,23 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     )
 
 
+def _epoch_s(path: Path, clock: Clock, journal: LiveJournal) -> float:
+    """Return the machine time at which the state's clock was 0; a run that is carried on keeps its own.
+
+    The time in which nobody led has passed for its jobs too.
+    """
+    epoch_s = clock.now_s() - float(journal.ledger.state.now[0])
+    if journal.recovered is not None and path.is_file():
+        try:
+            told_s = float(path.read_text(encoding="utf-8"))
+        except ValueError:
+            told_s = math.nan
+        if told_s <= epoch_s:
+            return told_s
+    write_whole(path, f"{epoch_s!r}\n".encode())
+    return epoch_s
+
+
 def site_limit_w(planned: Planned) -> float:
     """Return the site's own limit: of its file, of its scenario at the begin, or what all nodes draw together."""
     from wattline.live.controller.config import or_infinite
@@ -401,9 +417,8 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     lease = Lease(folder / "lease.json", f"off-{os.getpid()}-{secrets.token_hex(3)}", lease_s=5.0)
     held = lease.holder() if folder.is_dir() else None
     if held is not None:
-        (folder / OFF).touch()  # it stays: who stands by must not take over
-    if held is not None and held.owner:
         (folder / OFF).touch()  # it stays there: those who stand by see it too, and a later start does not mind
+    if held is not None and held.owner:
         until = time.monotonic() + wait_s
         while time.monotonic() < until:
             now = lease.holder()

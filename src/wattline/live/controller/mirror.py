@@ -7,7 +7,7 @@ let go of nodes they never had, then those that run already, at last newcomers.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from wattline.control.facts import (
@@ -31,7 +31,14 @@ from wattline.live.machine.base import JobSeen, Snapshot
 from wattline.model import codes
 from wattline.wiring.newcomers import Desk, Newcomer
 
+NOBODY = "(nobody)"
 HOLDING = ("starting", "running", "paused", "completing")
+
+
+def _codes() -> Callable[[str, str], int]:
+    """Return a book of codes of its own, for a controller that keeps no journal."""
+    known: dict[str, dict[str, int]] = {}
+    return lambda column, name: known.setdefault(column, {}).setdefault(name, len(known[column]))
 
 
 @dataclass
@@ -60,8 +67,8 @@ class Mirror:
     """Of these, those whose agents are silent."""
     unplaced: set[str] = field(default_factory=set)
     """Jobs that run where the state has no room for them yet: they are left alone until it has."""
-    users: dict[str, int] = field(default_factory=dict)
-    groups: dict[str, int] = field(default_factory=dict)
+    code: Callable[[str, str], int] = field(default_factory=lambda: _codes())
+    """Returns the number of a user or group (``column``, name): a new one where the name is new."""
     now_s: float = 0.0
     """The state's time when the machine was looked at."""
     said: list[str] = field(default_factory=list)
@@ -213,8 +220,8 @@ class Mirror:
             submit_s=min(job.submit_s - self.epoch_s, self.state_now_s()),
             nodes=len(job.on) if job.phase in HOLDING and job.on else job.nodes,
             request_s=job.request_s if math.isfinite(job.request_s) else math.nan,
-            user=self.users.setdefault(job.user, len(self.users)),
-            group=self.groups.setdefault(job.account, len(self.groups)),
+            user=self.code("user", job.user or NOBODY),
+            group=self.code("group", job.account or NOBODY),
             kind=job.kind,
             partition=job.partition,
             priority=job.priority,

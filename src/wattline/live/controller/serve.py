@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
@@ -27,7 +27,6 @@ from wattline.model import codes
 
 OFF = "off"
 """A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
-"""A file of this name in the journal's folder ends the controller in an orderly way (``wattline off``)."""
 ASKED = "asked.json"
 """Limits and load targets that were pushed, for the next controller of this folder."""
 SET_S = 2.0
@@ -52,6 +51,13 @@ class Off:
     def __call__(self) -> bool:
         """Tell it."""
         return self._touched() not in (None, self._before)
+
+
+class Closes(Protocol):
+    """Something that is open."""
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 @dataclass
@@ -116,8 +122,8 @@ class Site:
             c.bus.poll(0.2)
         if self.lease is not None:
             self.lease.give_up()
-        parts = [self.journal, c.manager, c.bus, self.signals, self.metrics, *([] if self.status is None else [self.status])]
-        for part in parts:
+        parts: list[Closes] = [self.journal, c.manager, c.bus, self.signals, self.metrics]
+        for part in [*parts, *([] if self.status is None else [self.status])]:
             try:
                 part.close()
             except Exception as problem:  # the others are closed all the same
@@ -153,7 +159,6 @@ class Site:
             self._watch_clock()
             self._rise()
             self._keep_asked()
-            self.off = (self.journal.folder / OFF).exists()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             if self.dry_run:
                 self._told("caps", "", self._caps())
@@ -166,6 +171,7 @@ class Site:
         if not wanted_w:
             return "none"
         return f"{len(wanted_w)} nodes, {min(wanted_w):.0f} to {max(wanted_w):.0f} W"
+
     def _watch_clock(self) -> None:
         """Say when the wall's clock was set: our time does not follow it, but whoever is started now has another."""
         jump_s = self.clock.wall_jump_s()
@@ -296,9 +302,6 @@ def stand_by(lease: Lease, clock: Clock, stop: Callable[[], bool], log: Log) -> 
     """Wait until the lease is ours; return False where somebody said stop before, or switched the site off."""
     said = False
     while not stop():
-        if (lease.path.parent / OFF).exists():
-            log.say("off", "warning", why="the site was switched off (wattline off); start the controller again")
-            return False
         if lease.try_to_lead():
             return True
         if not said:
