@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from wattline.errors import InputError, TraceError, did_you_mean
 from wattline.formats.jobs.base import Head, Likeness, LogFormat, ReadOptions
-from wattline.reading.calendar import check_zone
 
 if TYPE_CHECKING:
     from wattline.reading.notes import Trace
@@ -63,6 +62,8 @@ def read_trace(
         taken as UTC).
     """
     if zone is not None:
+        from wattline.reading.calendar import check_zone
+
         check_zone(zone)
     options = ReadOptions(strict, cores_per_node, nodes, zone)
     if format is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
 from wattline.live.power.base import Hardware, HardwareError
 from wattline.live.power.powercap import Powercap
+from wattline.live.watch.metrics import Metrics, NoMetrics, open_metrics
 
 LONGEST_WAIT_S = 0.25
 """Seconds of the wall after which the loop looks whether it was told to stop."""
@@ -34,6 +36,7 @@ class Agent:
         self.node, self.bus, self._wire, self._clock = node, bus, wire, clock
         self.dropped = 0
         """Statuses that the bus did not take."""
+        self.metrics: Metrics = NoMetrics()
 
     def begin(self) -> None:
         """Take the node over, then listen."""
@@ -60,8 +63,24 @@ class Agent:
             self.node.take(found[1], self._clock.now_s())
 
     def _tell(self, now_s: float) -> None:
-        topic, payload = self._wire.status(self.node.name, self.node.status(now_s))
+        body = self.node.status(now_s)
+        topic, payload = self._wire.status(self.node.name, body)
         self.dropped += not self.bus.publish(topic, payload)
+        self._measure(body)
+
+    def _measure(self, body: dict[str, Any]) -> None:
+        """Tell Prometheus what the status tells; names and meanings are those of ``watch/table.py``."""
+        m, nothing = self.metrics, math.nan
+        w, cap_w, limit_w = (nothing if body[key] is None else body[key] for key in ("w", "cap_w", "limit_w"))
+        m.set("wattline_node_power_watts", w)
+        m.set("wattline_node_cap_watts", math.inf if body["cap_w"] is None else cap_w)
+        m.set("wattline_node_limit_watts", limit_w)
+        m.set("wattline_node_lease_seconds", body["lease"])
+        m.set("wattline_lease_term", body["term"])
+        m.set("wattline_node_pid_error_watts", cap_w - w)
+        m.state("wattline_node_mode", body["mode"])
+        m.totals("wattline_node_faults_total", self.node.problems())
+        m.totals("wattline_messages_dropped_total", dict(self._wire.dropped))
 
     def end(self) -> bool:
         """Put everything back, say so, and let go; tell whether all could be put back."""
@@ -69,6 +88,7 @@ class Agent:
         restored = self.node.end(now_s)
         self._tell(now_s)
         self.bus.close()
+        self.metrics.close()
         return restored
 
     def problems(self) -> dict[str, int]:
@@ -135,6 +155,7 @@ def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None =
     """
     clock = Clock(settings.speed, settings.origin_s)
     with _stop_signals() as stopped:
+        metrics = open_metrics("agent", settings.metrics)
         agents = make(settings, clock, log or log_lines(clock), opens=opens)
         try:
             for agent in agents:
@@ -144,6 +165,7 @@ def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None =
                 agent.end()
             raise
         if len(agents) == 1:
+            agents[0].metrics = metrics
             return _lead(agents[0], stopped)
         return _lead_all(agents, stopped)
 

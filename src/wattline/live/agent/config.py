@@ -49,6 +49,12 @@ class PidSpec(Section):
     lag: Duration = 0.3
 
 
+class MetricsSpec(Section):
+    """Where Prometheus asks."""
+
+    listen: str | None = None
+
+
 class ClockSpec(Section):
     """The clock of an emulated machine."""
 
@@ -75,6 +81,7 @@ class AgentSpec(Section):
     model: ModelSpec = ModelSpec()
     pid: PidSpec = PidSpec()
     clock: ClockSpec = ClockSpec()
+    metrics: MetricsSpec = MetricsSpec()
     bus: dict[str, Any] | None = None
 
 
@@ -113,6 +120,8 @@ class AgentSettings:
     speed: float
     origin_s: float
     bus: dict[str, Any] | None
+    metrics: str | None = None
+    """Address on which Prometheus asks; none: nobody does."""
 
 
 def read_settings(path: Path | str) -> AgentSettings:
@@ -127,6 +136,8 @@ def read_settings(path: Path | str) -> AgentSettings:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{path}: [[node]] name: {twice!r} is there twice")
+    if spec.metrics.listen is not None and len(names) > 1:
+        raise InputError(f"{path}: [metrics] listen: metrics are of one node, and this file has {len(names)}")
     nodes = tuple(_node(path, base, spec, node) for node in spec.node)
     origin_s = math.nan if spec.clock.origin is None else spec.clock.origin
     jobs = base / spec.jobs if spec.jobs else None
@@ -140,6 +151,7 @@ def read_settings(path: Path | str) -> AgentSettings:
         speed=spec.clock.speed,
         origin_s=origin_s,
         bus=spec.bus,
+        metrics=spec.metrics.listen,
     )
 
 
