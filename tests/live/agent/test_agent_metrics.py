@@ -22,15 +22,18 @@ class Told:
         self.words: dict[str, str] = {}
 
     def set(self, name: str, value: float, word: str = "") -> None:
+        """Note a number."""
         assert "agent" in BY_NAME[name].who
         assert not word
         self.values[name] = value
 
     def state(self, name: str, word: str) -> None:
+        """Note a word."""
         assert word in BY_NAME[name].words
         self.words[name] = word
 
     def totals(self, name: str, counts: dict[str, int]) -> None:
+        """Note a sum."""
         self.values[name] = sum(counts.values())
 
 
