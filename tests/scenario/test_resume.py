@@ -19,7 +19,7 @@ from wattline.journal.unfinished import place, read_flush
 from wattline.journal.unfinished_record import SEAL, encode
 from wattline.scenario import Study, read_scenario, variants, wire
 from wattline.scenario.built.cut_off import make_readable
-from wattline.scenario.resume import identity, keeper_for, pick_up
+from wattline.scenario.resume import identity, is_over, keeper_for, pick_up
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUNS = {
@@ -241,6 +241,30 @@ def test_the_identity_sees_every_job(cut: tuple[Study, Path]) -> None:
     study.trace.jobs.work_s[7] += 1.0
     after = identity(study)
     assert {part for part in before if before[part] != after[part]} == {"trace"}
+
+
+def priced(folder: Path, prices: tuple[float, float]) -> Study:
+    """Return a run whose energy costs what a file says."""
+    (folder / "e.csv").write_text(
+        "time,price\n" + "".join(f"{h}:00,{p}\n" for h, p in zip((0, 7), prices, strict=True))
+    )
+    text = (EXAMPLES / "failures.toml").read_text()
+    (folder / "s.toml").write_text(f'{text}\n[prices]\nenergy = {{file = "e.csv", unit = "$/kWh", repeat = true}}\n')
+    return wire(variants(read_scenario(folder / "s.toml", ["trace.jobs=100"]))[0])
+
+
+def test_other_prices_are_refused(tmp_path: Path) -> None:
+    """A run whose file of prices has changed is not carried on, and one that is over with other prices is not over."""
+    study = priced(tmp_path, (0.1, 0.2))
+    kill(study, tmp_path / "cut", 3)
+    other = priced(tmp_path, (0.1, 0.3))
+    with pytest.raises(
+        ScenarioError, match="cannot be resumed: the prices are not the same: a series has changed since;"
+    ):
+        pick_up(other, tmp_path / "cut")
+    go_on(priced(tmp_path, (0.1, 0.2)), tmp_path / "cut")
+    assert is_over(study, tmp_path / "cut")
+    assert not is_over(other, tmp_path / "cut")
 
 
 HIDDEN = """\

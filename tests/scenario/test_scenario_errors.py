@@ -22,6 +22,7 @@ mean = "1 h"
 [cluster]
 nodes = 8
 """
+NO_CLOCK = "is no duration: minutes and seconds go to 59, hours beside days to 23"
 
 MISTAKES = {
     "unknown key": (GOOD + "nods = 3\n", "s.toml:12: unknown key 'nods' in [cluster]; did you mean 'nodes'?"),
@@ -42,12 +43,11 @@ MISTAKES = {
     ),
     "a minute of 61 seconds": (
         GOOD.replace('"1 h"', '"25:61:61"'),
-        "s.toml:9: [trace.type] mean: '25:61:61' is no duration: minutes and seconds go to 59, hours beside days to 23",
+        f"s.toml:9: [trace.type] mean: '25:61:61' {NO_CLOCK}",
     ),
     "a day of 25 hours": (
         GOOD.replace('"1 h"', '"1-25:00:00"'),
-        "s.toml:9: [trace.type] mean: '1-25:00:00' is no duration: minutes and seconds go to 59, hours beside days "
-        "to 23",
+        f"s.toml:9: [trace.type] mean: '1-25:00:00' {NO_CLOCK}",
     ),
     "float for a count": (
         GOOD.replace("nodes = 8", "nodes = 8.5"),

@@ -6,6 +6,7 @@ at hand. Functions and paths are left out: a mechanism is known by its name.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,15 @@ def freeze(value: Any) -> tuple[str, list[Array]]:
     """Return a value as JSON text and the arrays that it refers to by number."""
     arrays: list[Array] = []
     return json.dumps(_freeze(value, arrays), ensure_ascii=False, separators=(",", ":")), arrays
+
+
+def digest(value: Any) -> str:
+    """Return the hash of a value, the content of its arrays included."""
+    text, arrays = freeze(value)
+    found = hashlib.sha256(text.encode())
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def thaw(text: str, arrays: Sequence[Array]) -> Any:

@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wattline.errors import ScenarioError
 from wattline.files import read_regular
-from wattline.journal.frozen import freeze
+from wattline.journal.frozen import digest, freeze
 from wattline.journal.journal import is_journal, read_manifest
 from wattline.journal.unfinished import read_flush, read_run, refuse_running
 from wattline.scenario.study import Study
@@ -30,6 +28,7 @@ _DIFFERS = {
     "policies": "a policy's file has changed since",
     "trace": "the jobs are not the same: the trace has changed since",
     "inputs": "machine, limits, signal or outputs are not the same",
+    "prices": "the prices are not the same: a series has changed since",
 }
 """What tells runs apart, the plainest first, and what to say."""
 
@@ -63,17 +62,10 @@ def identity(study: Study) -> dict[str, str]:
         "seed": str(study.seed),
         "scenario": study.scenario_sha256,
         "policies": hashlib.sha256(b"\0".join(files)).hexdigest(),
-        "trace": _sha256(study.trace.jobs),
-        "inputs": _sha256((study.cluster, study.options)),
+        "trace": digest(study.trace.jobs),
+        "inputs": digest((study.cluster, study.options)),
+        "prices": "" if study.billing is None else study.billing.sha256,
     }
-
-
-def _sha256(value: Any) -> str:
-    text, arrays = freeze(value)
-    digest = hashlib.sha256(text.encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def pick_up(study: Study, folder: Path) -> Flush:
@@ -96,5 +88,8 @@ def is_over(study: Study, folder: Path) -> bool:
     if not is_journal(folder):
         return False
     manifest = read_manifest(folder)
-    then = (manifest["stopped"], manifest["wattline"], manifest["scenario_sha256"], manifest["trace"]["sha256"])
-    return then[0] != "interrupted" and then[1:] == (__version__, study.scenario_sha256, study.trace_sha256)
+    prices = (manifest.get("accounts") or {}).get("sha256", "")
+    then = (manifest["wattline"], manifest["scenario_sha256"], manifest["trace"]["sha256"], prices)
+    now = "" if study.billing is None else study.billing.sha256
+    same = then == (__version__, study.scenario_sha256, study.trace_sha256, now)
+    return same and manifest["stopped"] != "interrupted"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wattline.journal.frozen import digest
 from wattline.market.bill import Bids, Book, bill_hours, columns_of, hour_edges
 from wattline.market.hour import Hour
 from wattline.reading.calendar import clock_of, offset_at
@@ -86,7 +87,12 @@ class Billing:
     def manifest(self) -> dict[str, Any]:
         """Return it as plain values for the journal."""
         hours = None if self.hours is None else [list(span) for span in self.billed(math.inf) or ()]
-        return self.about | {"billed": hours, "notes": [asdict(note) for note in self.notes]}
+        return self.about | {"billed": hours, "notes": [asdict(note) for note in self.notes], "sha256": self.sha256}
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that turns power into money: prices, clock and billed hours."""
+        return digest((self.book, self.start_s, self.hours, self.clock))
 
     def _anchor_s(self, billed: list[tuple[float, float]] | None) -> float:
         """Return a time at which the clock strikes: without a calendar where billing begins."""
