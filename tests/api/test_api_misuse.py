@@ -92,6 +92,32 @@ def test_a_sweep_keeps_its_journals_in_a_folder_of_their_own(tmp_path: Path) -> 
             sweep.run(threads=threads)  # type: ignore[arg-type]
 
 
+def test_a_machine_that_is_too_small_is_told_without_other_remarks() -> None:
+    """Where no job can run, the line says why, and nothing else that there is to say of the run."""
+    columns = {
+        "submit_s": [0.0],
+        "work_s": [600.0],
+        "nodes": [9],
+        "series_w": [[100.0, 200.0]],
+        "series_step_s": [60.0],
+    }
+    machine = wl.Machine(nodes=1, idle=0, max=300)
+    with pytest.raises(wl.WattlineError, match=r"no job of the trace can run on this cluster: 1 × [^;]*$"):
+        wl.simulate(wl.from_frame(columns), machine, settings={"profiles.sample": "5 min"}, progress=False)
+
+
+def test_profiles_are_saved_with_the_journal(tmp_path: Path) -> None:
+    """``[profiles] save`` is written by ``Run.write``; a simulation alone leaves no file."""
+    trace = wl.from_frame({"submit_s": [0.0] * 4, "work_s": [900.0] * 4, "nodes": [1] * 4, "user": ["ann"] * 4})
+    saved = tmp_path / "p.parquet"
+    settings = {"profiles.save": str(saved), "profiles.sample": "1 min"}
+    machine = wl.Machine(nodes=4, idle=0, max=300)
+    run = wl.simulate(trace, machine, profile="quantile", limit=1000.0, settings=settings, progress=False)
+    assert not saved.exists()
+    run.write(tmp_path / "run")
+    assert saved.exists()
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     """Scalars and arrays of numpy do as those of Python do."""
     machine = wl.Machine(nodes=np.int64(4), idle=np.float64(90), max=np.int32(350))

@@ -117,6 +117,18 @@ def test_swf_is_exact_in_what_it_can_hold(trace: Trace) -> None:
         assert (name in reasons) == bool(np.any((column != default) & ~np.isnan(column)))
 
 
+def test_swf_says_that_links_are_not_waited_for(tmp_path: Path) -> None:
+    """Links are written where the format has them, and read as a remark only: who converts is told."""
+    jobs = JobTable.build(
+        submit_s=[0, 5, 9], work_s=[1, 1, 1], nodes=[1, 1, 1], job_id=[1, 2, 3], after=[-1, 0, -1], think_s=[0, 4, 0]
+    )
+    told = write_trace(Trace(jobs), tmp_path / "x.swf")
+    assert [(note.action, note.count) for note in told] == [("kept", 1)]
+    assert told[0].reason.startswith("after: written as preceding job and think time, for which Wattline does not wait")
+    assert read_trace(tmp_path / "x.swf").jobs.after.tolist() == [-1, -1, -1]
+    assert write_trace(Trace(jobs), tmp_path / "x.parquet") == ()
+
+
 def test_csv_keeps_the_jobs(tmp_path: Path) -> None:
     """CSV holds all columns; that it holds no epoch is said."""
     jobs = JobTable.build(

@@ -29,8 +29,9 @@ def carry_out(study: Study, listener: Listener, *, what: str = "simulating", kee
     """Simulate a study, or carry it on; a machine on which no job can run is an error."""
     with listener.progress(what) as progress:
         result = study.simulate(progress, keeper)
-    if len(study.trace.jobs) == sum(count for action, _, count, _ in result.notes if action == "rejected"):
-        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for _, reason, count, example in result.notes)
+    rejected = [note[1:] for note in result.notes if note[0] == "rejected"]
+    if len(study.trace.jobs) == sum(count for _, count, _ in rejected):
+        reasons = "; ".join(f"{count:,} × {reason}, e.g. {example}" for reason, count, example in rejected)
         raise ScenarioError(f"no job of the trace can run on this cluster: {reasons}")
     listener.notes(result.notes)
     return result

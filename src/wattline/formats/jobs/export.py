@@ -145,6 +145,10 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
                 Note("dropped", f"Standard Workload Format has no field for {name}", int(holds.sum()), str(path))
             )
     notes += _lost_series(jobs, "Standard Workload Format", path)
+    linked = (jobs.after >= 0) & _unique_ids(jobs)[jobs.after]
+    if linked.any():
+        told = "written as preceding job and think time, for which Wattline does not wait when it reads this format"
+        notes.append(Note("kept", f"after: {told}", int(linked.sum()), str(path)))
     ambiguous = (jobs.after >= 0) & ~_unique_ids(jobs)[jobs.after]
     if ambiguous.any():
         reason = "the job to wait for shares its number with another"

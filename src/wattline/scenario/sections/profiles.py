@@ -43,7 +43,9 @@ class ProfilesSpec(Section):
         "5 min)",
     )
     load: str | None = Field(None, description="profiles that an earlier run saved, relative to the scenario")
-    save: str | None = Field(None, description="file to save the profiles to when the run ends (.parquet)")
+    save: str | None = Field(
+        None, description="file to save the profiles to when the run is over and its journal is written (.parquet)"
+    )
 
 
 def check_profiles(spec: ProfilesSpec, *, learns: bool) -> Iterator[Problem]:
