@@ -95,6 +95,18 @@ def test_the_hour_that_clocks_show_twice_newest_first(tmp_path: Path, minutes: i
         assert trace.held.values.tolist() == list(range(unix.size))
 
 
+def test_a_day_of_25_hours_is_no_gap(tmp_path: Path) -> None:
+    """Days of the calendar follow one another, also where clocks are set back or forward; a day that lacks is a gap."""
+    for first in (25, 28):  # of October, and of March
+        month = "10" if first == 25 else "03"
+        days = [f"2024-{month}-{day:02} 00:00,{day}\n" for day in range(first, first + 6) if day < 32]
+        trace = read(tmp_path, "time,price\n" + "".join(days), zone="Europe/Berlin")
+        assert len(trace.held.values) == len(days)
+        assert trace.notes == ()
+        with pytest.raises(TraceError, match=r"steps of 86400 s are missing after this"):
+            read(tmp_path, "time,price\n" + "".join(days[:2] + days[3:]), zone="Europe/Berlin")
+
+
 def test_equal_hours_in_no_order_are_refused(tmp_path: Path) -> None:
     """Where rows are shuffled nobody knows which of two equal local times is summer time."""
     hours = ("04:00,5", "02:00,3", "00:00,1", "02:00,2", "03:00,4", "01:00,1")

@@ -73,6 +73,19 @@ def local_to_unix(local_s: Floats, zone: str) -> tuple[Floats, Mask, Mask, Mask]
     return found, alone, readable & ~np.isfinite(early), unclear
 
 
+def unix_to_local(unix_s: Floats, zone: str) -> Floats:
+    """Return what the clocks of a zone show at Unix times, as if they showed UTC."""
+    shift_s = _offset_s(zone)
+    if shift_s is not None:
+        return unix_s + shift_s
+    import polars as pl
+
+    micros = pl.Series(np.round(unix_s * 1e6)).cast(pl.Int64)
+    return _seconds(
+        pl.from_epoch(micros, "us").dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    )
+
+
 def _around_changes(local_s: Floats, exists: Mask, twice: Mask) -> Iterator[Ints]:
     """Yield the rows within half a day of each hour that clocks show twice, in the order of the file."""
     values = np.unique(local_s[twice])

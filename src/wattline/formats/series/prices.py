@@ -28,7 +28,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import InputError, TraceError
 from wattline.formats.series.columns import Rows, Series, find_columns, is_clock, read_series, times_of, values_in
 from wattline.market.held import Held
-from wattline.reading.calendar import local_to_unix
+from wattline.reading.calendar import local_to_unix, unix_to_local
 from wattline.reading.notes import Note, listed, plural, settle
 from wattline.units import DAY_S
 
@@ -186,7 +186,7 @@ def _times(rows: Rows, time: str | None, told: Reading) -> tuple[Floats, Placed]
     zoned = _zoned(series.frame[time], time)
     if zoned and told.zone is not None:
         raise TraceError.at(series.path, f"its times say their zone, so zone = {told.zone!r} does not go", field=time)
-    zone = told.zone or _LOCAL.get(time.rsplit("_", 1)[-1])
+    zone = _zone(time, told)
     if zoned or (zone is None and "utc" in time):
         return unix_s, "date"
     if zone is None:
@@ -199,6 +199,11 @@ def _times(rows: Rows, time: str | None, told: Reading) -> tuple[Floats, Placed]
     refuse = told.gaps == "refuse"
     rows.note("dropped", f"clocks of {zone} skip this time", np.flatnonzero(skipped), time, refuse=refuse)
     return found, "date"
+
+
+def _zone(time: str | None, told: Reading) -> str | None:
+    """Return the zone of local times, if it is known."""
+    return told.zone or (None if time is None else _LOCAL.get(time.rsplit("_", 1)[-1]))
 
 
 def _clock_s(column: pl.Series) -> Floats:
@@ -277,6 +282,10 @@ def _end(rows: Rows, at: Floats, placed: Placed, told: Reading) -> float:
     sizes, counts = np.unique(distance, return_counts=True)
     step_s = told.step_s or float(sizes[np.argmax(counts)])
     gaps = np.flatnonzero(distance > step_s * (1 + 1e-9))
+    zone = _zone(rows.time, told) if placed == "date" else None
+    if zone is not None and step_s % DAY_S == 0:  # days of the calendar: one has 25 hours, one 23
+        distance = np.round(np.diff(unix_to_local(at, zone)), 6)
+        gaps = np.flatnonzero(distance > step_s * (1 + 1e-9))
     missing = int(np.ceil(distance[gaps] / step_s - 1 - 1e-9).sum())
     refuse = told.gaps == "refuse"
     reason = f"steps of {step_s:g} s are missing after this" + ("" if refuse else ": the value is held")
