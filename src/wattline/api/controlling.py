@@ -15,6 +15,9 @@ from wattline.errors import InputError
 from wattline.files import write_whole
 
 if TYPE_CHECKING:
+    from wattline.arrays import Floats
+    from wattline.live.bus.inbox import Inbox
+    from wattline.live.bus.names import Topics
     from wattline.live.clock import Clock
     from wattline.live.controller.config import SiteSpec
     from wattline.live.controller.journal import LiveJournal
@@ -247,9 +250,6 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
 
 def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: bool) -> Site:
     """Open everything that a controller needs; its run goes on where its folder has one."""
-    import numpy as np
-
-    from wattline.live.bus.inbox import Inbox
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
@@ -301,7 +301,6 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
     host, port = signal_door(spec)
-    most_w = np.concatenate([np.full(c.count, c.max_w) for c in study.cluster.classes])
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
     signals = Signals(
         SignalSettings(
@@ -345,15 +344,13 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         reconciler=Reconciler(ledger, mirror, manager, patience, act=not dry_run),
         manager=manager,
         bus=bus,
-        inbox=Inbox(
-            topics, clock, nodes=planned.names, oldest_s=max(10.0, 2.0 * clock.speed), ahead_s=5.0 + clock.speed
-        ),
-        meters=Meters(planned.names, most_w, control.silent, idle_w),
+        inbox=make_inbox(planned, topics, clock),
+        meters=Meters(planned.names, most_w(planned), control.silent, idle_w),
         caps=caps,
         guard=guard,
         signals=signals,
         bids=bids,
-        most_w=float(most_w.sum()),
+        most_w=float(most_w(planned).sum()),
         periods=Periods(control.period, control.caps, control.manager_silent),
     )
     where = default_socket(spec.site) if spec.status.socket is None else base / spec.status.socket
@@ -390,13 +387,28 @@ def _epoch_s(path: Path, clock: Clock, journal: LiveJournal) -> float:
     return epoch_s
 
 
+def most_w(planned: Planned) -> Floats:
+    """Return what each node can draw at most."""
+    import numpy as np
+
+    return np.concatenate([np.full(c.count, c.max_w) for c in planned.study.cluster.classes])
+
+
+def make_inbox(planned: Planned, topics: Topics, clock: Clock) -> Inbox:
+    """Return what looks at every message; on a fast clock messages are older by machine time."""
+    from wattline.live.bus.inbox import Inbox
+
+    oldest_s, ahead_s = max(10.0, 2.0 * clock.speed), 5.0 + clock.speed
+    return Inbox(topics, clock, nodes=planned.names, oldest_s=oldest_s, ahead_s=ahead_s)
+
+
 def site_limit_w(planned: Planned) -> float:
     """Return the site's own limit: of its file, of its scenario at the begin, or what all nodes draw together."""
     from wattline.live.controller.config import or_infinite
 
     steps = sorted(planned.study.options.limit_w)
-    most_w = sum(c.count * c.max_w for c in planned.study.cluster.classes)
-    return min(or_infinite(planned.spec.signal.limit), float(steps[0][1]) if steps else math.inf, most_w)
+    own_w = float(steps[0][1]) if steps else math.inf
+    return min(or_infinite(planned.spec.signal.limit), own_w, float(most_w(planned).sum()))
 
 
 def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
@@ -408,7 +420,8 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     from wattline.live.bus.open import open_bus
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.lease import Lease
-    from wattline.live.controller.serve import OFF
+    from wattline.live.controller.meters import Meters
+    from wattline.live.controller.serve import OFF, let_go
     from wattline.live.machine.base import ManagerError
     from wattline.live.machine.launcher.client import LauncherClient
 
@@ -431,12 +444,17 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     bus = open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock)
     outbox, topics = Outbox(spec.name, clock), Topics(spec.site)
     try:
-        for _ in range(15):
-            bus.publish(topics.off, outbox.encode("off", {}))
-            bus.poll(0.2)
+        for topic in topics.reads("controller", spec.name):
+            bus.subscribe(topic)
+        unheard = let_go(
+            bus, make_inbox(planned, topics, clock), Meters(planned.names, most_w(planned)), outbox, topics, clock
+        )
     finally:
         bus.close()
-    lines.append(f"agents of {spec.site} were told to put back what they found")
+    nodes = len(planned.names)
+    lines.append(f"{nodes - len(unheard)} of {nodes} nodes have put back what they found")
+    if unheard:
+        lines.append(f"not heard: {', '.join(unheard[:8])}{' …' if len(unheard) > 8 else ''}")
     manager = LauncherClient(planned.base / spec.manager.run_dir, timeout_s=spec.manager.timeout)
     try:
         for job in [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]:

@@ -40,6 +40,7 @@ class Nature:
         self.manager = LauncherClient(self.base / "launcher-run")
         self.on: dict[str, str] = {}
         """Node → job that runs on it."""
+        (self.base / "speeds").mkdir(exist_ok=True)
         self.speeds = {name: os.open(self._speed_file(name), os.O_RDWR | os.O_CREAT, 0o644) for name in self.names}
         self.samples = (self.base / "plant.csv").open("w", encoding="utf-8")
         self.samples.write("time_s,power_w\n")

@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from wattline.live.bus.base import Bus
+from wattline.live.bus.inbox import Inbox
+from wattline.live.bus.messages import Outbox
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.controller import Controller, Tick
 from wattline.live.controller.journal import LiveJournal
 from wattline.live.controller.lease import Lease, LeaseLost
+from wattline.live.controller.meters import Meters
 from wattline.live.signals.open import Signals
 from wattline.live.watch.document import Action, Document, Power, SignalStatus
 from wattline.live.watch.logs import Log
@@ -32,6 +36,8 @@ ASKED = "asked.json"
 SET_S = 2.0
 """A wall clock that was set by more is told."""
 STANDBY_WAIT_S = 0.5
+OFF_WAIT_S, OFF_AGAIN_S, OFF_LEAST = 7.0, 0.2, 3
+"""Seconds (of the wall) for which off is said at most, how often, and how many times at least."""
 ACTIONS, POINTS = 20, 240
 
 
@@ -118,8 +124,10 @@ class Site:
         left: list[str] = []
         if led and not self.dry_run:
             left = c.reconciler.release_all()
-            c.bus.publish(self.topics.off, c.caps.outbox.encode("off", {}))
-            c.bus.poll(0.2)
+            bound = self._term if self.lease is not None else None
+            unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound)
+            if unheard:
+                self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
         if self.lease is not None:
             self.lease.give_up()
         parts: list[Closes] = [self.journal, c.manager, c.bus, self.signals, self.metrics]
@@ -284,6 +292,36 @@ def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
     metrics.total("wattline_reconcile_retries_total", c.reconciler.retries)
     metrics.totals("wattline_messages_dropped_total", {k: n for k, n in c.inbox.counts().items() if k != "accepted"})
     metrics.totals("wattline_faults_total", dict(document.faults))
+
+
+def let_go(
+    bus: Bus,
+    inbox: Inbox,
+    meters: Meters,
+    outbox: Outbox,
+    topics: Topics,
+    clock: Clock,
+    each_turn: Callable[[], object] | None = None,
+) -> list[str]:
+    """Say off until every node says that it is free; return those that did not within some seconds.
+
+    An agent that was not connected hears it when it is, after 5 s at the latest.
+    """
+    until_s, turns = clock.monotonic() + OFF_WAIT_S, 0
+    while True:
+        try:
+            if each_turn is not None:
+                each_turn()
+        except LeaseLost:
+            return []
+        bus.publish(topics.off, outbox.encode("off", {}))
+        for message in inbox.take_all(bus.poll(OFF_AGAIN_S)):
+            if message.kind == "status":
+                meters.take(message.sender, message.body, message.at_s)
+        turns += 1
+        left = [name for name, mode in zip(meters.names, meters.mode, strict=True) if mode != "free"]
+        if (not left and turns >= OFF_LEAST) or clock.monotonic() > until_s:
+            return left
 
 
 @contextmanager

@@ -1,0 +1,96 @@
+"""``wattline live-demo``: a whole machine on one computer, and nothing left of it but a folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from programs import command
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the processes that name a folder or work in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if str(folder) in words:
+                    found.append(f"{entry.name} {words}")
+            except OSError:
+                continue
+    return found
+
+
+def test_three_minutes_of_a_small_machine(tmp_path: Path) -> None:
+    """It leaves no process, no stopped job and no cap; its journal is sealed, its replay is identical, power follows
+    the target, and jobs run as in the simulation.
+    """
+    base = tmp_path / "demo"
+    size = ["--minutes", "3", "--speed", "10", "--nodes", "8", "--agents", "2"]
+    done = command(["wattline", "live-demo", *size, "--out", str(base), "--json"], tmp_path)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["left_behind"] == []
+    assert processes_of(base) == []
+    assert not (base / "status.sock").exists()
+    assert math.isfinite(found["live"]["mean_error"])
+    assert found["live"]["mean_error"] < found["simulated"]["mean_error"] + 0.25
+    assert found["live"]["started"] > 0.5 * found["simulated"]["started"]
+    (journal,) = (base / "journal" / "journals").iterdir()
+    assert json.loads((journal / "manifest.json").read_text())
+    replayed = command(["wattline", "replay-live", str(base / "journal"), "--json"], tmp_path)
+    told = json.loads(replayed.out)
+    assert (told["identical"], told["ended"]) == (True, True)
+    assert told["actions"] > 0
+
+
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    """A demonstration that is interrupted ends its processes and its jobs, and says so by its exit code."""
+    base = tmp_path / "demo"
+    line = [sys.executable, "-m", "wattline", "live-demo", "--nodes", "4", "--agents", "1", "--out", str(base)]
+    process = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 240.0
+    while not (base / "agents-00.out").exists() or "began" not in (base / "agents-00.out").read_text():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert processes_of(base) == []
+
+
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
+    """Nothing of somebody else's is overwritten."""
+    (tmp_path / "mine.txt").write_text("mine")
+    done = command(["wattline", "live-demo", "--out", "."], tmp_path)
+    assert done.code == 2
+    assert "is not empty" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["zmq"])
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, name: str) -> None:
+    """A missing extra is one line."""
+    (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError('No module named zmq', name='zmq')")
+    words = [sys.executable, "-m", "wattline", "live-demo", "--nodes", "4", "--out", "demo"]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'wattline[live]'" in done.stderr
+    assert "Traceback" not in done.stderr
