@@ -79,7 +79,7 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("listen = ", "lisen = ", "[bus] lisen: unknown key; did you mean 'listen'?"),
+        ('listen = "tcp', 'lisen = "tcp', "[bus] lisen: unknown key; did you mean 'listen'?"),
         ('listen = "tcp://127.0.0.1:7411"', "", "[bus] give controllers = "),
         ("tcp://127.0.0.1", "tcp://0.0.0.0", "can be reached from other machines"),
         ('lease = "10 s"', 'lease = "2 s"', "[control] lease: must be three periods"),
