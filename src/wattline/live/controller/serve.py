@@ -20,6 +20,7 @@ from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.controller import Controller, Tick
 from wattline.live.controller.journal import LiveJournal
+from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease, LeaseLost
 from wattline.live.controller.meters import Meters
 from wattline.live.signals.open import Signals
@@ -85,6 +86,7 @@ class Site:
     since_s: float = math.nan
     actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
     history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
+    kept: SignalKeeper | None = None
     _renewed: float = -math.inf
     _would: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
@@ -94,6 +96,8 @@ class Site:
     def serve(self, stop: Callable[[], bool]) -> list[str]:
         """Lead until somebody says stop; return the jobs that could not be continued at the end."""
         self.since_s = self.clock.now_s()
+        self.kept = SignalKeeper(self.journal.folder, self.signals)
+        self._complain(self.kept.restore(self.since_s))
         c = self.controller
         c.on_tick, c.on_say, c.on_signal = self._tick, self._say, self._signal
         c.reconciler.tell = self._told
@@ -171,7 +175,13 @@ class Site:
             if self.dry_run:
                 self._told("caps", "", self._caps())
             self._publish(tick)
+            if self.kept is not None:
+                self._complain(self.kept.keep(tick.now_s))
         self.journal.tick()
+
+    def _complain(self, problem: str) -> None:
+        if problem:
+            self.log.say("signals-not-kept", "warning", text=problem)
 
     def _caps(self) -> str:
         """Return in words which caps the nodes would have."""

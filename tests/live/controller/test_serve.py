@@ -1,0 +1,128 @@
+"""What surrounds a controller: off reaches every node and everybody who stands by, and signals survive a restart."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from wattline.live.bus.inbox import Inbox
+from wattline.live.bus.inprocess import Hub
+from wattline.live.bus.messages import Outbox, decode
+from wattline.live.bus.names import Topics
+from wattline.live.clock import Clock
+from wattline.live.controller.keep_signals import SignalKeeper
+from wattline.live.controller.lease import Lease
+from wattline.live.controller.meters import Meters
+from wattline.live.controller.serve import OFF, OFF_WAIT_S, Off, let_go, stand_by
+from wattline.live.signals.open import Signals, SignalSettings
+from wattline.live.watch.logs import Log
+
+STATUS = {
+    "w": 200.0, "age": 0.1, "cpu_w": 90.0, "mem_w": 10.0, "cap_w": None, "limit_w": 500.0, "lease": 0.0, "term": 1,
+    "safe_w": 200.0, "min_w": 100.0, "max_w": 400.0, "faults": [],
+}  # fmt: skip
+
+
+class Agents:
+    """Two nodes on a bus in memory; the second is connected after a while, and obeys off as it hears it."""
+
+    def __init__(self, comes_after_s: float) -> None:
+        self.at_s = 0.0
+        self.clock = Clock(wall=lambda: 1e9 + self.at_s, monotonic=lambda: self.at_s, rest=self.pass_time)
+        self.topics = Topics("here")
+        self.hub = Hub("here", self.clock)
+        self.comes_after_s = comes_after_s
+        self.buses = {name: self.hub.attach("agent", name) for name in ("n1", "n2")}
+        self.outboxes = {name: Outbox(name, self.clock) for name in self.buses}
+        for bus in self.buses.values():
+            bus.subscribe(self.topics.off)
+        self.modes = dict.fromkeys(self.buses, "led")
+        self.hub.cut("n2")
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass: agents hear and tell."""
+        self.at_s += seconds
+        if self.at_s >= self.comes_after_s:
+            self.hub.heal("n2")
+        for name, bus in self.buses.items():
+            if any(decode(one.payload).kind == "off" for one in bus.poll(0.0)):
+                self.modes[name] = "free"
+            bus.publish(
+                self.topics.status(name), self.outboxes[name].encode("status", {**STATUS, "mode": self.modes[name]})
+            )
+
+    def let_go(self) -> list[str]:
+        """Say off as a controller does."""
+        bus = self.hub.attach("controller", "controller")
+        for topic in self.topics.reads("controller", "controller"):
+            bus.subscribe(topic)
+        names = ("n1", "n2")
+        inbox, meters = Inbox(self.topics, self.clock, nodes=names), Meters(names, np.full(2, 400.0))
+        outbox = Outbox("controller", self.clock)
+        return let_go(bus, inbox, meters, outbox, self.topics, self.clock, lambda: self.pass_time(0.2))
+
+
+def test_off_reaches_a_node_that_is_connected_late() -> None:
+    """It is said until every node says that it is free, also one that hears nothing for five seconds."""
+    agents = Agents(comes_after_s=5.0)
+    assert agents.let_go() == []
+    assert agents.modes == {"n1": "free", "n2": "free"}
+    assert 5.0 <= agents.at_s < 6.0
+
+
+def test_nodes_that_never_answer_to_off_are_named() -> None:
+    """After some seconds it is given up."""
+    agents = Agents(comes_after_s=math.inf)
+    assert agents.let_go() == ["n2"]
+    assert OFF_WAIT_S <= agents.at_s < OFF_WAIT_S + 1.0
+
+
+def test_off_ends_who_stands_by(tmp_path: Path) -> None:
+    """Who waits for the lease does not take over a machine that was switched off; an off of before does not count."""
+    (tmp_path / OFF).touch()
+    os.utime(tmp_path / OFF, (1.0, 1.0))
+    off = Off(tmp_path)
+    assert not off()
+    leader = Lease(tmp_path / "lease.json", "a")
+    assert leader.try_to_lead()
+    waited: list[float] = []
+
+    def rest(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            (tmp_path / OFF).touch()
+            leader.give_up()
+
+    clock = Clock(rest=rest)
+    standby = Lease(tmp_path / "lease.json", "b")
+    assert not stand_by(standby, clock, off, Log("test"))
+    assert not standby.leads()
+    assert len(waited) == 3
+
+
+def test_load_targets_survive_a_restart(tmp_path: Path) -> None:
+    """A limit that was scheduled ahead holds after the controller was killed and started again."""
+    clock = Clock(wall=lambda: 1e9, monotonic=lambda: 0.0)
+    first = Signals(SignalSettings(limit_w=1000.0), clock)
+    keeper = SignalKeeper(tmp_path, first)
+    target = {"id": "dr-1", "start": 1e9 - 10.0, "end": 1e9 + 600.0, "limit_w": 700.0}
+    assert first.take_message({"targets": [target]}, 1e9, 1e9) is None
+    assert keeper.keep(1e9) == ""
+    again = Signals(SignalSettings(limit_w=1000.0), clock)
+    assert SignalKeeper(tmp_path, again).restore(1e9 + 30.0) == ""
+    assert again.now(1e9 + 30.0).limit_w == 700.0
+    assert [one.id for one in again.targets()] == ["dr-1"]
+
+
+def test_signals_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+    """A file that is damaged or cannot be written stops nothing; the reason is a line."""
+    clock = Clock()
+    keeper = SignalKeeper(tmp_path / "nowhere", Signals(SignalSettings(limit_w=1000.0), clock))
+    assert "signals.json" in keeper.keep(time.time())
+    (tmp_path / "signals.json").write_text("{")
+    damaged = SignalKeeper(tmp_path, Signals(SignalSettings(limit_w=1000.0), clock))
+    assert "signals.json" in damaged.restore(time.time())
