@@ -94,3 +94,15 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, name: str) ->
     assert done.returncode == 2
     assert "pip install 'wattline[live]'" in done.stderr
     assert "Traceback" not in done.stderr
+    assert list((tmp_path / "demo").iterdir()) == [], "the folder can be used again"
+
+
+def test_what_cannot_begin_leaves_an_empty_folder(tmp_path: Path) -> None:
+    """A policy that there is not, or a file in the place of the folder, is one line."""
+    done = command(["wattline", "live-demo", "--policy", "nobody", "--out", "demo"], tmp_path)
+    assert (done.code, list((tmp_path / "demo").iterdir())) == (2, [])
+    assert "unknown select policy 'nobody'" in done.err
+    (tmp_path / "file").write_text("mine")
+    done = command(["wattline", "live-demo", "--out", "file"], tmp_path)
+    assert (done.code, (tmp_path / "file").read_text()) == (2, "mine")
+    assert "Traceback" not in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,20 +116,18 @@ def run_demo(
     from wattline.scenario.study import wire
 
     base = base.resolve()
-    base.mkdir(parents=True, exist_ok=True)
-    if any(base.iterdir()):
-        raise InputError(f"{base}: is not empty; give a folder that is, or a new one (--out)")
-    text = asked.scenario()
-    (base / "scenario.toml").write_text(text, encoding="utf-8")
-    study = wire(variants(read_scenario(base / "scenario.toml"))[0])
-    names = tuple(f"n{i + 1:03d}" for i in range(asked.nodes))
-    origin_s = time.time()
-    layout = Layout(base, names, asked.speed, origin_s, origin_s, min(asked.agents, asked.nodes), free_port())
-    processes = Processes(base)
-    ran = Ran(asked, base, study, 0.0, 0.0)
-    write_layout(layout, study, text)
-    progress("getting ready (what the controller needs is compiled once)", 0.0)
-    get_ready(base / "site.toml")
+    with _empty_folder(base):
+        text = asked.scenario()
+        (base / "scenario.toml").write_text(text, encoding="utf-8")
+        study = wire(variants(read_scenario(base / "scenario.toml"))[0])
+        names = tuple(f"n{i + 1:03d}" for i in range(asked.nodes))
+        origin_s = time.time()
+        layout = Layout(base, names, asked.speed, origin_s, origin_s, min(asked.agents, asked.nodes), free_port())
+        processes = Processes(base)
+        ran = Ran(asked, base, study, 0.0, 0.0)
+        write_layout(layout, study, text)
+        progress("getting ready (what the controller needs is compiled once)", 0.0)
+        get_ready(base / "site.toml")
     with processes.all_ended():
         progress("starting the launcher, the nodes and their agents", 0.0)
         processes.start("launcher", "-m", "wattline", "launcher", str(base / "launcher.toml"))
@@ -144,6 +143,26 @@ def run_demo(
     ran.left += processes.left
     ran.left += _caps_left(layout)
     return ran
+
+
+@contextlib.contextmanager
+def _empty_folder(base: Path) -> Iterator[None]:
+    """Make a folder, or take an empty one; it is empty again if the demonstration cannot begin."""
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        if any(base.iterdir()):
+            raise InputError(f"{base}: is not empty; give a folder that is, or a new one (--out)")
+    except OSError as problem:
+        raise InputError(f"{base}: cannot be the folder of a demonstration ({problem.strerror or problem})") from None
+    try:
+        yield
+    except BaseException:
+        for one in base.iterdir():
+            if one.is_dir():
+                shutil.rmtree(one)
+            else:
+                one.unlink()
+        raise
 
 
 def _lead(layout: Layout, study: Study, clock: Clock, processes: Processes, progress: Progress) -> Layout:

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from wattline.live.clock import Clock
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease
 from wattline.live.controller.meters import Meters
-from wattline.live.controller.serve import OFF, OFF_WAIT_S, Off, let_go, stand_by
+from wattline.live.controller.serve import OFF, OFF_WAIT_S, Off, Site, let_go, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log
 
@@ -126,3 +127,31 @@ def test_signals_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
     (tmp_path / "signals.json").write_text("{")
     damaged = SignalKeeper(tmp_path, Signals(SignalSettings(limit_w=1000.0), clock))
     assert "signals.json" in damaged.restore(time.time())
+
+
+class Deaf:
+    """Hears everything and does nothing."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def say(self, *words: object, **more: object) -> None:
+        """Hear it."""
+        self.heard.append((*words, *more.values()))
+
+    note = say
+
+
+def test_a_dry_run_says_each_action_once() -> None:
+    """Nothing comes of an action in a dry run, so control would want it again at every pass; another one is said."""
+    log, clock = Deaf(), Clock()
+    signals = Signals(SignalSettings(limit_w=1000.0), clock)
+    unused: Any = None
+    site = Site("here", "easy", clock, unused, log, signals, Topics("here"), unused, None, log, dry_run=True)  # type: ignore[arg-type]
+    for note in ("n1", "n1", "n2"):
+        site._told("release", "17", note)
+    assert [words for words in log.heard if words[0] == "would"] == [
+        ("would", "release", "17", "n1"),
+        ("would", "release", "17", "n2"),
+    ]
+    assert len(site.actions) == 2
