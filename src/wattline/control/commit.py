@@ -250,6 +250,8 @@ def begin(s: State, j: int) -> None:
 @outlined
 def let_go(s: State, j: int) -> None:
     """Give back the nodes of a job that never really held them; nothing is logged of it."""
+    if s.held[j] < 0:
+        return  # it let go of them before, and found no others
     p = s.pool[j]
     x = s.held[j]
     while x >= 0:
@@ -324,6 +326,8 @@ def _log_placement(s: State, j: int, a: int, b: int) -> None:
 @kernel
 def release_nodes(s: State, j: int) -> None:
     """Give back the nodes a job holds; draining ones go out of service."""
+    if s.held[j] < 0:
+        return  # it let go of them before, and found no others
     p = s.pool[j]
     a = s.held[j]
     while a >= 0:

@@ -189,7 +189,8 @@ class Ledger:
                 if gone is not None:
                     self.row.pop(gone, None)
             if result < 0:
-                self.wrong[VERBS[verb]] = self.wrong.get(VERBS[verb], 0) + 1
+                word = VERBS[verb] if 0 <= verb < len(VERBS) else "unknown"
+                self.wrong[word] = self.wrong.get(word, 0) + 1
 
     def empty_logs(self) -> None:
         """Let the record have what the state has logged."""
