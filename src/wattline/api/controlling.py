@@ -250,6 +250,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
 
 def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: bool) -> Site:
     """Open everything that a controller needs; its run goes on where its folder has one."""
+    import numpy as np
+
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine.worlds import check_structure, cluster, policies
-from live.faults.faulty import LEASE_S, LIMIT_W, NODES, PERIOD_S, Faulty, busy, names, pressed
+from live.faults.faulty import LEASE_S, LIMIT_W, NODES, PERIOD_S, Faulty, busy, pressed
 from wattline.live.bus.base import Arrived
 from wattline.live.controller.lease import Lease, LeaseLost
 from wattline.live.controller.replay import replay
@@ -75,7 +75,7 @@ def test_stopped_jobs_go_on_when_a_controller_ends_right_after_it_stopped_them()
 
 
 def test_a_resource_manager_that_is_gone_for_a_minute() -> None:
-    """No command is given meanwhile, caps go on, it is said; jobs that ended are found when it is back, none is lost."""
+    """No command is given meanwhile, caps go on, it is said; jobs that ended are found when it is back, none lost."""
     world = pressed()
     world.run(2.0)
     world.machine.answers = False

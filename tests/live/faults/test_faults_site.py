@@ -11,7 +11,7 @@ import pytest
 
 from live.faults.faulty import LIMIT_W, NODES, Faulty, busy
 from wattline.live.controller.lease import Lease
-from wattline.live.controller.serve import OFF, Site, stand_by
+from wattline.live.controller.serve import OFF, Off, Site, stand_by
 from wattline.live.machine.base import ManagerError
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log
@@ -68,12 +68,12 @@ class Sites:
             topics=world.topics, metrics=NoMetrics(), status=None, log=self.log, lease=lease,
         )  # fmt: skip
 
-    def serve(self, site: Site, seconds: float, *, kill: bool = False) -> None:
+    def serve(self, site: Site, seconds: float, *, kill: bool = False, off: Off | None = None) -> None:
         """Let it lead for a time, then end it in an orderly way or kill it."""
         until_s = self.world.now() + seconds
 
         def stop() -> bool:
-            over = self.world.now() >= until_s
+            over = self.world.now() >= until_s or (off is not None and off())
             if over and kill:
                 raise Killed
             return over
@@ -118,11 +118,11 @@ def test_off_is_off_for_those_who_stand_by(sites: Sites) -> None:
     other = sites.lease("two")
     assert not other.try_to_lead()
     begin_s = sites.world.now()
+    off, off_too = Off(sites.folder), Off(sites.folder)
     (sites.folder / OFF).touch()
-    sites.serve(site, 60.0)
+    sites.serve(site, 60.0, off=off)
     assert sites.world.now() - begin_s <= 1.0
-    assert not stand_by(other, sites.clock, lambda: False, sites.log)
-    assert sites.log.told("switched off")
+    assert not stand_by(other, sites.clock, off_too, sites.log)
     sites.world.agents_turn()
     assert all(agent.lease.mode == "free" for agent in sites.world.staff.values())
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 FOLLOWS_S = 3.0
 """Time within which measured power follows the model: readings of that age may belong to the model before."""
 OVERDO = 1.5
-"""Above the limit so much more is taken than is missing: nodes that do not obey draw no less when caps fall, so that what
-the machine draws more than the model grows with it.
+"""Above the limit so much more is taken than is missing: nodes that do not obey draw no less when caps fall, so that
+what the machine draws more than the model grows with it.
 """
 
 

@@ -67,7 +67,7 @@ class Mirror:
     """Of these, those whose agents are silent."""
     unplaced: set[str] = field(default_factory=set)
     """Jobs that run where the state has no room for them yet: they are left alone until it has."""
-    code: Callable[[str, str], int] = field(default_factory=lambda: _codes())
+    code: Callable[[str, str], int] = field(default_factory=_codes)
     """Returns the number of a user or group (``column``, name): a new one where the name is new."""
     now_s: float = 0.0
     """The state's time when the machine was looked at."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import signal as signals
 import threading
@@ -32,8 +31,6 @@ from wattline.model import codes
 
 OFF = "off"
 """A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
-ASKED = "asked.json"
-"""Limits and load targets that were pushed, for the next controller of this folder."""
 SET_S = 2.0
 """A wall clock that was set by more is told."""
 STANDBY_WAIT_S = 0.5
@@ -90,7 +87,6 @@ class Site:
     _renewed: float = -math.inf
     _would: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
-    _asked: str = ""
     _jump_s: float = 0.0
 
     def serve(self, stop: Callable[[], bool]) -> list[str]:
@@ -103,7 +99,6 @@ class Site:
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
-        self._restore_asked()
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
         try:
             c.run(stop)
@@ -170,7 +165,6 @@ class Site:
         if tick.full:
             self._watch_clock()
             self._rise()
-            self._keep_asked()
             self.history.append((tick.now_s, tick.measured_w, tick.target_w))
             if self.dry_run:
                 self._told("caps", "", self._caps())
@@ -206,32 +200,6 @@ class Site:
         higher = sorted(heard[heard > self.lease.check()].tolist())
         if 2 * len(higher) > len(heard) and self.lease.rise(higher[len(higher) // 2]):
             self._say(f"agents know a term of {higher[len(higher) // 2]}: this controller leads as {self.lease.term}")
-
-    def _keep_asked(self) -> None:
-        """Keep limits and load targets that were pushed: they hold for whoever leads next."""
-        data = {name: kept for name, kept in self.signals.to_data().items() if name != "y"}
-        text = json.dumps(data)
-        if text == self._asked:
-            return
-        self._asked = text
-        path = self.journal.folder / ASKED
-        try:
-            path.with_suffix(".writing").write_text(text, encoding="utf-8")
-            path.with_suffix(".writing").replace(path)
-        except OSError as problem:
-            self._say(f"{path}: limits that were asked for cannot be kept for a restart: {problem.strerror}")
-
-    def _restore_asked(self) -> None:
-        path = self.journal.folder / ASKED
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            self.signals.restore(data, self.clock.now_s())
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-            self._say(f"{path}: limits that were asked for before cannot be read, so they do not hold: {problem}")
-            return
-        self._asked = json.dumps(data)
 
     def _publish(self, tick: Tick) -> None:
         c = self.controller
