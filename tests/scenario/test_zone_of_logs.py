@@ -9,6 +9,7 @@ import pytest
 
 import wattline as wl
 from wattline.formats.jobs import read_trace
+from wattline.formats.jobs.export import write_trace
 from wattline.scenario import read_scenario, variants, wire
 
 DUMP = "JobID|Submit|Start|Elapsed|AllocNodes|State\n1|2024-07-01T12:00:00|2024-07-01T12:00:00|01:00:00|1|COMPLETED\n"
@@ -79,6 +80,14 @@ def test_python_reads_logs_in_their_zone(folder: Path) -> None:
     assert any("taken as UTC" in line for line in run.remarks)
     with pytest.raises(wl.InputError, match="no such time zone: 'Mars/Olympus'"):
         wl.read_trace(folder / "s.txt", zone="Mars/Olympus")
+
+
+def test_a_date_that_rests_on_an_assumed_zone_is_said_where_it_is_written(folder: Path) -> None:
+    """Who converts a log of local times writes a date; without a zone that is told."""
+    for name in ("x.swf", "x.parquet"):
+        told = write_trace(read_trace(folder / "s.txt"), folder / name)
+        assert [note.reason[:31] for note in told] == ["local times were taken as UTC: "]
+        assert write_trace(read_trace(folder / "s.txt", zone="Europe/Berlin"), folder / name) == ()
 
 
 def test_a_zone_for_a_log_without_local_times_is_said_to_change_nothing(folder: Path) -> None:

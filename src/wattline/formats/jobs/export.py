@@ -34,9 +34,11 @@ def write_trace(trace: Trace, path: Path | str) -> tuple[Note, ...]:
     """Write in the format that the name's ending says; return notes on what it cannot hold."""
     name = Path(path).name
     if name.endswith((".swf", ".swf.gz")):
-        return write_swf(trace, path)
-    if name.endswith((".parquet", ".csv", ".csv.gz")):
+        return (*write_swf(trace, path), *_assumed(trace, path))
+    if name.endswith((".csv", ".csv.gz")):  # which holds no date
         return write_table(trace, path)
+    if name.endswith(".parquet"):
+        return (*write_table(trace, path), *_assumed(trace, path))
     raise InputError(f"{path}: cannot tell the format to write; end the name in one of {', '.join(SUFFIXES)}")
 
 
@@ -131,6 +133,12 @@ def jobs_frame(jobs: JobTable) -> pl.DataFrame:
             known = column.fill_nan(None) if dtype is np.float64 else column
             series.append(known.set(known == UNKNOWN, None) if name == "after" else known)
     return pl.DataFrame(series)
+
+
+def _assumed(trace: Trace, path: Path | str) -> list[Note]:
+    """Return a note on a date that rests on a zone which nobody said."""
+    told = "local times were taken as UTC: the date that is written rests on it (zone says another)"
+    return [Note("kept", told, len(trace.jobs), str(path))] if trace.zone_assumed else []
 
 
 def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
