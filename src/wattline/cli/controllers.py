@@ -70,3 +70,7 @@ def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
     for line in done:
         terminal.line(line)
     terminal.data({"done": done})
+    lines = switch_off(plan_site(file))
+    for line in lines:
+        terminal.line(line)
+    terminal.data({"done": lines})
