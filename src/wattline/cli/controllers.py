@@ -25,10 +25,12 @@ def controller(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Lead a machine: start, stop and continue its jobs and set its caps, so that it stays inside its power envelope.
+    """Lead a machine: start, stop and continue jobs and set caps, so that it stays inside its power envelope.
 
-    One controller leads, by a lease in its journal's folder; others with the same folder stand by. SIGTERM and Ctrl-C
-    end it in an orderly way: stopped jobs go on, and agents put back what they found.
+    One controller leads, by a lease in its journal's folder; others with the
+    same folder stand by. SIGTERM and Ctrl-C end it in an orderly way: stopped
+    jobs go on, and agents put back what they found. --check lists at its end
+    what is not there yet. docs/live/first-steps.md leads through all of it.
 
     For example:
 
@@ -57,7 +59,8 @@ def controller(
 def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
     """Let a machine go: stopped jobs go on, and agents put back the limits that they found.
 
-    Where a controller leads, it is told to end. Where none does, its place is taken for a moment to say so.
+    A controller that leads, and those that stand by, are told to end. Where
+    none leads, its place is taken for a moment to tell the agents.
 
     For example:
 

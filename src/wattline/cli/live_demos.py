@@ -34,9 +34,11 @@ def live_demo(
 ) -> None:
     """Run a whole machine on this computer: emulated nodes, real agents, jobs and controller, and a replayed signal.
 
-    No root and no server are needed. Powercap trees are files, driven by the simulator's physics with noise and lag;
-    agents and the controller talk over ZeroMQ with keys; jobs are processes. At the end the live run stands beside the
-    simulated run of the same jobs. The exit code is 1 if a process, a stopped job or a cap was left behind.
+    No root and no server are needed, but the extra live. Powercap trees are
+    files, driven by the simulator's physics with noise and lag; agents and the
+    controller talk over ZeroMQ with keys; jobs are processes. At the end the
+    live run stands beside the simulated run of the same jobs. The exit code is
+    1 if a process, a stopped job or a cap was left behind.
 
     For example:
 
