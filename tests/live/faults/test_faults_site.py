@@ -65,7 +65,7 @@ class Sites:
         controller.signals = signals
         return Site(
             name="here", policy="easy", clock=self.clock, controller=controller, journal=world.journal, signals=signals,
-            topics=world.topics, metrics=NoMetrics(), status=None, log=self.log, lease=lease,
+            topics=world.topics, metrics=NoMetrics(), status=None, log=self.log, lease=lease, off_wait_s=0.0,
         )  # fmt: skip
 
     def serve(self, site: Site, seconds: float, *, kill: bool = False, off: Off | None = None) -> None:

@@ -84,6 +84,8 @@ class Site:
     actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
     history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
     kept: SignalKeeper | None = None
+    off_wait_s: float = OFF_WAIT_S
+    """Seconds (of the wall) for which nodes may take to say that they are free, at the end."""
     _renewed: float = -math.inf
     _would: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What a dry run said last of each job: nothing comes of it, so it would be said at every pass."""
@@ -124,7 +126,7 @@ class Site:
         if led and not self.dry_run:
             left = c.reconciler.release_all()
             bound = self._term if self.lease is not None else None
-            unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound)
+            unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound, self.off_wait_s)
             if unheard:
                 self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
         if self.lease is not None:
@@ -280,12 +282,13 @@ def let_go(
     topics: Topics,
     clock: Clock,
     each_turn: Callable[[], object] | None = None,
+    wait_s: float = OFF_WAIT_S,
 ) -> list[str]:
     """Say off until every node says that it is free; return those that did not within some seconds.
 
     An agent that was not connected hears it when it is, after 5 s at the latest.
     """
-    until_s, turns = clock.monotonic() + OFF_WAIT_S, 0
+    until_s, turns = clock.monotonic() + wait_s, 0
     while True:
         try:
             if each_turn is not None:
@@ -298,7 +301,7 @@ def let_go(
                 meters.take(message.sender, message.body, message.at_s)
         turns += 1
         left = [name for name, mode in zip(meters.names, meters.mode, strict=True) if mode != "free"]
-        if (not left and turns >= OFF_LEAST) or clock.monotonic() > until_s:
+        if (not left and turns >= OFF_LEAST) or clock.monotonic() >= until_s:
             return left
 
 
