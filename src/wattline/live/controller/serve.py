@@ -133,10 +133,12 @@ class Site:
             self.lease.give_up()
         parts: list[Closes] = [self.journal, c.manager, c.bus, self.signals, self.metrics]
         for part in [*parts, *([] if self.status is None else [self.status])]:
+        closes = [self.journal.close, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
+        for close in [*closes, *([] if self.status is None else [self.status.close])]:
             try:
-                part.close()
+                close()
             except Exception as problem:  # the others are closed all the same
-                self.log.say("not-closed", "error", what=type(part).__name__, why=str(problem))
+                self.log.say("not-closed", "error", what=close.__qualname__, why=str(problem))
         self.log.say("ends", jobs_left_stopped=left)
         return left
 
