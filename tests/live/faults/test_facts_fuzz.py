@@ -11,7 +11,7 @@ import pytest
 
 from engine.worlds import check_structure
 from live.journal.world import NODES, Fuzz, build
-from wattline.control.facts import END, ENTER, FREE, LET_GO, TAKE, TIME, VERBS
+from wattline.control.facts import END, ENTER, FREE, LET_GO, REQUEUE, TAKE, TIME, VERBS
 from wattline.kernel.compiled import JIT
 from wattline.live.controller.journal import Keeping, LiveJournal
 from wattline.live.controller.ledger import Ledger
@@ -136,3 +136,26 @@ def test_facts_of_every_sort_right_and_wrong(tmp_path: Path, select: str, seed: 
     found = replay(tmp_path, build)
     assert found.identical, found.difference
     assert found.facts > 10 * BATCHES
+
+
+def test_a_job_that_let_go_of_its_nodes_ends() -> None:
+    """A job that runs elsewhere than was thought, on nodes that the state has given to another, may end before it is
+    settled: nothing is given back twice.
+    """
+    book = Ledger(build({"how": {"rows": 16}}))
+    with book.bound:
+        world = Fuzz(book, 1)
+        for _ in range(6):
+            world.enter()
+        book.control()
+        s = book.state
+        running = [name for name, row in book.row.items() if s.status[row] == codes.RUNNING]
+        assert len(running) > 2
+        book.tell_of(LET_GO, running[0])
+        book.tell_nodes(TAKE, running[0], [(0, NODES)])
+        book.tell_of(END, running[0], codes.FINISHED)
+        book.tell_of(LET_GO, running[1])
+        book.tell_of(REQUEUE, running[1])
+        results = book.flush()
+        assert results.tolist() == [0, -codes.NO_SUCH, 0, 0, 0]
+        check_structure(s)
