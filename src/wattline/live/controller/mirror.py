@@ -91,7 +91,7 @@ class Mirror:
         for job in moved:
             pieces = self.nodes.extents(job.on)
             if pieces is not None:
-                self.ledger.tell_nodes(TAKE, job.id, pieces)
+                self._hold(TAKE, job, pieces)
         self._newcomers(jobs)
         self.ledger.flush()
         self.unplaced &= set(self.ledger.row)
@@ -174,7 +174,7 @@ class Mirror:
         if pieces is None:
             self.said.append(f"job {job.id} runs on nodes that are not ours: it is not counted")
             return
-        self.ledger.tell_nodes(ADOPT, job.id, pieces, self._ran_s(job))
+        self._hold(ADOPT, job, pieces, self._ran_s(job))
         self.ledger.flush()
         if self._status(job.id) == codes.WAITING:
             if job.id not in self.unplaced:
@@ -184,6 +184,15 @@ class Mirror:
         self.unplaced.discard(job.id)
         if job.phase == "paused":
             self.ledger.tell_of(PAUSED, job.id)
+
+    def _hold(self, verb: int, job: JobSeen, pieces: list[tuple[int, int]], *numbers: float) -> None:
+        """Tell on which nodes a job is; it may be on such that are out of service since it came there."""
+        out = [self.nodes.number[name] for name in job.on if name in self.down]
+        for at in out:
+            self.ledger.tell(BACK, at, at + 1)
+        self.ledger.tell_nodes(verb, job.id, pieces, *numbers)
+        for at in out:
+            self.ledger.tell(DRAIN, at, at + 1)
 
     def _ran_s(self, job: JobSeen) -> float:
         """Return for how long a job has been there; the state's clock is told before the machine is looked at."""
