@@ -90,6 +90,23 @@ def test_a_resource_manager_that_is_gone_for_a_minute() -> None:
     assert world.over_s() == 0.0
 
 
+def test_a_controller_that_starts_while_its_manager_is_gone_sets_no_caps_free() -> None:
+    """Before it has seen a single job it sends no cap: those in force stay, then safe caps hold; when the manager is
+    back all nodes are led within two periods.
+    """
+    world = pressed()
+    world.kill_controller()
+    world.machine.answers = False
+    world.controller = world.start()
+    world.run(20.0)
+    assert all(agent.lease.mode == "safe" for agent in world.staff.values())
+    world.machine.answers = True
+    world.run(2 * PERIOD_S + 0.25)
+    assert world.led() == NODES
+    world.finish()
+    assert world.over_s() == 0.0
+
+
 def test_a_resource_manager_that_hangs_is_asked_once_a_period() -> None:
     """One that stops answering between its snapshot and the commands costs one time-out a period, not one a job."""
     world = Faulty(limit_w=np.inf)

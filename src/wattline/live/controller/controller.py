@@ -127,7 +127,8 @@ class Controller:
             self.reconciler.reconcile(now_s)
             self.ledger.flush()
         self.caps.want(self.ledger.state)
-        sent = self.caps.send(now_s, self.term(), self.meters)
+        knows = not math.isnan(self.manager_seen_s)  # before the first look nobody knows who runs: caps stay, or end
+        sent = self.caps.send(now_s, self.term(), self.meters) if knows else 0
         measured_w, heard = self.meters.system_w(now_s, self.caps.row)
         modelled_w = self.caps.modelled_w
         self.guard.compare(now_s, measured_w, modelled_w, limit_w)
@@ -199,6 +200,7 @@ class Controller:
         out = [self.mirror.nodes.number[name] for name in self.mirror.down]
         if not out:
             return 0.0
+        self.caps.want(self.ledger.state)  # who holds them now: a job may just have ended there
         watts, _ = self.meters.node_w(now_s, self.caps.row)
         return float(sum(watts[at] for at in out if self.caps.row[at] < 0))
 
