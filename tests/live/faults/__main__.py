@@ -20,10 +20,10 @@ def main() -> int:
         try:
             test_a_storm_of_faults(seed)
         except AssertionError as broken:
-            print(f"seed {seed}: {str(broken)[:500] or type(broken).__name__}")
+            sys.stderr.write(f"seed {seed}: {str(broken)[:500] or type(broken).__name__}\n")
             return 1
         seed += 1
-    print(f"{seed - asked.seed} storms, none broke anything")
+    sys.stderr.write(f"{seed - asked.seed} storms, none broke anything\n")
     return 0
 
 

@@ -91,8 +91,11 @@ class Reconciler:
                     stops.append((name, "hold", ""))
                 elif job.phase == "starting":
                     self.asked.setdefault(name, Asked("release", now_s, now_s))  # released before we were started
-                else:
-                    starts.append((name, "release", ",".join(self.mirror.nodes.held(s, row))))
+                elif self.mirror.down.isdisjoint(on := self.mirror.nodes.held(s, row)):
+                    starts.append((name, "release", ",".join(on)))
+                else:  # its nodes left, or their agents are silent, before it was there
+                    self.mirror.give_up_start(name)
+                    self.asked.pop(name, None)
             elif status == codes.PAUSED and job.phase == "running":
                 stops.append((name, "stop", ""))
             elif status == codes.RUNNING and job.phase == "paused":
