@@ -1,6 +1,5 @@
 """A machine in memory that goes wrong on demand: agents with leases and safe caps that die, lie, go blind or do not
 obey, wires that are cut, controllers that are killed. What the machine draws and what jobs do is noted at every step.
-obey, wires that are cut, controllers that are killed. What the machine draws is noted at every step.
 """
 
 from __future__ import annotations

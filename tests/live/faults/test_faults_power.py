@@ -1,4 +1,3 @@
-"""Nodes that do not obey, sensors that fail, agents that lie: power comes back under the limit, and how fast."""
 """Nodes that do not obey, sensors that fail and agents that lie: power comes back under the limit, and how fast."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
@@ -55,13 +55,6 @@ class Off:
     def __call__(self) -> bool:
         """Tell it."""
         return self._touched() not in (None, self._before)
-
-
-class Closes(Protocol):
-    """Something that is open."""
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 @dataclass
@@ -131,8 +124,6 @@ class Site:
                 self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
         if self.lease is not None:
             self.lease.give_up()
-        parts: list[Closes] = [self.journal, c.manager, c.bus, self.signals, self.metrics]
-        for part in [*parts, *([] if self.status is None else [self.status])]:
         closes = [self.journal.close, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
         for close in [*closes, *([] if self.status is None else [self.status.close])]:
             try:
