@@ -75,6 +75,12 @@ WIDTH = 2 + len(rows.FACTS)
 
 
 @outlined
+def _whole(number: float) -> int:
+    """Return a number as a whole one, -1 where it is none that could be meant."""
+    return int(number) if -1e15 < number < 1e15 else -1
+
+
+@outlined
 def _is(s: State, j: int, first: int, last: int) -> bool:
     """Tell whether a row has a job of a status between two."""
     return 0 <= j < s.status.shape[0] and first <= s.status[j] <= last
@@ -185,7 +191,7 @@ def _about_job(
         commit.unstart(s, j)
         s.happened[0] |= codes.END
     elif verb == ADOPT:
-        got = _adopt(s, j, extents, int(fact[2]), int(fact[3]), fact[4])
+        got = _adopt(s, j, extents, _whole(fact[2]), _whole(fact[3]), fact[4])
         s.happened[0] |= codes.ARRIVAL if got == 0 else 0
         return got
     elif verb == END and _is(s, j, codes.STARTING, codes.PAUSED) and codes.FINISHED <= fact[2] <= codes.FAILED:
@@ -193,7 +199,7 @@ def _about_job(
             log_event(s, codes.EV_KILL, j, s.nodes[j], s.request_s[j])
         elif fact[2] == codes.FAILED:
             log_event(s, codes.EV_FAIL, j, s.nodes[j], s.remaining[j])
-        rows.end(s, j, int(fact[2]), wake, learn, profile, param, memory)
+        rows.end(s, j, _whole(fact[2]), wake, learn, profile, param, memory)
         s.happened[0] |= codes.END
     elif verb == CANCEL:
         got = _cancel(s, j, wake, learn, profile, param, memory)
@@ -211,7 +217,7 @@ def _about_job(
     elif verb == LET_GO and _is(s, j, codes.STARTING, codes.PAUSED) and s.held[j] >= 0:
         commit.let_go(s, j)
     elif verb == TAKE and _is(s, j, codes.STARTING, codes.PAUSED) and s.held[j] < 0:
-        if not _take(s, j, extents, int(fact[2]), int(fact[3])):
+        if not _take(s, j, extents, _whole(fact[2]), _whole(fact[3])):
             return -codes.NO_SUCH
         s.busy[s.pool[j]] += s.nodes[j]
     elif verb == DRAW and _is(s, j, codes.RUNNING, codes.RUNNING) and 0.0 <= fact[2] < np.inf:
@@ -256,8 +262,8 @@ def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, para
                 s.wake_at_s[slot] = np.inf
                 s.happened[0] |= codes.TIMER
     elif DRAIN <= verb <= BACK:
-        a = int(fact[1])
-        b = int(fact[2])
+        a = _whole(fact[1])
+        b = _whole(fact[2])
         if a < 0 or b > s.node_state.shape[0] or b <= a:
             return -codes.NO_SUCH
         for node in range(a, b):  # a node is out for one reason only here: the world says what it is, not what changed
@@ -284,8 +290,10 @@ def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, para
         if changed:
             log_bid(s)
     elif verb == HAPPENED:
-        s.happened[0] |= int(fact[1]) & codes.EVERYTHING
-        if int(fact[1]) & codes.SAMPLE:
+        if not 0.0 <= fact[1] <= codes.EVERYTHING:
+            return -codes.NO_SUCH
+        s.happened[0] |= _whole(fact[1]) & codes.EVERYTHING
+        if _whole(fact[1]) & codes.SAMPLE:
             _note_samples(s, wake, profile, param, memory)
     else:
         return -codes.NO_SUCH
@@ -330,7 +338,7 @@ def take_facts(
         Room for the result of each.
     """
     for i in range(begin, facts.shape[0]):
-        verb = int(facts[i, 0])
+        verb = _whole(facts[i, 0])
         if logs_full(s):
             results[i] = -codes.NO_LOG
             return i
@@ -339,7 +347,9 @@ def take_facts(
             if results[i] < 0 and results[i] != -codes.NO_SUCH:
                 return i
         elif ARRIVED <= verb <= LEFT or verb == FREE:
-            results[i] = _about_job(s, verb, int(facts[i, 1]), facts[i], extents, wake, learn, profile, param, memory)
+            results[i] = _about_job(
+                s, verb, _whole(facts[i, 1]), facts[i], extents, wake, learn, profile, param, memory
+            )
         else:
             results[i] = _about_machine(s, verb, facts[i], wake, profile, param, memory)
     return facts.shape[0]
