@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wattline.sim.result import running_energy_j
 
 from engine import capped, late
 from engine.test_invariants import OUTAGES, SELECTS, machine
@@ -33,6 +32,7 @@ from wattline.model.mechanism import policy
 from wattline.policies.helpers import uniform
 from wattline.sim.simulate import Result, Simulation
 from wattline.wiring.options import Options
+from wattline.wiring.tables import running_energy_j
 
 FEW, SOME = examples(12), examples(60)
 DELAYS = st.sampled_from([(0.0, 0.0), (0.0, 1.5), (2.0, 2.0), (0.25, 7.0)])

@@ -6,6 +6,7 @@ import math
 import os
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from wattline.files import write_whole
 
 if TYPE_CHECKING:
     from wattline.arrays import Floats
+    from wattline.live.bus.base import Bus
     from wattline.live.bus.inbox import Inbox
     from wattline.live.bus.names import Topics
     from wattline.live.clock import Clock
@@ -274,7 +276,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.wiring.newcomers import Desk
 
     spec, base, study, control = planned.spec, planned.base, planned.study, planned.spec.control
-    bus = open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock)
+    bus = _open_when_free(lambda: open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock))
     topics = Topics(spec.site)
     for topic in topics.reads("controller", spec.name):
         bus.subscribe(topic)
@@ -372,6 +374,18 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     )
 
 
+def _open_when_free(opens: Callable[[], Bus], wait_s: float = 3.0) -> Bus:
+    """Open the bus; an address that the controller before is just letting go of is waited for."""
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            return opens()
+        except InputError as problem:
+            if "in use" not in str(problem) or time.monotonic() > until:
+                raise
+        time.sleep(0.1)
+
+
 def _epoch_s(path: Path, clock: Clock, journal: LiveJournal) -> float:
     """Return the machine time at which the state's clock was 0; a run that is carried on keeps its own.
 
@@ -415,8 +429,6 @@ def site_limit_w(planned: Planned) -> float:
 
 def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     """Let a machine go, whoever leads it or nobody; return what was done, a line each."""
-    import time
-
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
@@ -443,7 +455,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
                 break
             time.sleep(0.2)
         lines.append(f"the controller of term {held.term} did not answer")
-    bus = open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock)
+    bus = _open_when_free(lambda: open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock))
     outbox, topics = Outbox(spec.name, clock), Topics(spec.site)
     try:
         for topic in topics.reads("controller", spec.name):

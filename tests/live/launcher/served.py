@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.live.clock import Clock
-from wattline.live.machine.base import JobSeen
+from wattline.live.machine.base import JobSeen, ManagerError
 from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.machine.launcher.config import LauncherConfig
 from wattline.live.machine.launcher.daemon import Launcher
@@ -53,7 +54,8 @@ def served(
         yield client
     finally:
         if thread.is_alive():
-            client.shutdown("cancel")
+            with contextlib.suppress(ManagerError):  # it was ending already
+                client.shutdown("cancel")
         thread.join(PATIENCE_S)
         client.close()
     assert not failed, failed
@@ -96,7 +98,6 @@ class Process:
 
 
 def _answers(client: LauncherClient) -> bool:
-    from wattline.live.machine.base import ManagerError
 
     try:
         client.counts()

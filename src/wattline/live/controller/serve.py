@@ -122,14 +122,14 @@ class Site:
             unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound, self.off_wait_s)
             if unheard:
                 self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
-        if self.lease is not None:
-            self.lease.give_up()
         closes = [self.journal.close, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
         for close in [*closes, *([] if self.status is None else [self.status.close])]:
             try:
                 close()
             except Exception as problem:  # the others are closed all the same
                 self.log.say("not-closed", "error", what=close.__qualname__, why=str(problem))
+        if self.lease is not None:
+            self.lease.give_up()  # whoever takes it finds the bus and the journal free
         self.log.say("ends", jobs_left_stopped=left)
         return left
 
