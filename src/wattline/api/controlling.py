@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from wattline.live.bus.names import Topics
     from wattline.live.clock import Clock
     from wattline.live.controller.config import SiteSpec
+    from wattline.live.controller.controller import BidStep
+    from wattline.live.controller.guard import Guard
     from wattline.live.controller.journal import LiveJournal
     from wattline.live.controller.serve import Site
+    from wattline.live.signals.open import Signals
     from wattline.live.watch.logs import Log
     from wattline.scenario.study import Study
     from wattline.wiring.bound import Bound
@@ -258,9 +261,8 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
     from wattline.live.controller.caps import CapSender
-    from wattline.live.controller.config import bus_settings, or_infinite, signal_door
-    from wattline.live.controller.controller import BidStep, Controller, Periods
-    from wattline.live.controller.guard import Guard, GuardRules
+    from wattline.live.controller.config import bus_settings
+    from wattline.live.controller.controller import Controller, Periods
     from wattline.live.controller.journal import Keeping, LiveJournal
     from wattline.live.controller.meters import Meters
     from wattline.live.controller.mirror import Mirror
@@ -269,8 +271,6 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.live.controller.serve import Site
     from wattline.live.controller.setup import describe, rebuild
     from wattline.live.machine.launcher.client import LauncherClient
-    from wattline.live.signals.open import Signals, SignalSettings
-    from wattline.live.signals.stale import Rules
     from wattline.live.watch.metrics import open_metrics
     from wattline.live.watch.socket import StatusServer, default_socket
     from wattline.wiring.newcomers import Desk
@@ -303,44 +303,9 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
     manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
-    rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
-    host, port = signal_door(spec)
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
-    signals = Signals(
-        SignalSettings(
-            limit_w=site_limit_w(planned),
-            least_w=spec.signal.least,
-            y=spec.signal.y,
-            rules=rules,
-            file=None if spec.signal.file is None else base / spec.signal.file,
-            column=spec.signal.column,
-            step_s=spec.signal.step,
-            skip_s=spec.signal.skip,
-            start_s=math.nan if spec.signal.start is None else spec.signal.start,
-            loop=spec.signal.loop,
-            token=None if spec.signal.token is None else base / spec.signal.token,
-            host=host,
-            port=port,
-        ),
-        clock,
-        lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
-    )
-    guard = Guard(
-        GuardRules(
-            or_infinite(spec.guard.hard),
-            spec.guard.margin,
-            or_infinite(spec.guard.ramp_up),
-            or_infinite(spec.guard.ramp_down),
-            spec.guard.trust,
-        )
-    )
+    signals = _open_signals(planned, clock, log)
     caps = CapSender(bus, Outbox(spec.name, clock), topics, planned.names, lease_s=control.lease, act=not dry_run)
-    bids = [
-        BidStep(epoch_s + t, *((math.nan, 0.0) if b is None else (b.mean_w, b.reserve_w)))
-        for t, b in study.options.bids
-    ]
-    if spec.bid is not None:
-        bids = [BidStep(-math.inf, spec.bid.mean, spec.bid.reserve)]
     controller = Controller(
         clock=clock,
         ledger=ledger,
@@ -351,9 +316,9 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         inbox=make_inbox(planned, topics, clock),
         meters=Meters(planned.names, most_w(planned), control.silent, idle_w),
         caps=caps,
-        guard=guard,
+        guard=_guard(spec),
         signals=signals,
-        bids=bids,
+        bids=_bids(planned, epoch_s),
         most_w=float(most_w(planned).sum()),
         periods=Periods(control.period, control.caps, control.manager_silent),
     )
@@ -372,6 +337,65 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         lease=lease,
         dry_run=dry_run,
     )
+
+
+def _open_signals(planned: Planned, clock: Clock, log: Log) -> Signals:
+    """Open what the grid and operators ask by; changes of state are logged."""
+    from wattline.live.controller.config import signal_door
+    from wattline.live.signals.open import Signals, SignalSettings
+    from wattline.live.signals.stale import Rules
+
+    spec, base = planned.spec, planned.base
+    rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
+    host, port = signal_door(spec)
+    return Signals(
+        SignalSettings(
+            limit_w=site_limit_w(planned),
+            least_w=spec.signal.least,
+            y=spec.signal.y,
+            rules=rules,
+            file=None if spec.signal.file is None else base / spec.signal.file,
+            column=spec.signal.column,
+            step_s=spec.signal.step,
+            skip_s=spec.signal.skip,
+            start_s=math.nan if spec.signal.start is None else spec.signal.start,
+            loop=spec.signal.loop,
+            token=None if spec.signal.token is None else base / spec.signal.token,
+            host=host,
+            port=port,
+        ),
+        clock,
+        lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
+    )
+
+
+def _guard(spec: SiteSpec) -> Guard:
+    """Return the hard rules of the site."""
+    from wattline.live.controller.config import or_infinite
+    from wattline.live.controller.guard import Guard, GuardRules
+
+    return Guard(
+        GuardRules(
+            or_infinite(spec.guard.hard),
+            spec.guard.margin,
+            or_infinite(spec.guard.ramp_up),
+            or_infinite(spec.guard.ramp_down),
+            spec.guard.trust,
+        )
+    )
+
+
+def _bids(planned: Planned, epoch_s: float) -> list[BidStep]:
+    """Return the bid of the file, else those of the scenario, in machine time."""
+    from wattline.live.controller.controller import BidStep
+
+    spec, study = planned.spec, planned.study
+    if spec.bid is not None:
+        return [BidStep(-math.inf, spec.bid.mean, spec.bid.reserve)]
+    return [
+        BidStep(epoch_s + t, *((math.nan, 0.0) if b is None else (b.mean_w, b.reserve_w)))
+        for t, b in study.options.bids
+    ]
 
 
 def _open_when_free(opens: Callable[[], Bus], wait_s: float = 3.0) -> Bus:
