@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from wattline.bidding.across import certify_on_records, left_out, sure_bid
+from wattline.bidding import search
+from wattline.bidding.across import certify_on_records, left_out, plain_bid, sure_bid
 from wattline.bidding.aim import Aim
 from wattline.bidding.certificate import BROKEN, CERTIFIED, NOTHING, UNSURE, Certificate, certificate_of
 from wattline.bidding.choice import Choice
@@ -26,6 +28,7 @@ from wattline.market.tracking import Tracking, tracking
 from wattline.model import codes
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Record, Signal
+from wattline.sim.ensemble import in_threads
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 from wattline.units import HOUR_S
 
@@ -303,3 +306,38 @@ def test_no_value_beyond_the_record_is_read() -> None:
     made = small()
     day = Record("short", Signal(0.0, 2.0, np.linspace(-1, 1, 1800)))
     assert trial_day(made, day, 0).run(BID)[0].record == 0
+
+
+@pytest.mark.parametrize("workload", ["W4", "W14"])
+def test_what_a_search_does_not_look_at_would_not_be_chosen(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that tries every bid on all days, and looks closely everywhere, finds the same bids by more runs."""
+    made = Setting.alike(kinds_of(workload), NODES, IDLE_W, HIGHEST_W)
+    days = [Record(f"d{i}", GaussianLaw(0.4 + 0.01 * i)(HOUR_S, 90 + i)) for i in range(5)]
+
+    def found() -> tuple[list[Bid], int]:
+        trial = Trial(made, records=days)
+        picked = [sure_bid(part, mode="paper", confidence=0.8) for part in (trial, trial.only([0, 1, 3, 4]))]
+        picked.append(search_bid(made, trial=trial, safe=False))
+        return [choice.bid for choice in picked], len(trial._remembered)
+
+    bids, runs = found()
+    monkeypatch.setattr(search, "DEARER", np.inf)
+    monkeypatch.setattr(Aim, "out_of_reach", lambda *told: False)
+    patient_bids, patient_runs = found()
+    assert bids == patient_bids
+    assert runs < 0.95 * patient_runs
+
+
+def test_searches_that_share_days_at_once_find_what_they_find_alone() -> None:
+    """Searches in several threads on the same days disturb neither each other's runs nor what is remembered."""
+    made = Setting.alike(kinds_of("W14"), NODES, IDLE_W, HIGHEST_W)
+    days = [Record(f"d{i}", GaussianLaw(0.4 + 0.01 * i)(HOUR_S, 90 + i)) for i in range(4)]
+    alone, shared = Trial(made, records=days), Trial(made, records=days)
+    parts = [[k for k in range(4) if k != i] for i in range(4)]
+    pick = partial(plain_bid, mode="paper", quick=True)
+    expected = [pick(alone.only(part)) for part in parts]
+    found = in_threads(pick, [shared.only(part) for part in parts], workers=4)
+    assert [choice.bid for choice in found] == [choice.bid for choice in expected]
+    assert {key: [hour.bill.cost for hour in hours] for key, hours in shared._remembered.items()} == {
+        key: [hour.bill.cost for hour in hours] for key, hours in alone._remembered.items()
+    }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from wattline.bidding.rates import rate_of
+from wattline.bidding.rates import least_next_high, rate_of
 
 REPEATS = 500
 
@@ -77,3 +77,25 @@ def test_nothing_seen_and_nothing_tried() -> None:
     assert (nothing.low, nothing.high, nothing.next_high) == (0.0, 1.0, 1.0)
     one = rate_of(np.array([2.0]), np.array([24.0]), hours=24)
     assert (one.low, one.high, one.next_high) == (0.0, 1.0, 1.0)
+
+
+def test_the_least_end_of_the_next_day_is_a_bound_that_is_reached() -> None:
+    """Whatever further days bring, the interval of the next day ends no lower; equal residuals bring it there."""
+    draw = np.random.default_rng(8)
+    near = 0
+    for _ in range(200):
+        known, new = int(draw.integers(1, 6)), int(draw.integers(1, 6))
+        trials, more = draw.integers(0, 25, known).astype(float), draw.integers(1, 25, new).astype(float)
+        trials[0] = max(trials[0], 1.0)
+        events = trials * draw.beta(2.0, 20.0, known)
+        least = least_next_high(events, trials, more, 0.98)
+        ends = []
+        for k in range(400):
+            share = draw.uniform(0.0, 0.3) if k % 2 else events.sum() / trials.sum() * draw.uniform(0.5, 1.5)
+            spread = draw.normal(0.0, 0.01, new) if k % 4 < 2 else 0.0
+            told = np.append(events, np.clip(share + spread, 0.0, 1.0) * more), np.append(trials, more)
+            if 0 < told[0].sum() < told[1].sum():
+                ends.append(rate_of(*told, hours=int(told[1].sum()), confidence=0.98).next_high)
+        assert least <= min(ends) + 1e-12
+        near += min(ends) < 1.02 * least
+    assert near > 150

@@ -23,6 +23,7 @@ from wattline.bidding.search import search_bid
 from wattline.bidding.trial import Trial
 from wattline.market.tracking import SHARE
 from wattline.model.regulation import Record
+from wattline.sim.ensemble import in_threads
 
 ENOUGH = 15
 """Records of which a third can be kept from the search."""
@@ -89,8 +90,8 @@ def certify_on_records(
         return certificate_of(setting, choice, outcome, evidence, confidence)
     found = pick(trial)
     parts = [trial.only([k for k in range(count) if k != i]) for i in range(count)]
-    others = [pick(part) for part in parts]
-    evidence = _evidence(LEFT_OUT, trial, names, others, [] if plain is None else [plain(part) for part in parts])
+    others = in_threads(pick, parts)
+    evidence = _evidence(LEFT_OUT, trial, names, others, [] if plain is None else in_threads(plain, parts))
     return certificate_of(setting, found, left_out(trial, others), evidence, confidence)
 
 

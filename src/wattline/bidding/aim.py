@@ -6,11 +6,13 @@ the interval of each kind is that of the long-run rate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from wattline.bidding.outcome import Outcome, is_promised
-from wattline.bidding.rates import CONFIDENCE
+from wattline.bidding.rates import CONFIDENCE, least_next_high
 from wattline.market.tracking import SHARE
 
 
@@ -18,11 +20,10 @@ from wattline.market.tracking import SHARE
 class Aim:
     """What a bid must keep on the hours of a search.
 
-    ``confidence`` is that of the intervals, None for the rates themselves; limits count by a ``part``.
+    ``confidence`` is that of the intervals, None for the rates themselves.
     """
 
     confidence: float | None = None
-    part: float = 1.0
     sure_service: bool = True
     """Whether the confidence is asked of the service of every kind too, or of tracking alone."""
 
@@ -39,16 +40,27 @@ class Aim:
     def hopeless(self, outcome: Outcome) -> bool:
         """Tell whether a few draws are so far beyond a limit that the others need not be tried."""
         far = HOPELESS_HOURS if not outcome.on_records else HOPELESS_DAYS if self.confidence is None else HOPELESS_SURE
-        return any(rate > far * limit for rate, limit in Aim(None, self.part)._bounds(outcome))
+        return any(rate > far * limit for rate, limit in Aim()._bounds(outcome))
+
+    def out_of_reach(self, outcome: Outcome, more: Sequence[float]) -> bool:
+        """Tell whether the next day's interval ends beyond the limit whatever the draws to come bring.
+
+        ``more`` is how many hours of each of them count. Nothing is assumed of them: the bound is the least that any
+        outcome of theirs would leave, so a bid is given up only if it would be refused in the end.
+        """
+        if self.confidence is None or not len(more):
+            return False
+        events, hours = outcome.exceeded
+        return least_next_high(events, hours, np.asarray(more), self.confidence) >= SHARE
 
     def _bounds(self, outcome: Outcome) -> Iterator[tuple[float, float]]:
         sure = self.confidence
         exceed = outcome.exceed_rate(sure or CONFIDENCE)
-        yield (exceed.share if sure is None else exceed.next_high), self.part * SHARE
+        yield (exceed.share if sure is None else exceed.next_high), SHARE
         rates = outcome.rates(sure or CONFIDENCE)
         for kind, rate in zip(outcome.kinds, rates, strict=True):
             if is_promised(kind) and rate.count:
-                yield (rate.high if sure is not None and self.sure_service else rate.share), self.part * kind.share
+                yield (rate.high if sure is not None and self.sure_service else rate.share), kind.share
 
 
 HOPELESS_HOURS, HOPELESS_DAYS, HOPELESS_SURE = 2.5, 1.4, 1.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 
 from wattline.arrays import Floats
 from wattline.bidding.across import Margin, certify_on_records, margin_of, plain_bid, sure_bid
@@ -42,12 +43,14 @@ class Watch:
 
     def __init__(self, guess: float, progress: Progress | None) -> None:
         self.done, self.guess, self.progress = 0, int(guess), progress
+        self._counting = Lock()
 
     def tell(self) -> None:
-        """Count one more."""
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, max(self.guess, self.done + 1))
+        """Count one more; several searches may."""
+        with self._counting:
+            self.done += 1
+            if self.progress is not None:
+                self.progress(self.done, max(self.guess, self.done + 1))
 
 
 class Watched(Trial):

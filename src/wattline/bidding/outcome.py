@@ -108,6 +108,14 @@ class Outcome:
         """Share of time in which the tracking error exceeds its margin."""
         return self.exceed_rate()
 
+    @property
+    def exceeded(self) -> tuple[Floats, Floats]:
+        """Hours with too large an error, and hours that count, of every draw."""
+        draw, shares = self._draw[self._whole], np.nan_to_num(self._of("exceed_share"))[self._whole]
+        count = int(self._draw.max()) + 1
+        beyond, counted = (np.bincount(draw, weights=x, minlength=count) for x in (shares, np.ones(shares.size)))
+        return beyond.astype(np.float64), counted.astype(np.float64)
+
     def exceed_rate(self, confidence: float = CONFIDENCE) -> Rate:
         """Return that share with its intervals at a confidence."""
         shares = np.nan_to_num(self._of("exceed_share"))[self._whole]

@@ -75,6 +75,30 @@ def rate_of(events: Floats, trials: Floats, *, hours: int, a_day: float = 1.0, c
     )
 
 
+def least_next_high(events: Floats, trials: Floats, more: Floats, confidence: float = CONFIDENCE) -> float:
+    """Return the least end that the next day's interval can have once draws of ``more`` trials are known too.
+
+    With the pooled share m given, the end is m plus a multiple of the length of the residuals (events − m · trials),
+    which sum to zero. Those of the draws to come are shortest if all are equal. What is left is convex in m.
+    """
+    known, new = trials > 0, more[more > 0]
+    events, trials = events[known], trials[known]
+    draws, total = events.size + new.size, float(trials.sum() + new.sum())
+    if new.size == 0 or draws < 2:
+        return 0.0
+    part = _student(draws - 1, confidence) * math.sqrt(draws / (draws - 1) * (1.0 + draws)) / total
+
+    def end(share: float) -> float:
+        rest = float((events - share * trials).sum())
+        return share + part * math.sqrt(float(np.sum((events - share * trials) ** 2)) + rest * rest / new.size)
+
+    low, high = float(events.sum()) / total, 1.0  # nothing more, or everything
+    for _ in range(60):
+        third = (high - low) / 3.0
+        low, high = (low, high - third) if end(low + third) <= end(high - third) else (low + third, high)
+    return min(1.0, end(0.5 * (low + high)))
+
+
 def _student(freedom: int, confidence: float) -> float:
     from scipy.special import stdtrit
 

@@ -43,6 +43,9 @@ sample of hours lies beyond the edge of the next one more often than not.
 SAFE_STEPS = 8
 """Bisections of the reserve where a bid is made safe."""
 
+DEARER = 0.004
+"""Part of its cost by which a bid must be beaten on the first few draws before it is not looked at more closely."""
+
 FIRST_STEP = 0.2
 FIRST_PLACES, FURTHER_PLACES = (0.6, 0.4, 0.8, 0.2), (1.0, 1.2, 0.0)
 
@@ -70,16 +73,15 @@ def search_bid(
     trial = trial or Trial(setting, SEARCH_SEEDS)
     scan = _Scan(trial, mode, aim or Aim(), weights, between=1 if quick else BETWEEN)
     choices = list(settings_of_policy or tried(setting.policies))[: 1 if quick else None]
-    first = FIRST_PLACES[: 3 if quick else None]
-    best_place = min(first, key=lambda place: scan.cost(place, choices[0]))
-    if not np.isfinite(scan.cost(best_place, choices[0])):
-        best_place = min(FURTHER_PLACES, key=lambda place: scan.cost(place, choices[0]))
+    first = FIRST_PLACES[: 2 if quick else None]
+    place, found = scan.cheapest([(place, choices[0]) for place in first])
+    if found is None:
+        place, found = scan.cheapest([(place, choices[0]) for place in FURTHER_PLACES])
     for i in range(1, 1 if quick else rounds):
         step = FIRST_STEP / 2**i
-        near = (best_place, round(best_place - step, 6), round(best_place + step, 6))
-        best_place = min(near, key=lambda place: scan.cost(place, choices[0]))
-    best = min(choices, key=lambda params: scan.cost(best_place, params))
-    found = scan.largest(best_place, best)
+        near = (place, round(place - step, 6), round(place + step, 6))
+        place, found = scan.cheapest([(other, choices[0]) for other in near])
+    _, found = scan.cheapest([(place, params) for params in choices])
     if found is None:
         return scan.least_bad()
     found = replace(found, runs=scan.runs)
@@ -122,27 +124,42 @@ class _Scan:
         self._guess = FIRST_RUNG + 1
         """Rung that held last: the next scan begins a little above it."""
 
-    def cost(self, place: float, params: Params) -> float:
-        """Return the cost of the best bid at a place, infinite if none is kept."""
-        best = self.largest(place, params)
-        return np.inf if best is None else best.outcome.cost
+    def cheapest(self, asked: Sequence[tuple[float, Params]]) -> tuple[float, Choice | None]:
+        """Return the cheapest of the best bids at some places and settings of the policy, the first where none is kept.
 
-    def largest(self, place: float, params: Params) -> Choice | None:
-        """Return the choice with the largest reserve that is kept at a place, or None."""
+        Where one can be found to be dearer than another before it was looked at closely, it is not.
+        """
+        place, best = asked[0][0], self.largest(*asked[0])
+        for other, params in asked[1:]:
+            found = self.largest(other, params, best)
+            if found is not None and (best is None or found.outcome.cost < best.outcome.cost):
+                place, best = other, found
+        return place, best
+
+    def largest(self, place: float, params: Params, than: Choice | None = None) -> Choice | None:
+        """Return the choice with the largest reserve that is kept at a place, None if there is none.
+
+        None too if it is dearer ``than`` another choice by so much that the steps between two rungs cannot make up
+        for it.
+        """
         key = place, _key(params)
         if key not in self.found:
-            self.found[key] = self._largest(mean_power_w(self.trial.setting, place), params)
+            found, dearer = self._largest(mean_power_w(self.trial.setting, place), params, than)
+            if dearer:
+                return None
+            self.found[key] = found
         return self.found[key]
 
-    def _largest(self, mean_w: float, params: Params) -> Choice | None:
+    def _largest(self, mean_w: float, params: Params, than: Choice | None) -> tuple[Choice | None, bool]:
+        """Return the choice with the largest reserve; or none, and whether that is because it would be dearer."""
         setting = self.trial.setting
         if not setting.idle_total_w < mean_w <= setting.max_total_w:
-            return None
+            return None, False
         way_w, most_w = mean_w - setting.idle_total_w, largest_reserve_w(setting, mean_w, self.mode)
         rungs = [min(way_w * rung, most_w) for rung in RUNGS]
         rungs = [watts for i, watts in enumerate(rungs) if watts > 0 and watts not in rungs[:i]]
         if not rungs:
-            return None
+            return None, False
         outcomes: dict[float, Outcome | None] = {}
 
         def held(reserve_w: float) -> Outcome | None:
@@ -157,16 +174,26 @@ class _Scan:
         else:
             at = next((i for i in range(at + 1, len(rungs)) if held(rungs[i]) is not None), -1)
             if at < 0:
-                return None
+                return None, False
         self._guess = at
         low_w, high_w = rungs[at], rungs[at - 1] if at else rungs[at]
+        if than is not None and self._is_dearer(mean_w, (low_w, high_w), params, than):
+            return None, True
         for _ in range(self.between if high_w > low_w else 0):
             middle_w = float(np.sqrt(low_w * high_w))
             low_w, high_w = (middle_w, high_w) if held(middle_w) is not None else (low_w, middle_w)
         outcome = held(low_w)
         assert outcome is not None  # noqa: S101 - low_w is the largest that held
         bid = Bid(mean_w, low_w)
-        return Choice("search", bid, outcome, self.weights, params, limits=bottleneck(outcome))
+        return Choice("search", bid, outcome, self.weights, params, limits=bottleneck(outcome)), False
+
+    def _is_dearer(self, mean_w: float, rungs_w: Sequence[float], params: Params, than: Choice) -> bool:
+        """Tell whether both rungs, and so what lies between them, are clearly dearer than a choice, on the first few
+        draws: what an hour costs goes all but straight from one rung to the next.
+        """
+        costs = [self.tries[Bid(mean_w, watts), _key(params)][1] for watts in rungs_w]
+        known = self.tries[than.bid, _key(than.params or {})][1]
+        return min(costs) - known > DEARER * abs(known)
 
     def least_bad(self) -> Choice:
         """Return the bid with the least total violation of all that were tried, when none keeps what is aimed at."""
@@ -184,6 +211,12 @@ class _Scan:
         self.tries[bid, _key(params)] = few.excess(), few.cost
         if self.aim.hopeless(few):
             return None
+        hours, step = self.trial.hours, self.trial.few
+        if self.aim.confidence is not None and few.on_records:
+            for first in range(step, len(hours), step):
+                few = self.trial.run(bid, self.weights, params, first=first)
+                if self.aim.out_of_reach(few, hours[first:]):
+                    return None
         outcome = self.trial.run(bid, self.weights, params)
         return outcome if self.aim.met(outcome) else None
 

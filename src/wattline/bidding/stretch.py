@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 
@@ -54,6 +55,8 @@ class Stretch:
     ) -> None:
         self.setting, self.signal, self.seed, self.record = setting, signal, seed, record
         self.missing = list(missing) or [False] * count
+        self.busy = Lock()
+        """Held while it is simulated, where several searches share it."""
         self.first_hour = seed if first_hour is None else first_hour
         kinds, protocol = setting.kinds, setting.protocol
         self.begin_s = protocol.warm(kinds)

@@ -81,6 +81,11 @@ class Trial:
         """How many draws tell whether a bid is far off."""
         return FEW_DAYS if self.stretches[0].is_day else FEW_HOURS
 
+    @property
+    def hours(self) -> list[int]:
+        """How many hours of every draw have a signal that is whole."""
+        return [stretch.missing.count(False) for stretch in self.stretches]
+
     def only(self, which: Sequence[int]) -> Trial:
         """Return a trial on some of the draws, by their places, that shares what is remembered."""
         part = copy(self)
@@ -103,9 +108,13 @@ class Trial:
         tried = None if params is None else tuple((slot, tuple(values)) for slot, values in params.items())
         key = bid, None if weights is None else weights.tobytes(), tried
         these, known = self.stretches[:first], self._remembered
-        new = [stretch for stretch in these if (stretch.seed, key) not in known]
-        for stretch, hours in zip(new, in_threads(lambda s: s.run(bid, weights, params), new), strict=True):
-            known[stretch.seed, key] = hours
+
+        def try_out(stretch: Stretch) -> None:
+            with stretch.busy:  # another search may be at it, and want the same
+                if (stretch.seed, key) not in known:
+                    known[stretch.seed, key] = stretch.run(bid, weights, params)
+
+        in_threads(try_out, [stretch for stretch in these if (stretch.seed, key) not in known])
         return Outcome(self.setting.kinds, [hour for stretch in these for hour in known[stretch.seed, key]])
 
 
