@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rows import row
-from wattline.control.facts import END, FREE, HAPPENED, LIMIT, TARGET, TIME
+from wattline.control.facts import END, FREE, HAPPENED, LIMIT, STARTED, TARGET, TIME
 from wattline.control.wanted import wanted
 from wattline.live.controller.ledger import Ledger
 from wattline.model import codes
@@ -76,6 +76,9 @@ def passes(quick: bool) -> list[dict[str, Any]]:
         cap_w, who = np.zeros(nodes), np.zeros(nodes, dtype=np.int64)
         for turn in range(turns):
             s = book.state
+            for j in s.starting[: int(s.n_starting[0])].tolist():  # who was told to start has done so by now
+                book.tell_of(STARTED, book.name[j], 0.0)
+            book.flush()
             running = [book.name[int(j)] for j in s.running[: min(20, int(s.n_running[0]))]]
             for name in running[:5]:
                 book.tell_of(END, name, codes.FINISHED)
