@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from wattline.live.power.base import HardwareError, Reading
 from wattline.live.power.counter import EnergyCounter
@@ -24,6 +25,10 @@ class Powercap:
     sensor-clock, the same of the memory (memory-stuck …), write-refused, clamped (another limit is in force than was
     written), disabled (the zone does not limit), limit-unread.
     """
+
+    whole_server = False
+    every_s = 0.0
+    step_w = TOLERANCE_W
 
     def __init__(self, root: str | Path = ROOT, *, files: Files | None = None) -> None:
         self.root = str(root)
@@ -50,8 +55,8 @@ class Powercap:
                 self._files.read(f"{zone.path}/energy_uj")
             except PermissionError:
                 raise HardwareError(
-                    f"{zone.path}/energy_uj: may not be read; run as root, or give CAP_DAC_READ_SEARCH "
-                    "(systemd: AmbientCapabilities=)"
+                    f"{zone.path}/energy_uj: may not be read; run as root, or give CAP_DAC_OVERRIDE as an ambient "
+                    "capability (systemd: AmbientCapabilities=; one in the bounding set alone does not help)"
                 ) from None
             except OSError as problem:
                 raise HardwareError(f"{zone.path}/energy_uj: cannot be read ({problem.strerror})") from None
@@ -99,13 +104,13 @@ class Powercap:
             return math.nan
         return uw / 1e6
 
-    def set_limit(self, cpu_w: float) -> float:
+    def set_limit(self, watts: float) -> float:
         """Share a limit out by what each package takes at most; return what is in force afterwards."""
         if not self.limited:
             self._problems["write-refused"] += 1
             return self.limits_w()
         least_w, most_w = self.bounds_w()
-        share = min(max(cpu_w, least_w), most_w) / most_w
+        share = min(max(watts, least_w), most_w) / most_w
         in_force_w = 0.0
         for zone in self.packages:
             uw = max(self._min_uw[zone.name], round(self._max_uw[zone.name] * share))
@@ -137,6 +142,12 @@ class Powercap:
                     limits[key] = value / unit
         return limits
 
+    def loosest(self) -> dict[str, float]:
+        """Return the greatest limit of every package, and switches as they are."""
+        limits = self.found()
+        greatest = {f"{zone.name}/long_term": self._max_uw[zone.name] / 1e6 for zone in self.packages}
+        return limits | {key: watts for key, watts in greatest.items() if key in limits}
+
     @staticmethod
     def _switch(zone: Zone) -> tuple[str, str, float]:
         return f"{zone.name}/enabled", f"{zone.path}/enabled", 1.0
@@ -162,3 +173,16 @@ class Powercap:
     def problems(self) -> dict[str, int]:
         """Return how often each fault was met."""
         return dict(self._problems)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the zones that are used and left out."""
+        return {
+            "kind": "powercap",
+            "where": self.root,
+            "packages": [zone.name for zone in self.packages],
+            "memory": [zone.name for zone in self.memory],
+            "left_out": self.notes,
+        }
+
+    def close(self) -> None:
+        """Do nothing: files are opened when they are needed."""
