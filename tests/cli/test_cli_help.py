@@ -39,6 +39,7 @@ COMMANDS = (
     ["jobs"],
     ["cancel"],
     ["agent"],
+    ["meters"],
     ["calibrate"],
     ["tune-pid"],
     ["policies"],

@@ -1,4 +1,4 @@
-"""``wattline agent``, ``calibrate`` and ``tune-pid``: what runs on a node, and what is measured for it."""
+"""``wattline agent``, ``meters``, ``calibrate``, ``tune-pid``: what runs on a node, and what is measured for it."""
 
 from __future__ import annotations
 
@@ -56,28 +56,21 @@ def agent(
 
 def _checked(settings: AgentSettings) -> dict[str, Any]:
     """Return what an agent would use; hardware that cannot be used is an error."""
-    from wattline.live.agent.agent import hardware_of
+    from wattline.live.agent.look import look
     from wattline.live.agent.node import phase_s
     from wattline.live.agent.saved import Saved
     from wattline.live.agent.wires import bus_form
 
     nodes = []
     for node in settings.nodes:
-        hardware = hardware_of(node)
         if settings.bus is not None:
             bus_form(settings, node.name)
-        least_w, most_w = hardware.bounds_w()
-        limit_w = hardware.limits_w()
+        seen = look(node)
+        least_w = seen["limit_bounds_w"][0]
         nodes.append(
             {
-                "name": node.name,
-                "powercap": node.powercap,
-                "packages": [zone.name for zone in hardware.packages],
-                "memory": [zone.name for zone in hardware.memory],
-                "left_out": hardware.notes,
-                "limit_w": limit_w if math.isfinite(limit_w) else None,
-                "limit_bounds_w": [least_w, most_w],
-                "least_kept_w": node.model.server_w(least_w, node.memory_w),
+                **seen,
+                "least_kept_w": least_w if seen["whole_server"] else node.model.server_w(least_w, node.memory_w),
                 "safe_w": node.safe_w,
                 "min_w": node.min_w,
                 "max_w": node.max_w,
@@ -112,12 +105,17 @@ def _lines(told: dict[str, Any]) -> list[str]:
         least_w, most_w = node["limit_bounds_w"]
         lines += [
             f"{node['name']}:",
-            f"  tree     {node['powercap']}: {', '.join([*node['packages'], *node['memory']])}",
-            *(f"           {note}" for note in node["left_out"]),
+            *_hardware_lines(node),
             f"  limit    {limit} now; the hardware takes {least_w:g} to {most_w:g} W",
             f"  cap      {node['min_w']:g} to {node['max_w']:g} W, safe {node['safe_w']:g} W; starts {node['start']}",
-            f"  model    {model['name']}: {model['phi_1']:g} CPU + {model['phi_2']:g} memory + {model['phi_3_w']:g} W",
-            f"  pid      kp {pid['kp']:g}, ki {pid['ki']:g}/s, kd {pid['kd']:g} s, reach {pid['reach_w']:g} W",
+        ]
+        if not node["whole_server"]:
+            phi = f"{model['phi_1']:g} CPU + {model['phi_2']:g} memory + {model['phi_3_w']:g} W"
+            lines += [
+                f"  model    {model['name']}: {phi}",
+                f"  pid      kp {pid['kp']:g}, ki {pid['ki']:g}/s, kd {pid['kd']:g} s, reach {pid['reach_w']:g} W",
+            ]
+        lines += [
             f"  turn     every {node['period_s']:g} s, {node['phase_s']:g} s after its beginning",
             f"  lease    {node['longest_lease_s']:g} s at most",
             f"  files    {node['run_dir']}",
@@ -127,6 +125,67 @@ def _lines(told: dict[str, Any]) -> list[str]:
         if node["to_restore"] is not None:
             lines.append("  restore  an agent before left limits to put back; this one would begin with the safe cap")
     return lines
+
+
+def _hardware_lines(node: dict[str, Any]) -> list[str]:
+    """Return what keeps the cap of a node and what is beside it."""
+    hardware = node["hardware"]
+    parts = ", ".join([*hardware.get("packages", []), *hardware.get("memory", [])])
+    told = f": {parts}" if parts else ": the BMC keeps the cap of the whole server"
+    lines = [f"  {hardware['kind']:<8} {hardware['where']}{told}"]
+    lines += [f"           {note}" for note in hardware.get("left_out", [])]
+    for gpu in node["gpus"]:
+        bounds = gpu["limit_bounds_w"]
+        taken = f"takes limits of {bounds[0]:g} to {bounds[1]:g} W" if bounds else "takes no limits"
+        lines.append(f"  gpu      {gpu['name']} ({gpu['uuid']}): {_watts(gpu['power_w'])}; {taken}")
+    if node["server_w"] is not None:
+        lines.append(f"  power    {_watts(node['server_w'])} now")
+    if node["second"] is not None:
+        second = node["second"]
+        lines.append(f"  meter    {second['kind']} {second['where']}: {_watts(second['server_w'])} now")
+    if node["problems"]:
+        lines.append(f"  faults   {', '.join(sorted(node['problems']))}")
+    return lines
+
+
+def _watts(watts: float | None) -> str:
+    return "unknown" if watts is None else f"{watts:g} W"
+
+
+def meters(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="TOML file of a node; without one: this machine's own meters."),
+    ] = None,
+    seconds: Annotated[
+        int, typer.Option("--seconds", metavar="N", min=1, max=3600, help="Read so often, once a second.")
+    ] = 1,
+    *,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the power meters of a node say; nothing is changed.
+
+    Without a file: the powercap tree and the GPUs of this machine. With the
+    file of an agent: the hardware that it names, GPUs and second meter too.
+
+    For example:
+
+      wattline meters --seconds 5
+    """
+    from wattline.live.agent.config import read_settings
+    from wattline.live.agent.look import watch, watch_here
+
+    terminal = Terminal(as_json, quiet)
+    told = []
+    for one in watch_here(seconds) if file is None else watch(read_settings(file), seconds):
+        told.append(one)
+        parts = [f"{key.removesuffix('_w')} {value:g} W" for key, value in one["power"].items() if value is not None]
+        faults = f"   ({', '.join(sorted(one['problems']))})" if one["problems"] else ""
+        terminal.line(f"{one['name']}: {', '.join(parts) or 'no reading'}{faults}")
+        if one["note"]:
+            terminal.say(f"{one['name']}: {one['note']}")
+    terminal.data({"readings": told})
 
 
 def calibrate(

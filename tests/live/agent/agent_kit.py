@@ -80,9 +80,11 @@ class World:
         names: tuple[str, ...] = ("n1",),
         *,
         more: str = "",
+        power: Any = None,
         **plant: Any,
     ) -> None:
         self.folder, self.names, self.clock = folder, names, Time()
+        self._power = power
         self.buses: dict[str, MemoryBus] = {}
         for name in names:
             if not (folder / name).exists():
@@ -102,7 +104,8 @@ class World:
             return self.buses.setdefault(name, MemoryBus())
 
         self.buses = {}
-        made = make(read_settings(self.file), self.clock, self._note, opens=opens)
+        given = {} if self._power is None else {"hardware": self._power}
+        made = make(read_settings(self.file), self.clock, self._note, opens=opens, **given)
         self.agents = {agent.node.name: agent for agent in made}
         for agent in made:
             agent.begin()

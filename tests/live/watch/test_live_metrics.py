@@ -19,7 +19,7 @@ from wattline.live.watch.table import BY_NAME, TABLE, series_names
 
 UNITS = ("_watts", "_seconds", "_total", "_ratio", "_info")
 PLAIN = {"wattline_signal_value", "wattline_signal_state", "wattline_jobs", "wattline_nodes", "wattline_lease_term"}
-PLAIN |= {"wattline_leader", "wattline_node_mode"}
+PLAIN |= {"wattline_leader", "wattline_node_mode", "wattline_nodes_distrusted"}
 """Metrics that have no unit."""
 
 

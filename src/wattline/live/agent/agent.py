@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from wattline.errors import InputError
+from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import AgentSettings, NodeSettings
+from wattline.live.agent.hardware import Place, open_hardware, open_limits
 from wattline.live.agent.local import Local, ProcessGroups
 from wattline.live.agent.node import Log, NodeAgent
 from wattline.live.agent.wire import Wire
@@ -20,7 +22,6 @@ from wattline.live.agent.wires import OpenBus, open_bus
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
 from wattline.live.power.base import Hardware, HardwareError
-from wattline.live.power.powercap import Powercap
 from wattline.live.watch.metrics import Metrics, NoMetrics, open_metrics
 
 LONGEST_WAIT_S = 0.25
@@ -66,9 +67,9 @@ class Agent:
         body = self.node.status(now_s)
         topic, payload = self._wire.status(self.node.name, body)
         self.dropped += not self.bus.publish(topic, payload)
-        self._measure(body)
+        self._measure(body, self.node.more(now_s))
 
-    def _measure(self, body: dict[str, Any]) -> None:
+    def _measure(self, body: dict[str, Any], more: dict[str, float]) -> None:
         """Tell Prometheus what the status tells; names and meanings are those of ``watch/table.py``."""
         m, nothing = self.metrics, math.nan
         w, cap_w, limit_w = (nothing if body[key] is None else body[key] for key in ("w", "cap_w", "limit_w"))
@@ -78,6 +79,8 @@ class Agent:
         m.set("wattline_node_lease_seconds", body["lease"])
         m.set("wattline_lease_term", body["term"])
         m.set("wattline_node_pid_error_watts", cap_w - w)
+        m.set("wattline_node_gpu_watts", more["gpu_w"])
+        m.set("wattline_node_second_power_watts", more["second_w"])
         m.state("wattline_node_mode", body["mode"])
         m.totals("wattline_node_faults_total", self.node.problems())
         m.totals("wattline_messages_dropped_total", dict(self._wire.dropped))
@@ -108,15 +111,25 @@ def log_lines(clock: Clock) -> Log:
     return log
 
 
-def hardware_of(node: NodeSettings) -> Powercap:
+def open_power(node: NodeSettings, clock: Clock) -> tuple[Hardware, Beside]:
     """Return the meters and limits of a node, or say why it cannot be led."""
     try:
-        found = Powercap(node.powercap)
-    except HardwareError as problem:
+        return open_hardware(node.power, place_of(node), clock)
+    except (HardwareError, InputError) as problem:
         raise InputError(f"{node.name}: {problem}") from None
-    if not found.limited:
-        raise InputError(f"{node.name}: {node.powercap}: its packages take no limits, so that no cap can be kept")
-    return found
+
+
+def hardware_of(node: NodeSettings) -> Hardware:
+    """Return what keeps the cap of a node, for who can wait for its answers; or say why the node cannot be led."""
+    try:
+        return open_limits(node.power, place_of(node))
+    except (HardwareError, InputError) as problem:
+        raise InputError(f"{node.name}: {problem}") from None
+
+
+def place_of(node: NodeSettings) -> Place:
+    """Return what opening hardware needs to know about a node."""
+    return Place(node.name, node.powercap, node.min_w, node.max_w, node.model, node.memory_w)
 
 
 def make(
@@ -125,14 +138,14 @@ def make(
     log: Log,
     *,
     opens: OpenBus = open_bus,
-    hardware: Callable[[NodeSettings], Hardware] = hardware_of,
+    hardware: Callable[[NodeSettings, Clock], tuple[Hardware, Beside]] = open_power,
 ) -> list[Agent]:
     """Make the agents that a file asks for, one a node; nothing is changed on a node before ``begin``."""
     local: Local | None = ProcessGroups(settings.jobs) if settings.jobs is not None else None
     agents: list[Agent] = []
     try:
         for node in settings.nodes:
-            made = NodeAgent(node, hardware(node), local=local, log=log)
+            made = _node(node, hardware(node, clock), local, log)
             try:
                 bus = opens(settings, node.name, clock)
             except BaseException:
@@ -146,6 +159,16 @@ def make(
             agent.bus.close()
         raise
     return agents
+
+
+def _node(node: NodeSettings, power: tuple[Hardware, Beside], local: Local | None, log: Log) -> NodeAgent:
+    hardware, beside = power
+    try:
+        return NodeAgent(node, hardware, beside=beside, local=local, log=log)
+    except BaseException:
+        beside.close()
+        hardware.close()
+        raise
 
 
 def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None = None) -> bool:

@@ -10,18 +10,21 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from wattline.errors import InputError
+from wattline.live.agent.hardware import DcmiSpec, GpusSpec, MeterSpec, PowerSettings, RedfishSpec
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
 from wattline.live.power.pid import Gains
 from wattline.live.power.powercap import ROOT
 from wattline.live.power.server_model import ServerModel, checked, profile
 
 PERIODS_S = (0.05, 60.0)
+METERED = ServerModel("none", 1.0, 0.0, 0.0, "the power of the whole server is metered and limited")
 
 
 class NodeSpec(Section):
     """A node and its own bounds."""
 
     name: Name
+    hardware: Literal["powercap", "redfish", "dcmi"] = "powercap"
     powercap: str = ROOT
     safe: Power
     min: Power
@@ -82,6 +85,10 @@ class AgentSpec(Section):
     pid: PidSpec = PidSpec()
     clock: ClockSpec = ClockSpec()
     metrics: MetricsSpec = MetricsSpec()
+    redfish: RedfishSpec | None = None
+    dcmi: DcmiSpec = DcmiSpec()
+    gpus: GpusSpec | None = None
+    meter: MeterSpec | None = None
     bus: dict[str, Any] | None = None
 
 
@@ -90,6 +97,8 @@ class NodeSettings:
     """All that the agent of one node is told."""
 
     name: str
+    power: PowerSettings
+    """Which hardware keeps its cap, and what is beside it."""
     powercap: str
     safe_w: float
     min_w: float
@@ -138,6 +147,8 @@ def read_settings(path: Path | str) -> AgentSettings:
         raise InputError(f"{path}: [[node]] name: {twice!r} is there twice")
     if spec.metrics.listen is not None and len(names) > 1:
         raise InputError(f"{path}: [metrics] listen: metrics are of one node, and this file has {len(names)}")
+    if spec.gpus is not None and len(names) > 1:
+        raise InputError(f"{path}: [gpus]: they are of one node, and this file has {len(names)}")
     nodes = tuple(_node(path, base, spec, node) for node in spec.node)
     origin_s = math.nan if spec.clock.origin is None else spec.clock.origin
     jobs = base / spec.jobs if spec.jobs else None
@@ -161,9 +172,13 @@ def _node(path: Path | str, base: Path, spec: AgentSpec, node: NodeSpec) -> Node
         raise InputError(
             f"{where}: expected 0 < min <= safe <= max, got {node.min:g} W, {node.safe:g} W and {node.max:g} W"
         )
-    model = _model(path, base, spec.model, node.profile)
+    power = PowerSettings(node.hardware, base, spec.redfish, spec.dcmi, spec.gpus, spec.meter)
+    problem = power.mistake()
+    if problem:
+        raise InputError(f"{path}: {problem}")
+    model = _model(path, base, spec.model, node.profile, needed=power.uses_model)
     least_w = model.server_w(0.0, 0.0)
-    if node.min <= least_w:
+    if power.kind == "powercap" and node.min <= least_w:
         raise InputError(
             f"{where}: min: a server without processor power draws {least_w:g} W by its model, no limit of the "
             f"processors keeps it under {node.min:g} W; use more"
@@ -171,6 +186,7 @@ def _node(path: Path | str, base: Path, spec: AgentSpec, node: NodeSpec) -> Node
     pid = spec.pid
     return NodeSettings(
         name=node.name,
+        power=power,
         powercap=str(base / node.powercap),
         safe_w=node.safe,
         min_w=node.min,
@@ -187,9 +203,11 @@ def _node(path: Path | str, base: Path, spec: AgentSpec, node: NodeSpec) -> Node
     )
 
 
-def _model(path: Path | str, base: Path, spec: ModelSpec, own: str) -> ServerModel:
+def _model(path: Path | str, base: Path, spec: ModelSpec, own: str, *, needed: bool) -> ServerModel:
     given = [value for value in (spec.phi_1, spec.phi_2, spec.phi_3) if not math.isnan(value)]
     name = own or spec.profile
+    if not (name or given or needed):
+        return METERED
     if own or (name and not given):
         try:
             return profile(name, base)

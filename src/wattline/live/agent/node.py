@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wattline.errors import InputError
+from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import NodeSettings
 from wattline.live.agent.lease import Cap, Lease, Mode
 from wattline.live.agent.local import Local
@@ -46,13 +47,24 @@ class NodeAgent:
         What the node's file says.
     hardware
         Its meters and limits.
+    beside
+        Its GPUs and a second meter; none: there are none.
     local
         Who continues stopped jobs; None: nobody.
     log
         Where it says what happens.
     """
 
-    def __init__(self, settings: NodeSettings, hardware: Hardware, *, local: Local | None, log: Log) -> None:
+    def __init__(
+        self,
+        settings: NodeSettings,
+        hardware: Hardware,
+        *,
+        beside: Beside | None = None,
+        local: Local | None,
+        log: Log,
+    ) -> None:
+        self._beside = beside if beside is not None else Beside()
         self.settings, self.hardware, self._local, self._log = settings, hardware, local, log
         self.name = settings.name
         self.lease = Lease(
@@ -64,14 +76,16 @@ class NodeAgent:
         )
         self.counts: Counter[str] = Counter()
         """How often each thing went wrong that is not the hardware's."""
-        self._lock = Lock(settings.run_dir, settings.name, settings.powercap)
+        self._lock = Lock(settings.run_dir, settings.name, "" if hardware.whole_server else settings.powercap)
         self._saved = Saved(settings.run_dir, settings.name)
         self._found: dict[str, float] | None = None
         self._pid = Pid(settings.gains, *hardware.bounds_w(), reach=settings.reach_w, target_weight=1.0)
         self._target, self._limit = Followed(settings.lag_s), Followed(settings.lag_s)
         self._output_w = self._limit_w = self._told_limit_w = math.nan
         self._reading: Reading | None = None
-        self._server_w = math.nan
+        self._server_w, self._server_s = math.nan, -math.inf
+        self._gpu_w = 0.0
+        self._apart_s = math.nan
         self._memory_w = settings.memory_w
         self._held = False
         self._seen: Counter[str] = Counter()
@@ -87,7 +101,7 @@ class NodeAgent:
         except InputError as problem:
             self._log("save-unreadable", node=self.name, problem=str(problem), aside=str(self._saved.set_aside()))
             self.counts["save-unreadable"] += 1
-            self._found = self._greatest()
+            self._found = self.hardware.loosest() | self._beside.loosest()
             self._saved.save(self._found, now_s)
         if self._found is not None:
             self.lease.mode = "safe"
@@ -111,20 +125,15 @@ class NodeAgent:
 
     def let_go(self) -> None:
         """Let another agent lead the node, which stays as it is."""
+        self._beside.close()
+        self.hardware.close()
         self._lock.release()
-
-    def _greatest(self) -> dict[str, float]:
-        """Return the greatest limits of the hardware, where nobody knows what was found."""
-        found = self.hardware.found()
-        limited = [key for key in found if not key.endswith("/enabled")]
-        _, most_w = self.hardware.bounds_w()
-        return found | {key: most_w / len(limited) for key in limited}
 
     def _restore(self, now_s: float) -> bool:
         if self._found is None:
             return True
         try:
-            self.hardware.restore(self._found)
+            self._beside.restore(self._found, self.hardware)
         except HardwareError as problem:
             if "restore-failed" not in self._fault_s:
                 self._log("restore-failed", node=self.name, problem=str(problem))
@@ -185,23 +194,9 @@ class NodeAgent:
     # ------------------------------------------------------------------ control
 
     def _control(self, now_s: float) -> None:
-        model = self.settings.model
         reading = self.hardware.read(now_s)
         target_w, limit_w = self._target.mean(now_s), self._limit.mean(now_s)
-        server_w = math.nan
-        if reading is not None:
-            if math.isfinite(reading.memory_w):
-                self._memory_w = reading.memory_w
-            elif model.phi_2:
-                self._memory_w = self.settings.memory_w
-                self.note("memory-assumed", now_s)
-            metered = math.isfinite(reading.server_w)
-            server_w = reading.server_w if metered else model.server_w(reading.cpu_w, self._memory_w)
-            self._reading, self._server_w = reading, server_w
-        elif min(self._age_s(now_s), now_s - self._began_s) > self.settings.period_s * FAULT_PERIODS:
-            self.note("blind", now_s)
-            self._pid.distrust()
-            self._memory_w = self.settings.memory_w
+        server_w = self._measure(reading, now_s)
         if self.lease.mode == "free":
             if self._found is not None:
                 self._restore(now_s)  # what could not be put back before
@@ -210,6 +205,10 @@ class NodeAgent:
         if self._found is None:
             self._limit_w = self._told_limit_w = self.hardware.limits_w()
             self._retarget(now_s)
+            return
+        self._limit_gpus(now_s)
+        if self.hardware.whole_server:
+            self._keep_server(now_s)
             return
         in_force_w = self.hardware.limits_w()
         changed = not abs(in_force_w - self._limit_w) <= CHANGED_W
@@ -227,6 +226,64 @@ class NodeAgent:
         )
         self._write(now_s, in_force_w, changed=changed)
 
+    def _measure(self, reading: Reading | None, now_s: float) -> float:
+        """Note what the meters say; return the power of the server that is believed, NaN where nothing is new."""
+        model, server_w = self.settings.model, math.nan
+        second_w = self._beside.second_w(now_s)
+        if reading is not None:
+            reading = self._beside.with_gpus(reading)
+            self._gpu_w = reading.gpu_w if math.isfinite(reading.gpu_w) else self._gpu_w
+            metered = math.isfinite(reading.server_w)
+            if math.isfinite(reading.memory_w):
+                self._memory_w = reading.memory_w
+            elif model.phi_2 and not metered:
+                self._memory_w = self.settings.memory_w
+                self.note("memory-assumed", now_s)
+            server_w = reading.server_w
+            if not metered:
+                server_w = model.server_w(reading.cpu_w, self._memory_w) + self._beside.phi * reading.gpu_w
+            self._reading = reading
+            server_w = self._beside.believed_w(now_s, server_w, second_w)
+            if self._beside.disagree:
+                self.note("meters-disagree", now_s)
+        elif min(self._age_s(now_s), now_s - self._began_s) > self._slow_s:
+            self.note("blind", now_s)
+            self._pid.distrust()
+            self._memory_w = self.settings.memory_w
+            server_w = second_w
+        if math.isfinite(server_w):
+            self._server_w, self._server_s = server_w, now_s if reading is None else reading.time_s
+        return server_w
+
+    @property
+    def _slow_s(self) -> float:
+        """Time without a reading or a limit after which that is a fault."""
+        return FAULT_PERIODS * max(self.settings.period_s, self.hardware.every_s)
+
+    def _limit_gpus(self, now_s: float) -> None:
+        """Give GPUs their part of the cap, and say where those that are not limited leave nothing of it."""
+        cap_w, model, bounds_w = self.lease.cap_w(), self.settings.model, self.hardware.bounds_w()
+        if not self.hardware.whole_server and self._beside.gpus is not None and math.isfinite(cap_w):
+            self._beside.limit_gpus(cap_w, model, self._memory_w, bounds_w)
+            if model.server_w(bounds_w[0], self._memory_w) + self._beside.phi * self._gpu_w > cap_w:
+                self.note("gpu-over-cap", now_s)
+
+    def _keep_server(self, now_s: float) -> None:
+        """Bring the cap into force as the limit of the whole server: the hardware has a loop of its own."""
+        least_w, most_w = self.hardware.bounds_w()
+        wanted_w = min(max(self.lease.cap_w(), least_w), most_w)
+        in_force_w, step_w = self.hardware.limits_w(), self.hardware.step_w
+        if wanted_w != self._output_w or not abs(in_force_w - wanted_w) <= step_w:
+            in_force_w = self.hardware.set_limit(wanted_w)
+        self._output_w = wanted_w
+        self._limit_w = self._told_limit_w = in_force_w
+        if abs(in_force_w - wanted_w) <= step_w:
+            self._apart_s = math.nan
+        elif not self._apart_s <= now_s:
+            self._apart_s = now_s
+        elif now_s - self._apart_s > self._slow_s:
+            self.note("clamped" if math.isfinite(in_force_w) else "no-limit", now_s)
+
     def _retarget(self, now_s: float) -> None:
         """Bring a changed cap into force at once, by the model and what the PID has learned about it."""
         cap_w = self.lease.cap_w()
@@ -242,18 +299,23 @@ class NodeAgent:
                 self._log("save-failed", node=self.name, problem=str(problem))
             self.note("save-failed", now_s)
             return  # nothing is changed that could not be put back; the next turn tries again
+        self._limit_gpus(now_s)
+        if self.hardware.whole_server:
+            self._keep_server(now_s)
+            return
         self._output_w = self._pid.held(self._lead_w())
         self._write(now_s, self._limit_w, changed=False)
 
     def _keep_found(self, now_s: float) -> None:
         """Bring what was found to the disk before a limit is changed."""
         if self._found is None and self.lease.mode != "free":
-            found = self.hardware.found()
+            found = self.hardware.found() | self._beside.found()
             self._saved.save(found, now_s)
             self._found = found
 
     def _lead_w(self) -> float:
-        return self.settings.model.cpu_w(self.lease.cap_w(), self._memory_w)
+        """Return what the processors may draw by the model: what GPUs draw is taken from the cap first."""
+        return self.settings.model.cpu_w(self.lease.cap_w() - self._beside.phi * self._gpu_w, self._memory_w)
 
     def _write(self, now_s: float, in_force_w: float, *, changed: bool) -> None:
         """Write the limit where it is not in force. One that somebody changed meanwhile is what is told this time."""
@@ -277,7 +339,7 @@ class NodeAgent:
 
     def _notice(self, now_s: float) -> None:
         """Note the faults of the hardware that are new since the last time, and forget old ones."""
-        for word, count in self.hardware.problems().items():
+        for word, count in self._hardware_problems().items():
             if count > self._seen[word]:
                 self._seen[word] = count
                 if word not in self._fault_s:
@@ -291,19 +353,27 @@ class NodeAgent:
     def _age_s(self, now_s: float) -> float:
         return math.inf if self._reading is None else now_s - self._reading.time_s
 
+    def _hardware_problems(self) -> Counter[str]:
+        return Counter(self.hardware.problems()) + Counter(self._beside.problems())
+
     def problems(self) -> dict[str, int]:
         """Return how often each thing went wrong, the hardware's faults included."""
-        return dict(self.counts + Counter(self.hardware.problems()))
+        return dict(self.counts + self._hardware_problems())
+
+    def more(self, now_s: float) -> dict[str, float]:
+        """Return what a status does not tell: power of the GPUs and of the server by a second meter (NaN: none)."""
+        gpu_w = self._gpu_w if self._beside.gpus is not None else math.nan
+        return {"gpu_w": gpu_w, "second_w": self._beside.second_w(now_s)}
 
     def status(self, now_s: float) -> dict[str, Any]:
         """Return the body of a status."""
         settings, lease, reading = self.settings, self.lease, self._reading
-        age_s = self._age_s(now_s)
+        age_s, known_s = self._age_s(now_s), now_s - self._server_s
         fresh = reading is not None and age_s <= OLD_S
         limit_w = self._limit_w if lease.mode == "free" else self._told_limit_w
         return {
-            "w": _plain(self._server_w) if fresh else None,
-            "age": round(max(age_s, 0.0), 3) if reading is not None else None,
+            "w": _plain(self._server_w) if known_s <= OLD_S else None,
+            "age": round(max(known_s, 0.0), 3) if math.isfinite(known_s) else None,
             "cpu_w": _plain(reading.cpu_w) if fresh and reading is not None else None,
             "mem_w": _plain(reading.memory_w) if fresh and reading is not None else None,
             "cap_w": _plain(lease.cap_w()),

@@ -70,9 +70,9 @@ class Saved:
 
 
 class Lock:
-    """Only one agent leads a node: its name and its power tree are locked while the process lives."""
+    """Only one agent leads a node: its name and its power tree, if it has one, are locked while the process lives."""
 
-    def __init__(self, run_dir: Path, node: str, tree: str) -> None:
+    def __init__(self, run_dir: Path, node: str, tree: str = "") -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         path = run_dir / f"{node}.lock"
         self._handles: list[int] = []
@@ -80,7 +80,8 @@ class Lock:
             self._take(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), f"{path}", node)
             os.ftruncate(self._handles[0], 0)
             os.pwrite(self._handles[0], f"{os.getpid()}\n".encode(), 0)
-            self._take(os.open(tree, os.O_RDONLY | os.O_CLOEXEC), tree, node)
+            if tree:
+                self._take(os.open(tree, os.O_RDONLY | os.O_CLOEXEC), tree, node)
         except BaseException:
             self.release()
             raise

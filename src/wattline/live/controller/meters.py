@@ -14,6 +14,8 @@ from wattline.arrays import Floats, Ints
 
 IMPOSSIBLE = 1.2
 """A reading of so many times a node's greatest power is none."""
+DISAGREE = "meters-disagree"
+"""Word of an agent whose two meters have disagreed for too long."""
 
 
 @dataclass
@@ -46,6 +48,8 @@ class Meters:
     term: Ints = field(init=False)
     mode: list[str] = field(init=False)
     faults: dict[str, int] = field(default_factory=dict)
+    disagree: npt.NDArray[np.bool_] = field(init=False)
+    """Nodes with two meters that disagree: their agents tell the larger reading."""
     first_s: float = math.inf
     """When the first node was heard."""
     _number: dict[str, int] = field(init=False)
@@ -57,6 +61,7 @@ class Meters:
         self.cap_w, self.safe_w = np.full(n, np.inf), np.full(n, np.inf)
         self.term = np.zeros(n, dtype=np.int64)
         self.mode = ["silent"] * n
+        self.disagree = np.zeros(n, dtype=np.bool_)
         self._number = {name: i for i, name in enumerate(self.names)}
         self.idle_w = np.zeros(n) if self.idle_w is None else self.idle_w
         self._least_w = 0.5 * self.idle_w
@@ -77,6 +82,7 @@ class Meters:
         self.safe_w[at] = np.inf if body["safe_w"] is None else float(body["safe_w"])
         self.term[at] = int(body["term"])
         self.mode[at] = str(body["mode"])
+        self.disagree[at] = DISAGREE in body["faults"]
         for word in body["faults"]:
             self.faults[word] = self.faults.get(word, 0) + 1
         return True
@@ -114,6 +120,10 @@ class Meters:
         watts, known = self.node_w(now_s, row)
         begins = now_s - self.first_s <= self.stale_s and bool(np.isinf(self.heard_s).any())
         return (float(watts.sum()) if known and not begins else math.nan), known
+
+    def distrusted(self, now_s: float) -> int:
+        """Return how many nodes that are heard have meters that disagree."""
+        return int((self.disagree & ~self.silent(now_s)).sum())
 
     def modes(self, now_s: float) -> dict[str, int]:
         """Return how many nodes are led, safe, free and silent."""

@@ -226,6 +226,7 @@ class Site:
             nodes=c.meters.modes(tick.now_s),
             jobs=self._jobs(),
             faults=dict(c.meters.faults),
+            distrusted=c.meters.distrusted(tick.now_s),
             actions=tuple(self.actions),
             history=tuple(self.history),
         )
@@ -255,6 +256,7 @@ def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
         ("signal_age_seconds", document.signal.age_s),
         ("lease_term", float(document.term)),
         ("leader", 1.0),
+        ("nodes_distrusted", float(document.distrusted)),
     ):
         metrics.set(f"wattline_{name}", value)
     metrics.state("wattline_signal_state", document.signal.state)

@@ -76,6 +76,8 @@ class Document:
     """By phase."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """How often each was seen."""
+    distrusted: int = 0
+    """Nodes whose two meters disagree now: the larger reading of each counts."""
     actions: Sequence[Action] = ()
     """The last ones, the newest last."""
     history: Sequence[tuple[float, float, float]] = ()
@@ -102,6 +104,7 @@ class Document:
             "nodes": _words(self.nodes),
             "jobs": _words(self.jobs),
             "faults": _words(self.faults),
+            "distrusted": self.distrusted,
             "actions": [
                 {"time": _null(one.time_s), "what": one.what, "subject": one.subject, "why": one.why}
                 for one in self.actions[-MOST_ACTIONS:]
@@ -147,6 +150,7 @@ class Document:
             nodes=_counts(data["nodes"]),
             jobs=_counts(data["jobs"]),
             faults=_counts(data["faults"]),
+            distrusted=int(_number(data.get("distrusted", 0))),
             actions=tuple(
                 Action(_number(row["time"]), _text(row["what"]), _text(row["subject"]), _text(row["why"]))
                 for row in data["actions"][-MOST_ACTIONS:]

@@ -47,6 +47,7 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_signal_refused_total", "counter", _C, "Samples and pushes refused or limited.", "reason"),
     Metric("wattline_jobs", "gauge", _C, "Jobs of the resource manager, by phase.", "phase", PHASES),
     Metric("wattline_nodes", "gauge", _C, "Nodes, by mode of their agents.", "mode", NODE_MODES),
+    Metric("wattline_nodes_distrusted", "gauge", _C, "Nodes whose two meters disagree: the larger reading counts."),
     Metric(
         "wattline_pass_seconds", "histogram", _C, "Time of a pass of the policies.", "pass", ("full", "cap"), _QUICK
     ),
@@ -61,8 +62,10 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_journal_fsync_seconds", "histogram", _C, "Time until facts were on disk.", "", (), _DISK),
     Metric("wattline_faults_total", "counter", _C, "Faults that were seen, by their word.", "fault"),
     Metric("wattline_node_power_watts", "gauge", _A, "Power of the whole server, estimated or metered."),
+    Metric("wattline_node_second_power_watts", "gauge", _A, "Power of the whole server by a second meter; NaN: none."),
+    Metric("wattline_node_gpu_watts", "gauge", _A, "Power of all GPUs that are read beside the packages; NaN: none."),
     Metric("wattline_node_cap_watts", "gauge", _A, "Server cap in force; +Inf without one."),
-    Metric("wattline_node_limit_watts", "gauge", _A, "Limit of all processor packages, read back."),
+    Metric("wattline_node_limit_watts", "gauge", _A, "Limit of all packages, or of the server, read back."),
     Metric("wattline_node_lease_seconds", "gauge", _A, "Time left of the lease; 0 without one."),
     Metric(
         "wattline_node_mode", "gauge", _A, "1 for the mode it is in, 0 for the others.", "mode", NODE_MODES[:3]

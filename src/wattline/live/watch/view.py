@@ -43,6 +43,9 @@ def lines(document: Document, *, silent_s: float = 0.0, blocks: str = BLOCKS) ->
         found.append((_row("", f"refused: {_counts(signal.refused)}"), "yellow"))
     trouble = document.nodes.get("silent", 0) or document.nodes.get("safe", 0)
     found.append((_row("nodes", _counts(document.nodes, NODE_MODES) or "none"), "yellow" if trouble else ""))
+    if document.distrusted:
+        told = f"meters disagree on {document.distrusted:,}: the larger reading of each counts"
+        found.append((_row("", told), "yellow"))
     found.append((_row("jobs", _counts(document.jobs, PHASES) or "none"), ""))
     found.append((_row("faults", _counts(document.faults) or "none"), "red" if document.faults else ""))
     for number, action in enumerate(reversed(document.actions[-8:])):
