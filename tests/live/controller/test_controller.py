@@ -10,6 +10,7 @@ import pytest
 from engine.worlds import check_structure, cluster, policies, run, table
 from live.controller.emulated import EPOCH_S, World
 from wattline.live.controller.controller import BidStep
+from wattline.live.machine.base import ManagerError, Snapshot
 from wattline.model import codes
 from wattline.model.kinds import Kind
 from wattline.model.regulation import Bid, Signal
@@ -162,6 +163,29 @@ def test_without_an_answer_of_the_manager_nothing_is_started_and_caps_go_on() ->
     world.machine.answers = True
     world.run(120.0)
     assert all(job.seen.phase == "ended" for job in world.machine.jobs.values())
+
+
+@pytest.mark.parametrize(("late_s", "away_s"), [(60.0, 40.0), (1.0, 3.0)])
+def test_a_job_is_told_to_start_once_though_its_manager_was_away(late_s: float, away_s: float) -> None:
+    """The time in which the resource manager is away is no time in which a job failed to start, and no command is
+    given by what was seen before: the manager may be back between the look and the command.
+    """
+    world = World(cluster(4), policies(select="easy"), late_s=late_s)
+    world.submit("a", 1, 30.0, 0.0)
+    machine, told = world.machine, list[str]()
+    world.controller.reconciler.tell = lambda what, _job, _note: told.append(what)
+    world.run(0.5)
+    look, back_s = machine.snapshot, machine.now_s() + away_s
+
+    def away() -> Snapshot:
+        if machine.now_s() < back_s:
+            raise ManagerError("nobody there")
+        return look()
+
+    machine.snapshot = away  # type: ignore[method-assign]
+    world.run(away_s + late_s + 5.0)
+    assert told == ["release"]
+    assert machine.jobs["a"].starts == 1
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:

@@ -14,6 +14,7 @@ import pytest
 from served import FOREVER, Process, alive, becomes, seen, served, state, until, written
 
 from wattline.errors import InputError
+from wattline.live.machine.base import ManagerError
 from wattline.live.machine.launcher.client import LauncherClient, RefusedError
 from wattline.live.machine.launcher.processes import end_strays, look, signal_group
 from wattline.live.machine.launcher.store import Store
@@ -77,23 +78,38 @@ def test_a_job_continued_while_the_launcher_was_dead_runs(launcher: Process) -> 
     becomes(launcher.client, job, "running")
 
 
-def test_killed_between_writing_and_starting_the_job_waits_again(tmp_path: Path) -> None:
-    """A job that was written down and never told to go has not run; it waits again, and runs once."""
+@pytest.mark.parametrize(
+    ("place", "answers"),
+    [
+        ("spawn", "Starter.ask = lambda self, do, run, **w: die() if do == 'spawn' else ask(self, do, run, **w)"),
+        ("hear", "Lives.hear = lambda self, said: die()"),
+        ("go", "Starter.ask = lambda self, do, run, **w: die() if do == 'go' else ask(self, do, run, **w)"),
+    ],
+)
+def test_a_release_outlives_the_launcher(tmp_path: Path, place: str, answers: str) -> None:
+    """A job that was released is started by the next launcher, once, wherever the one before was killed: it never waits
+    to be released a second time.
+    """
     dies = (
         "import os; from wattline.live.machine.launcher.starter import Starter; ask = Starter.ask\n"
-        "Starter.ask = lambda self, do, run, **w: os.kill(os.getpid(), 9) if do == 'go' else ask(self, do, run, **w)"
+        "from wattline.live.machine.launcher.lives import Lives; die = lambda: os.kill(os.getpid(), 9)\n" + answers
     )
     launcher = Process(tmp_path / "run", extra=dies)
-    job = launcher.client.submit(["sh", "-c", "echo on"])
-    launcher.client.release(job, ["n1"])
+    client = launcher.client
+    job = client.submit(["sh", "-c", "echo on"])
+    if place == "spawn":  # it dies before it answers
+        with pytest.raises(ManagerError):
+            client.release(job, ["n1"])
+    else:
+        assert client.release(job, ["n1"]) is None
     launcher.process.wait(20)
-    assert record(launcher.folder, job)["pgid"] > 0
+    assert record(launcher.folder, job)["phase"] == ("running" if place == "go" else "starting")
     launcher.program = launcher.program.replace(dies, "")
     launcher.start()
-    becomes(launcher.client, job, "waiting")
-    assert launcher.client.release(job, ["n1"]) is None
-    assert becomes(launcher.client, job, "ended").exit == 0
+    assert becomes(client, job, "ended").exit == 0
+    assert client.counts()["counts"]["started"] == 1
     assert written(launcher.folder / "out" / f"{job}.out") == ["on"]
+    assert not list((launcher.folder / "jobs").glob("*.exit"))
     launcher.end()
 
 
@@ -133,10 +149,12 @@ def test_jobs_of_another_life_of_the_machine_wait_again(tmp_path: Path) -> None:
         becomes(client, job, "running")
         client.shutdown("cancel")
     path = tmp_path / "jobs" / f"{job}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "phase": "running", "boot": "another", "end_s": None}))
-    with served(tmp_path) as client:
-        found = seen(client, job)
-        assert (found.phase, found.reason) == ("waiting", "the machine was restarted while it ran")
+    for phase in ("running", "starting"):
+        old = json.loads(path.read_text())
+        path.write_text(json.dumps({**old, "phase": phase, "nodes": ["n1"], "boot": "another", "end_s": None}))
+        with served(tmp_path) as client:
+            found = seen(client, job)
+            assert (found.phase, found.reason) == ("waiting", "the machine was restarted while it ran")
 
 
 def test_the_starter_and_keepers_may_die(tmp_path: Path) -> None:
@@ -180,8 +198,10 @@ def test_a_disk_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatch
                 client.stop(runs)
                 == f"job {runs} cannot be stopped: its file cannot be written (No space left on device)"
             )
-            assert client.release(waits, ["n3"]) is None
-            until(lambda: "No space left" in seen(client, waits).reason)
+            assert (
+                client.release(waits, ["n3"])
+                == f"job {waits} cannot be started now (its file cannot be written: No space left on device)"
+            )
             assert seen(client, waits).phase == "waiting"
             assert client.drain("n3") == "node n3: cannot be written down (No space left on device)"
             assert becomes(client, ends, "ended").exit == 0

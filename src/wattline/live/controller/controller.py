@@ -103,6 +103,7 @@ class Controller:
     """Tracking errors of the last periods, as parts of the reserve."""
     manager_seen_s: float = math.nan
     _full_s: float = math.nan
+    _unanswered: bool = False
 
     # ------------------------------------------------------------------ one turn
 
@@ -113,16 +114,17 @@ class Controller:
         state_s = max(now_s - self.mirror.epoch_s, float(self.ledger.state.now[0]))
         self.ledger.tell(TIME, state_s)
         full = math.isnan(self._full_s) or now_s >= self._full_s + self.periods.full_s - 1e-6
+        looked = False
         if full:
             self._full_s = now_s
-            self._look(now_s)
+            looked = self._look(now_s)
         began = self.clock.monotonic()
         target_w, limit_w = self._envelope(now_s)
         self.ledger.tell(HAPPENED, codes.TICK)
         leads = full and not self._manager_is_gone(now_s)
         actions = self.ledger.control(None if leads else codes.CAP)
         pass_s = self.clock.monotonic() - began
-        if leads:
+        if leads and looked:  # by what was seen before, a job that runs already would be told to start once more
             self.reconciler.still_lead = self.term
             self.reconciler.reconcile(now_s)
             self.ledger.flush()
@@ -164,18 +166,23 @@ class Controller:
             elif message.kind == "signal" and self.on_signal is not None:
                 self.on_signal(message, now_s)
 
-    def _look(self, now_s: float) -> None:
-        """Let the state follow the machine."""
+    def _look(self, now_s: float) -> bool:
+        """Let the state follow the machine; tell whether the resource manager answered."""
         try:
             snapshot = self.manager.snapshot()
         except ManagerError as problem:
             self._say(f"the resource manager does not answer: {problem}")
-            return
+            self._unanswered = True
+            return False
+        if self._unanswered:
+            self._unanswered = False
+            self.reconciler.wait_anew(now_s)
         self.manager_seen_s = now_s
         self.mirror.look(snapshot, self.meters.lost(now_s))
         for line in self.mirror.said:
             self._say(line)
         self.mirror.said.clear()
+        return True
 
     def _manager_is_gone(self, now_s: float) -> bool:
         return not now_s - self.manager_seen_s <= self.periods.manager_s

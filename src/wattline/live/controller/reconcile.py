@@ -77,6 +77,11 @@ class Reconciler:
         for name in [name for name in self.asked if name not in self.ledger.row]:
             del self.asked[name]
 
+    def wait_anew(self, now_s: float) -> None:
+        """Count patience from now on: while the resource manager was away it could start nothing."""
+        for asked in self.asked.values():
+            asked.first_s = now_s
+
     def _differences(self, now_s: float) -> list[tuple[str, str, str]]:
         """Return (job, command, nodes) for every job that is not as the state wants it; starts come last."""
         s = self.ledger.state

@@ -118,10 +118,7 @@ class Commands:
             return _cannot(job)
         if self.leaving:
             return "is not started: the launcher is about to end"
-        why = self.book.nodes.refusal(job.id, job.count, nodes)
-        if why is None:
-            self.lives.start(job, nodes)
-        return why
+        return self.book.nodes.refusal(job.id, job.count, nodes) or self.lives.start(job, nodes)
 
     def hold(self, job: Job) -> str | None:
         """Let a job wait again that has no process yet."""

@@ -43,15 +43,38 @@ class Lives:
     _signalled: dict[str, float] = field(default_factory=dict)
     _looked: int = 0
 
-    def start(self, job: Job, on: Sequence[str]) -> None:
-        """Give a job its nodes and ask for its process."""
-        book = self.book
-        job.nodes, job.phase, job.reason, job.run = list(on), "starting", "", job.run + 1
-        book.nodes.take(job.id, job.nodes)
+    def start(self, job: Job, on: Sequence[str]) -> str | None:
+        """Give a job its nodes and ask for its process; return why that cannot be done.
+
+        Its file is written first: what was answered is not forgotten by whoever comes after us.
+        """
+        before = job.phase, job.reason
+        job.nodes, job.phase, job.reason = list(on), "starting", ""
+        job.run, job.boot = job.run + 1, self.boot
+        try:
+            self.book.store.save(job)
+        except OSError as problem:
+            (job.phase, job.reason), job.nodes = before, []
+            self.book.counts["write_failed"] += 1
+            return f"cannot be started now (its file cannot be written: {problem.strerror})"
+        self.book.nodes.take(job.id, job.nodes)
+        self._begin(job)
+        return None
+
+    def _begin(self, job: Job) -> None:
         self._starting[job.run_name()] = job
-        book.store.exit_path(job.run_name()).unlink(missing_ok=True)  # of a start that nobody wrote down
+        self.book.store.exit_path(job.run_name()).unlink(missing_ok=True)  # of a start that nobody wrote down
         self._ask(job)
-        book.show(job)
+        self.book.show(job)
+
+    def _start_again(self, job: Job) -> None:
+        """Ask once more for the process of a job that has its nodes and never went: it is not released twice."""
+        left = self.book.store.exit_path(job.run_name())
+        job.phase, job.run, job.pgid, job.keeper = "starting", job.run + 1, 0, 0
+        job.start_s, job.since_s, job.used_s = math.nan, math.nan, 0.0
+        self.book.save(job)
+        left.unlink(missing_ok=True)
+        self._begin(job)
 
     def _ask(self, job: Job) -> None:
         names = {
@@ -192,8 +215,11 @@ class Lives:
         else:
             found = left[0]
             at_s = now_s - max(0.0, book.clock.wall() - left[1]) * book.clock.speed
+        if found.get("never") and job.phase != "completing":  # whoever was to tell it to go died
+            self._start_again(job)
+            return
         store.exit_path(job.run_name()).unlink(missing_ok=True)
-        if job.again or (found.get("never") and job.phase != "completing"):
+        if job.again:
             book.queue(job, job.reason)
             book.became(job)
             return
@@ -203,9 +229,8 @@ class Lives:
 
     def adopt(self, job: Job) -> None:
         """Find the processes of a job again that was started by a launcher before this one."""
-        if job.phase == "starting":
-            self.book.queue(job)
-            self.book.became(job)
+        if job.phase == "starting" and job.boot == self.boot:
+            self._start_again(job)
         elif job.boot != self.boot:
             self.book.counts["lost"] += 1
             self.book.log("lost", {"job": job.id, "why": "the machine was restarted"})
