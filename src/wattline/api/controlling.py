@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wattline.errors import InputError
 from wattline.files import write_whole
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wattline.live.controller.controller import BidStep
     from wattline.live.controller.guard import Guard
     from wattline.live.controller.journal import LiveJournal
+    from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import Site
     from wattline.live.signals.open import Signals
     from wattline.live.watch.logs import Log
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from wattline.wiring.bound import Bound
 
 
+DRY_RUN = "dry-run"
+"""Folder of the journals of dry runs, and part of the names of their files."""
+WAIT_S = 3.0
+"""Seconds for which a controller waits for an address that is just being let go of."""
 LEAST_LEASE_S = 5.0
 """A controller that was not heard for so long (by the wall) is replaced, where another stands by."""
 
@@ -95,15 +100,15 @@ class Planned:
         return f"{len(steps)} of the scenario" if steps else "none"
 
 
-def plan_site(path: Path | str) -> Planned:
-    """Read and check a controller's file and its scenario."""
+def plan_site(path: Path | str, name: str | None = None) -> Planned:
+    """Read and check a controller's file and its scenario; ``name`` is that of another controller of the file."""
     from wattline.live.controller.config import node_names, read_site
     from wattline.scenario.choices import variants
     from wattline.scenario.documents import read_scenario
     from wattline.scenario.study import wire
 
     path = Path(path)
-    spec = read_site(path)
+    spec = read_site(path, name)
     names = node_names(path, spec)
     found = variants(read_scenario(path.resolve().parent / spec.scenario))
     if len(found) != 1:
@@ -224,6 +229,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     spec = planned.spec
     clock = make_clock(spec)
     file = None if spec.logs.file is None else planned.base / spec.logs.file
+    if dry_run and file is not None:
+        file = file.with_stem(f"{file.stem}-{DRY_RUN}")
     logs = Logs("controller", clock.now_s, form=spec.logs.form, level=spec.logs.level, file=file)
     log = Log("controller")
     folder = planned.base / spec.journal.dir
@@ -240,21 +247,31 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
             def done() -> bool:
                 return stopped.is_set() or off() or (stop is not None and stop())
 
+            if dry_run:
+                return open_site(planned, clock, log, lease, done, dry_run=True).serve(done)
             if not stand_by(lease, clock, done, log):
                 return []
             try:
                 with lease.kept():  # reading the log again takes its time
-                    site = open_site(planned, clock, log, lease, dry_run=dry_run)
+                    site = open_site(planned, clock, log, lease, done)
             except BaseException:
                 lease.give_up()  # a standby need not wait for one that could not begin
+                if done():  # told to end while it waited for an address
+                    return []
                 raise
             return site.serve(done)
     finally:
         logs.close()
 
 
-def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: bool) -> Site:
-    """Open everything that a controller needs; its run goes on where its folder has one."""
+def open_site(
+    planned: Planned, clock: Clock, log: Log, lease: Lease, done: Callable[[], bool], *, dry_run: bool = False
+) -> Site:
+    """Open everything that a controller needs; its run goes on where its folder has one.
+
+    A dry run stands beside whoever leads: it listens nowhere and has a folder of its own. Whoever takes over from a
+    controller that did not give up waits for the addresses that it still has.
+    """
     import numpy as np
 
     from wattline.live.bus.messages import Outbox
@@ -263,11 +280,14 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.live.controller.caps import CapSender
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.controller import Controller, Periods
+    from wattline.live.controller.facts_log import take_from
     from wattline.live.controller.journal import Keeping, LiveJournal
     from wattline.live.controller.meters import Meters
     from wattline.live.controller.mirror import Mirror
     from wattline.live.controller.nodes import NodeNames
+    from wattline.live.controller.onlooker import Onlooker
     from wattline.live.controller.reconcile import Patience, Reconciler
+    from wattline.live.controller.replay import FACTS
     from wattline.live.controller.serve import Site
     from wattline.live.controller.setup import describe, rebuild
     from wattline.live.machine.launcher.client import LauncherClient
@@ -276,7 +296,25 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     from wattline.wiring.newcomers import Desk
 
     spec, base, study, control = planned.spec, planned.base, planned.study, planned.spec.control
-    bus = _open_when_free(lambda: open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock))
+    folder = base / spec.journal.dir
+    if dry_run:
+        folder = folder / DRY_RUN / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+
+    def patient(text: str) -> None:
+        log.say("waits-for-address", "warning", text=text)
+
+    def opens(*, beside: bool = False) -> Bus:
+        return open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock, beside=beside)
+
+    bus: Bus
+    if dry_run:
+        bus = Onlooker(lease.is_held, lambda: opens(beside=True), opens)
+    elif lease.after:
+        take_from(folder / FACTS)
+        bus = _open_when_free(opens, lambda: not done(), patient)
+    else:
+        until_s = time.monotonic() + WAIT_S
+        bus = _open_when_free(opens, lambda: time.monotonic() < until_s)
     topics = Topics(spec.site)
     for topic in topics.reads("controller", spec.name):
         bus.subscribe(topic)
@@ -289,7 +327,7 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     }
     keeping = Keeping(spec.journal.checkpoint, spec.journal.seal, spec.journal.keep_files)
     journal = LiveJournal(
-        base / spec.journal.dir,
+        folder,
         start,
         rebuild,
         keeping=keeping,
@@ -297,14 +335,14 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
     )
     ledger = journal.ledger
     nodes = NodeNames(planned.names)
-    epoch_s = _epoch_s(base / spec.journal.dir / "epoch", clock, journal)
+    epoch_s = _epoch_s(folder / "epoch", clock, journal)
     desk = Desk(study.cluster, study.options.kinds, spec.default_kind)
     mirror = Mirror(ledger, nodes, desk, epoch_s, code=journal.words.code)
     timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
     manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
-    signals = _open_signals(planned, clock, log)
+    signals = _open_signals(planned, clock, log, patient if lease.after else None, listens=not dry_run)
     caps = CapSender(bus, Outbox(spec.name, clock), topics, planned.names, lease_s=control.lease, act=not dry_run)
     controller = Controller(
         clock=clock,
@@ -323,6 +361,9 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         periods=Periods(control.period, control.caps, control.manager_silent),
     )
     where = default_socket(spec.site) if spec.status.socket is None else base / spec.status.socket
+    if dry_run:
+        where = where.with_stem(f"{where.stem}-{DRY_RUN}")
+    metrics = None if dry_run else spec.metrics.listen
     return Site(
         name=spec.site,
         policy=study.policies.select.name,
@@ -331,15 +372,18 @@ def open_site(planned: Planned, clock: Clock, log: Log, lease: Any, *, dry_run: 
         journal=journal,
         signals=signals,
         topics=topics,
-        metrics=open_metrics("controller", spec.metrics.listen),
-        status=StatusServer(where),
+        metrics=open_metrics("controller", metrics, patient if lease.after else None),
+        status=StatusServer(where, replace=bool(lease.after)),
         log=log,
-        lease=lease,
+        lease=None if dry_run else lease,
         dry_run=dry_run,
+        asked_in=base / spec.journal.dir if dry_run else None,
     )
 
 
-def _open_signals(planned: Planned, clock: Clock, log: Log) -> Signals:
+def _open_signals(
+    planned: Planned, clock: Clock, log: Log, patient: Callable[[str], None] | None, *, listens: bool
+) -> Signals:
     """Open what the grid and operators ask by; changes of state are logged."""
     from wattline.live.controller.config import signal_door
     from wattline.live.signals.open import Signals, SignalSettings
@@ -360,12 +404,13 @@ def _open_signals(planned: Planned, clock: Clock, log: Log) -> Signals:
             skip_s=spec.signal.skip,
             start_s=math.nan if spec.signal.start is None else spec.signal.start,
             loop=spec.signal.loop,
-            token=None if spec.signal.token is None else base / spec.signal.token,
+            token=None if spec.signal.token is None or not listens else base / spec.signal.token,
             host=host,
             port=port,
         ),
         clock,
         lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
+        patient,
     )
 
 
@@ -398,15 +443,20 @@ def _bids(planned: Planned, epoch_s: float) -> list[BidStep]:
     ]
 
 
-def _open_when_free(opens: Callable[[], Bus], wait_s: float = 3.0) -> Bus:
-    """Open the bus; an address that the controller before is just letting go of is waited for."""
-    until = time.monotonic() + wait_s
+def _open_when_free(
+    opens: Callable[[], Bus], go_on: Callable[[], bool], patient: Callable[[str], None] = lambda _: None
+) -> Bus:
+    """Open the bus; an address that the controller before still has is waited for."""
+    said = False
     while True:
         try:
             return opens()
         except InputError as problem:
-            if "in use" not in str(problem) or time.monotonic() > until:
+            if "in use" not in str(problem) or not go_on():
                 raise
+            if not said:
+                patient(str(problem))
+                said = True
         time.sleep(0.1)
 
 
@@ -479,7 +529,11 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
                 break
             time.sleep(0.2)
         lines.append(f"the controller of term {held.term} did not answer")
-    bus = _open_when_free(lambda: open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock))
+    until_s = time.monotonic() + WAIT_S
+    bus = _open_when_free(
+        lambda: open_bus(bus_settings(planned.path, spec), "controller", spec.name, clock),
+        lambda: time.monotonic() < until_s,
+    )
     outbox, topics = Outbox(spec.name, clock), Topics(spec.site)
     try:
         for topic in topics.reads("controller", spec.name):

@@ -22,13 +22,16 @@ def controller(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say every action that would be taken, and take none.")
     ] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Be this controller of the file, to stand by.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Lead a machine: start, stop and continue jobs and set caps, so that it stays inside its power envelope.
 
     One controller leads, by a lease in its journal's folder; others with the
-    same folder stand by. SIGTERM and Ctrl-C end it in an orderly way: stopped
+    same folder stand by. A dry run may run beside them. SIGTERM and Ctrl-C end it in an orderly way: stopped
     jobs go on, and agents put back what they found. --check lists at its end
     what is not there yet. docs/live/first-steps.md leads through all of it.
 
@@ -37,11 +40,13 @@ def controller(
       wattline controller examples/live/site.toml --check
 
       wattline controller site.toml --dry-run
+
+      wattline controller site.toml --name standby
     """
     from wattline.api.controlling import missing, plan_site, run_site
 
     terminal = Terminal(as_json, quiet)
-    planned = plan_site(file)
+    planned = plan_site(file, name)
     if check:
         for what, text in planned.lines():
             terminal.line(f"{what:18} {text}")
@@ -73,7 +78,3 @@ def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
     for line in done:
         terminal.line(line)
     terminal.data({"done": done})
-    lines = switch_off(plan_site(file))
-    for line in lines:
-        terminal.line(line)
-    terminal.data({"done": lines})

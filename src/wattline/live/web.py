@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import os
 import socket
@@ -26,6 +27,8 @@ BACKLOG = 128
 """Callers who may wait to be let in; a caller beyond is kept waiting for a second by the system."""
 LONGEST_PATH = 100
 """Bytes in the name of a socket that every Unix takes."""
+AGAIN_S = 1.0
+"""Seconds after which an address that another program has is tried again."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+class TakenError(InputError):
+    """Another program has the address."""
+
+
 class _BadRequestError(Exception):
     def __init__(self, status: HTTPStatus, told: str) -> None:
         super().__init__(told)
@@ -70,6 +77,11 @@ class Web:
         Connections at a time, and the seconds (of the wall) that each of them has.
     count
         Told of each request that is refused here, by reason.
+    patient
+        Told in a line that another program has the address; it is then tried again until it is free. Without it that
+        is an error.
+    replace
+        Take the name of a socket from whoever has it.
     """
 
     def __init__(
@@ -83,15 +95,23 @@ class Web:
         most: int = 32,
         deadline_s: float = 5.0,
         count: Callable[[str], None] | None = None,
+        patient: Callable[[str], None] | None = None,
+        replace: bool = False,
     ) -> None:
         self._answer, self._largest, self._most, self._deadline_s = answer, largest, most, deadline_s
         self._count = count or (lambda _reason: None)
         self._open: dict[asyncio.StreamWriter, None] = {}
         self._path = None if path is None else Path(path)
-        self._socket = _on_address(host, port) if path is None else _on_path(Path(path))
-        self._socket.listen(BACKLOG)  # whoever calls from now on is heard
-        self._inode = None if self._path is None else self._path.stat().st_ino
-        self.port = self._socket.getsockname()[1] if path is None else 0
+        self._at, self._replace = (host, port), replace
+        self._socket: socket.socket | None = None
+        self._inode: int | None = None
+        self.port = 0
+        try:
+            self._socket = self._listen()
+        except TakenError as problem:
+            if patient is None:
+                raise
+            patient(str(problem))
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="wattline-web", daemon=True)
@@ -103,12 +123,20 @@ class Web:
             with contextlib.suppress(RuntimeError):  # it has ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
-        self._socket.close()
-        if self._path is not None:
+        if self._socket is not None:
+            self._socket.close()
+        if self._path is not None and self._inode is not None:
             with contextlib.suppress(OSError):
                 if self._path.stat().st_ino == self._inode:
                     self._path.unlink()
             self._path = None
+
+    def _listen(self) -> socket.socket:
+        made = _on_address(*self._at) if self._path is None else _on_path(self._path, replace=self._replace)
+        made.listen(BACKLOG)  # whoever calls from now on is heard
+        self._inode = None if self._path is None else self._path.stat().st_ino
+        self.port = made.getsockname()[1] if self._path is None else 0
+        return made
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -118,6 +146,12 @@ class Web:
             self._loop.close()
 
     async def _serve(self) -> None:
+        while self._socket is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), AGAIN_S)
+                return
+            with contextlib.suppress(InputError):
+                self._socket = self._listen()
         serve = asyncio.start_server if self._path is None else asyncio.start_unix_server
         server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=BACKLOG)
         await self._stop.wait()
@@ -224,18 +258,19 @@ def _on_address(host: str, port: int) -> socket.socket:
         made.bind((host, port))
     except OSError as problem:
         made.close()
-        raise InputError(f"cannot listen on {host} port {port} ({problem.strerror or problem})") from None
+        kind = TakenError if problem.errno == errno.EADDRINUSE else InputError
+        raise kind(f"cannot listen on {host} port {port} ({problem.strerror or problem})") from None
     return made
 
 
-def _on_path(path: Path) -> socket.socket:
+def _on_path(path: Path, *, replace: bool) -> socket.socket:
     """Return a socket with mode 600 from its first moment on; a name that nobody answers to is taken over."""
     if len(os.fsencode(path)) > LONGEST_PATH:
         raise InputError(f"{path}: the name of a socket has at most {LONGEST_PATH} bytes; give a shorter one")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.exists() or path.is_symlink():
-            _take_over(path)
+            _take_over(path, replace=replace)
         os.fchmod(made.fileno(), 0o600)  # the file gets the mode of the socket
         made.bind(str(path))
         path.chmod(0o600)
@@ -248,9 +283,12 @@ def _on_path(path: Path) -> socket.socket:
     return made
 
 
-def _take_over(path: Path) -> None:
+def _take_over(path: Path, *, replace: bool) -> None:
     if not stat.S_ISSOCK(path.lstat().st_mode):
         raise InputError(f"{path}: something else has this name; give another one for the socket")
+    if replace:
+        path.unlink()
+        return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
         caller.settimeout(1.0)
         try:
@@ -260,4 +298,4 @@ def _take_over(path: Path) -> None:
             return
         except OSError:
             pass
-    raise InputError(f"{path}: another program answers there already")
+    raise TakenError(f"{path}: another program answers there already")

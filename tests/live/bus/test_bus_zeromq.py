@@ -113,6 +113,21 @@ def test_who_comes_late_gets_its_last_cap(opened: Open) -> None:
     assert until(agent, bool) == [(TOPICS.cap("n001"), b"3", "standby")]
 
 
+def test_a_controller_that_does_not_listen_hears_through_the_one_that_does(opened: Open) -> None:
+    """A dry run beside the leader, with the leader's own key, hears every status under its node's name."""
+    leader = listening(opened)
+    beside, agent = opened("controller", leader), opened("n001", leader)
+    beside.subscribe(TOPICS.status())
+    meet(leader, agent)
+    assert beside.endpoint == ""
+    deadline_s, got = time.monotonic() + 8.0, []
+    while not got and time.monotonic() < deadline_s:
+        agent.publish(TOPICS.status("n001"), b"s")
+        leader.poll(0.01)
+        got = beside.poll(0.01)
+    assert got[:1] == [(TOPICS.status("n001"), b"s", "n001")]
+
+
 def test_off_goes_from_an_operator_to_all(opened: Open) -> None:
     """The controller passes on what an operator may say, under the operator's name."""
     controller = listening(opened)

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from wattline.errors import InputError
+from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
 from wattline.live.bus.inprocess import Hub
 from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
+from wattline.live.controller.config import bus_settings, read_site
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease
 from wattline.live.controller.meters import Meters
+from wattline.live.controller.onlooker import Onlooker
 from wattline.live.controller.serve import OFF, OFF_WAIT_S, Off, Site, let_go, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log
@@ -127,6 +132,49 @@ def test_signals_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
     (tmp_path / "signals.json").write_text("{")
     damaged = SignalKeeper(tmp_path, Signals(SignalSettings(limit_w=1000.0), clock))
     assert "signals.json" in damaged.restore(time.time())
+
+
+def test_a_dry_run_hears_through_whoever_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It listens at the leader's address only while nobody leads, and sends nothing."""
+    monkeypatch.setattr("wattline.live.controller.onlooker.LOOK_S", 0.0)
+    clock, opened = Clock(), list[str]()
+    topics = Topics("here")
+    hub = Hub("here", clock)
+    agent, led = hub.attach("agent", "n1"), [False]
+
+    def opens(how: str) -> Bus:
+        opened.append(how)
+        return hub.attach("controller", f"{how}{len(opened)}")
+
+    bus = Onlooker(lambda: led[0], lambda: opens("beside"), lambda: opens("instead"))
+    bus.subscribe(topics.status())
+    for now_led in (False, True, True, False):
+        led[0] = now_led
+        bus.poll(0.0)
+        agent.publish(topics.status("n1"), b"s")
+        assert [one.payload for one in bus.poll(0.0)] == [b"s"]
+    assert opened == ["instead", "beside", "instead"]
+    agent.subscribe(topics.off)
+    assert not bus.publish(topics.off, b"off")
+    assert agent.poll(0.0) == []
+    bus.close()
+
+
+def test_an_address_for_each_controller_of_a_file(tmp_path: Path) -> None:
+    """One file serves the leader and those who stand by: each has its own address and key, and knows the others."""
+    path = tmp_path / "site.toml"
+    text = (Path(__file__).parents[3] / "examples/live/site.toml").read_text()
+    listen = '{ controller = "tcp://127.0.0.1:7411", standby = "tcp://127.0.0.1:7412" }'
+    text = text.replace('listen = "tcp://127.0.0.1:7411"', f"listen = {listen}").replace("controller.key", "{name}.key")
+    path.write_text(text)
+    for name, port in ((None, 7411), ("standby", 7412)):
+        spec = read_site(path, name)
+        found = bus_settings(path, spec)
+        assert found.listen == f"tcp://127.0.0.1:{port}"
+        assert found.key == tmp_path / f"keys/secret/{spec.name}.key"
+        assert sorted(found.controllers) == ["controller", "standby"]
+    with pytest.raises(InputError, match="has no address for the controller 'third'"):
+        read_site(path, "third")
 
 
 class Deaf:

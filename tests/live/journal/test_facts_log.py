@@ -14,7 +14,7 @@ import pytest
 from wattline.control.facts import ENTER, TIME, WIDTH
 from wattline.errors import TraceError
 from wattline.live.controller import facts_file as form
-from wattline.live.controller.facts_log import FactsLog, drop_before
+from wattline.live.controller.facts_log import FactsLog, drop_before, take_from
 from wattline.live.controller.ledger import Batch
 
 
@@ -63,6 +63,22 @@ def filled(folder: Path, ticks: int = 10, **more: object) -> FactsLog:
 def numbers(folder: Path, said: list[str] | None = None) -> list[int]:
     """Return the numbers of all frames of a log."""
     return [frame.number for frame in form.read_log(folder, said if said is not None else [])]
+
+
+def test_a_writer_that_was_replaced_and_goes_on_changes_nothing(tmp_path: Path) -> None:
+    """What a stopped controller still writes when it goes on is in no log that anybody reads; one that gives its log up
+    writes nothing more.
+    """
+    stopped = filled(tmp_path, 3)
+    take_from(tmp_path)
+    leads = filled(tmp_path, 2)
+    stopped.note({"what": "too late"})
+    stopped.tick()
+    assert stopped.flush()
+    stopped.note({"what": "never"})
+    stopped.abandon()
+    leads.close()
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4]
 
 
 def test_files_follow_one_another(tmp_path: Path) -> None:

@@ -83,6 +83,24 @@ def test_an_orderly_stop_lets_the_next_one_begin_at_once(tmp_path: Path) -> None
     assert b.renew()
 
 
+def test_who_only_looks_sees_whether_somebody_leads(tmp_path: Path) -> None:
+    """It makes no file; a leader that has not renewed for lease and margin leads no more; whoever took over knows from
+    whom.
+    """
+    clock = Time()
+    a, b, looks = pair(tmp_path, clock, 3)
+    assert not looks.is_held()
+    assert list(tmp_path.iterdir()) == []
+    assert a.try_to_lead()
+    assert (looks.is_held(), b.try_to_lead(), a.after) == (True, False, "")
+    clock.now_s += 6.1
+    assert not looks.is_held()
+    assert (b.try_to_lead(), b.after, looks.is_held()) == (True, "c0", True)
+    b.give_up()
+    assert not looks.is_held()
+    assert (a.try_to_lead(), a.after) == (True, "")
+
+
 def test_of_two_standbys_one_wins(tmp_path: Path) -> None:
     """The second one to look finds the first one's term."""
     clock = Time()

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+import time
 from collections.abc import Iterator
 from importlib import resources
 
@@ -40,6 +41,25 @@ def served(metrics: Prometheus, path: str = "/metrics", method: str = "GET") -> 
         return got.status, got.read().decode()
     finally:
         caller.close()
+
+
+def test_an_address_that_another_has_is_waited_for_where_that_is_meant(metrics: Prometheus) -> None:
+    """Whoever takes over from a controller that hangs serves its metrics as soon as the address is free."""
+    at = f"127.0.0.1:{metrics.port}"
+    with pytest.raises(InputError, match="cannot listen"):
+        open_metrics("controller", at)
+    said: list[str] = []
+    second = open_metrics("controller", at, said.append)
+    assert isinstance(second, Prometheus)
+    assert (len(said), second.port) == (1, 0)
+    metrics.close()
+    deadline_s = time.monotonic() + 10.0
+    while not second.port and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert served(second)[0] == 200
+    third = open_metrics("controller", at, said.append)
+    third.close()  # it need not get the address
+    second.close()
 
 
 def test_names_are_in_the_style_of_prometheus() -> None:

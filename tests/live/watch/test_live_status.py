@@ -118,6 +118,18 @@ def test_the_socket_of_a_dead_controller_is_taken_over(tmp_path: Path) -> None:
         StatusServer(tmp_path / "no" / "s")
 
 
+def test_who_holds_the_lease_takes_the_socket_of_a_controller_that_hangs(tmp_path: Path) -> None:
+    """The one that lost it does not remove what is another's by then."""
+    path = tmp_path / "s"
+    hangs = StatusServer(path)
+    leads = StatusServer(path, replace=True)
+    hangs.close()
+    with pytest.raises(InputError, match="just begun"):
+        fetch(path)
+    leads.close()
+    assert not path.exists()
+
+
 def test_a_socket_that_never_answers_is_given_up(tmp_path: Path) -> None:
     """After the time-out, in a line; so is one that speaks nonsense."""
     path = tmp_path / "s"

@@ -43,6 +43,8 @@ class MqttBus:
         File of the certificate authority (PEM) by which the broker's certificate is checked; None: no TLS.
     will
         Topic and message that the broker is to send when this connection dies.
+    beside
+        Somebody of the same name may be connected already, and stays so: a broker takes two of one name for one.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class MqttBus:
         password: Path | None = None,
         authority: Path | None = None,
         will: tuple[str, bytes] | None = None,
+        beside: bool = False,
     ) -> None:
         mqtt = need_paho()
         self.role, self.name, self.topics = role, checked_name(name), topics
@@ -67,7 +70,7 @@ class MqttBus:
         self._ready, self._queued, self._closed = False, 0, False
         self._connecting: threading.Thread | None = None
         self._failed, self._wait_s, self._next_s = False, _FIRST_S, 0.0
-        several = f"-{random.getrandbits(32):08x}" if role == "operator" else ""
+        several = f"-{random.getrandbits(32):08x}" if role == "operator" or beside else ""
         client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2, f"wattline-{topics.site}-{name}{several}", reconnect_on_failure=False
         )

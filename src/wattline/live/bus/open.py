@@ -23,11 +23,18 @@ def forget_hubs() -> None:
 
 
 def open_bus(
-    settings: BusSettings, role: Role, name: str, clock: Clock, *, will: tuple[str, bytes] | None = None
+    settings: BusSettings,
+    role: Role,
+    name: str,
+    clock: Clock,
+    *,
+    will: tuple[str, bytes] | None = None,
+    beside: bool = False,
 ) -> Bus:
     """Return the bus of somebody; what cannot be is said in one line.
 
-    ``will`` (``Outbox.will``) is what a broker sends when the connection dies; other wires know no wills.
+    ``will`` (``Outbox.will``) is what a broker sends when the connection dies; other wires know no wills. ``beside``: a
+    controller that listens nowhere, and hears what the one hears that leads.
     """
     topics = Topics(settings.site)
     if settings.kind == "inprocess":
@@ -44,19 +51,20 @@ def open_bus(
             password=settings.password,
             authority=settings.authority,
             will=will,
+            beside=beside,
         )
     from wattline.live.bus.zeromq import ZmqBus
 
     if settings.listen is not None and role != "controller":
         raise InputError(f"bus.listen: only a controller listens, and {name} is an {role}; give controllers instead")
-    if settings.listen is None and role == "controller":
+    if settings.listen is None and role == "controller" and not beside:
         raise InputError("bus.listen: a controller needs an address to listen on, like tcp://127.0.0.1:7411")
     return ZmqBus(
         role,
         name,
         topics,
-        listen=settings.listen,
-        controllers=settings.controllers,
+        listen=None if beside else settings.listen,
+        controllers=settings.controllers if beside or settings.listen is None else None,
         key=None if settings.insecure else settings.key,
         known=None if settings.insecure else settings.known,
     )

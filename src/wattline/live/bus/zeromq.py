@@ -160,7 +160,8 @@ class ZmqBus:
     listen
         Where a controller waits for the others, like ``tcp://127.0.0.1:7411``.
     controllers
-        Names of controllers and where they listen; whatever is sent goes to all of them.
+        Names of controllers and where they listen; whatever is sent goes to all of them. A controller that does not
+        listen hears through them what the one that leads hears.
     key, known
         Files of our own keys and of everybody's public ones, or what was read from them (a controller reads the latter
         again when it changes, so it needs the file). Both None: no keys at all, for benchmarks.
@@ -195,7 +196,7 @@ class ZmqBus:
             raise InputError(f"{_at(known)}: holds the keys of site {keys.site!r}, not of {topics.site!r}")
         if keys is not None and pair is not None and (keys.keys.get(name), keys.roles.get(name)) != (pair.public, role):
             raise InputError(f"{_at(known)}: {name} is not there as {role} with this key; copy the newest file here")
-        servers = {other: at for other, at in (controllers or {}).items() if other != name}
+        servers = {other: at for other, at in (controllers or {}).items() if other != name or listen is None}
         for other in servers:
             if keys is not None and keys.roles.get(other) != "controller":
                 raise InputError(f"{_at(known)}: has no controller {other!r}; make its keys with: wattline keys")
@@ -249,7 +250,7 @@ class ZmqBus:
         """Ask for all topics that begin with these whole words."""
         if prefix not in self._prefixes:
             self._prefixes.append(prefix)
-        for link in self._links:
+        for link in self._links if self._hub is None else ():  # who listens hears agents and gateways itself
             link.ask(prefix)
             link.greet()
 

@@ -200,11 +200,11 @@ class ZmqHub:
             self._counts["unkept"] += 1
 
     def _spread(self, topic: str, data: bytes, origin: _Peer | None, but: bytes) -> bool:
-        """Send to all who asked; another controller hears agents and gateways itself."""
+        """Send to all who asked."""
         went, heard, prefix = True, False, topic
         while prefix:
             for end in list(self._asked.get(prefix, ())):
-                if end == but or (origin is not None and self._peers[end].role == "controller"):
+                if end == but:
                     continue
                 heard = True
                 went = self._send(end, data) and went

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from wattline.errors import InputError, did_you_mean
-from wattline.live.bus.names import nodes_of
+from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
 
@@ -131,9 +131,11 @@ class SiteSpec(Section):
     bus: dict[str, Any]
 
 
-def read_site(path: Path | str) -> SiteSpec:
-    """Read and check a controller's file."""
+def read_site(path: Path | str, name: str | None = None) -> SiteSpec:
+    """Read and check a controller's file, for the controller of this name (None: the one that the file names)."""
     spec = read_form(path, SiteSpec, "the TOML file of a controller")
+    if name is not None:
+        spec = spec.model_copy(update={"name": checked_name(name)})
     control = spec.control
     if not 0.0 < control.caps <= control.period:
         raise InputError(f"{path}: [control] caps: must be above 0 and at most a period ({control.period:g} s)")
@@ -177,10 +179,24 @@ def signal_door(spec: SiteSpec) -> tuple[str, int]:
 
 
 def bus_settings(path: Path | str, spec: SiteSpec) -> BusSettings:
-    """Return what [bus] says, with its files counted from the folder of the controller's file."""
+    """Return what [bus] says for this controller, with its files counted from the folder of the controller's file.
+
+    ``{name}`` in the name of a file is the controller's; where ``listen`` has an address for each controller, each has
+    its own, and those are also where one finds the others.
+    """
     base = Path(path).resolve().parent
     files = ("key", "known", "password", "authority")
-    table = {k: base / v if k in files and isinstance(v, str) else v for k, v in spec.bus.items()}
+    table = {
+        k: base / v.replace("{name}", spec.name) if k in files and isinstance(v, str) else v
+        for k, v in spec.bus.items()
+    }
+    listen = table.get("listen")
+    if isinstance(listen, dict):
+        if spec.name not in listen:
+            raise InputError(f"{path}: [bus] listen: has no address for the controller {spec.name!r}")
+        table |= {"listen": listen[spec.name], "controllers": listen}
+    elif isinstance(listen, str):
+        table.setdefault("controllers", {spec.name: listen})
     try:
         found = BusSettings.model_validate({"site": spec.site, **table})
     except ValidationError as problem:

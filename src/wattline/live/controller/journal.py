@@ -182,6 +182,13 @@ class LiveJournal:
         self._thread.shutdown()
         self.ledger.bound.__exit__()
 
+    def abandon(self) -> None:
+        """Let go of the folder without another word in it: somebody else leads, and keeps it."""
+        self.log.abandon()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self.checkpoints.close()
+        self.ledger.bound.__exit__()
+
     # -------------------------------------------------------------- inside
 
     def _path(self, part: Part) -> Path:

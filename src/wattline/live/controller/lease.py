@@ -81,6 +81,8 @@ class Lease:
         self.at_least = at_least
         self.term = 0
         """Ours (0: we do not lead)."""
+        self.after = ""
+        """From whom we took it over without his word (nobody: it was free, or given up)."""
         self.problem = ""
         """Why the last try to renew or to take over did not get through (nothing: it did)."""
         self._now = now
@@ -187,7 +189,19 @@ class Lease:
             if self.problem:
                 return False
         self.term, self._until_s = ours.term, began_s + self.lease_s
+        self.after = "" if held is None else held.owner
         return self.leads()
+
+    def is_held(self) -> bool:
+        """Tell whether somebody renews it, as we saw it; for those who only look, and look often."""
+        if not self.path.exists():
+            return False
+        held, now_s = self.holder(), self._now()
+        if held is None or not held.owner:
+            return False
+        if held != self._seen:
+            self._seen, self._since_s = held, now_s
+        return now_s - self._since_s < max(held.lease_s, self.lease_s) + self.margin_s
 
     def holder(self) -> Held | None:
         """Return who holds the lease by the file (None: nobody ever did)."""

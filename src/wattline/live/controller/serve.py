@@ -77,6 +77,8 @@ class Site:
     actions: deque[Action] = field(default_factory=lambda: deque(maxlen=ACTIONS))
     history: deque[tuple[float, float, float]] = field(default_factory=lambda: deque(maxlen=POINTS))
     kept: SignalKeeper | None = None
+    asked_in: Path | None = None
+    """Where a leader keeps what he is asked, which a dry run reads (none: where our journal is)."""
     off_wait_s: float = OFF_WAIT_S
     """Seconds (of the wall) for which nodes may take to say that they are free, at the end."""
     _renewed: float = -math.inf
@@ -88,20 +90,23 @@ class Site:
         """Lead until somebody says stop; return the jobs that could not be continued at the end."""
         self.since_s = self.clock.now_s()
         self.kept = SignalKeeper(self.journal.folder, self.signals)
-        self._complain(self.kept.restore(self.since_s))
+        asked = self.kept if self.asked_in is None else SignalKeeper(self.asked_in, self.signals)
+        self._complain(asked.restore(self.since_s))
         c = self.controller
         c.on_tick, c.on_say, c.on_signal = self._tick, self._say, self._signal
         c.reconciler.tell = self._told
         if self.lease is not None:
             c.term = self._term
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
+        lost = False
         try:
             c.run(stop)
-        except LeaseLost as lost:
-            self.log.say("lease-lost", "error", why=str(lost))
+        except LeaseLost as why:
+            self.log.say("lease-lost", "error", why=str(why))
+            lost = True
             raise
         finally:
-            left = self._end()
+            left = self._end(lost=lost)
         return left
 
     def _term(self) -> int:
@@ -111,10 +116,13 @@ class Site:
             self._renewed = self.clock.monotonic()
         return self.lease.check()
 
-    def _end(self) -> list[str]:
-        """Let everything go on as if nobody led: jobs continue, agents are told to restore."""
+    def _end(self, *, lost: bool = False) -> list[str]:
+        """Let everything go on as if nobody led: jobs continue, agents are told to restore.
+
+        Where somebody else leads, machine and folder are his: nothing is touched.
+        """
         c = self.controller
-        led = self.lease is None or self.lease.leads()
+        led = not lost and (self.lease is None or self.lease.leads())
         left: list[str] = []
         if led and not self.dry_run:
             left = c.reconciler.release_all()
@@ -122,7 +130,8 @@ class Site:
             unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound, self.off_wait_s)
             if unheard:
                 self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
-        closes = [self.journal.close, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
+        keeps = self.journal.close if led else self.journal.abandon
+        closes = [keeps, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
         for close in [*closes, *([] if self.status is None else [self.status.close])]:
             try:
                 close()

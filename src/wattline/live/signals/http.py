@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from http import HTTPStatus
 
 from wattline.live.clock import Clock
@@ -25,6 +26,7 @@ class Door:
         port: int = 8470,
         most: int = 32,
         deadline_s: float = 5.0,
+        patient: Callable[[str], None] | None = None,
     ) -> None:
         self._pushed, self._clock, self._expected = pushed, clock, f"Bearer {token}".encode()
         self._web = Web(
@@ -35,6 +37,7 @@ class Door:
             most=most,
             deadline_s=deadline_s,
             count=pushed.count,
+            patient=patient,
         )
         self.port = self._web.port
 

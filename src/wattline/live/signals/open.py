@@ -64,11 +64,16 @@ class SignalsNow:
 class Signals:
     """The open sources of a site. ``notes`` tell what was repaired in a recorded file.
 
-    ``say`` is told of each change of state, with ``y`` or ``limit`` before it.
+    ``say`` is told of each change of state, with ``y`` or ``limit`` before it. ``patient`` is told that another program
+    has the door's address; it is then waited for.
     """
 
     def __init__(
-        self, settings: SignalSettings, clock: Clock, say: Callable[[str, Change], None] | None = None
+        self,
+        settings: SignalSettings,
+        clock: Clock,
+        say: Callable[[str, Change], None] | None = None,
+        patient: Callable[[str], None] | None = None,
     ) -> None:
         tell = say or (lambda _what, _change: None)
         self.settings = settings
@@ -81,7 +86,8 @@ class Signals:
         self._limit = Trusted(self.pushed.limit, self._limit_rules(), lambda change: tell("limit", change))
         self._door: Door | None = None
         if settings.token is not None:
-            self._door = Door(self.pushed, clock, read_token(settings.token), host=settings.host, port=settings.port)
+            token = read_token(settings.token)
+            self._door = Door(self.pushed, clock, token, host=settings.host, port=settings.port, patient=patient)
         self.port = 0 if self._door is None else self._door.port
 
     def now(self, now_s: float) -> SignalsNow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -77,7 +78,9 @@ class NoMetrics:
 class Prometheus:
     """The metrics of a controller or an agent in a registry of their own, at ``http://HOST:PORT/metrics``."""
 
-    def __init__(self, who: Who, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, who: Who, *, host: str = "127.0.0.1", port: int = 0, patient: Callable[[str], None] | None = None
+    ) -> None:
         self._client = _client()
         self._registry = self._client.CollectorRegistry(auto_describe=False)
         self._client.ProcessCollector(registry=self._registry)
@@ -88,8 +91,12 @@ class Prometheus:
             for word in BY_NAME[name].words:
                 self._made[name].labels(word)
         self.set("wattline_build_info", 1.0, __version__)
-        self._web = Web(self._answer, host=host, port=port, largest=0, most=16)
-        self.port = self._web.port
+        self._web = Web(self._answer, host=host, port=port, largest=0, most=16, patient=patient)
+
+    @property
+    def port(self) -> int:
+        """Where it is served (0: the address is waited for)."""
+        return self._web.port
 
     def set(self, name: str, value: float, word: str = "") -> None:
         """Set a gauge."""
@@ -162,14 +169,17 @@ class Prometheus:
         return Answer(HTTPStatus.OK, body, kind="text/plain; version=0.0.4; charset=utf-8")
 
 
-def open_metrics(who: Who, listen: str | None) -> Prometheus | NoMetrics:
-    """Return metrics that are served at ``HOST:PORT``, or switched off (None)."""
+def open_metrics(who: Who, listen: str | None, patient: Callable[[str], None] | None = None) -> Prometheus | NoMetrics:
+    """Return metrics that are served at ``HOST:PORT``, or switched off (None).
+
+    ``patient`` is told that another program has the address; it is then waited for.
+    """
     if listen is None:
         return NoMetrics()
     host, colon, port = listen.rpartition(":")
     if not (colon and port.isascii() and port.isdigit()):
         raise InputError(f"metrics {listen!r}: expected an address and a port like 127.0.0.1:9470")
-    return Prometheus(who, host=host.strip("[]"), port=int(port))
+    return Prometheus(who, host=host.strip("[]"), port=int(port), patient=patient)
 
 
 def _client() -> Any:

@@ -24,11 +24,14 @@ LARGEST = 1 << 20
 
 
 class StatusServer:
-    """Hands out the document that was published last; 503 before the first."""
+    """Hands out the document that was published last; 503 before the first.
 
-    def __init__(self, path: Path | str) -> None:
+    ``replace``: whoever has the socket has lost the lease to us, so it is taken from him.
+    """
+
+    def __init__(self, path: Path | str, *, replace: bool = False) -> None:
         self._text = ""
-        self._web = Web(self._answer, path=path, largest=0, most=16)
+        self._web = Web(self._answer, path=path, largest=0, most=16, replace=replace)
 
     def publish(self, document: Document) -> None:
         """Hand out this document from now on."""

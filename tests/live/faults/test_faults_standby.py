@@ -1,0 +1,85 @@
+"""Two controllers of one site as real processes: one leads, the other stands by; and a dry run beside them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from live.faults.rig import NODES, Rig, led_machine, listening
+from wattline.api.controlling import LEAST_LEASE_S
+from wattline.live.controller.replay import replay
+from wattline.live.controller.setup import rebuild
+from wattline.live.watch.socket import fetch
+
+MARGIN_S = 1.0
+OPENS_S = 8.0
+"""Seconds that a controller on a busy computer takes from its lease to its first caps: it reads its log again."""
+
+
+def leads_after(rig: Rig, reigns: int) -> float:
+    """Return how many seconds it took until another one leads all nodes."""
+    return rig.until(lambda: rig.log().count('"leads"') == reigns and rig.led(), 40.0, "the one that stands by")
+
+
+def terms(rig: Rig) -> list[list[int]]:
+    """Return the terms under which each node was led, in order."""
+    found: dict[str, list[int]] = {}
+    for path in rig.layout.agent_files:
+        for line in path.with_suffix(".out").read_text().splitlines():
+            words = json.loads(line) if line.startswith("{") else {}
+            if words.get("event") == "led":
+                found.setdefault(words["node"], []).append(words["term"])
+            assert words.get("fault") != "cap-old-term", line
+    assert len(found) == NODES
+    return list(found.values())
+
+
+def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
+    """A leader that is stopped (SIGSTOP), and one that is killed (-9), is replaced within lease, margin and the time to
+    open; the stopped one goes on, finds that it leads no more and ends with exit code 1 without a word to machine or
+    folder. A dry run beside the leader hears all nodes, says what it would do, listens nowhere and takes no lease.
+    """
+    with led_machine(tmp_path, standby=True) as rig:
+        first = rig.processes.running["controller"]
+        rig.start("standby")
+        rig.until(lambda: "stands-by" in rig.log(), 40.0, "the one that stands by")
+        assert listening(rig.processes.running["standby"].pid) == set()
+        rig.start("dry-run")
+        seen = tmp_path / "status-dry-run.sock"
+        rig.until(lambda: seen.exists() and fetch(seen).nodes["led"] == NODES, 40.0, "the dry run")
+        rig.submit(12, 30.0)
+        said = tmp_path / "controller-dry-run.log"
+        rig.until(lambda: '"would"' in said.read_text(), 10.0, "what the dry run would do")
+        document = fetch(seen)
+        assert (document.role, document.term, document.power.measured_w > 0.0) == ("dry-run", 0, True)
+        assert listening(rig.processes.running["dry-run"].pid) == set()
+        assert fetch(tmp_path / "status.sock").term == 1
+
+        first.send_signal(signal.SIGSTOP)
+        try:
+            took_s = leads_after(rig, 2)
+            assert took_s <= LEAST_LEASE_S + MARGIN_S + OPENS_S
+            assert rig.processes.running.pop("controller").poll() is None
+        finally:
+            first.send_signal(signal.SIGCONT)
+        assert first.wait(10.0) == 1
+        assert rig.log().count("lease-lost") == 1
+        assert rig.led()
+
+        rig.start("controller")
+        rig.until(lambda: rig.log().count("stands-by") == 2, 40.0, "the one that stands by")
+        rig.kill("standby")
+        assert leads_after(rig, 3) <= LEAST_LEASE_S + MARGIN_S + OPENS_S
+        rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
+        rig.processes.stop("dry-run")
+        rig.processes.stop("controller")
+        assert rig.released() == dict.fromkeys(rig.jobs, 1)
+        found = replay(tmp_path / "journal", rebuild)
+        assert found.identical, found.difference
+        assert (found.starts, found.ended) == (3, True)
+        for reigns in terms(rig):
+            assert reigns == sorted(reigns)
+            assert set(reigns) <= {1, 2, 3}
+            assert reigns[-1] == 3
+    assert rig.processes.left == []
