@@ -100,7 +100,7 @@ class World:
     def start(self) -> dict[str, Agent]:
         """Start the agents as a new process would."""
 
-        def opens(_settings: Any, name: str, _clock: Clock) -> MemoryBus:
+        def opens(_settings: Any, name: str, _clock: Clock, _will: object) -> MemoryBus:
             return self.buses.setdefault(name, MemoryBus())
 
         self.buses = {}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from bus_parts import MOSQUITTO, STATUS, TOPICS, Time, broker, free_port, heard, sent, until
 
@@ -16,6 +21,10 @@ from wattline.live.bus.messages import Outbox
 from wattline.live.bus.mosquitto import make_broker
 from wattline.live.bus.mqtt import MqttBus
 from wattline.live.bus.names import Role
+from wattline.live.clock import Clock
+from wattline.live.controller.controller import Controller
+from wattline.live.controller.meters import Meters
+from wattline.live.power.fake import make_tree
 
 pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="needs the broker mosquitto (Debian package mosquitto)")
 ROLES: dict[str, Role] = {"controller": "controller", "gateway": "gateway", "operator": "operator"}
@@ -98,6 +107,43 @@ def test_kept_caps_and_the_last_will(opened: Open, folder: Path, port: int) -> N
         other.close()
         assert [m.payload for m in until(controller, bool)] == [b"s"]
         assert controller.poll(0.2) == []
+
+
+def test_a_dead_agent_is_seen_at_once(opened: Open, folder: Path, port: int) -> None:
+    """An agent's process that is killed (-9) is silent to the controller within a second, long before it would be
+    missed; the next agent of the node is heard again, and one that ends in an orderly way is not called dead.
+    """
+    make_tree(folder / "tree", package_max_w=250.0)
+    (folder / "node.toml").write_text(
+        'site = "demo"\nrun_dir = "run"\ncontrollers = ["controller"]\n\n[[node]]\nname = "n001"\npowercap = "tree"\n'
+        'safe = 200\nmin = 100\nmax = 400\n\n[model]\nprofile = "gold-6132"\nmemory = 10\n\n'
+        f'[bus]\nkind = "mqtt"\nhost = "127.0.0.1"\nport = {port}\npassword = "secret/{{node}}.password"\n'
+    )
+    meters, clock = Meters(["n001"], np.full(1, 400.0), stale_s=60.0), Clock()
+    leads: Any = SimpleNamespace(inbox=Inbox(TOPICS, clock), meters=meters, on_signal=None)
+
+    def within(seconds: float, *, silent: bool) -> bool:
+        end_s = time.monotonic() + seconds
+        while meters.silent(clock.now_s())[0] != silent and time.monotonic() < end_s:
+            Controller._listen(leads, clock.now_s())
+            time.sleep(0.02)
+        return bool(meters.silent(clock.now_s())[0]) == silent
+
+    with broker(folder, port):
+        leads.bus = opened("controller")
+        leads.bus.subscribe(TOPICS.root)
+        for ends in (signal.SIGKILL, signal.SIGTERM):
+            agent = subprocess.Popen(
+                [sys.executable, "-m", "wattline", "agent", str(folder / "node.toml")], stderr=subprocess.DEVNULL
+            )
+            try:
+                assert within(30.0, silent=False)
+                agent.send_signal(ends)
+                agent.wait(20)
+                assert within(1.0, silent=True) == (ends == signal.SIGKILL)
+            finally:
+                agent.kill()
+    assert meters.faults["agent-gone"] == 1
 
 
 def test_a_broker_that_goes_and_comes(opened: Open, folder: Path, port: int) -> None:

@@ -146,12 +146,12 @@ def make(
     try:
         for node in settings.nodes:
             made = _node(node, hardware(node, clock), local, log)
+            wire = Wire(settings.site, clock, settings.controllers, settings.operators)
             try:
-                bus = opens(settings, node.name, clock)
+                bus = opens(settings, node.name, clock, wire.will(node.name))
             except BaseException:
                 made.let_go()
                 raise
-            wire = Wire(settings.site, clock, settings.controllers, settings.operators)
             agents.append(Agent(made, bus, wire, clock))
     except BaseException:
         for agent in agents:

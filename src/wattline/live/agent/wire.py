@@ -56,6 +56,13 @@ class Wire:
 
     def status(self, node: str, body: Mapping[str, Any]) -> tuple[str, bytes]:
         """Return topic and payload of a status."""
+        return self._topics.status(node), self._outbox(node).encode("status", body)
+
+    def will(self, node: str) -> tuple[str, bytes]:
+        """Return what a broker is to say when a node's agent dies; it is of the same start as the agent's statuses."""
+        return self._outbox(node).will(self._topics)
+
+    def _outbox(self, node: str) -> Outbox:
         if node not in self._out:
             self._out[node] = Outbox(node, self._clock)
-        return self._topics.status(node), self._out[node].encode("status", body)
+        return self._out[node]

@@ -13,8 +13,10 @@ from wattline.live.agent.config import AgentSettings
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
 
-OpenBus = Callable[[AgentSettings, str, Clock], Bus]
-"""Settings, name of the node, clock → its end of the bus."""
+Will = tuple[str, bytes]
+"""Topic and message that a broker sends when the connection dies."""
+OpenBus = Callable[[AgentSettings, str, Clock, Will], Bus]
+"""Settings, name of the node, clock, last will → its end of the bus."""
 
 PATHS = ("key", "known", "password", "authority")
 """Keys of [bus] that are paths."""
@@ -43,12 +45,12 @@ class Silent:
         """Do nothing."""
 
 
-def open_bus(settings: AgentSettings, node: str, clock: Clock) -> Bus:
+def open_bus(settings: AgentSettings, node: str, clock: Clock, will: Will) -> Bus:
     """Open a node's end of the bus."""
     if settings.bus is None:
         return Silent()
     form = bus_form(settings, node)
-    bus: Bus = importlib.import_module("wattline.live.bus.open").open_bus(form, "agent", node, clock)
+    bus: Bus = importlib.import_module("wattline.live.bus.open").open_bus(form, "agent", node, clock, will=will)
     return bus
 
 

@@ -163,6 +163,8 @@ class Controller:
         for message in self.inbox.take_all(self.bus.poll(0.0)):
             if message.kind == "status":
                 self.meters.take(message.sender, message.body, min(message.at_s, now_s))
+            elif message.kind == "gone":
+                self.meters.lose(message.sender)
             elif message.kind == "signal" and self.on_signal is not None:
                 self.on_signal(message, now_s)
 

@@ -42,6 +42,8 @@ class Meters:
     watts: Floats = field(init=False)
     """Last reading, NaN: never heard or not known."""
     heard_s: Floats = field(init=False)
+    gone: npt.NDArray[np.bool_] = field(init=False)
+    """Whose agent died, as a broker says: silent at once."""
     cap_w: Floats = field(init=False)
     """Cap that the agent says is in force (inf: none)."""
     safe_w: Floats = field(init=False)
@@ -62,6 +64,7 @@ class Meters:
         self.term = np.zeros(n, dtype=np.int64)
         self.mode = ["silent"] * n
         self.disagree = np.zeros(n, dtype=np.bool_)
+        self.gone = np.zeros(n, dtype=np.bool_)
         self._number = {name: i for i, name in enumerate(self.names)}
         self.idle_w = np.zeros(n) if self.idle_w is None else self.idle_w
         self._least_w = 0.5 * self.idle_w
@@ -76,7 +79,7 @@ class Meters:
         if not (np.isnan(self.watts[at]) or self._least_w[at] <= self.watts[at] <= IMPOSSIBLE * self.most_w[at]):
             self.watts[at] = np.nan
             self.faults["impossible-power"] = self.faults.get("impossible-power", 0) + 1
-        self.heard_s[at] = at_s
+        self.heard_s[at], self.gone[at] = at_s, False
         self.first_s = min(self.first_s, at_s)
         self.cap_w[at] = np.inf if body["cap_w"] is None else float(body["cap_w"])
         self.safe_w[at] = np.inf if body["safe_w"] is None else float(body["safe_w"])
@@ -87,9 +90,16 @@ class Meters:
             self.faults[word] = self.faults.get(word, 0) + 1
         return True
 
+    def lose(self, node: str) -> None:
+        """Note that a node's agent died; until its next status nothing is known of it."""
+        at = self._number.get(node)
+        if at is not None:
+            self.gone[at] = True
+            self.faults["agent-gone"] = self.faults.get("agent-gone", 0) + 1
+
     def silent(self, now_s: float) -> npt.NDArray[np.bool_]:
-        """Return which nodes were not heard for too long."""
-        return np.asarray(now_s - self.heard_s > self.stale_s, dtype=np.bool_)
+        """Return which nodes were not heard for too long, or are known to be dead."""
+        return np.asarray((now_s - self.heard_s > self.stale_s) | self.gone, dtype=np.bool_)
 
     def lost(self, now_s: float) -> list[str]:
         """Return the nodes on which no cap can be counted: silent ones, where others speak or they spoke before."""
