@@ -247,19 +247,22 @@ def begin(s: State, j: int) -> None:
     s.est_dirty[0] = 1
 
 
-@outlined
+@kernel
 def let_go(s: State, j: int) -> None:
-    """Give back the nodes of a job that never really held them; nothing is logged of it."""
+    """Give back the nodes a job holds, draining ones go out of service; by itself for nodes that it never really held:
+    nothing is logged of it.
+    """
     if s.held[j] < 0:
         return  # it let go of them before, and found no others
     p = s.pool[j]
-    x = s.held[j]
-    while x >= 0:
+    a = s.held[j]
+    while a >= 0:
+        b = s.hx_to[a]
         if s.n_off[0] == 0:
-            nodes.give(s, p, x, s.hx_to[x])
+            nodes.give(s, p, a, b)
         else:
-            _give_in_service(s, p, x, s.hx_to[x])
-        x = s.hx_next[x]
+            _give_in_service(s, p, a, b)
+        a = s.hx_next[a]
     s.held[j] = -1
     s.busy[p] -= s.nodes[j]
 
@@ -313,34 +316,20 @@ def _end_waking(s: State, j: int) -> None:
 
 
 @kernel
-def _log_placement(s: State, j: int, a: int, b: int) -> None:
+def _log_placements(s: State, j: int) -> None:
+    if s.option[OPT_PLACEMENTS] == 0:
+        return
     n = s.px_n[0]
-    s.px_job[n] = j
-    s.px_first[n] = a
-    s.px_count[n] = b - a
-    s.px_from_s[n] = s.resumed_s[j]
-    s.px_until_s[n] = s.now[0]
-    s.px_n[0] = n + 1
-
-
-@kernel
-def release_nodes(s: State, j: int) -> None:
-    """Give back the nodes a job holds; draining ones go out of service."""
-    if s.held[j] < 0:
-        return  # it let go of them before, and found no others
-    p = s.pool[j]
     a = s.held[j]
     while a >= 0:
-        b = s.hx_to[a]
-        if s.option[OPT_PLACEMENTS] == 1:
-            _log_placement(s, j, a, b)
-        if s.n_off[0] == 0:
-            nodes.give(s, p, a, b)
-        else:
-            _give_in_service(s, p, a, b)
+        s.px_job[n] = j
+        s.px_first[n] = a
+        s.px_count[n] = s.hx_to[a] - a
+        s.px_from_s[n] = s.resumed_s[j]
+        s.px_until_s[n] = s.now[0]
+        n += 1
         a = s.hx_next[a]
-    s.held[j] = -1
-    s.busy[p] -= s.nodes[j]
+    s.px_n[0] = n
 
 
 @outlined
@@ -395,7 +384,8 @@ def _stop_work(s: State, j: int) -> None:
         _end_rest(s, j)
     running.leave(s, j)
     s.ran_s[j] += s.now[0] - s.resumed_s[j]
-    release_nodes(s, j)
+    _log_placements(s, j)
+    let_go(s, j)
 
 
 @kernel
@@ -462,10 +452,7 @@ def resume(s: State, j: int) -> None:
 @outlined
 def _log_segment(s: State, j: int) -> None:
     """Log the nodes a job has held since its segment began, and begin another on the same nodes."""
-    x = s.held[j]
-    while x >= 0 and s.option[OPT_PLACEMENTS] == 1:
-        _log_placement(s, j, x, s.hx_to[x])
-        x = s.hx_next[x]
+    _log_placements(s, j)
     s.resumed_s[j] = s.now[0]
 
 

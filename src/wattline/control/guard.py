@@ -289,6 +289,10 @@ def _set_shape(s: State, j: int, row: int) -> None:
 
 @outlined
 def _move_class(s: State, j: int, cap_w: float) -> None:
+    """Let a job go on in a rate class of its own, or with its like again.
+
+    Not for jobs that share links: caps and neighbours are refused together before a run.
+    """
     old = s.rate_class[j]
     target = s.base_class[j]
     if cap_w < np.inf:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +13,8 @@ from pydantic_core import PydanticCustomError
 
 from wattline.errors import InputError, did_you_mean, shorten
 from wattline.files import read_regular
+from wattline.live.bus.names import NAME
 from wattline.units import duration_s, power_w
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class Section(BaseModel):
@@ -38,15 +36,21 @@ def _quantity(parse: Callable[[Any], float], *, least: float = 0.0) -> BeforeVal
         try:
             return number(value)
         except InputError as problem:
-            raise PydanticCustomError("ours", "{text}", {"text": str(problem)}) from None
+            raise wrong(str(problem)) from None
 
     return BeforeValidator(check)
 
 
+def wrong(text: str) -> PydanticCustomError:
+    """Return what a check of a form raises: the text is the line, behind file and key."""
+    return PydanticCustomError("ours", "{text}", {"text": text})
+
+
 def _name(text: str) -> str:
     if NAME.fullmatch(text) is None:
-        told = f"must be letters, digits, '.', '_' or '-' (63 at most, a letter or digit first), got {shorten(text)}"
-        raise PydanticCustomError("ours", "{text}", {"text": told})
+        raise wrong(
+            f"must be letters, digits, '.', '_' or '-' (63 at most, a letter or digit first), got {shorten(text)}"
+        )
     return text
 
 
@@ -79,6 +83,8 @@ def _explain(detail: Any, model: type[BaseModel]) -> str:
     keys = [str(key) if isinstance(key, str) else f"{key + 1}" for key in detail["loc"]]
     section, key = ".".join(keys[:-1]), keys[-1] if keys else ""
     where = f"[{section}] {key}" if section else key
+    if not where:
+        return str(detail["msg"])
     if detail["type"] == "extra_forbidden":
         return f"{where}: unknown key{did_you_mean(key, _known(model, detail['loc'][:-1]))}"
     if detail["type"] == "missing":

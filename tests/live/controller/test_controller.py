@@ -7,12 +7,16 @@ import math
 import numpy as np
 import pytest
 
+from engine.crowded import SENDS
 from engine.worlds import check_structure, cluster, policies, run, table
 from live.controller.emulated import EPOCH_S, World
+from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
 from wattline.live.machine.base import ManagerError, Snapshot
 from wattline.model import codes
+from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
+from wattline.model.networks.dragonfly import Dragonfly
 from wattline.model.regulation import Bid, Signal
 from wattline.wiring.options import Options
 
@@ -238,3 +242,15 @@ def simulated_error(
     dt = np.diff(rows[:, codes.TL_TIME])
     error = np.abs(rows[:-1, codes.TL_POWER] - rows[:-1, codes.TL_TARGET]) / 700.0
     return float(np.sum(error * dt) / np.sum(dt))
+
+
+def test_caps_and_neighbours_on_the_network_do_not_mix() -> None:
+    """A controller whose cap policy could move a job out of the rate class that knows its neighbours is refused before
+    it begins, as a simulated run is; without such a policy it begins.
+    """
+    fly = Cluster((NodeClass("n", 20, 100.0, 300.0, min_cap_w=150.0),), network=Dragonfly(2, 2, 5))
+    sends = Options(communication=SENDS)
+    for cap in ("under-limit", "match-target"):
+        with pytest.raises(InputError, match="use one of the two"):
+            World(fly, policies(cap=cap), sends)
+    World(fly, policies(select="easy"), sends).run(1.0)

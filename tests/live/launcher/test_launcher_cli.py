@@ -14,9 +14,10 @@ from served import PATIENCE_S, becomes, seen, served, until
 
 from wattline.cli import call
 from wattline.errors import InputError
+from wattline.live.bus.names import nodes_of
 from wattline.live.machine.base import ManagerError
 from wattline.live.machine.launcher.client import LauncherClient
-from wattline.live.machine.launcher.config import node_names, read_launcher
+from wattline.live.machine.launcher.config import read_launcher
 
 ROOT = Path(__file__).parents[3]
 
@@ -92,20 +93,27 @@ def test_the_example_can_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "key 'run_dir' is missing"),
+        ("", "run_dir: is missing"),
         ("run_dir = 'x'\nnodes = []", "nodes: List should have at least 1 item"),
-        ("run_dir = 'x'\ngarce = '1 s'\n[[nodes]]\nnames = 'a'", "unknown key 'garce'; did you mean 'grace'?"),
-        ("run_dir = 'x'\n[[nodes]]\nname = 'a'", "key 'nodes.0.names' is missing"),
+        ("run_dir = 'x'\ngarce = '1 s'\n[[nodes]]\nnames = 'a'", "garce: unknown key; did you mean 'grace'?"),
+        ("run_dir = 'x'\n[[nodes]]\nname = 'a'", "[nodes.1] name: unknown key; did you mean 'names'?"),
+        ("run_dir = 'x'\n[[nodes]]\nexec = 'a'", "[nodes.1] names: is missing"),
         ("run_dir = 'x'\n[[nodes]]\nnames = 'a,a'", "nodes: 'a' is named twice"),
-        ("run_dir = 'x'\n[[nodes]]\nnames = 'n[3-1]'", "nodes.0: expected a range from low to high"),
-        ("run_dir = 'x'\n[[nodes]]\nnames = 'a b'", "nodes.0: expected names like 'n[001-032]' or 'a,b' (got 'a b')"),
-        ("run_dir = 'x'\n[[nodes]]\nnames = 'a'\nexec = 'ssh \"'", "nodes.0: No closing quotation"),
+        (
+            "run_dir = 'x'\n[[nodes]]\nnames = 'n[3-1]'",
+            "[nodes.1] names: nodes 'n[3-1]': expected numbers like [001-032,040] (got '3-1')",
+        ),
+        ("run_dir = 'x'\n[[nodes]]\nnames = 'a b'", "[nodes.1] names: node: expected 1 to 63 of the letters"),
+        ("run_dir = 'x'\n[[nodes]]\nnames = 'a'\nexec = 'ssh \"'", "[nodes.1] exec: No closing quotation"),
         (
             "run_dir = 'x'\ngrace = '-1 s'\n[[nodes]]\nnames = 'a'",
-            "grace: expected a duration of at least 0 (got '-1 s')",
+            "grace: must be a number of at least 0, got '-1 s'",
         ),
-        ("run_dir = 'x'\n[clock]\nspeed = 0\n[[nodes]]\nnames = 'a'", "clock.speed: should be greater than 0 (got 0)"),
-        ("run_dir = ", "Invalid value"),
+        (
+            "run_dir = 'x'\n[clock]\nspeed = 0\n[[nodes]]\nnames = 'a'",
+            "[clock] speed: must be greater than 0, got 0",
+        ),
+        ("run_dir = ", "not valid TOML: Invalid value"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -120,7 +128,7 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, expected
 
 def test_names_of_nodes_keep_their_zeros() -> None:
     """A range has as many digits as its first number."""
-    assert node_names("n[08-10],login") == ["n08", "n09", "n10", "login"]
+    assert nodes_of("n[08-10,12],login") == ["n08", "n09", "n10", "n12", "login"]
 
 
 def test_the_page_works(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from wattline.live.clock import Clock
 from wattline.live.secret import read_token
 from wattline.live.signals.base import Sample
 from wattline.live.signals.http import Door
-from wattline.live.signals.pushed import LARGEST, Pushed, topic
+from wattline.live.signals.pushed import LARGEST, Pushed
 from wattline.live.signals.schedule import Schedule
 
 NOW_S = 1000.0
@@ -44,7 +44,6 @@ def test_a_message_of_the_bus_or_a_bare_body_is_taken() -> None:
     assert pushed.take({"y": -1, "at": "1970-01-01T00:16:40Z"}, NOW_S) is None
     assert pushed.y.last(NOW_S) == Sample(-1.0, 1000.0)
     assert pushed.counts() == {}
-    assert topic("north") == "wattline/north/signal"
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,18 @@ def under(prefix: str, topic: str) -> bool:
 
 
 def nodes_of(text: str) -> list[str]:
-    """Return the names that ``n[001-004,007]`` stands for; a name without brackets stands for itself.
+    """Return the names that ``n[001-004,007],login`` stands for; a name without brackets stands for itself.
 
-    >>> nodes_of("n[08-10]")
-    ['n08', 'n09', 'n10']
+    >>> nodes_of("n[08-10],login")
+    ['n08', 'n09', 'n10', 'login']
     """
+    names: list[str] = []
+    for part in re.split(r",(?![^\[\]]*\])", text):  # commas inside brackets part numbers
+        names += _nodes_of(part.strip())
+    return names
+
+
+def _nodes_of(text: str) -> list[str]:
     found = re.fullmatch(r"([^\[\]]*)\[([0-9,-]+)\]([^\[\]]*)", text)
     if found is None:
         return [checked_name(text, "node")]

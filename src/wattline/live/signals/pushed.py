@@ -26,11 +26,6 @@ ENVELOPE = ("v", "kind", "from", "boot", "n")
 _TARGET = {"id", "start", "end", "limit_w", "percent", "ramp_w_per_s", "ramp_s"}
 
 
-def topic(site: str) -> str:
-    """Return the topic of a site's signal."""
-    return f"wattline/{site}/signal"
-
-
 class Channel:
     """The newest sample of one quantity; written by whoever receives, read by the controller."""
 
