@@ -48,7 +48,7 @@ def section(name: str) -> type[BaseModel]:
     return next(a for a in (inner, *getattr(inner, "__args__", ())) if hasattr(a, "model_fields"))
 
 
-TABLES = ["control", "guard", "signal", "bid", "manager", "journal"]
+TABLES = ["control", "guard", "signal", "openadr", "bid", "manager", "journal"]
 
 
 @pytest.mark.parametrize("name", TABLES)

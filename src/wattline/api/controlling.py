@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from wattline.live.controller.journal import LiveJournal
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.serve import Site
+    from wattline.live.signals.adr_events import AdrRules, Judged
     from wattline.live.signals.open import Signals
+    from wattline.live.signals.openadr import AdrSettings
+    from wattline.live.signals.stale import Change
     from wattline.live.watch.logs import Log
     from wattline.scenario.study import Study
     from wattline.wiring.bound import Bound
@@ -75,6 +78,7 @@ class Planned:
             ("resource manager", f"{spec.manager.kind} in {self.base / spec.manager.run_dir}"),
             ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
             ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
+            *([] if spec.openadr is None else [("OpenADR", f"{spec.openadr.ven} at {spec.openadr.vtn}")]),
             ("bid", self._bid()),
             ("limit", show_power(site_limit_w(self))),
             ("guard", f"hard limit {hard}, margin {show_power(guard.margin)}"),
@@ -381,6 +385,26 @@ def open_site(
     )
 
 
+def _adr(planned: Planned) -> tuple[AdrSettings, AdrRules] | None:
+    """Return the VTN of the site and how its events are understood."""
+    from wattline.live.controller.config import adr_levels, adr_settings
+    from wattline.live.signals.adr_events import AdrRules
+
+    spec, settings = planned.spec.openadr, adr_settings(planned.path, planned.spec)
+    if spec is None or settings is None:
+        return None
+    base_w = site_limit_w(planned)
+    rules = AdrRules(
+        base_w,
+        planned.spec.signal.least,
+        adr_levels(planned.path, planned.spec, base_w),
+        spec.baseline,
+        spec.longest,
+        take=spec.opt == "auto",
+    )
+    return settings, rules
+
+
 def _open_signals(
     planned: Planned, clock: Clock, log: Log, patient: Callable[[str], None] | None, *, listens: bool
 ) -> Signals:
@@ -392,7 +416,16 @@ def _open_signals(
     spec, base = planned.spec, planned.base
     rules = Rules(stale_s=spec.signal.stale, hold_s=spec.signal.hold, ramp_s=spec.signal.ramp, back=spec.signal.back)
     host, port = signal_door(spec)
-    return Signals(
+
+    def say(what: str, change: Change) -> None:
+        why = {"why": signals.vtn()} if what == "openadr" and change.after != "fresh" else {}
+        log.say("signal", "warning", what=what, before=change.before, after=change.after, **why)
+
+    def note(found: Judged) -> None:
+        level = "info" if found.opt == "optIn" else "warning"
+        log.say("openadr", level, id=found.event, change=found.modification, opt=found.opt, why=found.why or "followed")
+
+    signals = Signals(
         SignalSettings(
             limit_w=site_limit_w(planned),
             least_w=spec.signal.least,
@@ -407,11 +440,15 @@ def _open_signals(
             token=None if spec.signal.token is None or not listens else base / spec.signal.token,
             host=host,
             port=port,
+            openadr=_adr(planned),
+            answer=listens,
         ),
         clock,
-        lambda what, change: log.say("signal", "warning", what=what, before=change.before, after=change.after),
+        say,
+        note,
         patient,
     )
+    return signals
 
 
 def _guard(spec: SiteSpec) -> Guard:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, cast, get_args
 from wattline.errors import InputError, TraceError
 from wattline.files import open_regular
 from wattline.live.bus.names import Role, checked_name
+from wattline.live.secret import what_is_wrong
 
 PUBLIC, SECRET = "public.keys", "secret"
 _HEAD = "# wattline keys 1, site "
@@ -109,7 +109,7 @@ def write_secret(path: Path, text: str) -> None:
 
 def read_secret(path: Path) -> str:
     """Return the text of a file that only we can read; refuse others in one line."""
-    return _read(path, 0o077, "others can read it", "chmod 600 it")
+    return _read(path, 0o077)
 
 
 def load_pair(path: Path, name: str = "") -> Pair:
@@ -128,7 +128,7 @@ def load_pair(path: Path, name: str = "") -> Pair:
 
 def load_known(path: Path) -> Known:
     """Return everybody's public keys; refuse a file that others can write."""
-    lines = _read(path, 0o022, "others can write it", "chmod 600 it").splitlines()
+    lines = _read(path, 0o022).splitlines()
     if not lines or not lines[0].startswith(_HEAD):
         raise TraceError.at(path, "is no file of public keys", line=1, hint="make one with: wattline keys")
     known = Known(checked_name(lines[0][len(_HEAD) :].strip(), "site"), {}, {})
@@ -147,14 +147,12 @@ def load_known(path: Path) -> Known:
     return known
 
 
-def _read(path: Path, forbidden: int, problem: str, cure: str) -> str:
+def _read(path: Path, forbidden: int) -> str:
     try:
         with open_regular(path) as file:
-            found = os.fstat(file.fileno())
-            if found.st_mode & forbidden:
-                raise TraceError.at(path, f"{problem} (mode {stat.S_IMODE(found.st_mode):o})", hint=cure)
-            if found.st_uid not in {os.geteuid(), 0}:
-                raise TraceError.at(path, "belongs to another user", hint="chown it to who runs this program")
+            wrong = what_is_wrong(path, os.fstat(file.fileno()), forbidden)
+            if wrong is not None:
+                raise TraceError.at(path, wrong[0], hint=wrong[1])
             return file.read(_LARGEST).decode("ascii")
     except UnicodeDecodeError:
         raise TraceError.at(path, "is no text") from None

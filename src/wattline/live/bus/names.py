@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -113,3 +114,13 @@ def _nodes_of(text: str) -> list[str]:
 
 
 MOST_NODES = 100_000
+
+
+def host_is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, seen from inside."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from wattline.live.bus.names import NAME
+from wattline.live.bus.names import NAME, host_is_loopback
 
 _ENDPOINT = re.compile(r"tcp://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._*-]+):(?P<port>\d{1,5}|\*)")
 
@@ -103,13 +102,3 @@ def is_loopback(endpoint: str) -> bool:
     """Tell whether an address like ``tcp://127.0.0.1:7411`` stays inside this machine."""
     found = _ENDPOINT.fullmatch(endpoint)
     return found is not None and host_is_loopback(found["host"])
-
-
-def host_is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, seen from inside."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

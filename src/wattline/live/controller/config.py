@@ -12,6 +12,8 @@ from wattline.errors import InputError, did_you_mean
 from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
+from wattline.live.signals.openadr import AdrSettings
+from wattline.units import power_w
 
 
 class ControlSpec(Section):
@@ -57,6 +59,25 @@ class SignalSpec(Section):
     least: Power = 0.0
     token: str | None = None
     listen: str = "127.0.0.1:8470"
+
+
+class OpenAdrSpec(Section):
+    """The VTN of OpenADR 2.0b whose events are load targets."""
+
+    vtn: str
+    ven: Name
+    id: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    authority: str | None = None
+    fingerprint: str | None = None
+    poll: Duration | None = None
+    silent: Duration = 60.0
+    opt: Literal["auto", "out"] = "auto"
+    missing: Literal["cancel", "keep"] = "cancel"
+    levels: dict[str, str] | None = None
+    baseline: Power | None = None
+    longest: Duration = 86400.0
 
 
 class BidSpec(Section):
@@ -121,6 +142,7 @@ class SiteSpec(Section):
     control: ControlSpec = ControlSpec()
     guard: GuardSpec = GuardSpec()
     signal: SignalSpec = SignalSpec()
+    openadr: OpenAdrSpec | None = None
     bid: BidSpec | None = None
     manager: ManagerSpec
     journal: JournalSpec
@@ -148,6 +170,8 @@ def read_site(path: Path | str, name: str | None = None) -> SiteSpec:
             raise InputError(f"{path}: [{section}] listen: expected an address like 127.0.0.1:8470, got {listen!r}")
     node_names(path, spec)
     bus_settings(path, spec)
+    adr_settings(path, spec)
+    adr_levels(path, spec, 1.0)
     return spec
 
 
@@ -210,6 +234,44 @@ def bus_settings(path: Path | str, spec: SiteSpec) -> BusSettings:
         raise InputError(f"{path}: [bus] kind: 'inprocess' is for tests, a controller needs zeromq or mqtt")
     if found.kind == "zeromq" and found.listen is None:
         raise InputError(f"{path}: [bus] listen: is missing, a controller listens, like tcp://127.0.0.1:7411")
+    return found
+
+
+def adr_settings(path: Path | str, spec: SiteSpec) -> AdrSettings | None:
+    """Return what [openadr] says of the VTN; None where there is none."""
+    adr, base = spec.openadr, Path(path).resolve().parent
+    if adr is None:
+        return None
+    files = {key: None if (told := getattr(adr, key)) is None else base / told for key in ("cert", "key", "authority")}
+    try:
+        return AdrSettings(
+            vtn=adr.vtn,
+            ven=adr.ven,
+            ven_id=adr.id,
+            fingerprint=adr.fingerprint,
+            poll_s=adr.poll,
+            silent_s=adr.silent,
+            missing=adr.missing,
+            **files,
+        )
+    except InputError as problem:
+        raise InputError(f"{path}: {problem}") from None
+
+
+def adr_levels(path: Path | str, spec: SiteSpec, base_w: float) -> dict[int, float]:
+    """Return the limits of SIMPLE's levels in watts: powers, or per cents of the site's own limit."""
+    found: dict[int, float] = {}
+    for name, text in ({} if spec.openadr is None else spec.openadr.levels or {}).items():
+        number = text.removesuffix("%").strip() if text.endswith("%") else ""
+        try:
+            watts = base_w * float(number) / 100.0 if number else power_w(text)
+        except (ValueError, InputError):
+            watts = math.nan
+        if name not in ("1", "2", "3") or not 0.0 <= watts < math.inf:
+            raise InputError(
+                f'{path}: [openadr] levels: expected like {{1 = "85 %", 2 = "6 kW"}} (1 to 3), got {name} = {text!r}'
+            )
+        found[int(name)] = watts
     return found
 
 

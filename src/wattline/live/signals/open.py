@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from wattline.errors import InputError
 from wattline.live.clock import Clock
@@ -17,6 +17,10 @@ from wattline.live.signals.http import Door
 from wattline.live.signals.pushed import Pushed
 from wattline.live.signals.schedule import LoadTarget, Schedule
 from wattline.live.signals.stale import Change, Now, Rules, Trusted
+
+if TYPE_CHECKING:
+    from wattline.live.signals.adr_events import AdrRules
+    from wattline.live.signals.openadr import AdrSettings, Note, Ven
 
 PORT = 8470
 
@@ -46,6 +50,10 @@ class SignalSettings:
     """File of the token for pushes by HTTP; no door without it."""
     host: str = "127.0.0.1"
     port: int = PORT
+    openadr: tuple[AdrSettings, AdrRules] | None = None
+    """The VTN whose events are load targets, and how they are understood."""
+    answer: bool = True
+    """False: events are looked at, but opted out of."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,9 @@ class SignalsNow:
 class Signals:
     """The open sources of a site. ``notes`` tell what was repaired in a recorded file.
 
-    ``say`` is told of each change of state, with ``y`` or ``limit`` before it. ``patient`` is told that another program
-    has the door's address; it is then waited for.
+    ``say`` is told of each change of state, with ``y``, ``limit`` or ``openadr`` before it; ``note`` of each event of
+    OpenADR, when it comes and when it changes. ``patient`` is told that another program has the door's address; it is
+    then waited for.
     """
 
     def __init__(
@@ -73,6 +82,7 @@ class Signals:
         settings: SignalSettings,
         clock: Clock,
         say: Callable[[str, Change], None] | None = None,
+        note: Note | None = None,
         patient: Callable[[str], None] | None = None,
     ) -> None:
         tell = say or (lambda _what, _change: None)
@@ -89,12 +99,15 @@ class Signals:
             token = read_token(settings.token)
             self._door = Door(self.pushed, clock, token, host=settings.host, port=settings.port, patient=patient)
         self.port = 0 if self._door is None else self._door.port
+        self._ven = None if settings.openadr is None else self._open_ven(clock, tell, note)
 
     def now(self, now_s: float) -> SignalsNow:
         """Return what is asked for; to be called at each pass."""
         y = None if self._y is None else self._y.now(now_s)
         limit = self._limit.now(now_s)
         targets_w = self.pushed.limit_at(now_s)
+        if self._ven is not None:
+            self._ven.watch(now_s, targets_w)
         return SignalsNow(y, min(self.settings.limit_w, limit.value, targets_w), limit, targets_w)
 
     def take_message(self, body: Mapping[str, Any], at_s: float, now_s: float) -> str | None:
@@ -107,7 +120,7 @@ class Signals:
 
     def problems(self) -> dict[str, int]:
         """Return how much was refused or limited since the start, by reason."""
-        found = self.pushed.counts()
+        found = self.pushed.counts() | ({} if self._ven is None else self._ven.counts())
         for trusted in (self._y, self._limit):
             for reason, count in ({} if trusted is None else trusted.problems()).items():
                 found[reason] = found.get(reason, 0) + count
@@ -125,10 +138,31 @@ class Signals:
         if self._y is not None:
             self._y.restore(data.get("y", {}), now_s)
 
+    def vtn(self) -> str:
+        """Return what the VTN was last blamed for; nothing where it answers."""
+        return "" if self._ven is None else self._ven.why.text
+
     def close(self) -> None:
-        """Close the door."""
+        """Close the door, and let the VTN go."""
         if self._door is not None:
             self._door.close()
+        if self._ven is not None:
+            self._ven.close()
+
+    def _open_ven(self, clock: Clock, tell: Callable[[str, Change], None], note: Note | None) -> Ven:
+        from wattline.live.signals.openadr import Ven
+
+        assert self.settings.openadr is not None  # noqa: S101  (asked by the caller)
+        adr, rules = self.settings.openadr
+        return Ven(
+            adr,
+            rules,
+            self.pushed,
+            clock,
+            say=lambda change: tell("openadr", change),
+            note=note,
+            answer=self.settings.answer,
+        )
 
     def _replay(self, clock: Clock) -> tuple[Source, tuple[str, ...]]:
         settings = self.settings

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -123,6 +123,20 @@ class Pushed:
         """Return the load targets that are known, in order of their starts."""
         with self._lock:
             return self._schedule.targets() if self._schedule is not None else []
+
+    def replace_targets(self, prefix: str, targets: Sequence[LoadTarget], now_s: float) -> None:
+        """Let these be all load targets whose ids begin so: others of them end now; all or none are taken."""
+        with self._lock:
+            if self._schedule is None:
+                raise InputError("targets: this site takes no load targets")
+            trial = self._schedule.copy()
+            before = {one.id: one for one in trial.targets() if one.id.startswith(prefix)}
+            for gone in before.keys() - {one.id for one in targets}:
+                trial.cancel(gone, now_s)
+            for one in targets:
+                if before.get(one.id) != one:  # a target that is told again goes on as it is
+                    trial.put(one, now_s)
+            self._schedule.become(trial)
 
     def to_data(self) -> dict[str, Any]:
         """Return the load targets as plain values, to be kept over a restart."""

@@ -32,6 +32,8 @@ class LoadTarget:
     ramp_w_per_s: float | None = None
     ramp_s: float | None = None
     """How long each way takes, to the limit and back."""
+    back_s: float | None = None
+    """How long the way back takes, where it is another."""
 
     def __post_init__(self) -> None:
         if not (self.id and self.id.isprintable() and len(self.id) <= LONGEST_ID):
@@ -48,8 +50,10 @@ class LoadTarget:
             raise self._wrong("give either ramp_w_per_s or ramp_s")
         if self.ramp_w_per_s is not None and not 0.0 < self.ramp_w_per_s < math.inf:
             raise self._wrong(f"ramp_w_per_s must be above 0 (got {self.ramp_w_per_s})")
-        if self.ramp_s is not None and not 0.0 <= self.ramp_s < math.inf:
-            raise self._wrong(f"ramp_s must be at least 0 (got {self.ramp_s})")
+        for name in ("ramp_s", "back_s"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value < math.inf:
+                raise self._wrong(f"{name} must be at least 0 (got {value})")
 
     def _wrong(self, problem: str) -> InputError:
         return InputError(f"load target {self.id!r}: {problem}")
@@ -198,7 +202,8 @@ class Schedule:
         return (*points, (target.end_s, at_end_w), self._back(target, target.end_s, at_end_w))
 
     def _back(self, target: LoadTarget, from_s: float, from_w: float) -> tuple[float, float]:
-        return from_s + target.way_s(self.base_w - from_w), self.base_w
+        way_s = target.way_s(self.base_w - from_w) if target.back_s is None else target.back_s
+        return from_s + way_s, self.base_w
 
     def _leave(self, held: _Held, now_s: float) -> None:
         """Let a target that holds go back to the base from now on."""
