@@ -408,7 +408,7 @@ def _adr(planned: Planned) -> tuple[AdrSettings, AdrRules] | None:
 def _open_signals(
     planned: Planned, clock: Clock, log: Log, patient: Callable[[str], None] | None, *, listens: bool
 ) -> Signals:
-    """Open what the grid and operators ask by; changes of state are logged."""
+    """Open what the grid and operators ask by; changes of state are logged. Who only looks on does not answer a VTN."""
     from wattline.live.controller.config import signal_door
     from wattline.live.signals.open import Signals, SignalSettings
     from wattline.live.signals.stale import Rules
@@ -440,8 +440,7 @@ def _open_signals(
             token=None if spec.signal.token is None or not listens else base / spec.signal.token,
             host=host,
             port=port,
-            openadr=_adr(planned),
-            answer=listens,
+            openadr=_adr(planned) if listens else None,
         ),
         clock,
         say,

@@ -34,13 +34,13 @@ def vtn() -> Iterator[Vtn]:
 class Followed:
     """The signals of a site that has a VTN, and what they said."""
 
-    def __init__(self, port: int, *, answer: bool = True, silent_s: float = 1.0, **tls: object) -> None:
+    def __init__(self, port: int, *, silent_s: float = 1.0, **tls: object) -> None:
         self.clock = Clock()
         self.changes: list[tuple[str, Change]] = []
         self.events: list[Judged] = []
         scheme = "https" if tls else "http"
         adr = AdrSettings(f"{scheme}://127.0.0.1:{port}{PATH}", "site", poll_s=POLL_S, silent_s=silent_s, **tls)  # type: ignore[arg-type]
-        settings = SignalSettings(10_000.0, 3_000.0, openadr=(adr, RULES), answer=answer)
+        settings = SignalSettings(10_000.0, 3_000.0, openadr=(adr, RULES))
         self.signals = Signals(settings, self.clock, lambda *told: self.changes.append(told), self.events.append)
 
     def limit_w(self) -> float:
@@ -117,15 +117,6 @@ def test_a_vtn_that_is_gone() -> None:
     finally:
         site.signals.close()
         vtn.close()
-
-
-def test_a_dry_run_opts_out(vtn: Vtn) -> None:
-    """Who only looks promises nothing, and still shows what the limit would be."""
-    site = Followed(vtn.port, answer=False)
-    vtn.add("dr-1", CAPACITY, 0.7)
-    assert soon(lambda: vtn.opts == [("dr-1", "optOut")])
-    assert site.limit_w() == 7_000.0
-    site.signals.close()
 
 
 def test_load_targets_of_events_survive_a_restart(vtn: Vtn, site: Followed) -> None:

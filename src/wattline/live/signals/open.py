@@ -52,8 +52,6 @@ class SignalSettings:
     port: int = PORT
     openadr: tuple[AdrSettings, AdrRules] | None = None
     """The VTN whose events are load targets, and how they are understood."""
-    answer: bool = True
-    """False: events are looked at, but opted out of."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +152,7 @@ class Signals:
 
         assert self.settings.openadr is not None  # noqa: S101  (asked by the caller)
         adr, rules = self.settings.openadr
-        return Ven(
-            adr,
-            rules,
-            self.pushed,
-            clock,
-            say=lambda change: tell("openadr", change),
-            note=note,
-            answer=self.settings.answer,
-        )
+        return Ven(adr, rules, self.pushed, clock, say=lambda change: tell("openadr", change), note=note)
 
     def _replay(self, clock: Clock) -> tuple[Source, tuple[str, ...]]:
         settings = self.settings

@@ -87,11 +87,10 @@ class Ven:
         *,
         say: Callable[[Change], None] | None = None,
         note: Note | None = None,
-        answer: bool = True,
     ) -> None:
         self._openleadr = _need_openleadr()
         self._settings, self._rules, self._pushed, self._clock = settings, rules, pushed, clock
-        self._say, self._note, self._answer = say, note, answer
+        self._say, self._note = say, note
         self._heard_s, self._began_s, self._state = -math.inf, clock.now_s(), "baseline"
         self._counts: dict[str, int] = {}
         self._told: dict[str, tuple[int, str, str]] = {}
@@ -227,8 +226,7 @@ class Ven:
             if created_s(event) - ahead_s > now_s + JUMP_S:
                 self._count("adr-clock-ahead")
             if event.get("response_required", "always") == "always" and found.event:
-                opt = found.opt if self._answer else "optOut"
-                await client.created_event(payload.get("request_id"), found.event, opt, found.modification)
+                await client.created_event(payload.get("request_id"), found.event, found.opt, found.modification)
 
     def _follow(self, found: Judged, now_s: float) -> Judged:
         """Put an event into the schedule, whole or not at all; without targets it ends there."""
