@@ -21,6 +21,7 @@ from wattline.live.agent.wire import Wire
 from wattline.live.agent.wires import OpenBus, open_bus
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
+from wattline.live.notify import notify
 from wattline.live.power.base import Hardware, HardwareError
 from wattline.live.watch.metrics import Metrics, NoMetrics, open_metrics
 
@@ -187,6 +188,8 @@ def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None =
             for agent in agents:
                 agent.end()
             raise
+        notify().expect(agent.node.name for agent in agents)
+        notify().ready(f"keeps the caps of {len(agents)} nodes")
         if len(agents) == 1:
             agents[0].metrics = metrics
             return _lead(agents[0], stopped)
@@ -196,6 +199,8 @@ def run(settings: AgentSettings, *, opens: OpenBus = open_bus, log: Log | None =
 def _lead(agent: Agent, stopped: threading.Event) -> bool:
     while not stopped.is_set():
         agent.step()
+        notify().alive(agent.node.name)
+    notify().stopping()
     return agent.end()
 
 

@@ -22,6 +22,7 @@ from wattline.live.controller.journal import LiveJournal
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease, LeaseLost
 from wattline.live.controller.meters import Meters
+from wattline.live.notify import notify
 from wattline.live.signals.open import Signals
 from wattline.live.watch.document import Action, Document, Power, SignalStatus
 from wattline.live.watch.logs import Log
@@ -98,6 +99,7 @@ class Site:
         if self.lease is not None:
             c.term = self._term
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
+        notify().ready(f"{'looks on at' if self.dry_run else 'leads'} {len(c.meters.names)} nodes with {self.policy}")
         lost = False
         try:
             c.run(stop)
@@ -121,6 +123,7 @@ class Site:
 
         Where somebody else leads, machine and folder are his: nothing is touched.
         """
+        notify().stopping()
         c = self.controller
         led = not lost and (self.lease is None or self.lease.leads())
         left: list[str] = []
@@ -164,6 +167,7 @@ class Site:
             self.log.say("signal-refused", "warning", why=why)
 
     def _tick(self, tick: Tick) -> None:
+        notify().alive()
         self.metrics.observe("wattline_pass_seconds", tick.pass_s, "full" if tick.full else "cap")
         self.journal.measure(tick.measured_w, tick.heard, tick.target_w, tick.limit_w)
         if tick.full:
@@ -329,6 +333,8 @@ def stand_by(lease: Lease, clock: Clock, stop: Callable[[], bool], log: Log) -> 
             return True
         if not said:
             log.say("stands-by")
+            notify().ready("stands by")
             said = True
+        notify().alive()
         clock.rest(STANDBY_WAIT_S / max(1.0, clock.speed))
     return False
