@@ -49,6 +49,8 @@ COMMANDS = (
     ["keys"],
     ["controller"],
     ["off"],
+    ["doctor"],
+    ["units"],
     ["live-demo"],
     ["status"],
     ["dashboard"],

@@ -15,6 +15,7 @@ from wattline.cli import (
     budgets,
     compares,
     controllers,
+    doctors,
     examples,
     keys,
     launchers,
@@ -101,6 +102,8 @@ app.command()(looks.reproduce)
 app.command()(keys.keys)
 app.command()(controllers.controller)
 app.command()(controllers.off)
+app.command()(doctors.doctor)
+app.command()(examples.units)
 app.command("live-demo")(live_demos.live_demo)
 app.command("check-policy")(looks.check_policy)
 app.command()(status.status)

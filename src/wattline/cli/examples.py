@@ -1,4 +1,4 @@
-"""``wattline examples``: the examples that ship with Wattline, copied to where a user can run and change them."""
+"""``wattline examples`` and ``units``: files that ship with Wattline, copied to where a user can change them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from wattline.errors import ScenarioError
 
 FIRST = "power-limit.toml"
 """The example that all instructions begin with."""
+UNITS = Path("live") / "systemd"
+"""Where among the examples the units of systemd and their configuration are."""
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files there that differ.")]
 
 
 def shipped() -> Path:
@@ -29,7 +32,7 @@ def shipped() -> Path:
 def examples(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder to copy them to.")] = Path("examples"),
     *,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files there that differ.")] = False,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -42,7 +45,37 @@ def examples(
       wattline run examples/power-limit.toml
     """
     terminal = Terminal(as_json, quiet)
-    source = shipped()
+    files = copy(shipped(), folder, terminal, force=force)
+    terminal.line(f"\ntry: wattline run {folder / FIRST}")
+    terminal.data({"folder": str(folder), "files": files})
+
+
+def units(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder to copy them to.")] = Path("units"),
+    *,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy the units of systemd for controller and agents into a folder, with configuration and users.
+
+    Nothing is installed or started: docs/live/install-slurm.md says where
+    each file goes.
+
+    For example:
+
+      wattline units
+
+      cp units/wattline-agent.service /etc/systemd/system
+    """
+    terminal = Terminal(as_json, quiet)
+    files = copy(shipped() / UNITS, folder, terminal, force=force)
+    terminal.line("\nnext: docs/live/install-slurm.md; they expect Wattline in /opt/wattline")
+    terminal.data({"folder": str(folder), "files": files})
+
+
+def copy(source: Path, folder: Path, terminal: Terminal, *, force: bool) -> list[str]:
+    """Copy files that ship into a folder, tell their names, and return them; those that a user changed stay."""
     files = sorted(p.relative_to(source) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     differ = [name for name in files if (folder / name).exists() and not _same(source / name, folder / name)]
     if differ and not force:
@@ -59,8 +92,7 @@ def examples(
         target.chmod(0o644)
     for name in files:
         terminal.line(f"{folder / name}{_about(source / name)}")
-    terminal.line(f"\ntry: wattline run {folder / FIRST}")
-    terminal.data({"folder": str(folder), "files": [str(name) for name in files]})
+    return [str(name) for name in files]
 
 
 def _same(source: Path, target: Path) -> bool:

@@ -1,0 +1,127 @@
+"""Slurm's parameters: what makes releases late, lets jobs run past us, or takes what we need to see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wattline.live.doctor.findings import Finding, Machine
+
+COMMAND = ("scontrol", "show", "config")
+SCHEDULER = {
+    "batch_sched_delay": (0, 3, 0),
+    "sched_interval": (5, 60, 1),
+    "sched_min_interval": (100_000, 2, 0),
+    "bf_interval": (5, 30, 1),
+}
+"""SchedulerParameters: the most that releases bear, Slurm's default, and what to set (microseconds in the third)."""
+LEAST_AGE_S, FEW_AGE_S = 10, 60
+TRIED = (22, 5)
+
+
+def look(machine: Machine, *, needed: bool) -> Iterator[Finding]:
+    """Look at what Slurm says of itself; ``needed`` where the file has it as resource manager."""
+    text = machine.run(COMMAND)
+    if text is None:
+        if needed:
+            yield Finding(
+                "fail", "slurm", f"{' '.join(COMMAND)} does not answer", "install slurm-client here; is slurmctld up?"
+            )
+        return
+    told = parse(text)
+    yield from _version(told)
+    yield from _scheduler(told.get("SchedulerParameters", ""))
+    yield from _jobs(told)
+    yield from _nodes(told)
+
+
+def parse(text: str) -> dict[str, str]:
+    """Return the keys of ``scontrol show config``; (null) is nothing."""
+    rows = re.findall(r"^(\S+)[ \t]*= ?(.*)$", text, re.MULTILINE)
+    return {key: "" if value.strip() == "(null)" else value.strip() for key, value in rows}
+
+
+def _version(told: dict[str, str]) -> Iterator[Finding]:
+    found = told.get("SLURM_VERSION", "")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+    if len(numbers) < 2:
+        yield Finding("warn", "slurm", "does not tell its version", "is this scontrol show config of Slurm?")
+    elif numbers < TRIED:
+        yield Finding("warn", "slurm", f"version {found}: Wattline was tried with 22.05 and newer", "try it first")
+    else:
+        yield Finding("ok", "slurm", f"version {found}")
+
+
+def _scheduler(parameters: str) -> Iterator[Finding]:
+    given = dict(re.findall(r"(?:^|,)\s*([A-Za-z_]+)(?:=(\d+))?", parameters))
+    late = []
+    for name, (most, usual, _) in SCHEDULER.items():
+        value = int(given.get(name) or usual)
+        if value > most:
+            late.append(f"{name}={value}")
+    if not late:
+        yield Finding("ok", "slurm", "SchedulerParameters: a released job starts within about a second")
+        return
+    wanted = ",".join(f"{name}={best}" for name, (_, _, best) in SCHEDULER.items())
+    yield Finding(
+        "warn",
+        "slurm",
+        f"SchedulerParameters: {', '.join(late)} make released jobs start 2 to 3 s late",
+        f"set SchedulerParameters={wanted} (and what it has), then: scontrol reconfigure",
+    )
+
+
+def _jobs(told: dict[str, str]) -> Iterator[Finding]:
+    preempts = told.get("PreemptMode", "OFF").upper()
+    if any(word in preempts for word in ("SUSPEND", "GANG")):
+        yield Finding(
+            "warn",
+            "slurm",
+            f"PreemptMode={preempts}: Slurm suspends jobs itself and gives their nodes to others",
+            "use PreemptMode=OFF or REQUEUE",
+        )
+    else:
+        yield Finding("ok", "slurm", f"PreemptMode={preempts}")
+    age_s = int((re.findall(r"\d+", told.get("MinJobAge", "")) or ["300"])[0])
+    text = f"MinJobAge={age_s}: jobs that ended are forgotten after {age_s} s"
+    if age_s == 0:
+        yield Finding("ok", "slurm", "MinJobAge=0: jobs that ended are kept")
+    elif age_s < LEAST_AGE_S:
+        yield Finding("fail", "slurm", f"{text}, before a controller has seen them", "set MinJobAge=300")
+    elif age_s < FEW_AGE_S:
+        yield Finding("warn", "slurm", f"{text}; a controller that restarts misses them", "set MinJobAge=300")
+    else:
+        yield Finding("ok", "slurm", text)
+    plugins = told.get("JobSubmitPlugins", "")
+    if "lua" in plugins:
+        yield Finding("ok", "slurm", f"JobSubmitPlugins={plugins}: look that job_submit.lua holds jobs at entry")
+    else:
+        yield Finding(
+            "warn",
+            "slurm",
+            "JobSubmitPlugins has no lua: a job may start before the controller has seen it",
+            "set JobSubmitPlugins=lua and hold jobs in job_submit.lua (docs/live/slurm.md)",
+        )
+
+
+def _nodes(told: dict[str, str]) -> Iterator[Finding]:
+    track = told.get("ProctrackType", "")
+    if track == "proctrack/cgroup":
+        yield Finding("ok", "slurm", "ProctrackType=proctrack/cgroup")
+    else:
+        yield Finding(
+            "warn" if track == "proctrack/linuxproc" else "fail",
+            "slurm",
+            f"ProctrackType={track or 'unknown'}: processes may leave their job and not be stopped with it",
+            "use proctrack/cgroup",
+        )
+    flags = told.get("PrologFlags", "")
+    if "alloc" in flags.lower() or "contain" in flags.lower():
+        yield Finding("ok", "slurm", f"PrologFlags={flags}")
+    else:
+        yield Finding(
+            "warn",
+            "slurm",
+            "PrologFlags has no Alloc: the prolog runs with the first step, not when the nodes are given",
+            "set PrologFlags=Alloc",
+        )
