@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from wattline.live.agent.beside import Beside
 from wattline.live.bus.keys import read_secret
-from wattline.live.bus.settings import host_is_loopback
+from wattline.live.bus.names import host_is_loopback
 from wattline.live.clock import Clock
 from wattline.live.forms import Duration, Section
 from wattline.live.power.agreement import Trust
