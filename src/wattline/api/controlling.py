@@ -75,6 +75,7 @@ class Planned:
             ("machine", classes),
             ("policies", policies),
             ("kinds", ", ".join(kind.name for kind in study.options.kinds) or "none"),
+            ("moldable", ", ".join(m.truth.application for m in study.options.configurations) or "none"),
             ("resource manager", f"{spec.manager.kind} in {self.base / spec.manager.run_dir}"),
             ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
             ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
@@ -340,10 +341,15 @@ def open_site(
     ledger = journal.ledger
     nodes = NodeNames(planned.names)
     epoch_s = _epoch_s(folder / "epoch", clock, journal)
-    desk = Desk(study.cluster, study.options.kinds, spec.default_kind)
+    applications = [m.truth.application for m in study.options.configurations]
+    desk = Desk(study.cluster, study.options.kinds, spec.default_kind, applications=applications)
     mirror = Mirror(ledger, nodes, desk, epoch_s, code=journal.words.code)
     timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
     manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
+    if applications and not manager.abilities.molds:
+        raise InputError(
+            f"{planned.path}: the scenario has jobs that choose their configuration, and this manager cannot give one"
+        )
     patience = Patience(control.start_patience, control.repeat, control.most_actions)
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
     signals = _open_signals(planned, clock, log, patient if lease.after else None, listens=not dry_run)

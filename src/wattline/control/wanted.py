@@ -23,7 +23,9 @@ def wanted(s: State, cap_w: Any, row: Any) -> float:
     """Write the cap of every node (inf: none) and the row of the job that holds it (-1: none); return what the
     model says that the whole machine draws.
 
-    A job that is starting finds its nodes capped as it will be: power is under control from its first second.
+    A job that is starting finds its nodes capped as it will be: power is under control from its first second. A job in
+    a configuration gets the power that admission counts for it, a node's part on each: caps are those of servers, and
+    the cap of a processor that its configuration has is not.
     """
     for node in range(s.node_state.shape[0]):
         cap_w[node] = np.inf
@@ -38,7 +40,7 @@ def wanted(s: State, cap_w: Any, row: Any) -> float:
         elif cap == np.inf:
             cap = class_cap_w(s, s.base_class[j])
         if s.shape[j] >= 0 and s.status[j] != codes.PAUSED:
-            cap = min(cap, s.sh_cap_w[s.shape[j]])
+            cap = min(cap, s.sh_told_w[s.shape[j]] / s.sh_nodes[s.shape[j]])
         x = s.held[j]
         while x >= 0:
             for node in range(x, s.hx_to[x]):

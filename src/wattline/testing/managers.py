@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wattline.live.machine.base import JobSeen, ManagerError, Phase, ResourceManager
+from wattline.live.machine.base import Form, JobSeen, ManagerError, Phase, ResourceManager
 from wattline.testing.report import CheckError, Report, Row
 
 PERIOD_S = 0.02
@@ -195,6 +195,21 @@ def refuses_in_a_line(trial: Trial) -> None:
     trial.until(job, "ended")
 
 
+def molds(trial: Trial) -> None:
+    """A job that is released in a configuration runs on as many nodes as it was given, and again as it asked for."""
+    if not trial.manager.abilities.molds or not trial.manager.abilities.pins:
+        return
+    job = trial.submit(1, trial.moment_s)
+    trial.until(job, "waiting")
+    on = trial.free(2)
+    form = Form(cores=2, cap_w=80.0, limit_s=60.0 + trial.patience_s)
+    trial.does(trial.manager.release(job, on, form), "a release in a configuration")
+    seen = trial.until(job, "running", "ended")
+    if seen.phase == "running" and set(seen.on) != set(on):
+        raise CheckError(f"a job was given {on} in a configuration and runs on {list(seen.on)}")
+    trial.until(job, "ended")
+
+
 CHECKS: tuple[Callable[[Trial], None], ...] = (
     tells_of_its_nodes,
     lets_jobs_wait,
@@ -203,6 +218,7 @@ CHECKS: tuple[Callable[[Trial], None], ...] = (
     gives_no_node_twice,
     stops_and_continues,
     requeues,
+    molds,
     refuses_in_a_line,
 )
 

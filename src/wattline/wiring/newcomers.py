@@ -25,6 +25,8 @@ class Newcomer:
     partition: str = ""
     priority: float = 0.0
     draw_w: float = math.nan
+    chooses: bool = True
+    """Whether it may still take a configuration of its application, where its kind names one; false once it runs."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,16 @@ class Desk:
         Kind of jobs that name none or an unknown one; empty: such jobs are refused where kinds are declared.
     default_s
         Run time of jobs of which nothing is known.
+    applications
+        Names of applications whose jobs choose their configuration, in the order of the state's; a job is of the one
+        that its kind names.
     """
 
     cluster: Cluster
     kinds: Sequence[Kind] = ()
     default_kind: str = ""
     default_s: float = 3600.0
+    applications: Sequence[str] = ()
     _kind: dict[str, int] = field(init=False, default_factory=dict)
     _pool: dict[str, int] = field(init=False, default_factory=dict)
 
@@ -71,6 +77,11 @@ class Desk:
     def kind_of(self, job: Newcomer) -> int | None:
         """Return which of the declared kinds a job is of."""
         return self._kind.get(job.kind, self._kind.get(self.default_kind))
+
+    def application_of(self, job: Newcomer) -> int:
+        """Return the application among whose configurations a job chooses; -1: it runs as it asks for."""
+        known = job.chooses and job.kind in self.applications
+        return self.applications.index(job.kind) if known else -1
 
     def facts(self, job: Newcomer) -> list[float]:
         """Return what ``control.rows.FACTS`` names, in that order, of a job that can run here."""
@@ -107,7 +118,7 @@ class Desk:
             draw_w,
             floor_w,
             stretch,
-            -1.0,
+            float(self.application_of(job)),
             0.0,
             0.0,
             0.0,

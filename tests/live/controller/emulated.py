@@ -23,11 +23,12 @@ from wattline.live.controller.meters import Meters
 from wattline.live.controller.mirror import Mirror
 from wattline.live.controller.nodes import NodeNames
 from wattline.live.controller.reconcile import Patience, Reconciler
-from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
+from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.live.signals.base import Sample
 from wattline.live.signals.open import SignalsNow
 from wattline.live.signals.stale import Now, Rules, Trusted
 from wattline.model.cluster import Cluster
+from wattline.model.configurations import Configurations
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import Kind
 from wattline.wiring.bound import Bound
@@ -63,6 +64,8 @@ class Job:
     started_s: float = math.nan
     ended_s: float = math.nan
     starts: int = 0
+    form: tuple[int, Form] | None = None
+    """Nodes and configuration that it was released in."""
     due_s: float = math.nan
     """When its processes are there, while it is starting."""
 
@@ -89,6 +92,8 @@ class Machine:
     log: list[tuple[float, str, str]] = field(default_factory=list)
     coming: list[Job] = field(default_factory=list)
     energy_j: float = 0.0
+    applications: dict[str, Configurations] = field(default_factory=dict)
+    """What moldable jobs are in their configurations, by the name of their kind."""
 
     def now_s(self) -> float:
         """Return the machine's time."""
@@ -159,8 +164,8 @@ class Machine:
         if not self.answers:
             raise ManagerError("nobody there")
 
-    def release(self, job: str, on: Sequence[str]) -> str | None:
-        """Start a job."""
+    def release(self, job: str, on: Sequence[str], form: Form | None = None) -> str | None:
+        """Start a job, in the configuration that was chosen for it."""
         self._answer()
         one = self.jobs[job]
         if job in self.refuses:
@@ -170,13 +175,23 @@ class Machine:
         held = {name for other in self.jobs.values() if other.seen.phase != "ended" for name in other.seen.on}
         assert not held & set(on), f"{job}: {held & set(on)} are held by others"
         assert not self.down & set(on)
-        assert len(on) == one.seen.nodes
+        if form is None:
+            assert len(on) == one.seen.nodes
+        else:
+            self._mold(one, len(on), form)
         self.log.append((self.now_s(), "release", job))
         self._become(one, "starting", on=tuple(on))
         one.due_s = self.now_s() + self.late_s
         if self.late_s == 0.0:
             self._begin(one)
         return None
+
+    def _mold(self, job: Job, nodes: int, form: Form) -> None:
+        """Let a job be as its application is in a configuration."""
+        c = self.applications[job.seen.kind]
+        (row,) = np.flatnonzero((c.nodes == nodes) & (c.cores == form.cores) & (c.cap_w == form.cap_w))
+        job.form, job.left_s = (nodes, form), float(c.time_s[row])
+        job.draw_w = job.floor_w = float(c.power_w[row]) / nodes
 
     def hold(self, job: str) -> str | None:
         """Let a job wait again."""
@@ -240,6 +255,7 @@ class World:
         names = [f"n{i:03d}" for i in range(self.cluster.nodes)]
         node = self.cluster.classes[0]
         self.machine = Machine(self.hand, names, node.idle_w, self.late_s)
+        self.machine.applications = {m.truth.application: m.truth for m in self.options.configurations}
         hub, topics = Hub("here", clock), Topics("here")
         self.hub = hub
         self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
@@ -272,7 +288,9 @@ class World:
         nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
         bound = Bound(nobody, self.cluster, self.policies, how)
         ledger, nodes = Ledger(bound), NodeNames(tuple(names))
-        mirror = Mirror(ledger, nodes, Desk(self.cluster, self.kinds), clock.now_s())
+        mirror = Mirror(
+            ledger, nodes, Desk(self.cluster, self.kinds, applications=list(self.machine.applications)), clock.now_s()
+        )
         bus = self.hub.attach("controller", f"controller{self.reigns}")
         for topic in self.topics.reads("controller", "controller"):
             bus.subscribe(topic)

@@ -14,7 +14,7 @@ import pytest
 from served import FOREVER, alive, becomes, seen, served, state, submit_work, until, written
 
 from wattline.live.clock import Clock
-from wattline.live.machine.base import Snapshot
+from wattline.live.machine.base import Form, Snapshot
 from wattline.live.machine.launcher.client import LauncherClient, RefusedError
 from wattline.testing.managers import (
     Trial,
@@ -56,6 +56,26 @@ def test_a_job_knows_its_nodes(client: LauncherClient, tmp_path: Path) -> None:
     ended = becomes(client, job, "ended")
     assert (ended.exit, ended.kind, ended.draw_w) == (3, "k", 300.0)
     assert (tmp_path / f"out-{job}").read_text().splitlines() == [f"{job} 2 n3,n1 x", str(tmp_path)]
+
+
+def test_a_job_knows_the_configuration_it_was_given(client: LauncherClient, tmp_path: Path) -> None:
+    """Released in a form, a job has the nodes it was given, knows its cores, and ends when that form's time is over;
+    requeued, it is again as it asked.
+    """
+    told = tmp_path / "told"
+    script = f'echo "$WATTLINE_NODES $WATTLINE_CORES $WATTLINE_CPU_CAP_W" >> {told}; sleep 60'
+    job = client.submit(["sh", "-c", script], 1, request_s=50.0)
+    assert client.release(job, ["n1", "n2", "n3"], Form(cores=8, cap_w=65.0, limit_s=40.0)) is None
+    becomes(client, job, "running")
+    until(told.exists)
+    assert client.requeue(job) is None
+    becomes(client, job, "waiting")
+    assert client.release(job, ["n1", "n2"]) == f"job {job} asks for 1 nodes, was given 2"
+    assert client.release(job, ["n1", "n2"], Form(cores=4, cap_w=80.0, limit_s=0.5)) is None
+    ended = becomes(client, job, "ended")
+    assert (ended.reason, told.read_text().splitlines()) == ("TimeLimit", ["3 8 65", "2 4 80"])
+    with pytest.raises(RefusedError, match="expected cores"):
+        client.ask("release", job=job, nodes=["n1"], form={"cores": 1.5, "cap_w": 1})
 
 
 def test_what_cannot_be_executed_ends_with_127(client: LauncherClient) -> None:

@@ -235,6 +235,7 @@ class Mirror:
             partition=job.partition,
             priority=job.priority,
             draw_w=job.draw_w,
+            chooses=job.phase == "waiting" and job.ours,
         )
 
     def give_up_start(self, name: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wattline.control.facts import PAUSED, RESUMED
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.mirror import Mirror
-from wattline.live.machine.base import JobSeen, ManagerError, ResourceManager
+from wattline.live.machine.base import Form, JobSeen, ManagerError, ResourceManager
 from wattline.model import codes
 
 
@@ -154,7 +154,9 @@ class Reconciler:
 
     def _command(self, name: str, want: str, nodes: str) -> str | None:
         if want == "release":
-            return self.manager.release(name, nodes.split(","))
+            form = self._form(name)
+            on = nodes.split(",")
+            return self.manager.release(name, on) if form is None else self.manager.release(name, on, form)
         if want == "hold":
             return self.manager.hold(name)
         if want == "stop":
@@ -162,6 +164,14 @@ class Reconciler:
         if want == "cont":
             return self.manager.cont(name)
         return self.manager.requeue(name)
+
+    def _form(self, name: str) -> Form | None:
+        """Return the configuration that the state has chosen for a job; None: it runs as it asked to."""
+        s, row = self.ledger.state, self.ledger.row[name]
+        shape = int(s.shape[row])
+        if shape < 0:
+            return None
+        return Form(int(s.sh_cores[shape]), float(s.sh_cap_w[shape]), float(s.request_s[row]))
 
     def release_all(self) -> list[str]:
         """Let every stopped job of ours go on (``wattline off``, an orderly end); return those that did not.

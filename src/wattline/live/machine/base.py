@@ -61,6 +61,18 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Form:
+    """The configuration that was chosen for a moldable job; its nodes are those that it is released to."""
+
+    cores: int
+    """Cores to be used on each node."""
+    cap_w: float
+    """Cap of a processor that the configuration was measured under; the nodes' own caps come by their agents."""
+    limit_s: float
+    """Walltime of the job in it."""
+
+
+@dataclass(frozen=True)
 class Abilities:
     """What a resource manager can do; the rest is said when the controller starts."""
 
@@ -69,6 +81,8 @@ class Abilities:
     pauses: bool = True
     """Running jobs can be stopped and continued, their nodes kept."""
     requeues: bool = True
+    molds: bool = False
+    """Waiting jobs can be given another number of nodes, a walltime, and a word on their cores."""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -88,8 +102,8 @@ class ResourceManager(Protocol):
     def snapshot(self) -> Snapshot:
         """Return all jobs and nodes as they are now."""
 
-    def release(self, job: str, on: Sequence[str]) -> str | None:
-        """Let a waiting job start on these nodes."""
+    def release(self, job: str, on: Sequence[str], form: Form | None = None) -> str | None:
+        """Let a waiting job start on these nodes; with a form, on as many as they are, whatever it asked for."""
 
     def hold(self, job: str) -> str | None:
         """Let a job that was released and has not started wait again."""

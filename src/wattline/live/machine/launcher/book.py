@@ -96,7 +96,7 @@ class Book:
     def queue(self, job: Job, reason: str = "") -> None:
         """Let a job wait, or wait to be allowed to wait."""
         self.nodes.free(job.id, job.nodes)
-        job.nodes, job.pgid, job.keeper, job.again = [], 0, 0, False
+        job.nodes, job.form, job.pgid, job.keeper, job.again = [], {}, 0, 0, False
         job.start_s, job.since_s, job.used_s, job.exit = math.nan, math.nan, 0.0, None
         why = self.why_ineligible(job)
         job.phase, job.reason = ("ineligible", why) if why else ("waiting", reason)

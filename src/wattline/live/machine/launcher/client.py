@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import socket
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
+from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.live.machine.launcher.store import SOCKET
 from wattline.live.machine.launcher.wire import VERSION
 
@@ -23,6 +24,7 @@ ABILITIES = Abilities(
     pins=True,
     pauses=True,
     requeues=True,
+    molds=True,
     notes=("a stop reaches the process group of a job: processes that leave it are not stopped",),
 )
 
@@ -81,9 +83,10 @@ class LauncherClient:
             self._ended = [job.id for job in self._jobs.values() if job.phase == "ended"][:MOST_SEEN]
         return Snapshot(float(said["time_s"]), tuple(self._jobs.values()), self._nodes)
 
-    def release(self, job: str, on: Sequence[str]) -> str | None:
-        """Let a waiting job start on these nodes."""
-        return self._try("release", job=job, nodes=list(on))
+    def release(self, job: str, on: Sequence[str], form: Form | None = None) -> str | None:
+        """Let a waiting job start on these nodes; with a form, on as many as they are."""
+        told = {} if form is None else {"form": {k: v for k, v in vars(form).items() if math.isfinite(v)}}
+        return self._try("release", job=job, nodes=list(on), **told)
 
     def hold(self, job: str) -> str | None:
         """Let a job that was released and has not started wait again."""

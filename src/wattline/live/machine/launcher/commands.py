@@ -110,15 +110,16 @@ class Commands:
             self.book.became(job)
             self.book.keep(job)
 
-    def release(self, job: Job, nodes: list[str]) -> str | None:
-        """Start a waiting job on these nodes."""
+    def release(self, job: Job, nodes: list[str], form: dict[str, float] | None = None) -> str | None:
+        """Start a waiting job on these nodes; with a configuration it takes as many as they are."""
         if job.phase in ("starting", "running", "paused"):
             return None if set(job.nodes) == set(nodes) else f"has other nodes ({cut(','.join(job.nodes))})"
         if job.phase != "waiting":
             return _cannot(job)
         if self.leaving:
             return "is not started: the launcher is about to end"
-        return self.book.nodes.refusal(job.id, job.count, nodes) or self.lives.start(job, nodes)
+        count = job.count if form is None else len(nodes)
+        return self.book.nodes.refusal(job.id, count, nodes) or self.lives.start(job, nodes, form)
 
     def hold(self, job: Job) -> str | None:
         """Let a job wait again that has no process yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,18 +43,18 @@ class Lives:
     _signalled: dict[str, float] = field(default_factory=dict)
     _looked: int = 0
 
-    def start(self, job: Job, on: Sequence[str]) -> str | None:
-        """Give a job its nodes and ask for its process; return why that cannot be done.
+    def start(self, job: Job, on: Sequence[str], form: Mapping[str, float] | None = None) -> str | None:
+        """Give a job its nodes and ask for its process, in the configuration that was chosen for it; return why not.
 
         Its file is written first: what was answered is not forgotten by whoever comes after us.
         """
         before = job.phase, job.reason
-        job.nodes, job.phase, job.reason = list(on), "starting", ""
+        job.nodes, job.phase, job.reason, job.form = list(on), "starting", "", dict(form or {})
         job.run, job.boot = job.run + 1, self.boot
         try:
             self.book.store.save(job)
         except OSError as problem:
-            (job.phase, job.reason), job.nodes = before, []
+            (job.phase, job.reason), job.nodes, job.form = before, [], {}
             self.book.counts["write_failed"] += 1
             return f"cannot be started now (its file cannot be written: {problem.strerror})"
         self.book.nodes.take(job.id, job.nodes)
@@ -82,6 +82,8 @@ class Lives:
             "WATTLINE_NODES": str(len(job.nodes)),
             "WATTLINE_NODE_LIST": ",".join(job.nodes),
         }
+        if job.form:
+            names |= {"WATTLINE_CORES": f"{job.form['cores']:g}", "WATTLINE_CPU_CAP_W": f"{job.form['cap_w']:g}"}
         env, store = {**job.env, **names}, self.book.store
         argv = self.book.nodes.ways[job.nodes[0]].argv(job.nodes[0], job.argv, job.cwd, env)
         out, leaves = store.output_path(job), str(store.exit_path(job.run_name()))
@@ -169,17 +171,17 @@ class Lives:
             self.book.counts["killed"] += 1
 
     def check_limit(self, job: Job) -> None:
-        """End a job that has run for as long as it asked for."""
+        """End a job that has run for as long as it may."""
         if job.phase == "running":
-            if job.ran_s(self.book.clock.now_s()) >= job.request_s - 1e-6:
+            if job.ran_s(self.book.clock.now_s()) >= job.limit_s - 1e-6:
                 self.book.log("walltime", {"job": job.id})
                 self.terminate(job, "TimeLimit", again=False)
             else:
                 self._arm_limit(job)
 
     def _arm_limit(self, job: Job) -> None:
-        if job.phase == "running" and math.isfinite(job.request_s):
-            self.book.arm(job.id, "limit", job.since_s + job.request_s - job.used_s)
+        if job.phase == "running" and math.isfinite(job.limit_s):
+            self.book.arm(job.id, "limit", job.since_s + job.limit_s - job.used_s)
 
     def _send(self, job: Job, number: int) -> bool:
         self._signalled[job.id] = self.book.clock.monotonic()

@@ -46,6 +46,8 @@ class Job:
     phase: Phase = "waiting"
     nodes: list[str] = field(default_factory=list)
     """Names of the nodes that it holds."""
+    form: dict[str, float] = field(default_factory=dict)
+    """The configuration that was chosen for this start (``Form``): cores, cap_w, limit_s; empty: as it asked for."""
     run: int = 0
     """How many times it was started."""
     pgid: int = 0
@@ -77,6 +79,11 @@ class Job:
             raise ValueError("is not the record of a job")
         known = {f.name for f in fields(cls)}
         return cls(**{k: v for k, v in told.items() if k in known and not (v is None and k != "exit")})
+
+    @property
+    def limit_s(self) -> float:
+        """Its walltime: that of the configuration it is in, or what it asked for."""
+        return self.form.get("limit_s", self.request_s)
 
     def run_name(self) -> str:
         """Return what names this start of the job: an earlier one is another."""

@@ -60,9 +60,16 @@ def _words(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value)
 
 
+def _form(value: Any) -> bool:
+    if not isinstance(value, dict) or set(value) - {"limit_s"} != {"cores", "cap_w"}:
+        return False
+    return all(_number(v) and v > 0 for v in value.values()) and value["cores"] == int(value["cores"])
+
+
 FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "job": (lambda v: isinstance(v, str) and v.isdigit() and len(v) < 19, "the number of a job, as text"),
     "nodes": (lambda v: _words(v) and bool(v), "a list of names of nodes"),
+    "form": (_form, "cores (a whole number), cap_w and, where there is one, limit_s, each above 0"),
     "node": (_text, "the name of a node"),
     "reason": (_text, "a line of text"),
     "count": (
@@ -111,7 +118,7 @@ REQUESTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "snapshot": ((), ("since", "epoch", "all", "seen")),
-    "release": (("job", "nodes"), ()),
+    "release": (("job", "nodes"), ("form",)),
     "hold": (("job",), ()),
     "stop": (("job",), ()),
     "cont": (("job",), ()),
