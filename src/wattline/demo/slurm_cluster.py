@@ -1,0 +1,348 @@
+"""A real Slurm of its own on one computer, without systemd: munge, slurmctld and one slurmd a node, on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wattline.errors import RunError
+
+NEEDED = ("munged", "slurmctld", "slurmd", "slurmstepd", "squeue", "sinfo", "scontrol", "scancel", "sbatch")
+SYSTEM_PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
+FIRST_PORTS = range(20000, 30000)
+"""Below the ports that systems give to whoever asks for any."""
+READY_S = 30.0
+
+FAST = "sched_interval=1,batch_sched_delay=0,sched_min_interval=0,bf_interval=1,default_queue_depth=1000"
+"""Scheduler parameters with which a released job is there within a second; Slurm's own take two or three."""
+
+MAIN = "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE"
+"""Wattline gives whole nodes to jobs, so Slurm must too."""
+
+LUA = """-- Every job is held when it is submitted, and marked; jobs that users hold themselves stay theirs.
+function slurm_job_submit(job, partitions, uid)
+  local comment = job.comment or ""
+  if job.priority ~= 0 and not string.find(comment, "wattline=off", 1, true) then
+    job.priority = 0
+    job.comment = comment .. " held_for=wattline"
+  end
+  return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid)
+  return slurm.SUCCESS
+end
+return slurm.SUCCESS
+"""
+
+CONF = """ClusterName=wattline
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={munge},cred_expire={cred_expire}
+CryptoType=crypto/munge
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+StateSaveLocation={base}/state
+SlurmctldPidFile={base}/run/slurmctld.pid
+SlurmctldLogFile={base}/log/slurmctld.log
+SlurmdSpoolDir={base}/spool/%n
+SlurmdPidFile={base}/run/slurmd.%n.pid
+SlurmdLogFile={base}/log/slurmd.%n.log
+SlurmctldDebug=info
+SlurmdDebug=info
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SwitchType=switch/none
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters={scheduler}
+PriorityType=priority/basic
+PreemptType=preempt/none
+PreemptMode=OFF
+{submit}ReturnToService=2
+SlurmdTimeout={slurmd_timeout}
+InactiveLimit=0
+KillWait=2
+MinJobAge={min_job_age}
+MaxJobCount=20000
+MessageTimeout=10
+TreeWidth=64
+NodeName=DEFAULT CPUs={cpus} RealMemory=4000 State=UNKNOWN
+NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports}
+{partitions}
+"""
+
+
+def why_not() -> str:
+    """Return in a line why no Slurm can be started here; empty if one can."""
+    missing = [name for name in NEEDED if _find(name) is None]
+    if missing:
+        return f"Slurm is not installed ({', '.join(missing)} not found): apt-get install slurmctld slurmd slurm-client"
+    return ""
+
+
+def _find(name: str) -> str | None:
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":" + SYSTEM_PATH)
+
+
+@dataclass
+class SlurmCluster:
+    """A Slurm that runs while ``running()`` is entered.
+
+    Parameters
+    ----------
+    base
+        An empty folder for everything that it writes.
+    nodes
+        How many, named n1 … (with leading zeros).
+    held_at_entry
+        Whether jobs are held when they are submitted (job_submit/lua), as a site would for Wattline.
+    partitions
+        Lines of further partitions; ``main`` has all nodes.
+    """
+
+    base: Path
+    nodes: int = 8
+    cpus: int = 4
+    held_at_entry: bool = True
+    partitions: Sequence[str] = ()
+    scheduler: str = FAST
+    cred_expire_s: int = 5
+    """How long a requeued job waits before it may start again (Slurm's own: 120 s)."""
+    min_job_age_s: int = 300
+    slurmd_timeout_s: int = 10
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base = self.base.resolve()
+
+    @property
+    def conf(self) -> Path:
+        """Return the path of slurm.conf."""
+        return self.base / "slurm.conf"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the nodes."""
+        width = len(str(self.nodes))
+        return tuple(f"n{k:0{width}d}" for k in range(1, self.nodes + 1))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the environment in which Slurm's commands find this cluster."""
+        path = os.environ.get("PATH", "") + ":" + SYSTEM_PATH
+        return {**os.environ, "SLURM_CONF": str(self.conf), "PATH": path}
+
+    # ------------------------------------------------------------------ files
+
+    def write(self) -> None:
+        """Write slurm.conf, the key of munge and what jobs pass at entry."""
+        for name in ("state", "spool", "log", "run", "bin", "munge"):
+            (self.base / name).mkdir(parents=True, exist_ok=True)
+        (self.base / "munge").chmod(0o700)
+        key = self.base / "munge" / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(os.urandom(1024))
+        for name in ("slurmctld", "slurmd", "slurmstepd"):
+            found = _find(name)
+            link = self.base / "bin" / name  # Debian's own file names make daemons forget plug-ins
+            if found is not None and not link.is_symlink():
+                link.symlink_to(Path(found).resolve())
+        (self.base / "job_submit.lua").write_text(LUA, encoding="utf-8")
+        (self.base / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\n", encoding="utf-8")
+        first = _free_ports(self.nodes + 1)
+        last = first + self.nodes
+        width = len(str(self.nodes))
+        many = self.nodes > 1
+        text = CONF.format(
+            host=socket.gethostname().split(".")[0],
+            user=pwd.getpwuid(os.getuid()).pw_name,
+            port=first,
+            munge=self.base / "run" / "munge.sock",
+            base=self.base,
+            cred_expire=self.cred_expire_s,
+            scheduler=self.scheduler,
+            submit="JobSubmitPlugins=lua\n" if self.held_at_entry else "",
+            slurmd_timeout=self.slurmd_timeout_s,
+            min_job_age=self.min_job_age_s,
+            cpus=self.cpus,
+            nodes=f"n[{1:0{width}d}-{self.nodes}]" if many else "n1",
+            ports=f"[{first + 1}-{last}]" if many else str(last),
+            partitions="\n".join([MAIN, *self.partitions]),
+        )
+        self.conf.write_text(text, encoding="utf-8")
+
+    # ------------------------------------------------------------------ daemons
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[SlurmCluster]:
+        """Start everything, and end everything that was started, whatever happens."""
+        why = why_not()
+        if why:
+            raise RunError(why)
+        try:
+            self.write()
+            self.start()
+            yield self
+        finally:
+            self.stop()
+
+    def start(self) -> None:
+        """Start munge, the controller and the nodes; return when all nodes are idle."""
+        munge = self.base / "munge"
+        self._spawn(
+            "munged",
+            [
+                _find("munged") or "munged",
+                "--foreground",
+                "--force",
+                f"--key-file={munge / 'munge.key'}",
+                f"--socket={self.base / 'run' / 'munge.sock'}",
+                f"--pid-file={self.base / 'run' / 'munged.pid'}",
+                f"--seed-file={munge / 'seed'}",
+            ],
+        )
+        self._wait((self.base / "run" / "munge.sock").exists, "munge")
+        self.start_controller()
+        for name in self.names:
+            self.start_node(name)
+        self._wait(lambda: self._idle() >= self.nodes, "all nodes")
+
+    def start_controller(self) -> None:
+        """Start slurmctld, and wait until it answers."""
+        self._spawn("slurmctld", [str(self.base / "bin" / "slurmctld"), "-D", "-f", str(self.conf)])
+        self._wait(lambda: self.command("scontrol", "ping", check=False).returncode == 0, "slurmctld")
+
+    def start_node(self, name: str) -> None:
+        """Start the slurmd of a node."""
+        (self.base / "spool" / name).mkdir(exist_ok=True)
+        tools = self.base / "bin"
+        self._spawn(
+            name, [str(tools / "slurmd"), "-D", "-f", str(self.conf), "-N", name, "-d", str(tools / "slurmstepd")]
+        )
+
+    def end(self, name: str, how: int = signal.SIGTERM, most_s: float = 10.0) -> None:
+        """End one daemon: ``slurmctld``, ``munged`` or that of a node."""
+        process = self.daemons.pop(name)
+        process.send_signal(how)
+        try:
+            process.wait(most_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop(self) -> None:
+        """End all jobs and daemons."""
+        if "slurmctld" in self.daemons:
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                self.cancel_all()
+        nodes = [name for name in self.daemons if name not in ("slurmctld", "munged")]
+        for name in nodes:
+            self.daemons[name].terminate()
+        for name in [*nodes, *(name for name in ("slurmctld", "munged") if name in self.daemons)]:
+            self.end(name)
+        for pid in self.left():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def cancel_all(self, most_s: float = 5.0) -> None:
+        """End all jobs, stopped ones too, and wait until they are gone."""
+        who = pwd.getpwuid(os.getuid()).pw_name
+        self.command("scancel", "--full", "-s", "KILL", "-u", who, check=False)
+        self.command("scancel", "-u", who, check=False)
+        until = time.monotonic() + most_s
+        while self.command("squeue", "-h", "-o", "%i", check=False).stdout.strip() and time.monotonic() < until:
+            time.sleep(0.1)
+
+    def left(self) -> list[int]:
+        """Return the processes that this cluster has started and that are still there (jobs, their keepers)."""
+        word, found = f"SLURM_CONF={self.conf}".encode(), []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            pid = int(path.parent.name)
+            with contextlib.suppress(OSError):
+                if pid != os.getpid() and word in path.read_bytes().split(b"\0"):
+                    found.append(pid)
+        return found
+
+    def _spawn(self, name: str, command: Sequence[str]) -> None:
+        with (self.base / "log" / f"{name}.out").open("ab") as log:
+            self.daemons[name] = subprocess.Popen(  # noqa: S603
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
+                cwd=self.base,
+                start_new_session=True,
+            )
+
+    def _wait(self, ready: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + READY_S
+        while not ready():
+            ended = [name for name, process in self.daemons.items() if process.poll() is not None]
+            if ended or time.monotonic() > until:
+                told = f"{ended[0]} has ended by itself" if ended else f"not within {READY_S:g} s"
+                raise RunError(f"{what}: {told} (logs are in {self.base / 'log'})")
+            time.sleep(0.05)
+
+    def _idle(self) -> int:
+        said = self.command("sinfo", "-h", "-N", "-p", "main", "-t", "idle", "-o", "%N", check=False).stdout
+        return len(set(said.split()))
+
+    # ------------------------------------------------------------------ use
+
+    def command(
+        self, *words: str, check: bool = True, more: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of Slurm's commands on this cluster."""
+        return subprocess.run(  # noqa: S603
+            words,
+            check=check,
+            capture_output=True,
+            text=True,
+            timeout=20.0,
+            env={**self.environment, **(more or {})},
+            cwd=self.base,
+        )
+
+    def submit(self, script: str, *options: str, nodes: int = 1) -> str:
+        """Submit a job of a shell script (0 nodes: as its options say); return its number."""
+        wide = ["-N", str(nodes)] if nodes else []
+        said = self.command("sbatch", "--parsable", *wide, "-o", "/dev/null", *options, "--wrap", script)
+        return said.stdout.strip().split(";")[0]
+
+    def shown(self, job: str, field: str) -> str:
+        """Return what squeue shows of a job."""
+        return self.command("squeue", "-h", "-r", "-t", "all", "-j", job, "-O", f"{field}:|").stdout.strip().rstrip("|")
+
+
+def _free_ports(count: int) -> int:
+    """Return the first of so many ports in a row that nobody listens on."""
+    for _ in range(50):
+        first = random.choice(FIRST_PORTS[:-count])
+        with contextlib.ExitStack() as open_ones:
+            try:
+                for port in range(first, first + count):
+                    made = open_ones.enter_context(socket.socket())
+                    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    made.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return first
+    raise RunError(f"no {count} ports in a row are free on 127.0.0.1")

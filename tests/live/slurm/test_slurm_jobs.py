@@ -1,0 +1,478 @@
+"""What Wattline takes Slurm's jobs for, and what it does to them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from slurm_fake import NOW_S, look, manager, slurm
+
+from wattline.live.machine.base import ManagerError
+
+RELEASED = ["update 7", "release 7"]
+
+
+def test_jobs_that_come_are_held_with_one_command() -> None:
+    """All jobs that came since the last look are put under an administrator's hold, and wait."""
+    fake = slurm()
+    fake.job("7")
+    fake.job("8_1")
+    fake.job("8_2", reason="Resources")
+    seen = look(made := manager(fake))
+    assert {job.phase for job in seen.values()} == {"waiting"}
+    assert {row.reason for row in fake.rows.values()} == {"JobHeldAdmin"}
+    look(made)
+    assert fake.names() == ["update 7,8_1,8_2"]
+
+
+def test_one_job_that_cannot_be_held_does_not_keep_the_others() -> None:
+    """A job that Slurm refuses to hold is not ours to start, and is named; the others wait."""
+    fake = slurm()
+    for name in ("7", "8"):
+        fake.job(name)
+    fake.refuses = {"7", "7,8"}
+    seen = look(made := manager(fake))
+    assert (seen["7"].phase, seen["8"].phase) == ("ineligible", "waiting")
+    assert made.problems == {"7": "could not be held: refused"}
+
+
+def test_a_dry_run_holds_nothing() -> None:
+    """Without leave to act, jobs are looked at and shown as waiting, and no command is given."""
+    fake = slurm()
+    fake.job("7")
+    assert look(manager(fake, act=False))["7"].phase == "waiting"
+    assert fake.done == []
+
+
+@pytest.mark.parametrize(
+    ("state", "phase", "reason"),
+    [
+        ({"reason": "JobHeldUser", "priority": 0.0}, "ineligible", "JobHeldUser"),
+        ({"reason": "JobHeldUser", "priority": 0.0, "comment": "a held_for=wattline"}, "waiting", ""),
+        ({"reason": "JobHeldAdmin", "priority": 0.0}, "ineligible", "JobHeldAdmin"),
+        ({"dependency": "afterok:3(unfulfilled)"}, "ineligible", "Dependency"),
+        ({"dependency": "afterok:3(unfulfilled),afterany:9(unfulfilled)"}, "ineligible", "Dependency"),
+        ({"dependency": "afterok:3(unfulfilled)?afterany:9(unfulfilled)"}, "waiting", ""),
+        ({"dependency": "afterok:9(unfulfilled)"}, "waiting", ""),
+        ({"dependency": "after:4(unfulfilled)"}, "waiting", ""),
+        ({"dependency": "after:3(unfulfilled)"}, "ineligible", "Dependency"),
+        ({"dependency": "afterany:5_*(unfulfilled)"}, "ineligible", "Dependency"),
+        ({"dependency": "afterany:5_1(unfulfilled)"}, "waiting", ""),
+        ({"dependency": "singleton(unfulfilled)"}, "waiting", ""),
+        ({"eligible_s": NOW_S + 60.0}, "ineligible", "BeginTime"),
+        ({"comment": "wattline=off"}, "ineligible", "opted out (comment wattline=off)"),
+        ({"het": True}, "ineligible", "heterogeneous jobs are not placed by Wattline"),
+        ({"batch": False}, "ineligible", "interactive (salloc, srun)"),
+        ({"wanted": ("n3",)}, "ineligible", "asks for nodes by name (n3)"),
+        ({"features": "gpu"}, "ineligible", "asks for features (gpu)"),
+        ({"reservation": "week"}, "ineligible", "in reservation week"),
+    ],
+)
+def test_reasons_are_mirrored(state: dict[str, object], phase: str, reason: str) -> None:
+    """A job that its user holds, that may not start yet or that is left alone does not wait for us."""
+    fake = slurm()
+    fake.job("3")
+    for name, other in (("4", "RUNNING"), ("5_1", "COMPLETED"), ("5_2", "RUNNING"), ("9", "COMPLETED")):
+        fake.job(name, state=other, on=("n1",), start_s=NOW_S, end_s=NOW_S)
+    fake.job("7", **state)
+    seen = look(manager(fake))["7"]
+    assert seen.phase == phase
+    assert reason in ("", seen.reason)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"partitions": frozenset({"other"})},
+        {"leave_partitions": frozenset({"main"})},
+        {"leave_accounts": frozenset({"physics"})},
+        {"leave_users": frozenset({"ada"})},
+    ],
+)
+def test_whoever_is_left_alone_is_never_held(rules: dict[str, object]) -> None:
+    """Jobs of a partition, account or user that is left alone are not touched, and count as others' when they run."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake, **rules)
+    look(made)
+    fake.starts("7", "n2")
+    seen = look(made)["7"]
+    assert (fake.done, seen.phase, seen.ours, seen.on) == ([], "running", False, ("n2",))
+
+
+def test_jobs_held_at_entry_that_are_left_alone_are_given_back() -> None:
+    """What was held at submission and is not ours to lead is released to Slurm."""
+    fake = slurm()
+    fake.job("7", reason="JobHeldUser", priority=0.0, comment="held_for=wattline")
+    look(manager(fake, leave_users=frozenset({"ada"})))
+    assert fake.done == [("release", "7")]
+
+
+def test_a_release_names_the_nodes_and_is_starting_until_it_runs() -> None:
+    """A released job is pinned, is starting on its nodes, then runs, and is ours."""
+    fake = slurm()
+    fake.job("7", nodes=2, cpus=2)
+    made = manager(fake)
+    look(made)
+    fake.done.clear()
+    assert made.release("7", ["n2", "n4"]) is None
+    assert fake.names() == RELEASED
+    assert "reqnodelist=n2,n4" in fake.done[0]
+    seen = look(made)["7"]
+    assert (seen.phase, seen.on, seen.ours) == ("starting", ("n2", "n4"), True)
+    fake.starts("7", "n2", "n4")
+    seen = look(made)["7"]
+    assert (seen.phase, seen.on, seen.ours, seen.start_s >= seen.submit_s) == ("running", ("n2", "n4"), True, True)
+
+
+def test_a_job_of_many_cpus_needs_the_nodes_that_they_take() -> None:
+    """Eight CPUs are two nodes of four, whatever Slurm shows before the start."""
+    fake = slurm()
+    fake.job("7", nodes=1, cpus=8, tasks=8)
+    made = manager(fake)
+    assert look(made)["7"].nodes == 2
+    assert made.release("7", ["n1"]) == "it asks for 2 nodes, not 1"
+
+
+def test_nodes_must_be_of_the_partition() -> None:
+    """A job is not pinned to nodes that its partition does not have."""
+    fake = slurm()
+    fake.job("7", partitions=("small",))
+    made = manager(fake)
+    look(made)
+    assert made.release("7", ["n1"]) == "nodes n1 are not in partition small"
+
+
+def test_a_release_that_is_cut_off_leaves_the_job_waiting() -> None:
+    """If the hold cannot be ended after the nodes were named, the job waits, also for a controller started anew."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    fake.refuses = {"release"}
+    assert made.release("7", ["n1"]) == "refused"
+    assert look(made)["7"].phase == "waiting"
+    assert look(manager(fake))["7"].phase == "waiting"
+
+
+def test_pending_but_not_held_is_starting_after_a_restart() -> None:
+    """A controller that starts anew takes a job that was released before for starting on its nodes, not for waiting."""
+    fake = slurm()
+    for name in ("7", "8"):
+        fake.job(name)
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n3"])
+    seen = look(manager(fake))
+    assert (seen["7"].phase, seen["7"].on, seen["7"].ours) == ("starting", ("n3",), True)
+    assert seen["8"].phase == "waiting"
+
+
+def test_a_requeued_job_is_no_phantom() -> None:
+    """A job that Slurm put back (BeginTime) is held, may not start before its time, and then waits like a new one."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    fake.requeue("7")
+    for one in (manager(fake), made):  # a controller started anew sees it the same way
+        seen = look(one)["7"]
+        assert (seen.phase, seen.reason, seen.on) == ("ineligible", "BeginTime", ())
+        assert fake.rows["7"].reason == "JobHeldAdmin"
+    fake.at_s = 121.0
+    assert look(made)["7"].phase == "waiting"
+
+
+def test_a_limit_of_slurm_lets_the_job_wait_outside() -> None:
+    """A released job that a limit keeps is held again, is not ours to start for a while, and then waits."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake, limit_again_s=60.0)
+    look(made)
+    made.release("7", ["n1"])
+    fake.job("7", reason="AssocGrpNodeLimit")
+    for _ in range(2):
+        seen = look(made)["7"]
+        assert (seen.phase, seen.reason) == ("ineligible", "AssocGrpNodeLimit")
+    assert fake.rows["7"].priority == 0.0
+    fake.at_s = 61.0
+    assert look(made)["7"].phase == "waiting"
+
+
+def test_administrators_are_not_fought() -> None:
+    """What an administrator releases or holds himself is left so."""
+    fake = slurm()
+    for name in ("7", "8"):
+        fake.job(name)
+    made = manager(fake)
+    look(made)
+    made.release("8", ["n1"])
+    fake.done.clear()
+    fake.job("7", priority=100.0, reason="Priority")
+    fake.job("8", priority=0.0, reason="JobHeldAdmin")
+    for _ in range(2):
+        seen = look(made)
+        assert (seen["7"].phase, seen["8"].phase) == ("ineligible", "ineligible")
+    fake.starts("7", "n4")
+    assert (look(made)["7"].ours, fake.done) == (False, [])
+
+
+def test_a_stop_keeps_the_nodes_and_the_limit_grows_by_the_pause() -> None:
+    """A stopped job is paused on its nodes; when it goes on, its limit grows by the pause, in whole minutes."""
+    fake = slurm()
+    fake.job("7", limit_s=600.0)
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    assert made.stop("7") is None
+    assert (look(made)["7"].phase, look(made)["7"].on) == ("paused", ("n1",))
+    fake.at_s = 130.0
+    assert made.cont("7") is None
+    assert look(made)["7"].phase == "running"
+    assert fake.rows["7"].limit_s == 600.0 + 180.0
+    fake.at_s = 150.0
+    assert made.stop("7") is None
+    fake.at_s = 190.0  # 170 s in all: the three minutes suffice
+    made.cont("7")
+    assert fake.rows["7"].limit_s == 600.0 + 180.0
+
+
+def test_slurm_shows_signals_late() -> None:
+    """A stop or continue that squeue does not show yet is neither taken for somebody else's nor undone."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake, stop_again_s=0.0)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    fake.job("7", state="RUNNING")  # not yet shown
+    look(made)
+    assert made.cont("7") is None
+    assert fake.done[-2] == ("signal", "7", "CONT")
+    fake.job("7", state="STOPPED")
+    assert (look(made)["7"].phase, look(made)["7"].ours) == ("running", True)
+    fake.at_s = 6.0  # it was lost: we are asked once more
+    assert (look(made)["7"].phase, look(made)["7"].ours) == ("paused", True)
+    assert made.cont("7") is None
+    assert look(made)["7"].phase == "running"
+
+
+def test_a_pause_is_known_after_a_restart() -> None:
+    """A controller that starts anew knows since when a job is stopped, lets it go on and extends its limit."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    fake.at_s = 61.0
+    anew = manager(fake)
+    seen = look(anew)["7"]
+    assert (seen.phase, seen.ours) == ("paused", True)
+    assert anew.cont("7") is None
+    assert fake.rows["7"].limit_s == 600.0 + 120.0
+
+
+def test_a_stopped_job_does_not_run_into_its_limit() -> None:
+    """Slurm's clock runs on for stopped jobs: the limit is extended before it is reached."""
+    fake = slurm()
+    fake.job("7", limit_s=120.0)
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    for at_s in range(0, 600, 10):
+        fake.at_s = float(at_s)
+        look(made)
+        assert fake.rows["7"].end_s > NOW_S + at_s + 30.0
+
+
+@pytest.mark.parametrize(
+    ("state", "rules", "stops"),
+    [
+        ({}, {}, True),
+        ({}, {"stop": "never"}, False),
+        ({"tasks": 4}, {}, False),
+        ({"tasks": 4}, {"stop": "all"}, True),
+        ({"tasks": 4, "comment": "stop=yes"}, {}, True),
+        ({"comment": "stop=no"}, {"stop": "all"}, False),
+    ],
+)
+def test_mpi_jobs_are_not_stopped_unless_told(state: dict[str, object], rules: dict[str, object], stops: bool) -> None:
+    """A job of several tasks is stopped only where the site or the job says so."""
+    fake = slurm()
+    fake.job("7", **state)
+    made = manager(fake, **rules)
+    look(made)
+    assert made.release("7", ["n1"]) is None
+    fake.starts("7", "n1")
+    assert look(made)["7"].stoppable is stops
+    assert (made.stop("7") is None) is stops
+
+
+def test_jobs_with_steps_are_not_stopped() -> None:
+    """A job that has begun a step with srun may be MPI, whatever it asked for."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    fake.running_steps["7"] = ["7.0"]
+    assert made.stop("7") == "it has job steps (srun), which may be MPI"
+
+
+def test_what_others_stopped_is_left_alone() -> None:
+    """A job that its user or an administrator stopped or suspended is not ours, and not continued."""
+    fake = slurm()
+    for name, state in (("7", "STOPPED"), ("8", "SUSPENDED")):
+        fake.job(name)
+        made = manager(fake)
+        look(made)
+        made.release(name, ["n1"])
+        fake.starts(name, "n1")
+        fake.job(name, state=state)
+        assert (look(made)[name].phase, look(made)[name].ours) == ("paused", False)
+        assert made.cont(name) == "it was stopped by others"
+
+
+def test_ends_are_told_with_exit_codes() -> None:
+    """An ended job has its exit code and reason; one that Slurm forgot between two looks has ended too, told once."""
+    fake = slurm()
+    for name in ("7", "8", "9"):
+        fake.job(name)
+    made = manager(fake)
+    look(made)
+    fake.job("7", state="COMPLETED", end_s=NOW_S + 5.0)
+    fake.job("8", state="TIMEOUT", end_s=NOW_S + 5.0)
+    del fake.rows["9"]
+    seen = look(made)
+    assert {job.phase for job in seen.values()} == {"ended"}
+    assert [(seen[n].exit, seen[n].reason) for n in ("7", "8", "9")] == [(0, ""), (1, "TimeLimit"), (None, "vanished")]
+    assert "9" not in look(made)
+
+
+def test_a_completing_job_holds_all_its_nodes() -> None:
+    """Slurm shows fewer and fewer nodes of a job that ends; they count as its own until it has ended."""
+    fake = slurm()
+    fake.job("7", nodes=2, cpus=2)
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1", "n2"])
+    fake.starts("7", "n1", "n2")
+    look(made)
+    fake.job("7", state="COMPLETING", on=("n2",))
+    assert (look(made)["7"].phase, look(made)["7"].on) == ("completing", ("n1", "n2"))
+
+
+@pytest.mark.parametrize(("state", "up"), [("mixed", True), ("idle+drain", False), ("down+not_responding", False)])
+def test_nodes_that_are_drained_or_down_are_not_up(state: str, up: bool) -> None:
+    """Nothing may be started on a node that is drained, down or does not respond."""
+    nodes = {node.name: node.up for node in manager(slurm(n2=state)).snapshot().nodes}
+    assert nodes == {"n1": True, "n2": up, "n3": True, "n4": True}
+
+
+def test_commands_a_second_are_bounded() -> None:
+    """Beyond so many commands in a second the others wait for the next."""
+    fake = slurm()
+    for k in range(4):
+        fake.job(f"{k + 1}")
+    made = manager(fake, most_per_s=2.0)
+    look(made)
+    assert made.release("1", ["n1"]) is None
+    assert made.release("2", ["n2"]) is None
+    with pytest.raises(ManagerError, match="more than 2 commands in a second"):
+        made.release("3", ["n3"])
+    fake.at_s = 1.1
+    assert made.release("3", ["n3"]) is None
+
+
+def test_a_job_is_not_stopped_again_at_once() -> None:
+    """Between two stops of a job lies a while."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake, stop_again_s=10.0)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    made.cont("7")
+    fake.at_s = 4.0
+    assert made.stop("7") == "it went on 4 s ago, stops are 10 s apart"
+    fake.at_s = 11.0
+    assert made.stop("7") is None
+
+
+def test_power_is_the_jobs_or_its_accounts() -> None:
+    """A job's comment says its power and kind; without one its account's counts; nonsense is none."""
+    fake = slurm()
+    fake.job("1", comment="power_w=350, kind=solver")
+    fake.job("2")
+    fake.job("3", comment="power_w=lots", account="other")
+    fake.job("4", comment="power_w=1e12", account="other")
+    seen = look(manager(fake, power_w={"physics": 220.0}))
+    assert [seen["1"].draw_w, seen["2"].draw_w, seen["1"].kind] == [350.0, 220.0, "solver"]
+    assert math.isnan(seen["3"].draw_w)
+    assert math.isnan(seen["4"].draw_w)
+
+
+def test_jobs_of_a_second_keep_their_order() -> None:
+    """Job 10 was submitted after job 9, also where both have the same second."""
+    fake = slurm()
+    fake.job("10")
+    fake.job("9")
+    seen = look(manager(fake))
+    assert sorted(seen, key=lambda name: (seen[name].submit_s, name)) == ["9", "10"]
+
+
+def test_switched_off_jobs_are_slurms_again() -> None:
+    """When Wattline is switched off, all jobs under its hold are released to Slurm without named nodes."""
+    fake = slurm()
+    fake.job("7")
+    fake.job("8", priority=0.0, reason="JobHeldUser")
+    made = manager(fake)
+    look(made)
+    assert made.give_all_back() == []
+    assert fake.names()[-2:] == RELEASED
+    assert (fake.rows["7"].priority, fake.rows["8"].priority) == (100.0, 0.0)
+    assert look(made)["7"].phase == "ineligible"
+
+
+def test_what_this_slurm_cannot_do_is_said() -> None:
+    """A stock scheduler, jobs that nobody holds at entry and a short memory are named with their cure."""
+    fake = slurm()
+    fake.said |= {"SchedulerParameters": "(null)", "JobSubmitPlugins": "(null)", "MinJobAge": "5 sec"}
+    fake.shares = ["main", "debug"]
+    told = "\n".join(manager(fake, leave_partitions=frozenset({"debug"})).look_at_site().notes)
+    for word in ("batch_sched_delay=0", "JobSubmitPlugins", "MinJobAge", "share nodes in main: set OverSubscribe"):
+        assert word in told
+    tuned = "\n".join(manager(slurm()).look_at_site().notes)
+    assert "batch_sched_delay" not in tuned
+    assert "OverSubscribe" not in tuned
+
+
+def test_a_slurm_that_does_not_answer_loses_nothing() -> None:
+    """While Slurm is silent a look says so; afterwards all is known as before."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.answers = False
+    with pytest.raises(ManagerError):
+        look(made)
+    fake.answers = True
+    assert (look(made)["7"].phase, look(made)["7"].on) == ("starting", ("n1",))

@@ -1,0 +1,200 @@
+"""Wattline on a real Slurm: jobs start where they are told, nothing is lost whoever acts, nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from wattline.demo.slurm_cluster import SlurmCluster
+from wattline.live.machine.base import JobSeen, ManagerError, Phase
+from wattline.live.machine.slurm.commands import Commands
+from wattline.live.machine.slurm.manager import SlurmManager
+from wattline.live.machine.slurm.rules import Rules
+from wattline.testing.managers import CHECKS, check_manager, requeues
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def manager(cluster: SlurmCluster) -> Iterator[SlurmManager]:
+    """A manager of the shared Slurm; jobs of a test are gone after it."""
+    yield opened(cluster)
+    cluster.cancel_all()
+
+
+def opened(cluster: SlurmCluster, **rules: object) -> SlurmManager:
+    """Return a manager as a controller that starts has it."""
+    return SlurmManager(Commands(cluster.conf, timeout_s=10.0), Rules(stop_again_s=0.0, **rules))  # type: ignore[arg-type]
+
+
+def until(manager: SlurmManager, job: str, *phases: Phase) -> JobSeen:
+    """Return a job once it is in a phase."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        found = [seen for seen in manager.snapshot().jobs if seen.id == job]
+        if found and found[0].phase in phases:
+            return found[0]
+        assert time.monotonic() < end, f"job {job} is {found}, not {phases}"
+        time.sleep(0.05)
+
+
+def wait(ready: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE_S
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def run(manager: SlurmManager, job: str, *on: str) -> JobSeen:
+    """Let a job run on nodes."""
+    until(manager, job, "waiting")
+    assert manager.release(job, on) is None
+    return until(manager, job, "running")
+
+
+def test_slurm_conforms(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """Slurm passes the checks that every resource manager must pass."""
+    checks = [check for check in CHECKS if check is not requeues]  # its own test does not wait as often
+    made = lambda nodes, seconds: cluster.submit(f"sleep {seconds}", nodes=nodes)  # noqa: E731
+    report = check_manager(manager, made, patience_s=PATIENCE_S, moment_s=1.2, checks=checks)
+    assert all(row.passed for row in report.rows), report
+
+
+def test_jobs_run_on_the_nodes_that_are_named(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """Jobs that are released together run on the nodes that were named for each, tasks of arrays too."""
+    wide = cluster.submit("sleep 20", nodes=3)
+    many = cluster.submit("sleep 20", "--array=1-2")
+    cpus = cluster.submit("sleep 20", "-n", "8", nodes=0)
+    names = {wide: ["n12", "n05", "n07"], f"{many}_1": ["n11"], f"{many}_2": ["n03"], cpus: ["n08", "n10"]}
+    for job in names:
+        until(manager, job, "waiting")
+    for job, on in names.items():
+        assert manager.release(job, on) is None
+    for job, on in names.items():
+        assert sorted(until(manager, job, "running").on) == sorted(on)
+
+
+def test_a_stopped_job_keeps_its_nodes_and_its_time(
+    cluster: SlurmCluster, manager: SlurmManager, tmp_path: Path
+) -> None:
+    """A stopped job does nothing and keeps its nodes; its limit grows; a controller started anew lets it go on."""
+    lines = tmp_path / "lines"
+    job = cluster.submit(f"while sleep 0.1; do echo x >> {lines}; done", "-t", "10")
+    run(manager, job, "n06")
+    wait(lines.exists)
+    assert manager.stop(job) is None
+    assert until(manager, job, "paused").on == ("n06",)
+    size = lines.stat().st_size
+    other = cluster.submit("true")
+    until(manager, other, "waiting")
+    assert manager.release(other, ["n06"]) is None
+    time.sleep(1.5)
+    assert (lines.stat().st_size - size) <= 2
+    anew = opened(cluster)
+    seen = until(anew, job, "paused")
+    assert (seen.ours, seen.on) == (True, ("n06",))
+    assert until(anew, other, "starting").on == ("n06",)  # the nodes are not given away
+    assert anew.cont(job) is None
+    wait(lambda: lines.stat().st_size > size + 6)
+    assert until(anew, job, "running").request_s == 660.0
+
+
+def test_a_requeued_job_waits_and_runs_again(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A requeued job, by us or by others, is no phantom: it may not start for some seconds, waits, and runs again."""
+    jobs = [cluster.submit("sleep 30") for _ in range(2)]
+    for job, on in zip(jobs, ("n02", "n09"), strict=True):
+        run(manager, job, on)
+    assert manager.requeue(jobs[0]) is None
+    assert manager.requeue(jobs[0]) is None
+    cluster.command("scontrol", "requeue", jobs[1])
+    for job in jobs:
+        assert until(manager, job, "ineligible").on == ()
+    for job in jobs:
+        until(manager, job, "waiting")
+        assert cluster.shown(job, "Reason") == "JobHeldAdmin"
+        assert run(manager, job, "n04" if job == jobs[0] else "n10").on == ("n04" if job == jobs[0] else "n10",)
+
+
+def test_users_may_cancel_and_not_release(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A held job that its user cancels has ended; a hold of his own keeps it from us, its end gives it to us."""
+    mine, his = cluster.submit("true"), cluster.submit("true", "-H")
+    until(manager, mine, "waiting")
+    assert until(manager, his, "ineligible").reason == "JobHeldUser"
+    cluster.command("scancel", mine)
+    assert until(manager, mine, "ended").reason == "Cancelled"
+    cluster.command("scontrol", "release", his)
+    until(manager, his, "waiting", "running", "ended")
+
+
+def test_starts_by_others_are_seen_as_such(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A job that opted out is started by Slurm itself and is not ours; so is one that an administrator released."""
+    out = cluster.submit("sleep 20", "--comment=wattline=off")
+    seen = until(manager, out, "running")
+    assert (seen.ours, len(seen.on)) == (False, 1)
+    job = cluster.submit("sleep 20")
+    until(manager, job, "waiting")
+    cluster.command("scontrol", "release", job)
+    assert not until(manager, job, "running").ours
+
+
+def test_begin_times_and_dependencies(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A job with a begin time or a dependency waits for us only when it may start."""
+    first = cluster.submit("true")
+    later = cluster.submit("true", "--begin=now+3")
+    after = cluster.submit("true", f"--dependency=afterok:{first}")
+    until(manager, first, "waiting")
+    assert until(manager, later, "ineligible").reason == "BeginTime"
+    assert until(manager, after, "ineligible").reason == "Dependency"
+    run_to_end = manager.release(first, ["n01"])
+    assert run_to_end is None
+    for job in (later, after):
+        until(manager, job, "waiting")
+        assert manager.release(job, ["n02"]) is None
+        assert until(manager, job, "ended").exit == 0
+
+
+def test_steps_and_partitions(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A job with a step is not stopped; a job is not pinned to nodes that its partition does not have."""
+    job = cluster.submit("srun sleep 20", "-p", "small")
+    until(manager, job, "waiting")
+    assert manager.release(job, ["n09"]) == "nodes n09 are not in partition small"
+    assert run(manager, job, "n03").partition == "small"
+    wait(lambda: manager.commands.steps(job) != [])
+    assert manager.stop(job) == "it has job steps (srun), which may be MPI"
+
+
+def test_a_node_that_is_drained_and_back(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A drained node is not up, with its reason, and is up again when it was resumed."""
+
+    def node() -> tuple[bool, str]:
+        return next((n.up, n.reason) for n in manager.snapshot().nodes if n.name == "n11")
+
+    cluster.command("scontrol", "update", "nodename=n11", "state=drain", "reason=new fan")
+    assert node() == (False, "new fan")
+    cluster.command("scontrol", "update", "nodename=n11", "state=resume")
+    wait(lambda: node()[0])  # until it has answered
+
+
+def test_a_slurmctld_that_is_restarted_loses_nothing(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """While slurmctld is gone a look says so; afterwards jobs wait, run and stand still as before."""
+    waits, runs, stands = (cluster.submit("sleep 30") for _ in range(3))
+    until(manager, waits, "waiting")
+    run(manager, runs, "n02")
+    run(manager, stands, "n03")
+    manager.stop(stands)
+    cluster.end("slurmctld")
+    manager.commands.timeout_s = 1.0
+    with pytest.raises(ManagerError):
+        manager.snapshot()
+    with pytest.raises(ManagerError):
+        manager.release(waits, ["n05"])
+    manager.commands.timeout_s = 10.0
+    cluster.start_controller()
+    seen = {job.id: job for job in manager.snapshot().jobs}
+    assert (seen[waits].phase, seen[runs].phase, seen[stands].phase) == ("waiting", "running", "paused")
+    assert manager.cont(stands) is None
+    assert run(manager, waits, "n05").on == ("n05",)
