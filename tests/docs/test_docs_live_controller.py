@@ -39,7 +39,7 @@ def default(model: type[BaseModel], key: str) -> str:
         return f"`{str(value).lower()}`"
     if isinstance(value, str):
         return f'`"{value}"`'
-    return f"`{value}`" if isinstance(value, int) else f"`{value:g} {unit}".rstrip() + "`"
+    return f"`{value}`" if isinstance(value, int | list | dict) else f"`{value:g} {unit}".rstrip() + "`"
 
 
 def section(name: str) -> type[BaseModel]:
@@ -85,6 +85,9 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
         ('lease = "10 s"', 'lease = "2 s"', "[control] lease: must be three periods"),
         ("[manager]", '[signal]\nlisten = "nowhere"\n[manager]', "[signal] listen: expected an address like"),
         ('site = "demo"', 'site = "demo"\nstandby = true', "standby: unknown key"),
+        ('kind = "launcher"', 'kind = "slurm"', '[manager] run_dir: is a key of kind = "launcher"'),
+        ('run_dir = "launcher-run"', "", "[manager] run_dir: is missing"),
+        ('run_dir = "launcher-run"', 'run_dir = "r"\nstop = "all"', '[manager] stop: is a key of kind = "slurm"'),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -61,6 +61,7 @@ class Planned:
     def lines(self) -> list[tuple[str, str]]:
         """Return what would be used, as (what, text)."""
         from wattline.live.controller.config import bus_settings
+        from wattline.live.controller.managers import where
         from wattline.live.watch.socket import default_socket
         from wattline.units import show_power
 
@@ -76,7 +77,7 @@ class Planned:
             ("policies", policies),
             ("kinds", ", ".join(kind.name for kind in study.options.kinds) or "none"),
             ("moldable", ", ".join(m.truth.application for m in study.options.configurations) or "none"),
-            ("resource manager", f"{spec.manager.kind} in {self.base / spec.manager.run_dir}"),
+            ("resource manager", where(spec.manager, self.base)),
             ("signal", spec.signal.y + ("" if spec.signal.file is None else f" {self.base / spec.signal.file}")),
             ("pushes by HTTP", "no (no token)" if spec.signal.token is None else f"at {spec.signal.listen}"),
             *([] if spec.openadr is None else [("OpenADR", f"{spec.openadr.ven} at {spec.openadr.vtn}")]),
@@ -134,8 +135,8 @@ def missing(planned: Planned) -> list[str]:
 
     from wattline.live.bus.keys import load_known, load_pair
     from wattline.live.controller.config import bus_settings
+    from wattline.live.controller.managers import look_at, open_manager
     from wattline.live.machine.base import ManagerError
-    from wattline.live.machine.launcher.client import LauncherClient
     from wattline.live.secret import read_token
     from wattline.live.signals.file import read_replay
 
@@ -160,16 +161,29 @@ def missing(planned: Planned) -> list[str]:
     if spec.signal.y == "file" and spec.signal.file is not None:
         read_replay(base / spec.signal.file, start_s=0.0, column=spec.signal.column, step_s=spec.signal.step)
     try:
-        with closing(LauncherClient(base / spec.manager.run_dir, timeout_s=spec.manager.timeout)) as manager:
-            shown = {node.name for node in manager.snapshot().nodes}
+        with closing(open_manager(spec.manager, base, make_clock(spec), act=False)) as manager:
+            shown, _ = look_at(manager)
     except ManagerError as problem:
         return [*lines, str(problem)]
     unknown = [name for name in planned.names if name not in shown]
     if unknown:
-        lines.append(
-            f"the launcher does not have {len(unknown)} of the nodes, {unknown[0]} the first: they count as down"
-        )
+        who = "the launcher" if spec.manager.kind == "launcher" else "Slurm"
+        lines.append(f"{who} does not have {len(unknown)} of the nodes, {unknown[0]} the first: they count as down")
     return lines
+
+
+def manager_notes(planned: Planned) -> list[str]:
+    """Return what the resource manager cannot do or does late, a line each; nothing where it does not answer."""
+    from contextlib import closing
+
+    from wattline.live.controller.managers import look_at, open_manager
+    from wattline.live.machine.base import ManagerError
+
+    try:
+        with closing(open_manager(planned.spec.manager, planned.base, make_clock(planned.spec), act=False)) as manager:
+            return list(look_at(manager)[1])
+    except ManagerError:
+        return []
 
 
 def make_bound(planned: Planned) -> Bound:
@@ -246,6 +260,8 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     try:
         for line in missing(planned):
             log.say("missing", "warning", text=line)
+        for line in manager_notes(planned):
+            log.say("manager", text=line)
         get_ready(planned)
         with until_stopped() as stopped:
 
@@ -287,6 +303,7 @@ def open_site(
     from wattline.live.controller.controller import Controller, Periods
     from wattline.live.controller.facts_log import take_from
     from wattline.live.controller.journal import Keeping, LiveJournal
+    from wattline.live.controller.managers import open_manager
     from wattline.live.controller.meters import Meters
     from wattline.live.controller.mirror import Mirror
     from wattline.live.controller.nodes import NodeNames
@@ -295,7 +312,6 @@ def open_site(
     from wattline.live.controller.replay import FACTS
     from wattline.live.controller.serve import Site
     from wattline.live.controller.setup import describe, rebuild
-    from wattline.live.machine.launcher.client import LauncherClient
     from wattline.live.watch.metrics import open_metrics
     from wattline.live.watch.socket import StatusServer, default_socket
     from wattline.wiring.newcomers import Desk
@@ -345,7 +361,7 @@ def open_site(
     desk = Desk(study.cluster, study.options.kinds, spec.default_kind, applications=applications)
     mirror = Mirror(ledger, nodes, desk, epoch_s, code=journal.words.code)
     timeout_s = min(spec.manager.timeout, lease.lease_s / 5.0)  # who waits for longer does not lead any more
-    manager = LauncherClient(base / spec.manager.run_dir, timeout_s=timeout_s, acknowledge=not dry_run)
+    manager = open_manager(spec.manager, base, clock, timeout_s=timeout_s, act=not dry_run)
     if applications and not manager.abilities.molds:
         raise InputError(
             f"{planned.path}: the scenario has jobs that choose their configuration, and this manager cannot give one"
@@ -552,8 +568,6 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     from wattline.live.controller.lease import Lease
     from wattline.live.controller.meters import Meters
     from wattline.live.controller.serve import OFF, let_go
-    from wattline.live.machine.base import ManagerError
-    from wattline.live.machine.launcher.client import LauncherClient
 
     spec, folder, clock = planned.spec, planned.base / planned.spec.journal.dir, make_clock(planned.spec)
     lines: list[str] = []
@@ -566,7 +580,7 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
         while time.monotonic() < until:
             now = lease.holder()
             if now is None or not now.owner:
-                return [f"the controller of term {held.term} has ended and let the machine go"]
+                return [f"the controller of term {held.term} has ended and let the machine go", *_give_back(planned)]
             if lease.try_to_lead():
                 break
             time.sleep(0.2)
@@ -589,13 +603,16 @@ def switch_off(planned: Planned, wait_s: float = 20.0) -> list[str]:
     lines.append(f"{nodes - len(unheard)} of {nodes} nodes have put back what they found")
     if unheard:
         lines.append(f"not heard: {', '.join(unheard[:8])}{' …' if len(unheard) > 8 else ''}")
-    manager = LauncherClient(planned.base / spec.manager.run_dir, timeout_s=spec.manager.timeout)
-    try:
-        for job in [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]:
-            why = manager.cont(job.id)
-            lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
-    except ManagerError as problem:
-        lines.append(f"stopped jobs could not be looked for: {problem}")
-    manager.close()
+    lines += _give_back(planned)
     lease.give_up()
     return lines
+
+
+def _give_back(planned: Planned) -> list[str]:
+    """Let stopped jobs go on, and waiting ones be the resource manager's own again."""
+    from contextlib import closing
+
+    from wattline.live.controller.managers import give_back, open_manager
+
+    with closing(open_manager(planned.spec.manager, planned.base, make_clock(planned.spec), act=False)) as manager:
+        return give_back(manager)

@@ -43,17 +43,20 @@ def controller(
 
       wattline controller site.toml --name standby
     """
-    from wattline.api.controlling import missing, plan_site, run_site
+    from wattline.api.controlling import manager_notes, missing, plan_site, run_site
 
     terminal = Terminal(as_json, quiet)
     planned = plan_site(file, name)
     if check:
         for what, text in planned.lines():
             terminal.line(f"{what:18} {text}")
+        notes = manager_notes(planned)
+        for line in notes:
+            terminal.line(f"{'':18} {line}")
         absent = missing(planned)
         for line in absent:
             terminal.line(f"{'not there yet':18} {line}")
-        terminal.data({**dict(planned.lines()), "not there yet": absent})
+        terminal.data({**dict(planned.lines()), "notes": notes, "not there yet": absent})
         return
     left = run_site(planned, dry_run=dry_run)
     if left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from engine.crowded import SENDS
 from engine.worlds import check_structure, cluster, policies, run, table
 from live.controller.emulated import EPOCH_S, World
+from wattline.control.facts import PAUSED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
 from wattline.live.machine.base import ManagerError, Snapshot
@@ -254,3 +256,24 @@ def test_caps_and_neighbours_on_the_network_do_not_mix() -> None:
         with pytest.raises(InputError, match="use one of the two"):
             World(fly, policies(cap=cap), sends)
     World(fly, policies(select="easy"), sends).run(1.0)
+
+
+@pytest.mark.parametrize("stoppable", [True, False])
+def test_a_job_that_is_not_stopped_counts_as_running(stoppable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that must not be stopped is not told to; one whose stop is refused, like it, is counted as it runs."""
+    world = World(cluster(2), policies(select="easy"))
+    world.submit("a", 1, 100.0, 0.0)
+    world.run(2.0)
+    job = world.machine.jobs["a"]
+    job.seen = replace(job.seen, stoppable=stoppable)
+    asked: list[str] = []
+    monkeypatch.setattr(world.machine, "stop", lambda name: asked.append(name) or "it has steps")
+    ledger = world.controller.ledger
+    ledger.tell_of(PAUSED, "a")
+    ledger.flush()
+    assert ledger.state.status[ledger.row["a"]] == codes.PAUSED
+    world.controller.mirror.look(world.machine.snapshot())
+    world.controller.reconciler.reconcile(world.machine.now_s())
+    ledger.flush()
+    assert asked == (["a"] if stoppable else [])
+    assert ledger.state.status[ledger.row["a"]] == codes.RUNNING

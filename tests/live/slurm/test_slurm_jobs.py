@@ -445,7 +445,7 @@ def test_switched_off_jobs_are_slurms_again() -> None:
     fake.job("8", priority=0.0, reason="JobHeldUser")
     made = manager(fake)
     look(made)
-    assert made.give_all_back() == []
+    assert made.give_back() == ["1 jobs that were held are Slurm's again"]
     assert fake.names()[-2:] == RELEASED
     assert (fake.rows["7"].priority, fake.rows["8"].priority) == (100.0, 0.0)
     assert look(made)["7"].phase == "ineligible"

@@ -88,11 +88,22 @@ class BidSpec(Section):
 
 
 class ManagerSpec(Section):
-    """The resource manager."""
+    """The resource manager; all keys after ``timeout`` are Slurm's."""
 
-    kind: Literal["launcher"] = "launcher"
-    run_dir: str
+    kind: Literal["launcher", "slurm"] = "launcher"
+    run_dir: str | None = None
     timeout: Duration = 5.0
+    conf: str | None = None
+    bin: str | None = None
+    partitions: list[str] = Field([])
+    leave_partitions: list[str] = Field([])
+    leave_accounts: list[str] = Field([])
+    leave_users: list[str] = Field([])
+    stop: Literal["single", "all", "never"] = "single"
+    stop_again: Duration = 10.0
+    limit_again: Duration = 60.0
+    most_per_second: int = Field(50, ge=1)
+    power: dict[str, Power] = Field({})
 
 
 class JournalSpec(Section):
@@ -168,11 +179,28 @@ def read_site(path: Path | str, name: str | None = None) -> SiteSpec:
     for section, listen in (("signal", spec.signal.listen), ("metrics", spec.metrics.listen)):
         if listen is not None and _address(listen) is None:
             raise InputError(f"{path}: [{section}] listen: expected an address like 127.0.0.1:8470, got {listen!r}")
+    _check_manager(path, spec)
     node_names(path, spec)
     bus_settings(path, spec)
     adr_settings(path, spec)
     adr_levels(path, spec, 1.0)
     return spec
+
+
+def _check_manager(path: Path | str, spec: SiteSpec) -> None:
+    """Refuse keys of one resource manager where the other one is meant."""
+    manager = spec.manager
+    if manager.kind == "launcher":
+        if manager.run_dir is None:
+            raise InputError(f"{path}: [manager] run_dir: is missing, the run directory of the launcher")
+        of_slurm = sorted(manager.model_fields_set - {"kind", "run_dir", "timeout"})
+        if of_slurm:
+            raise InputError(f'{path}: [manager] {of_slurm[0]}: is a key of kind = "slurm", this is a launcher')
+        return
+    if manager.run_dir is not None:
+        raise InputError(f'{path}: [manager] run_dir: is a key of kind = "launcher", this is Slurm')
+    if spec.clock.speed != 1.0:
+        raise InputError(f"{path}: [clock] speed: must be 1 with Slurm, whose clock is the wall's")
 
 
 def node_names(path: Path | str, spec: SiteSpec) -> tuple[str, ...]:

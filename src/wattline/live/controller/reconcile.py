@@ -101,6 +101,8 @@ class Reconciler:
                 else:  # its nodes left, or their agents are silent, before it was there
                     self.mirror.give_up_start(name)
                     self.asked.pop(name, None)
+            elif status == codes.PAUSED and job.phase == "running" and not job.stoppable:
+                self.ledger.tell_of(RESUMED, name)  # MPI, interactive, or its user does not want it: it draws on
             elif status == codes.PAUSED and job.phase == "running":
                 stops.append((name, "stop", ""))
             elif status == codes.RUNNING and job.phase == "paused":
@@ -135,6 +137,8 @@ class Reconciler:
         if why is not None:
             self.refusals += 1
             self.tell("refused", name, why)
+        if want == "stop" and why is not None and name in self.ledger.row:
+            self.ledger.tell_of(RESUMED, name)  # what it draws is counted
         if want == "hold" or (want == "release" and why is not None):
             row = self.ledger.row.get(name)
             if row is not None and self.ledger.state.status[row] == codes.STARTING:

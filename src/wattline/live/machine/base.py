@@ -117,6 +117,9 @@ class ResourceManager(Protocol):
     def requeue(self, job: str) -> str | None:
         """Take a running job from its nodes and let it wait again."""
 
+    def give_back(self) -> list[str]:
+        """Let jobs that wait for us start as if nobody led the machine (``wattline off``); return what was done."""
+
     def close(self) -> None:
         """Let go of whatever is open; jobs stay as they are."""
 

@@ -104,6 +104,10 @@ class LauncherClient:
         """Take a running job from its nodes and let it wait again."""
         return self._try("requeue", job=job)
 
+    def give_back(self) -> list[str]:
+        """Nothing: a launcher starts no job by itself, jobs wait for the next controller."""
+        return []
+
     def cancel(self, job: str) -> str | None:
         """End a job, whatever it does."""
         return self._try("cancel", job=job)

@@ -211,20 +211,27 @@ class SlurmManager:
             else:
                 self._jobs[job].mark = Mark("theirs")
 
-    def give_all_back(self) -> list[str]:
-        """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return what could not be."""
+    def give_back(self) -> list[str]:
+        """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return what was done."""
         self.snapshot()
         refused: dict[str, str] = {}
+        given = 0
         for job, known in self._jobs.items():
-            waits = known.phase in ("waiting", "ineligible", "starting") and known.mark.word in ("held", "run")
-            if known.left or not waits or known.row is None:
+            waits = known.phase in ("waiting", "ineligible", "starting") and known.mark.word in (
+                "held",
+                "run",
+                "requeued",
+            )
+            entry = known.mark.word == "" and known.phase == "waiting"  # held at submission, seen by nobody yet
+            if known.left or not (waits or entry):
                 continue
             why = self.commands.update(job, reqnodelist="", admincomment="") or self.commands.release(job)
             if why is None:
-                known.mark, known.left = Mark("theirs"), "given back to Slurm"
+                known.mark, known.left, given = Mark("theirs"), "given back to Slurm", given + 1
             else:
                 refused[job] = why
-        return [one_line(refused)] if refused else []
+        lines = [f"{given} jobs that were held are Slurm's again"] if given else []
+        return [*lines, *([f"not given back: {one_line(refused)}"] if refused else [])]
 
     # ------------------------------------------------------------------ acting
 

@@ -1,0 +1,83 @@
+"""Which resource manager a controller's file names, opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wattline.live.clock import Clock
+from wattline.live.controller.config import ManagerSpec
+from wattline.live.machine.base import ManagerError, ResourceManager
+
+
+def open_manager(
+    spec: ManagerSpec, base: Path, clock: Clock, *, timeout_s: float | None = None, act: bool = True
+) -> ResourceManager:
+    """Open the resource manager of a controller's file.
+
+    Parameters
+    ----------
+    base
+        Folder from which relative paths count.
+    act
+        False: only look. A launcher keeps what it told for the next one, Slurm's jobs are not held.
+    """
+    timeout_s = spec.timeout if timeout_s is None else timeout_s
+    if spec.kind == "slurm":
+        from wattline.live.machine.slurm.commands import Commands
+        from wattline.live.machine.slurm.manager import SlurmManager
+        from wattline.live.machine.slurm.rules import Rules
+
+        commands = Commands(
+            None if spec.conf is None else (base / spec.conf).resolve(),
+            None if spec.bin is None else (base / spec.bin).resolve(),
+            timeout_s,
+        )
+        rules = Rules(
+            partitions=frozenset(spec.partitions),
+            leave_partitions=frozenset(spec.leave_partitions),
+            leave_accounts=frozenset(spec.leave_accounts),
+            leave_users=frozenset(spec.leave_users),
+            stop=spec.stop,
+            power_w=dict(spec.power),
+            most_per_s=float(spec.most_per_second),
+            stop_again_s=spec.stop_again,
+            limit_again_s=spec.limit_again,
+        )
+        return SlurmManager(commands, rules, clock, act)
+    from wattline.live.machine.launcher.client import LauncherClient
+
+    return LauncherClient(base / (spec.run_dir or ""), timeout_s=timeout_s, acknowledge=act)
+
+
+def where(spec: ManagerSpec, base: Path) -> str:
+    """Return in a line which resource manager is meant."""
+    if spec.kind == "launcher":
+        return f"launcher in {base / (spec.run_dir or '')}"
+    left = [*spec.leave_partitions, *spec.leave_accounts, *spec.leave_users]
+    return "; ".join(
+        [
+            "slurm of " + ("its own slurm.conf" if spec.conf is None else str((base / spec.conf).resolve())),
+            "partitions " + (", ".join(spec.partitions) or "all"),
+            "left alone " + (", ".join(left) or "nobody"),
+            f"stops {spec.stop}",
+        ]
+    )
+
+
+def look_at(manager: ResourceManager) -> tuple[set[str], tuple[str, ...]]:
+    """Return the names of a manager's nodes, and what it cannot do, a line each."""
+    shown = {node.name for node in manager.snapshot().nodes}
+    return shown, manager.abilities.notes
+
+
+def give_back(manager: ResourceManager) -> list[str]:
+    """Let stopped jobs go on and waiting ones be the manager's own again; return what was done, a line each."""
+    lines: list[str] = []
+    try:
+        for job in [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]:
+            why = manager.cont(job.id)
+            lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
+        lines += manager.give_back()
+    except ManagerError as problem:
+        lines.append(f"jobs could not be looked after: {problem}")
+    return lines
