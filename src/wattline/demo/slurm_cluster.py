@@ -122,6 +122,8 @@ class SlurmCluster:
     cpus: int = 4
     held_at_entry: bool = True
     partitions: Sequence[str] = ()
+    task_prolog: Path | None = None
+    """A program that Slurm runs before each task and whose ``export`` lines it takes over."""
     scheduler: str = FAST
     cred_expire_s: int = 5
     """How long a requeued job waits before it may start again (Slurm's own: 120 s)."""
@@ -170,6 +172,7 @@ class SlurmCluster:
         last = first + self.nodes
         width = len(str(self.nodes))
         many = self.nodes > 1
+        prolog = "" if self.task_prolog is None else f"TaskProlog={self.task_prolog.resolve()}\n"
         text = CONF.format(
             host=socket.gethostname().split(".")[0],
             user=pwd.getpwuid(os.getuid()).pw_name,
@@ -178,7 +181,7 @@ class SlurmCluster:
             base=self.base,
             cred_expire=self.cred_expire_s,
             scheduler=self.scheduler,
-            submit="JobSubmitPlugins=lua\n" if self.held_at_entry else "",
+            submit=("JobSubmitPlugins=lua\n" if self.held_at_entry else "") + prolog,
             slurmd_timeout=self.slurmd_timeout_s,
             min_job_age=self.min_job_age_s,
             cpus=self.cpus,

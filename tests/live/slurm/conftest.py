@@ -20,7 +20,10 @@ def cluster() -> Iterator[SlurmCluster]:
     # not in pytest's own folder: names of sockets have at most 108 letters
     with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
         made = SlurmCluster(
-            Path(folder), nodes=12, partitions=("PartitionName=small Nodes=n[01-04] OverSubscribe=EXCLUSIVE",)
+            Path(folder),
+            nodes=12,
+            partitions=("PartitionName=small Nodes=n[01-04] OverSubscribe=EXCLUSIVE",),
+            task_prolog=Path(__file__).parents[3] / "examples" / "live" / "task-prolog.sh",
         )
         with made.running():
             yield made

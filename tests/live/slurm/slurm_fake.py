@@ -130,9 +130,13 @@ class FakeSlurm(Commands):
                 self.job(job, priority=0.0, reason="JobHeldAdmin")
             if "reqnodelist" in values:
                 self.job(job, wanted=tuple(values["reqnodelist"].split(",")))
-            if "timelimit" in values:
-                more_s = 60.0 * int(values["timelimit"])
+            if "numnodes" in values:
+                self.job(job, nodes=int(values["numnodes"].partition("-")[0]))
+            if (said := values.get("timelimit", "")).startswith("+"):
+                more_s = 60.0 * int(said)
                 self.job(job, limit_s=self.rows[job].limit_s + more_s, end_s=self.rows[job].end_s + more_s)
+            elif said:
+                self.job(job, limit_s=math.inf if said == "UNLIMITED" else 60.0 * int(said))
         return None
 
     def release(self, job: str) -> str | None:

@@ -7,7 +7,7 @@ import math
 import pytest
 from slurm_fake import NOW_S, look, manager, slurm
 
-from wattline.live.machine.base import ManagerError
+from wattline.live.machine.base import Form, ManagerError
 
 RELEASED = ["update 7", "release 7"]
 
@@ -123,6 +123,31 @@ def test_a_release_names_the_nodes_and_is_starting_until_it_runs() -> None:
     fake.starts("7", "n2", "n4")
     seen = look(made)["7"]
     assert (seen.phase, seen.on, seen.ours, seen.start_s >= seen.submit_s) == ("running", ("n2", "n4"), True, True)
+
+
+@pytest.mark.parametrize("limit_s", [600.0, math.inf])
+def test_a_moldable_job_that_did_not_start_is_as_it_was(limit_s: float) -> None:
+    """Released in a configuration, it has that one's nodes and time; held again, or given back, those it asked for, and
+    so it has for a controller that starts anew.
+    """
+    for undo in ("hold", "give back"):
+        fake = slurm()
+        fake.job("7", nodes=2, cpus=8, limit_s=limit_s)
+        made = manager(fake)
+        look(made)
+        assert made.release("7", ["n1", "n2", "n4"], Form(cores=3, cap_w=65.4, limit_s=1801.0)) is None
+        assert (fake.rows["7"].nodes, fake.rows["7"].limit_s) == (3, 1860.0)
+        minutes = 10 if limit_s == 600.0 else 0
+        assert fake.comments["7"] == f"wattline=run,asked=2,limit={minutes},cores=3,cap=65"
+        anew = look(manager(fake))["7"]
+        assert (anew.phase, anew.on) == ("starting", ("n1", "n2", "n4"))
+        assert (made.hold("7") if undo == "hold" else made.give_back()) is not False
+        assert (fake.rows["7"].nodes, fake.rows["7"].limit_s) == (2, limit_s)
+        if undo == "hold":
+            again = look(manager(fake))["7"]
+            assert (again.phase, again.nodes, again.request_s) == ("waiting", 2, limit_s)
+            assert made.release("7", ["n3", "n4"]) is None
+            assert fake.comments["7"] == f"wattline=run,asked=2,limit={minutes}"
 
 
 def test_a_job_of_many_cpus_needs_the_nodes_that_they_take() -> None:

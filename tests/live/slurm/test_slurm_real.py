@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wattline.demo.slurm_cluster import SlurmCluster
-from wattline.live.machine.base import JobSeen, ManagerError, Phase
+from wattline.live.machine.base import Form, JobSeen, ManagerError, Phase
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rules import Rules
@@ -101,6 +101,31 @@ def test_a_stopped_job_keeps_its_nodes_and_its_time(
     assert anew.cont(job) is None
     wait(lambda: lines.stat().st_size > size + 6)
     assert until(anew, job, "running").request_s == 660.0
+
+
+def test_a_moldable_job_is_given_its_configuration(
+    cluster: SlurmCluster, manager: SlurmManager, tmp_path: Path
+) -> None:
+    """Nodes, time limit and cores are those that were chosen; whoever comes later knows what the job asked for."""
+    told = tmp_path / "told"
+    tmp_path.chmod(0o777)
+    job = cluster.submit(
+        f"echo $SLURM_JOB_NUM_NODES $WATTLINE_CORES $WATTLINE_CPU_CAP_W >> {told}; sleep 60", "-t", "7"
+    )
+    assert (until(manager, job, "waiting").nodes, manager.abilities.molds) == (1, True)
+    form = Form(cores=3, cap_w=65.0, limit_s=1000.0)
+    assert manager.release(job, ["n09", "n02", "n11"], form) is None
+    assert sorted(until(manager, job, "running").on) == ["n02", "n09", "n11"]
+    wait(lambda: told.exists() and told.read_text() != "")
+    assert told.read_text() == "3 3 65\n"
+    assert cluster.shown(job, "TimeLimit") == "17:00"
+    assert manager.requeue(job) is None
+    later = opened(cluster)
+    again = until(later, job, "waiting")
+    assert (again.nodes, again.request_s) == (1, 420.0)
+    assert later.release(job, ["n05"]) is None
+    assert until(later, job, "running").on == ("n05",)
+    assert cluster.shown(job, "TimeLimit") == "7:00"
 
 
 def test_a_requeued_job_waits_and_runs_again(cluster: SlurmCluster, manager: SlurmManager) -> None:

@@ -145,7 +145,7 @@ def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nod
         phase=phase,
         nodes=nodes,
         submit_s=submit_s,
-        request_s=row.limit_s,
+        request_s=_limit_s(row, known.mark) if phase in ("waiting", "ineligible") else row.limit_s,
         start_s=max(row.start_s, submit_s) if phase in ("running", "paused", "completing", "ended") else math.nan,
         end_s=max(row.end_s, row.start_s, submit_s) if ended else math.nan,
         on=known.on if holds else (),
@@ -160,6 +160,11 @@ def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nod
         exit=_exit(row) if ended else None,
         reason=ENDED[row.state] if ended else reason,
     )
+
+
+def _limit_s(row: JobRow, mark: Mark) -> float:
+    """Return the time limit that a waiting job asked for."""
+    return row.limit_s if not mark.asked else 60.0 * mark.limit_min or math.inf
 
 
 def _exit(row: JobRow) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from wattline.live.clock import Clock
-from wattline.live.machine.base import Abilities, JobSeen, ManagerError, Phase, Snapshot, one_line
+from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, Phase, Snapshot, one_line
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.depend import Others
 from wattline.live.machine.slurm.judge import ENDED, PENDING, Known, judge_pending, judge_present, seen
@@ -69,7 +69,7 @@ class SlurmManager:
     def look_at_site(self) -> Abilities:
         """Ask how Slurm is configured and say what it cannot do."""
         self.abilities = replace(
-            Abilities(), notes=notes_of(self.commands.config(), self.commands.shared_partitions(), self.rules)
+            Abilities(molds=True), notes=notes_of(self.commands.config(), self.commands.shared_partitions(), self.rules)
         )
         return self.abilities
 
@@ -113,7 +113,7 @@ class SlurmManager:
             else:
                 phase = self._present(row, known, now_s)
             known.row, known.phase = row, phase
-            found.append(seen(row, known, phase, reason, self.rules, self._nodes(row)))
+            found.append(seen(row, known, phase, reason, self.rules, self._nodes(row, known.mark)))
         found += self._vanished({row.id for row in rows}, now_s)
         if self.act:
             self._hold_all(hold)
@@ -133,7 +133,7 @@ class SlurmManager:
         elif row.wanted and known.mark.word == "":
             known.named = f"asks for nodes by name ({','.join(row.wanted[:4])})"
         elif known.mark.word == "run" and row.priority == 0.0:
-            known.mark = Mark("held")  # we were cut off between the two commands of a release
+            known.mark = known.mark.waits("held")  # we were cut off between the two commands of a release
 
     def _see_pending(self, row: JobRow, known: Known) -> None:
         """Look again whether a job is led; notice one that was put back into the queue."""
@@ -141,12 +141,14 @@ class SlurmManager:
             known.left = self.rules.why_left(row) or known.named
         came_back = known.phase in ("running", "paused", "completing") or row.reason == "BeginTime"
         if known.mark.word in ("run", "stopped") and came_back:
-            known.mark = Mark("requeued")
+            known.mark = known.mark.waits("requeued")
 
-    def _nodes(self, row: JobRow) -> int:
-        """Return how many nodes a job needs: as it says, or as its CPUs take."""
+    def _nodes(self, row: JobRow, mark: Mark) -> int:
+        """Return how many nodes a job needs: as it says, or as its CPUs take; of a moldable one, what it asked for."""
         if row.state not in PENDING and row.on:
             return max(len(row.on), row.nodes)
+        if mark.asked:
+            return mark.asked
         return max(1, row.nodes, self._machine.nodes_for(row.cpus, row.partitions[0]))
 
     def _present(self, row: JobRow, known: Known, now_s: float) -> Phase:
@@ -185,22 +187,27 @@ class SlurmManager:
     def _hold_all(self, jobs: Sequence[str]) -> None:
         """Put jobs under our hold, many with one command; one that Slurm refuses does not keep the others."""
         for at in range(0, len(jobs), MOST_AT_ONCE):
-            some = jobs[at : at + MOST_AT_ONCE]
-            if self.commands.update(",".join(some), priority="0", admincomment=str(Mark("held"))) is None:
+            some = [job for job in jobs[at : at + MOST_AT_ONCE] if not self._jobs[job].mark.asked]
+            if some and self.commands.update(",".join(some), priority="0", admincomment=str(Mark("held"))) is None:
                 for job in some:
                     self._held(job)
-                continue
-            for job in some:
-                why = self.commands.update(job, priority="0", admincomment=str(Mark("held")))
+                some = []
+            for job in [job for job in jobs[at : at + MOST_AT_ONCE] if job in some or self._jobs[job].mark.asked]:
+                why = self.commands.update(job, **self._waiting(self._jobs[job].mark))
                 if why is None:
                     self._held(job)
                 else:
                     self.problems[job] = f"could not be held: {why}"
 
     def _held(self, job: str) -> None:
-        self._jobs[job].mark = Mark("held")
+        self._jobs[job].mark = self._jobs[job].mark.waits("held")
         self._jobs[job].on = ()
         self.problems.pop(job, None)
+
+    @staticmethod
+    def _waiting(mark: Mark) -> dict[str, str]:
+        """Return what makes a job wait under our hold, as it asked to run."""
+        return {"priority": "0", "admincomment": str(mark.waits("held")), **_asked(mark)}
 
     def _give_back(self, jobs: Sequence[str]) -> None:
         """Let jobs that are left alone be scheduled by Slurm itself."""
@@ -225,7 +232,8 @@ class SlurmManager:
             entry = known.mark.word == "" and known.phase == "waiting"  # held at submission, seen by nobody yet
             if known.left or not (waits or entry):
                 continue
-            why = self.commands.update(job, reqnodelist="", admincomment="") or self.commands.release(job)
+            changes = {"reqnodelist": "", "admincomment": "", **_asked(known.mark)}
+            why = self.commands.update(job, **changes) or self.commands.release(job)
             if why is None:
                 known.mark, known.left, given = Mark("theirs"), "given back to Slurm", given + 1
             else:
@@ -235,8 +243,8 @@ class SlurmManager:
 
     # ------------------------------------------------------------------ acting
 
-    def release(self, job: str, on: Sequence[str]) -> str | None:
-        """Let a waiting job start on these nodes."""
+    def release(self, job: str, on: Sequence[str], form: Form | None = None) -> str | None:
+        """Let a waiting job start on these nodes; with a form, on as many as they are, with the form's time limit."""
         known = self._jobs.get(job)
         if known is None or known.row is None:
             return "no such job"
@@ -244,16 +252,19 @@ class SlurmManager:
             return None if set(known.on) == set(on) else f"it is {known.phase} on other nodes"
         if known.phase != "waiting":
             return self._not("released", known)
-        nodes, row = self._nodes(known.row), known.row
+        asked, row = self._nodes(known.row, known.mark), known.row
+        nodes = asked if form is None else len(on)
         if len(set(on)) != nodes:
             return f"it asks for {nodes} nodes, not {len(set(on))}"
         misplaced = self._machine.why_not(on, row.partitions)
         if misplaced:
             return misplaced
         self._count()
-        mark = Mark("run")
-        names = ",".join(on)
-        why = self.commands.update(job, reqnodelist=names, numnodes=f"{nodes}-{nodes}", admincomment=str(mark))
+        mark = known.mark.waits("run") if form is None else _molded(known.mark, asked, row.limit_s, form)
+        changes = _asked(mark) | {"reqnodelist": ",".join(on), "numnodes": f"{nodes}-{nodes}"}
+        if form is not None and math.isfinite(form.limit_s):
+            changes["timelimit"] = str(math.ceil(form.limit_s / 60.0))
+        why = self.commands.update(job, **changes, admincomment=str(mark))
         if why is None:
             why = self.commands.release(job)
         if why is None:
@@ -270,7 +281,7 @@ class SlurmManager:
         if known.phase != "starting" or known.row is None or known.row.state not in PENDING:
             return self._not("held", known)
         self._count()
-        why = self.commands.update(job, priority="0", admincomment=str(Mark("held")))
+        why = self.commands.update(job, **self._waiting(known.mark))
         if why is None:
             self._held(job)
             known.phase = "waiting"
@@ -342,7 +353,7 @@ class SlurmManager:
         if known.phase not in ("running", "paused", "starting"):
             return self._not("requeued", known)
         self._count()
-        mark = Mark("requeued")
+        mark = known.mark.waits("requeued")
         why = self.commands.update(job, admincomment=str(mark)) or self.commands.requeue(job)
         if why is None:
             known.mark, known.phase = mark, "ineligible"
@@ -363,3 +374,20 @@ class SlurmManager:
 
     def close(self) -> None:
         """Nothing is open; jobs stay as they are."""
+
+
+def _asked(mark: Mark) -> dict[str, str]:
+    """Return what a moldable job asked for, to be written back; nothing for others."""
+    if not mark.asked:
+        return {}
+    return {
+        "numnodes": f"{mark.asked}-{mark.asked}",
+        "timelimit": str(mark.limit_min) if mark.limit_min else "UNLIMITED",
+    }
+
+
+def _molded(before: Mark, nodes: int, limit_s: float, form: Form) -> Mark:
+    """Return the mark of a job that starts in a configuration: what it asked for is kept from the first time on."""
+    minutes = math.ceil(limit_s / 60.0) if math.isfinite(limit_s) else 0
+    asked, limit_min = (before.asked, before.limit_min) if before.asked else (nodes, minutes)
+    return Mark("run", asked=asked, limit_min=limit_min, cores=form.cores, cap_w=round(form.cap_w))

@@ -2,7 +2,8 @@
 
 ``wattline=held`` · ``wattline=run`` (released by us) · ``wattline=stopped,since=…`` · ``wattline=requeued``, and with
 each, once the job was stopped, ``paused=SECONDS,given=MINUTES``: how long it was stopped before, and by how much its
-time limit was extended for that.
+time limit was extended for that. A moldable job has ``asked=NODES,limit=MINUTES`` (what it asked for; 0: no limit) and,
+while it runs, ``cores=CORES,cap=WATTS`` of the configuration that was chosen for it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ class Mark:
     """When it was stopped."""
     paused_s: float = 0.0
     given_min: int = 0
+    asked: int = 0
+    """Nodes that a moldable job asked for; 0: it was never given others."""
+    limit_min: int = 0
+    cores: int = 0
+    cap_w: int = 0
 
     def __str__(self) -> str:
         text = f"wattline={self.word}"
@@ -37,7 +43,15 @@ class Mark:
             text += f",since={self.since_s:.0f}"
         if self.paused_s > 0.0 or self.given_min > 0:
             text += f",paused={math.ceil(self.paused_s)},given={self.given_min}"
+        if self.asked:
+            text += f",asked={self.asked},limit={self.limit_min}"
+        if self.cores:
+            text += f",cores={self.cores},cap={self.cap_w}"
         return text
+
+    def waits(self, word: Word) -> Mark:
+        """Return the mark of a job that waits again: all that is left is what it asked for."""
+        return Mark(word, asked=self.asked, limit_min=self.limit_min)
 
     def stopped(self, now_s: float) -> Mark:
         """Return the mark of a job that is stopped now."""
@@ -45,7 +59,7 @@ class Mark:
 
     def goes_on(self, now_s: float) -> Mark:
         """Return the mark of a job that goes on now."""
-        return Mark("run", paused_s=self.all_paused_s(now_s), given_min=self.given_min)
+        return replace(self, word="run", since_s=math.nan, paused_s=self.all_paused_s(now_s))
 
     def all_paused_s(self, now_s: float) -> float:
         """Return for how long a job was stopped, up to now."""
@@ -66,6 +80,7 @@ def read_mark(text: str) -> Mark:
     found = re.search(r"(?:^|\s)wattline=(\w+)((?:,\w+=\d{1,12})*)(?:\s|$)", text)
     if found is None or found[1] not in WORDS:
         return Mark()
-    numbers = {key: float(value) for key, value in re.findall(r",(\w+)=(\d+)", found[2])}
+    numbers = {key: int(value) for key, value in re.findall(r",(\w+)=(\d+)", found[2])}
     word = next(word for word in WORDS if word == found[1])
-    return Mark(word, numbers.get("since", math.nan), numbers.get("paused", 0.0), int(numbers.get("given", 0.0)))
+    whole = (numbers.get(key, 0) for key in ("given", "asked", "limit", "cores", "cap"))
+    return Mark(word, float(numbers.get("since", math.nan)), float(numbers.get("paused", 0)), *whole)
