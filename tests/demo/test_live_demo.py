@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from programs import command
+from wattline.demo.slurm_cluster import why_not as slurm_missing
 
 
 def processes_of(folder: Path) -> list[str]:
@@ -67,6 +69,31 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert processes_of(base) == []
+
+
+@pytest.mark.skipif(bool(slurm_missing()), reason=slurm_missing())
+def test_a_minute_on_a_real_slurm() -> None:
+    """Jobs run on Slurm's nodes; no daemon, job or cap is left, and each job was started once."""
+    # not in pytest's own folder: names of sockets have at most 108 letters
+    with tempfile.TemporaryDirectory(prefix="wattline-demo-") as folder:
+        base = Path(folder) / "demo"
+        size = ["--minutes", "1", "--nodes", "8", "--agents", "1"]
+        done = command(["wattline", "live-demo", "--slurm", *size, "--out", str(base), "--json"], base.parent)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        assert found["left_behind"] == []
+        assert processes_of(base) == []
+        assert found["live"]["started"] > 0.5 * found["simulated"]["started"]
+        told = [json.loads(line) for line in (base / "controller.log").read_text().splitlines()]
+        released = [line["job"] for line in told if line.get("what") == "release" and line["event"] == "does"]
+        assert len(released) == len(set(released)) >= found["live"]["started"]
+
+
+def test_slurm_does_not_run_faster_than_the_wall(tmp_path: Path) -> None:
+    """A speed is refused in a line."""
+    done = command(["wattline", "live-demo", "--slurm", "--speed", "5"], tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "Slurm's clock is the wall's" in done.err
 
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from wattline.cli.complaints import FAILED
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.errors import InputError
 
 if TYPE_CHECKING:
     from wattline.demo.beside import Beside, Side
@@ -21,10 +22,19 @@ def live_demo(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Empty or new folder for all that it leaves.")
     ] = None,
-    minutes: Annotated[float, typer.Option("--minutes", min=1.0, max=1440.0, help="Minutes of machine time.")] = 15.0,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=1.0, max=1440.0, help="Minutes of machine time (default 15; with --slurm 3)."),
+    ] = None,
     speed: Annotated[
-        float, typer.Option("--speed", min=1.0, max=60.0, help="Machine seconds in a second of the wall.")
-    ] = 10.0,
+        float | None,
+        typer.Option(
+            "--speed", min=1.0, max=60.0, help="Machine seconds in a second of the wall (default 10; with --slurm 1)."
+        ),
+    ] = None,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Let a real Slurm of its own run the jobs (Debian's slurmctld, slurmd).")
+    ] = False,
     nodes: Annotated[int, typer.Option("--nodes", min=4, max=256, help="Emulated nodes.")] = 32,
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="slackline, or gps (AQA).")] = "slackline",
     seed: Annotated[int, typer.Option("--seed", help="Seed of jobs, signal and noise.")] = 1,
@@ -45,14 +55,19 @@ def live_demo(
       wattline live-demo
 
       wattline live-demo --minutes 60 --speed 20 --out demo
+
+      wattline live-demo --slurm
     """
     from wattline.api.controlling import get_ready, plan_site
     from wattline.demo.beside import compare
     from wattline.demo.run import Asked, run_demo
 
     terminal = Terminal(as_json, quiet)
+    minutes, speed = minutes or (3.0 if slurm else 15.0), speed or (1.0 if slurm else 10.0)
+    if slurm and speed != 1.0:
+        raise InputError(f"--speed {speed:g}: Slurm's clock is the wall's; leave --speed out")
     folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))
-    asked = Asked(minutes=minutes, speed=speed, nodes=nodes, select=policy, seed=seed, agents=agents)
+    asked = Asked(minutes=minutes, speed=speed, nodes=nodes, select=policy, seed=seed, agents=agents, slurm=slurm)
     terminal.say(
         f"{nodes} emulated nodes, {minutes:g} minutes of machine time in {minutes * 60 / speed:.0f} s and some for "
         f"the start; in {folder}"

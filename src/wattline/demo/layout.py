@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattline.demo.jobs import Jobs
 from wattline.live.bus.keys import PUBLIC, SECRET, make_keys
 from wattline.live.power.fake import make_tree
 
@@ -33,6 +34,8 @@ class Layout:
     agents: int
     """Processes that the agents share."""
     port: int
+    jobs: Jobs
+    """Who runs the jobs."""
 
     @property
     def agent_files(self) -> list[Path]:
@@ -92,6 +95,7 @@ def _write_agents(layout: Layout, study: Study, clock: str) -> None:
     lowest_w = min([kind.floor_w for kind in study.options.kinds] or [node.idle_w])
     for i, path in enumerate(layout.agent_files):
         mine = layout.names[i :: layout.agents]
+        own = 'jobs = "launcher-run/jobs"\n' if layout.jobs.told()["kind"] == "launcher" else ""
         tables = "".join(
             f'[[node]]\nname = "{name}"\npowercap = "trees/{name}"\nsafe = {node.idle_w + 20.0}\n'
             f"min = {min(lowest_w, node.idle_w) - 20.0}\nmax = {node.max_w + 40.0}\n\n"
@@ -99,7 +103,7 @@ def _write_agents(layout: Layout, study: Study, clock: str) -> None:
         )
         path.write_text(
             f'site = "{SITE}"\nrun_dir = "run"\nlongest_lease = "120 s"\ncontrollers = ["controller"]\n'
-            f'jobs = "launcher-run/jobs"\n\n{tables}[model]\nprofile = "{PROFILE}"\nmemory = {MEMORY_W}\n\n{clock}\n'
+            f'{own}\n{tables}[model]\nprofile = "{PROFILE}"\nmemory = {MEMORY_W}\n\n{clock}\n'
             f'[bus]\nkind = "zeromq"\ncontrollers = {{ controller = "tcp://127.0.0.1:{layout.port}" }}\n'
             f'key = "keys/{SECRET}/{{node}}.key"\nknown = "keys/{PUBLIC}"\n',
             encoding="utf-8",
@@ -115,7 +119,7 @@ def write_site(layout: Layout, study: Study) -> None:
     (layout.base / "site.toml").write_text(
         f'site = "{SITE}"\nscenario = "scenario.toml"\nnodes = {json.dumps(list(layout.names))}\n\n'
         '[control]\nlease = "30 s"\nsilent = "10 s"\nmanager_silent = "60 s"\n\n'
-        f'{told}{signal}[manager]\nrun_dir = "launcher-run"\n\n[journal]\ndir = "journal"\n\n'
+        f'{told}{signal}[manager]\n{layout.jobs.section()}\n[journal]\ndir = "journal"\n\n'
         '[status]\nsocket = "status.sock"\n\n[logs]\nform = "json"\nfile = "controller.log"\n\n'
         f'{clock}\n[bus]\nlisten = "tcp://127.0.0.1:{layout.port}"\nkey = "keys/{SECRET}/controller.key"\n'
         f'known = "keys/{PUBLIC}"\n',
@@ -133,6 +137,7 @@ def _write_nature(layout: Layout, study: Study) -> None:
     node = study.cluster.classes[0]
     told = {
         "base": str(layout.base),
+        "jobs": layout.jobs.told(),
         "nodes": list(layout.names),
         "speed": layout.speed,
         "origin": layout.origin_s,

@@ -1,7 +1,8 @@
 """The nature of an emulated machine: nodes draw what their jobs draw under their limits, and jobs slow down with them.
 
 Run as ``python -m wattline.demo.plant FILE``: a process of its own, of the standard library alone. It looks at the
-launcher to know who runs where, drives the powercap trees of all nodes, and writes how fast the job of each node goes.
+launcher, or at Slurm, to know who runs where, drives the powercap trees of all nodes, and writes how fast the job of
+each node goes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,47 @@ from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.power.fake import FakeNode, Plant
 from wattline.live.power.server_model import PROFILES
 
-STEP_S = 0.05
-"""Seconds (of the wall) between two steps."""
+STEP_S, LOOK_S = 0.05, 0.25
+"""Seconds (of the wall) between two steps, and between two looks at Slurm, of which each is a process."""
 RUNS = ("running", "completing")
+
+
+def open_look(told: dict[str, Any]) -> Callable[[], dict[str, tuple[str, str]] | None]:
+    """Return who tells for each node that works its job and its job's kind; None: he does not answer."""
+    if told["kind"] == "slurm":
+        return _slurm(Path(told["conf"]))
+    manager = LauncherClient(Path(told["run_dir"]))
+
+    def look() -> dict[str, tuple[str, str]] | None:
+        try:
+            jobs = manager.snapshot().jobs
+        except ManagerError:
+            return None
+        return {name: (job.id, job.kind) for job in jobs if job.phase in RUNS and not job.reason for name in job.on}
+
+    return look
+
+
+def _slurm(conf: Path) -> Callable[[], dict[str, tuple[str, str]] | None]:
+    from wattline.live.machine.slurm.commands import Commands
+    from wattline.live.machine.slurm.rules import words
+
+    commands = Commands(conf, timeout_s=2.0)
+    last: list[tuple[float, dict[str, tuple[str, str]]]] = []
+
+    def look() -> dict[str, tuple[str, str]] | None:
+        now = time.monotonic()
+        if last and now - last[0][0] < LOOK_S:
+            return last[0][1]
+        try:
+            rows = [row for row in commands.jobs() if row.state == "RUNNING"]
+        except ManagerError:
+            return None
+        found = {name: (row.id, words(row.comment).get("kind", "")) for row in rows for name in row.on}
+        last[:] = [(now, found)]
+        return found
+
+    return look
 
 
 class Nature:
@@ -37,7 +78,7 @@ class Nature:
         self.plant = Plant(
             nodes, model=model, lag_s=told["lag_s"], noise_w=told["noise_w"], held_at=told["held_at"], seed=told["seed"]
         )
-        self.manager = LauncherClient(self.base / "launcher-run")
+        self.look = open_look(told["jobs"])
         self.on: dict[str, str] = {}
         """Node → job that runs on it."""
         (self.base / "speeds").mkdir(exist_ok=True)
@@ -60,25 +101,22 @@ class Nature:
 
     def _look(self) -> None:
         """Find out who runs where."""
-        try:
-            jobs = self.manager.snapshot().jobs
-        except ManagerError:
+        now = self.look()
+        if now is None:
             return
-        now = {name: job for job in jobs if job.phase in RUNS and not job.reason for name in job.on}
         for name in self.names:
-            job = now.get(name)
-            if job is None and name in self.on:
+            job, kind = now.get(name, ("", ""))
+            if not job and name in self.on:
                 self.plant.idle(name)
                 del self.on[name]
-            elif job is not None and self.on.get(name) != job.id:
-                self.plant.busy(name, *self.kinds[job.kind])
-                self.on[name] = job.id
+            elif job and self.on.get(name) != job:
+                self.plant.busy(name, *self.kinds[kind])
+                self.on[name] = job
 
     def close(self) -> None:
         """End it."""
         self.samples.close()
         self.plant.close()
-        self.manager.close()
         for handle in self.speeds.values():
             os.close(handle)
 

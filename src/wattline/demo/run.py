@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattline.demo.jobs import Jobs, LauncherJobs, SlurmJobs
 from wattline.demo.layout import Layout, free_port, write_layout, write_site
 from wattline.errors import InputError, RunError
 from wattline.live.clock import Clock
-from wattline.live.machine.base import JobSeen, ManagerError
-from wattline.live.machine.launcher.client import LauncherClient
-from wattline.live.machine.launcher.work import command_line
+from wattline.live.machine.base import JobSeen
 from wattline.live.watch.socket import fetch
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ class Asked:
     select: str = "slackline"
     seed: int = 1
     agents: int = 8
+    slurm: bool = False
+    """Whether a real Slurm runs the jobs, at the speed of the wall."""
 
     def scenario(self) -> str:
         """Return the text of the scenario."""
@@ -120,27 +121,28 @@ def run_demo(
         text = asked.scenario()
         (base / "scenario.toml").write_text(text, encoding="utf-8")
         study = wire(variants(read_scenario(base / "scenario.toml"))[0])
-        names = tuple(f"n{i + 1:03d}" for i in range(asked.nodes))
+        jobs: Jobs = SlurmJobs(base, asked.nodes) if asked.slurm else LauncherJobs(base, asked.nodes)
         origin_s = time.time()
-        layout = Layout(base, names, asked.speed, origin_s, origin_s, min(asked.agents, asked.nodes), free_port())
+        count = min(asked.agents, asked.nodes)
+        layout = Layout(base, jobs.names, asked.speed, origin_s, origin_s, count, free_port(), jobs)
         processes = Processes(base)
         ran = Ran(asked, base, study, 0.0, 0.0)
         write_layout(layout, study, text)
         progress("getting ready (what the controller needs is compiled once)", 0.0)
         get_ready(base / "site.toml")
-    with processes.all_ended():
-        progress("starting the launcher, the nodes and their agents", 0.0)
-        processes.start("launcher", "-m", "wattline", "launcher", str(base / "launcher.toml"))
-        processes.wait_for(lambda: (base / "launcher-run" / "launcher.sock").exists() or _answers(base), "the launcher")
+    with jobs.held(), processes.all_ended():
+        progress(f"starting {'Slurm' if asked.slurm else 'the launcher'}, the nodes and their agents", 0.0)
+        jobs.begin(processes.start)
+        processes.wait_for(jobs.answers, "who runs the jobs")
         processes.start("plant", "-m", "wattline.demo.plant", str(base / "plant.json"))
         for path in layout.agent_files:
             processes.start(path.stem, "-m", "wattline", "agent", str(path))
         clock = Clock(asked.speed, origin_s)
         layout = _lead(layout, study, clock, processes, progress)
         ran.begin_s, ran.end_s = layout.begin_s, layout.begin_s + 60.0 * asked.minutes
-        _play(ran, clock, processes, progress)
+        _play(ran, jobs, clock, processes, progress)
         _wind_down(ran, layout, processes, progress)
-    ran.left += processes.left
+    ran.left += [*processes.left, *jobs.left()]
     ran.left += _caps_left(layout)
     return ran
 
@@ -187,15 +189,6 @@ def _lead(layout: Layout, study: Study, clock: Clock, processes: Processes, prog
     raise RunError("the controller was not ready in time: the machine is too busy for a demonstration")
 
 
-def _answers(base: Path) -> bool:
-    try:
-        with contextlib.closing(LauncherClient(base / "launcher-run", timeout_s=0.5)) as client:
-            client.snapshot()
-    except ManagerError:
-        return False
-    return True
-
-
 def _led(base: Path) -> int:
     """Return how many nodes follow the controller."""
     try:
@@ -204,43 +197,36 @@ def _led(base: Path) -> int:
         return 0
 
 
-def _play(ran: Ran, clock: Clock, processes: Processes, progress: Progress) -> None:
+def _play(ran: Ran, manager: Jobs, clock: Clock, processes: Processes, progress: Progress) -> None:
     """Submit the jobs at their times and wait for the end."""
     jobs = ran.study.trace.jobs
-    client = LauncherClient(ran.base / "launcher-run")
     ids: list[str] = []
     at = 0
     while clock.now_s() < ran.end_s:
         while at < len(jobs) and ran.begin_s + float(jobs.submit_s[at]) <= clock.now_s():
             name = jobs.kinds[int(jobs.kind[at])]
-            command = command_line(float(jobs.work_s[at]), str(ran.base / "speeds" / "{node}"), clock.speed)
-            ids.append(client.submit(command, int(jobs.nodes[at]), kind=name, user="demo", output="/dev/null"))
+            ids.append(manager.submit(float(jobs.work_s[at]), int(jobs.nodes[at]), name, clock.speed))
             at += 1
         processes.check()
         done = (clock.now_s() - ran.begin_s) / (ran.end_s - ran.begin_s)
         progress(f"it runs: wattline status {ran.base / 'site.toml'} shows it", min(1.0, max(0.0, done)))
         following_s = ran.begin_s + float(jobs.submit_s[at]) if at < len(jobs) else ran.end_s
         clock.wait_until(min(ran.end_s, following_s, clock.now_s() + 0.5 * clock.speed))
-    seen = {job.id: job for job in client.everything().jobs}
+    seen = {job.id: job for job in manager.seen()}
     ran.jobs = [(row, seen.get(name)) for row, name in enumerate(ids)]
-    client.close()
 
 
 def _wind_down(ran: Ran, layout: Layout, processes: Processes, progress: Progress) -> None:
-    """End the controller first: it lets jobs go on and agents restore; then jobs, launcher, agents, nature."""
+    """End the controller first: it lets jobs go on and agents restore; then jobs, their manager, agents, nature."""
     progress("ending", 1.0)
+    jobs = layout.jobs
     processes.stop("controller")
-    client = LauncherClient(ran.base / "launcher-run")
-    snapshot = client.everything()
-    ran.left += [f"job {job.id} is stopped" for job in snapshot.jobs if job.phase == "paused"]
-    for job in snapshot.jobs:
-        if job.phase != "ended":
-            client.cancel(job.id)
-    processes.wait_for(lambda: all(j.phase == "ended" for j in client.everything().jobs), "the last jobs", 20.0)
-    client.close()
+    ran.left += [f"job {job.id} is stopped" for job in jobs.seen() if job.phase == "paused"]
+    jobs.cancel_all()
+    processes.wait_for(lambda: all(job.phase == "ended" for job in jobs.seen()), "the last jobs", 20.0)
     for path in layout.agent_files:
         processes.stop(path.stem)
-    processes.stop("launcher")
+    jobs.let_go(processes.stop)
     processes.stop("plant")
 
 
@@ -320,15 +306,5 @@ class Processes:
             yield
         finally:
             order = sorted(self.running, key=lambda name: (name != "controller", name == "launcher", name == "plant"))
-            if "launcher" in self.running:
-                with contextlib.suppress(ManagerError, OSError):
-                    self._cancel_jobs()
             for name in order:
                 self.stop(name, 10.0)
-
-    def _cancel_jobs(self) -> None:
-        client = LauncherClient(self.base / "launcher-run", timeout_s=2.0)
-        for job in client.everything().jobs:
-            if job.phase != "ended":
-                client.cancel(job.id)
-        client.close()
