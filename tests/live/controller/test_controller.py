@@ -277,3 +277,17 @@ def test_a_job_that_is_not_stopped_counts_as_running(stoppable: bool, monkeypatc
     ledger.flush()
     assert asked == (["a"] if stoppable else [])
     assert ledger.state.status[ledger.row["a"]] == codes.RUNNING
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_job_that_an_earlier_controller_stopped_goes_on(ours: bool) -> None:
+    """A controller that is started anew, and knows of no reason to stop it, continues it; what others stopped stays."""
+    world = World(cluster(2), policies(select="easy"))
+    world.submit("a", 1, 20.0, 0.0)
+    world.run(2.0)
+    world.machine.stop("a")
+    job = world.machine.jobs["a"]
+    job.seen = replace(job.seen, ours=ours)
+    world.controller = world.start()
+    world.run(3.0)
+    assert job.seen.phase == ("running" if ours else "paused")

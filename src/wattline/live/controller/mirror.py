@@ -156,7 +156,7 @@ class Mirror:
                 self.ledger.tell_of(STARTED, name, self._ran_s(job))
             elif job.phase == "paused" and status == codes.STARTING:
                 self.ledger.tell_of(STARTED, name, self._ran_s(job))
-                self.ledger.tell_of(PAUSED, name)
+                self._stands_still(job)
             elif job.phase in HOLDING and status == codes.WAITING and job.on:
                 self._adopt(job)
             elif job.phase == "waiting" and status in (codes.RUNNING, codes.PAUSED):
@@ -183,6 +183,14 @@ class Mirror:
             return
         self.unplaced.discard(job.id)
         if job.phase == "paused":
+            self._stands_still(job)
+
+    def _stands_still(self, job: JobSeen) -> None:
+        """Tell that a job is stopped, if others did it; one that a controller before us stopped is to go on.
+
+        No policy remembers why it was stopped: as a paused job it might never be continued.
+        """
+        if not job.ours:
             self.ledger.tell_of(PAUSED, job.id)
 
     def _hold(self, verb: int, job: JobSeen, pieces: list[tuple[int, int]], *numbers: float) -> None:

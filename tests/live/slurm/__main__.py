@@ -1,0 +1,123 @@
+"""Many jobs through a real Slurm under a controller: none may be lost, doubled, misplaced or left stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from slurm_run import MAX_W, SlurmRun, leading
+
+from wattline.demo.slurm_cluster import SlurmCluster, why_not
+from wattline.live.machine.slurm.text import hosts
+
+CAP_PERIOD_S = 0.25
+PATIENCE_S = 90.0
+"""Seconds after the last submission within which all jobs must be over."""
+
+
+def submit_some(run: SlurmRun, left: int) -> int:
+    """Submit a job or an array; return how many."""
+    rnd = run.random
+    tasks = rnd.randint(2, 5) if left >= 5 and rnd.random() < 0.1 else 0
+    wide = min(rnd.choice((1, 1, 1, 2, 2, 4, 8)), run.slurm.nodes)
+    return len(run.submit(round(rnd.uniform(2.0, 14.0), 1), 1 if tasks else wide, tasks=tasks))
+
+
+def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
+    """Submit all jobs over a time, stop one now and then, start the controller anew in the middle."""
+    began, left, next_stop = time.monotonic(), jobs, 5.0
+    restarted = not restart
+    while True:
+        turn_began = time.monotonic()
+        at = turn_began - began
+        while left > 0 and (jobs - left) / jobs <= at / seconds:
+            left -= submit_some(run, left)
+            if time.monotonic() - turn_began > 0.1:
+                break
+        if at >= next_stop:
+            run.stop_one()
+            next_stop += 5.0
+        if not restarted and at >= seconds / 2:
+            restarted = True
+            run.controller.bus.close()
+            run.controller = run.start()
+        run.turn()
+        if left == 0 and not run.phases().keys() - {"gone"} and run.over():
+            return
+        if at > seconds + PATIENCE_S:
+            return
+        time.sleep(max(0.0, turn_began + CAP_PERIOD_S - time.monotonic()))
+
+
+def account(run: SlurmRun) -> dict[str, object]:
+    """Return what became of all jobs."""
+    placed: dict[str, list[str]] = {}
+    for told in run.told:
+        if told.what == "release":
+            placed[told.job] = sorted(told.note.split(","))
+    begun = {job: run.lines(job, "begin") for job in run.jobs}
+    delays = run.delays_s()
+    turns = sorted(run.turns_s)
+    return {
+        "jobs": len(run.jobs),
+        "lost": [job for job in run.jobs if not run.lines(job, "end")],
+        "doubled": [job for job, lines in begun.items() if len(lines) > 1],
+        "elsewhere": [job for job, lines in begun.items() if lines and sorted(hosts(lines[-1][0])) != placed.get(job)],
+        "left stopped": [job.id for job in run.controller.manager.snapshot().jobs if job.phase == "paused"],
+        "over the limit": run.most_w > run.limit * MAX_W * run.slurm.nodes + 1.0,
+        "stops": run.stops,
+        "released again": sum(told.what == "hold" for told in run.told),
+        "unanswered": sum(told.what == "unanswered" for told in run.told),
+        "refused": dict(Counter(told.note for told in run.told if told.what == "refused")),
+        "decision to first line, s (median, p90, max)": [
+            round(delays[round(part * (len(delays) - 1))], 3) for part in (0.5, 0.9, 1.0)
+        ]
+        if delays
+        else [],
+        "turn, s (median, p99, max)": [round(turns[round(part * (len(turns) - 1))], 3) for part in (0.5, 0.99, 1.0)],
+        "memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "said": len(run.said),
+    }
+
+
+def main() -> int:
+    """Run it; end with 1 where a job was lost, doubled, misplaced or left stopped."""
+    parser = argparse.ArgumentParser(prog="scripts/soak slurm", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="over which jobs are submitted")
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--restart", action="store_true", help="start the controller anew in the middle")
+    asked = parser.parse_args()
+    why = why_not()
+    if why:
+        sys.stderr.write(f"{why}\n")
+        return 2
+    with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
+        slurm = SlurmCluster(Path(folder), nodes=asked.nodes)
+        with slurm.running(), leading(slurm, seed=asked.seed) as run:
+            play(run, asked.jobs, 60.0 * asked.minutes, asked.restart)
+            found = account(run)
+            said = run.said[-10:]
+        found["processes left"] = slurm.left()
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    bad = [
+        key
+        for key in ("lost", "doubled", "elsewhere", "left stopped", "over the limit", "processes left")
+        if found[key]
+    ]
+    if bad:
+        sys.stderr.write(f"seed {asked.seed}: {', '.join(bad)}\n" + "".join(f"{line}\n" for line in said))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""A controller that leads a real Slurm: EASY under a power limit, agents in memory, every job accounted for."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.worlds import cluster as machine_of
+from engine.worlds import policies
+from wattline.demo.slurm_cluster import SlurmCluster
+from wattline.live.bus.inbox import Inbox
+from wattline.live.bus.inprocess import Hub
+from wattline.live.bus.messages import Outbox, decode
+from wattline.live.bus.names import Topics
+from wattline.live.clock import Clock
+from wattline.live.controller.caps import CapSender
+from wattline.live.controller.controller import Controller
+from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.meters import Meters
+from wattline.live.controller.mirror import Mirror
+from wattline.live.controller.nodes import NodeNames
+from wattline.live.controller.reconcile import Patience, Reconciler
+from wattline.live.machine.slurm.commands import Commands
+from wattline.live.machine.slurm.manager import SlurmManager
+from wattline.live.machine.slurm.rules import Rules
+from wattline.live.signals.open import SignalsNow
+from wattline.live.signals.stale import Now
+from wattline.model.jobs import JobTable
+from wattline.wiring.bound import Bound
+from wattline.wiring.newcomers import Desk
+from wattline.wiring.options import Options
+
+IDLE_W, MAX_W = 100.0, 400.0
+
+
+@dataclass
+class Told:
+    """A command that the controller gave."""
+
+    at_s: float
+    what: str
+    job: str
+    note: str
+
+
+@dataclass
+class SlurmRun:
+    """A controller on a Slurm.
+
+    Parameters
+    ----------
+    limit
+        Power limit as a part of what all nodes draw at most.
+    """
+
+    slurm: SlurmCluster
+    limit: float = 0.7
+    seed: int = 1
+    told: list[Told] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    jobs: dict[str, int] = field(default_factory=dict)
+    """Jobs that were submitted, and how many nodes they ask for."""
+    stops: int = 0
+    most_w: float = 0.0
+    turns_s: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.marks = self.slurm.base / "marks"
+        self.marks.mkdir(exist_ok=True)
+        self.random = random.Random(self.seed)
+        self.controller = self.start()
+
+    # ------------------------------------------------------------------ parts
+
+    def start(self) -> Controller:
+        """Start a controller; one that is started again knows nothing but what Slurm tells."""
+        names = self.slurm.names
+        clock, topics = Clock(), Topics("here")
+        nodes = machine_of(len(names), idle_w=IDLE_W, max_w=MAX_W)
+        how = replace(
+            Options(),
+            spare_rows=64,
+            outside=True,
+            late_start_s=(0.0, 1.0),
+            tick_s=1.0,
+            start_s=0.0,
+            timeline=False,
+            placements=False,
+        )
+        nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
+        ledger = Ledger(Bound(nobody, nodes, policies(select="easy"), how))
+        manager = SlurmManager(Commands(self.slurm.conf, timeout_s=5.0), Rules(stop_again_s=0.0), clock)
+        mirror = Mirror(ledger, NodeNames(names), Desk(nodes), clock.now_s())
+        hub = Hub("here", clock)
+        self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
+        for name, (bus, _) in self.agents.items():
+            bus.subscribe(topics.cap(name))
+        self.topics, self.cap_w = topics, dict.fromkeys(names, math.inf)
+        bus = hub.attach("controller", "controller")
+        for topic in topics.reads("controller", "controller"):
+            bus.subscribe(topic)
+        reconciler = Reconciler(ledger, mirror, manager, Patience(start_s=20.0))
+        reconciler.tell = lambda what, job, note: self.told.append(Told(time.time(), what, job, note))
+        made = Controller(
+            clock=clock,
+            ledger=ledger,
+            mirror=mirror,
+            reconciler=reconciler,
+            manager=manager,
+            bus=bus,
+            inbox=Inbox(topics, clock, nodes=names),
+            meters=Meters(names, np.full(len(names), MAX_W), idle_w=np.full(len(names), IDLE_W)),
+            caps=CapSender(bus, Outbox("controller", clock), topics, names),
+            signals=self,
+        )
+        made.on_say = self.said.append
+        return made
+
+    def now(self, now_s: float) -> SignalsNow:
+        """Return what is asked of the site: its limit."""
+        limit_w = self.limit * MAX_W * self.slurm.nodes
+        return SignalsNow(None, limit_w, Now(limit_w, 0.0, "fresh"), limit_w)
+
+    def _agents_turn(self) -> None:
+        """Let agents tell what their nodes draw: a running job all that a node can."""
+        busy = {
+            name
+            for job in self.controller.mirror.seen.values()
+            if job.phase in ("running", "starting")
+            for name in job.on
+        }
+        self.most_w = max(self.most_w, MAX_W * len(busy) + IDLE_W * (self.slurm.nodes - len(busy)))
+        for name, (bus, outbox) in self.agents.items():
+            for arrived in bus.poll(0.0):
+                decode(arrived.payload)
+            w = MAX_W if name in busy else IDLE_W
+            body = {"w": w, "age": 0.0, "cpu_w": None, "mem_w": None, "limit_w": None, "mode": "led", "cap_w": None}
+            body |= {"lease": 5.0, "term": 1, "faults": [], "safe_w": None, "min_w": None, "max_w": None}
+            bus.publish(self.topics.status(name), outbox.encode("status", body))
+
+    # ------------------------------------------------------------------ use
+
+    def submit(self, seconds: float, nodes: int = 1, *options: str, tasks: int = 0) -> list[str]:
+        """Submit a job that notes where and when it runs (an array of so many tasks); return the names."""
+        name = "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}_${SLURM_ARRAY_TASK_ID:-0}"
+        line = f"$SLURM_JOB_NODELIST $(date +%s.%N) >> {self.marks}/{name}"
+        script = f"echo begin {line}; sleep {seconds}; echo end {line}"
+        array = [f"--array=1-{tasks}"] if tasks else []
+        number = self.slurm.submit(script, "-t", "5", *array, *options, nodes=nodes)
+        names = [f"{number}_{k + 1}" for k in range(tasks)] if tasks else [number]
+        self.jobs.update(dict.fromkeys(names, nodes))
+        return names
+
+    def turn(self) -> None:
+        """Let the controller turn once, and agents answer."""
+        began = time.monotonic()
+        self._agents_turn()
+        self.controller.turn(self.controller.clock.now_s())
+        self.turns_s.append(time.monotonic() - began)
+
+    def stop_one(self, job: str = "") -> str | None:
+        """Stop a running job behind the controller's back, which lets it go on; return who it was."""
+        c = self.controller
+        run = [seen.id for seen in c.mirror.seen.values() if seen.phase == "running" and seen.stoppable]
+        job = job or (self.random.choice(run) if run else "")
+        if not job or c.manager.stop(job) is not None:
+            return None
+        self.stops += 1
+        return job
+
+    def phases(self) -> dict[str, int]:
+        """Return how many of our jobs are in which phase, by the last look."""
+        seen = self.controller.mirror.seen
+        found: dict[str, int] = {}
+        for job in self.jobs:
+            word = seen[job].phase if job in seen else "gone"
+            found[word] = found.get(word, 0) + 1
+        return found
+
+    def over(self) -> bool:
+        """Tell whether all jobs are over."""
+        done = {path.name for path in self.marks.iterdir() if "end " in path.read_text()}
+        return all((job if "_" in job else f"{job}_0") in done for job in self.jobs)
+
+    def lines(self, job: str, word: str) -> list[tuple[str, float]]:
+        """Return nodes and time of each line that a job wrote."""
+        path = self.marks / (job if "_" in job else f"{job}_0")
+        text = path.read_text() if path.exists() else ""
+        found = [line.split() for line in text.splitlines()]
+        return [(parts[1], float(parts[2])) for parts in found if parts[0] == word]
+
+    def delays_s(self) -> list[float]:
+        """Return the times from a decision to the first line of the job."""
+        first = {}
+        for told in self.told:
+            if told.what == "release":
+                first.setdefault(told.job, told.at_s)
+        return sorted(self.lines(job, "begin")[0][1] - at for job, at in first.items() if self.lines(job, "begin"))
+
+
+@contextmanager
+def leading(slurm: SlurmCluster, **how: object) -> Iterator[SlurmRun]:
+    """Lead a Slurm; its jobs are ended at the end."""
+    run = SlurmRun(slurm, **how)  # type: ignore[arg-type]
+    try:
+        yield run
+    finally:
+        slurm.cancel_all()
