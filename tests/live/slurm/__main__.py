@@ -19,7 +19,7 @@ from wattline.demo.slurm_cluster import SlurmCluster, why_not
 from wattline.live.machine.slurm.text import hosts
 
 CAP_PERIOD_S = 0.25
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 """Seconds after the last submission within which all jobs must be over."""
 
 
@@ -28,7 +28,7 @@ def submit_some(run: SlurmRun, left: int) -> int:
     rnd = run.random
     tasks = rnd.randint(2, 5) if left >= 5 and rnd.random() < 0.1 else 0
     wide = min(rnd.choice((1, 1, 1, 2, 2, 4, 8)), run.slurm.nodes)
-    return len(run.submit(round(rnd.uniform(2.0, 14.0), 1), 1 if tasks else wide, tasks=tasks))
+    return len(run.submit(round(rnd.uniform(2.0, 10.0), 1), 1 if tasks else wide, tasks=tasks))
 
 
 def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
@@ -42,7 +42,7 @@ def play(run: SlurmRun, jobs: int, seconds: float, restart: bool) -> None:
             left -= submit_some(run, left)
             if time.monotonic() - turn_began > 0.1:
                 break
-        if at >= next_stop:
+        if at >= next_stop and left > 0:
             run.stop_one()
             next_stop += 5.0
         if not restarted and at >= seconds / 2:
@@ -66,8 +66,13 @@ def account(run: SlurmRun) -> dict[str, object]:
     begun = {job: run.lines(job, "begin") for job in run.jobs}
     delays = run.delays_s()
     turns = sorted(run.turns_s)
+    book, seen = run.controller.ledger, run.controller.mirror.seen
+    left = {job: [s.phase, s.reason, s.ours, s.on] for job, s in seen.items()}
+    for job, row in book.row.items():
+        left.setdefault(job, []).append(f"status {int(book.state.status[row])}")
     return {
         "jobs": len(run.jobs),
+        "not over": left,
         "lost": [job for job in run.jobs if not run.lines(job, "end")],
         "doubled": [job for job, lines in begun.items() if len(lines) > 1],
         "elsewhere": [job for job, lines in begun.items() if lines and sorted(hosts(lines[-1][0])) != placed.get(job)],
