@@ -1,0 +1,65 @@
+"""The pages for operators: the install guide works as it is written, and the runbook has every fault."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+from test_docs_commands import BLOCK, ROOT, works
+
+from programs import command
+from wattline.live.doctor.slurm import SCHEDULER
+
+LIVE = ROOT / "docs" / "live"
+
+
+def cells(page: str) -> list[str]:
+    """Return the first cells of all rows of tables on a page."""
+    return re.findall(r"^\| (?!---)(.+?) \|", (LIVE / page).read_text(), re.MULTILINE)
+
+
+def test_the_install_guide_can_be_followed(tmp_path: Path) -> None:
+    """Its commands work in an empty folder, in order; --check lists what the services bring along."""
+    said = []
+    for block in BLOCK.finditer((LIVE / "install-slurm.md").read_text()):
+        for line in block["body"].splitlines() if block["language"] == "console" else ():
+            words = shlex.split(line)
+            if words[0] == "cp":
+                shutil.copy(tmp_path / words[1], tmp_path / words[2])
+            else:
+                said.append(works(command(words, tmp_path)))
+    assert [done.words[1] for done in said] == ["units", "examples", "controller", "keys"]
+    assert "not there yet" in said[2].out
+    assert "wattline-controller.service/controller.key" in said[2].out
+    assert (tmp_path / "keys" / "secret" / "n032.key").exists()
+
+
+def test_names_in_the_guide_are_those_of_the_files() -> None:
+    """Files that the guide installs ship, and paths are those that the units load keys from."""
+    guide = (LIVE / "install-slurm.md").read_text()
+    folder = ROOT / "examples" / "live" / "systemd"
+    for name in re.findall(r"units/([\w.-]+)", guide):
+        assert (folder / name).exists() or name == "machine.toml", name
+    for unit in ("wattline-controller", "wattline-agent"):
+        for path in re.findall(
+            r"^LoadCredential=[\w.]+:(\S+)$", (folder / f"{unit}.service").read_text(), re.MULTILINE
+        ):
+            where, _, file = path.rpartition("/")
+            assert path in guide or (where in guide and file in guide), path
+
+
+def test_the_guide_asks_for_what_the_doctor_asks_for() -> None:
+    """SchedulerParameters are the same."""
+    wanted = {f"{name}={best}" for name, (_, _, best) in SCHEDULER.items()}
+    (line,) = re.findall(r"^SchedulerParameters=(\S+)", (LIVE / "install-slurm.md").read_text(), re.MULTILINE)
+    assert set(line.split(",")) == wanted
+
+
+def test_the_runbook_has_every_fault() -> None:
+    """Each fault of the page of faults has its row: what you see, what is done, what you do."""
+    known = set(cells("runbook.md"))
+    assert [fault for fault in cells("faults.md") if fault not in known and fault != "what fails"] == []
+    rows = re.findall(r"^\| (?!---|fault )(.*) \|$", (LIVE / "runbook.md").read_text(), re.MULTILINE)
+    assert all(len(row.split(" | ")) == 4 for row in rows)
