@@ -32,7 +32,7 @@ def test_the_install_guide_can_be_followed(tmp_path: Path) -> None:
                 said.append(works(command(words, tmp_path)))
     assert [done.words[1] for done in said] == ["units", "examples", "controller", "keys"]
     assert "not there yet" in said[2].out
-    assert "wattline-controller.service/controller.key" in said[2].out
+    assert "keys/secret/controller.key" in said[2].out
     assert (tmp_path / "keys" / "secret" / "n032.key").exists()
 
 

@@ -137,12 +137,12 @@ def missing(planned: Planned) -> list[str]:
     from wattline.live.controller.config import bus_settings
     from wattline.live.controller.managers import look_at, open_manager
     from wattline.live.machine.base import ManagerError
-    from wattline.live.secret import read_token
+    from wattline.live.secret import handed_over, read_token
     from wattline.live.signals.file import read_replay
 
     spec, base, lines = planned.spec, planned.base, []
     bus = bus_settings(planned.path, spec)
-    token = None if spec.signal.token is None else base / spec.signal.token
+    token = None if spec.signal.token is None else handed_over(base / spec.signal.token)
     for path, how in ((bus.key, "wattline keys"), (bus.known, "wattline keys"), (bus.password, "wattline keys --mqtt")):
         if path is not None and not path.exists():
             lines.append(f"{path}: no such file; {how} makes it")
@@ -432,6 +432,7 @@ def _open_signals(
 ) -> Signals:
     """Open what the grid and operators ask by; changes of state are logged. Who only looks on does not answer a VTN."""
     from wattline.live.controller.config import signal_door
+    from wattline.live.secret import handed_over
     from wattline.live.signals.open import Signals, SignalSettings
     from wattline.live.signals.stale import Rules
 
@@ -459,7 +460,7 @@ def _open_signals(
             skip_s=spec.signal.skip,
             start_s=math.nan if spec.signal.start is None else spec.signal.start,
             loop=spec.signal.loop,
-            token=None if spec.signal.token is None or not listens else base / spec.signal.token,
+            token=None if spec.signal.token is None or not listens else handed_over(base / spec.signal.token),
             host=host,
             port=port,
             openadr=_adr(planned) if listens else None,

@@ -12,6 +12,16 @@ from wattline.files import open_regular
 SHORTEST, LONGEST = 16, 1024
 
 
+def handed_over(path: Path) -> Path:
+    """Return where a file of secrets is read: the credential of the same name, where systemd hands one to this service.
+
+    So one configuration serves the service, whose user cannot read the file, and root at a terminal.
+    """
+    folder = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    given = Path(folder) / path.name
+    return given if folder and given.is_file() else path
+
+
 def is_credential(path: Path | str) -> bool:
     """Tell whether a file lies where systemd keeps the credentials of this service.
 

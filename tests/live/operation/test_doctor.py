@@ -138,7 +138,7 @@ def test_files_that_others_can_write(tmp_path: Path) -> None:
 
 
 def test_keys(tmp_path: Path) -> None:
-    """A key that others can read, one that is not there, one of another user; credentials are systemd's affair."""
+    """A key that others can read, one that is not there, one of another user."""
     machine, key = Fake(tmp_path), tmp_path / "a.key"
     key.touch(0o600)
     assert bad(list(files.secrets([key, None], machine))) == []
@@ -150,7 +150,6 @@ def test_keys(tmp_path: Path) -> None:
     machine.user = 12345
     if key.stat().st_uid != 0:
         assert bad(list(files.secrets([key], machine, 0o022))) == [("fail", "key")]
-    assert bad(list(files.secrets([Path("/run/credentials/x.service/key")], machine))) == []
 
 
 @pytest.mark.parametrize(("free", "level"), [(10**12, []), (10**9, ["warn"]), (10**7, ["fail"])])

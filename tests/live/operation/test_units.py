@@ -11,8 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from wattline.cli.app import app
+from wattline.errors import TraceError
 from wattline.live.agent.config import read_settings
+from wattline.live.agent.wires import bus_form
+from wattline.live.bus.keys import read_secret
 from wattline.live.controller.config import bus_settings, read_site
+from wattline.live.secret import read_token
 
 FOLDER = Path(__file__).parents[3] / "examples" / "live" / "systemd"
 UNITS = ("wattline-controller", "wattline-agent")
@@ -74,20 +78,49 @@ def test_what_an_agent_found_outlives_a_crash() -> None:
     assert str(settings.nodes[0].run_dir) == f"/run/{found['RuntimeDirectory'][0]}"
 
 
-def test_the_configuration_fits_the_units(tmp_path: Path) -> None:
-    """Keys are the credentials of the units, folders are theirs, and both files are read as they are."""
+def credentials(unit: str) -> dict[str, Path]:
+    """Return the credentials of a unit: name and file."""
+    return {name: Path(path) for name, _, path in (text.partition(":") for text in keys(unit)["LoadCredential"])}
+
+
+def test_the_configuration_fits_the_units() -> None:
+    """Keys are the files that the units hand over, folders are theirs, and both files are read as they are."""
+    etc = Path("/etc/wattline")
     site = read_site(FOLDER / "site.toml")
-    bus = bus_settings(FOLDER / "site.toml", site)
-    credentials = {text.partition(":")[0] for text in keys("wattline-controller")["LoadCredential"]}
-    where = Path("/run/credentials/wattline-controller.service")
-    assert {bus.key, bus.known} == {where / name for name in credentials}
+    found = {etc / site.bus[key] for key in ("key", "known")}
+    assert found == set(credentials("wattline-controller").values())
+    assert all(name == path.name for name, path in credentials("wattline-controller").items())
     assert site.journal.dir.startswith(f"/var/lib/{keys('wattline-controller')['StateDirectory'][0]}/")
     assert (site.status.socket or "").startswith(f"/run/{keys('wattline-controller')['RuntimeDirectory'][0]}/")
     settings = read_settings(FOLDER / "node.toml")
     assert settings.bus is not None
-    credentials = {text.partition(":")[0] for text in keys("wattline-agent")["LoadCredential"]}
-    told = {str(settings.bus[key]).rpartition("/") for key in ("key", "known")}
-    assert told == {("/run/credentials/wattline-agent.service", "/", name) for name in credentials}
+    assert {etc / settings.bus[key] for key in ("key", "known")} == set(credentials("wattline-agent").values())
+    assert all(name == path.name for name, path in credentials("wattline-agent").items())
+
+
+def test_keys_that_systemd_hands_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service reads the copy, whose modes an access list changes; root at a terminal reads the file itself."""
+    handed = tmp_path / "credentials"
+    handed.mkdir()
+    for name in ("controller.key", "public.keys"):
+        (handed / name).write_text("x")
+        (handed / name).chmod(0o440)
+    site = read_site(FOLDER / "site.toml")
+    assert bus_settings(FOLDER / "site.toml", site).key == FOLDER / "keys" / "secret" / "controller.key"
+    with pytest.raises(TraceError, match="others can read it"):
+        read_secret(handed / "controller.key")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(handed))
+    bus = bus_settings(FOLDER / "site.toml", site)
+    assert (bus.key, bus.known) == (handed / "controller.key", handed / "public.keys")
+    form = bus_form(read_settings(FOLDER / "node.toml"), "n001")
+    assert (form.key.name, form.key.parent == handed) == ("node.key", False)  # it has no such credential
+    assert read_secret(handed / "controller.key") == "x"
+    (handed / "signal.token").write_text("a-token-of-some-length")
+    (handed / "signal.token").chmod(0o440)
+    assert read_token(handed / "signal.token") == "a-token-of-some-length"
+    (handed / "controller.key").chmod(0o444)
+    with pytest.raises(TraceError, match="others can read it"):
+        read_secret(handed / "controller.key")
 
 
 def test_units_are_copied(tmp_path: Path) -> None:

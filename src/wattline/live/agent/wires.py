@@ -12,6 +12,7 @@ from wattline.errors import InputError
 from wattline.live.agent.config import AgentSettings
 from wattline.live.bus.base import Arrived, Bus
 from wattline.live.clock import Clock
+from wattline.live.secret import handed_over
 
 Will = tuple[str, bytes]
 """Topic and message that a broker sends when the connection dies."""
@@ -60,7 +61,7 @@ def bus_form(settings: AgentSettings, node: str) -> Any:
     base = Path(settings.file).resolve().parent
     for key in PATHS:
         if isinstance(table.get(key), str):
-            table[key] = base / table[key].replace("{node}", node)
+            table[key] = handed_over(base / table[key].replace("{node}", node))
     try:
         forms = importlib.import_module("wattline.live.bus.settings")
     except ModuleNotFoundError as problem:

@@ -12,6 +12,7 @@ from wattline.errors import InputError, did_you_mean
 from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
+from wattline.live.secret import handed_over
 from wattline.live.signals.openadr import AdrSettings
 from wattline.units import power_w
 
@@ -239,7 +240,7 @@ def bus_settings(path: Path | str, spec: SiteSpec) -> BusSettings:
     base = Path(path).resolve().parent
     files = ("key", "known", "password", "authority")
     table = {
-        k: base / v.replace("{name}", spec.name) if k in files and isinstance(v, str) else v
+        k: handed_over(base / v.replace("{name}", spec.name)) if k in files and isinstance(v, str) else v
         for k, v in spec.bus.items()
     }
     listen = table.get("listen")
@@ -270,7 +271,8 @@ def adr_settings(path: Path | str, spec: SiteSpec) -> AdrSettings | None:
     adr, base = spec.openadr, Path(path).resolve().parent
     if adr is None:
         return None
-    files = {key: None if (told := getattr(adr, key)) is None else base / told for key in ("cert", "key", "authority")}
+    told = {key: getattr(adr, key) for key in ("cert", "key", "authority")}
+    files = {key: None if name is None else handed_over(base / name) for key, name in told.items()}
     try:
         return AdrSettings(
             vtn=adr.vtn,

@@ -10,7 +10,6 @@ from pathlib import Path
 from wattline.live.doctor.findings import Finding, Machine
 from wattline.units import show_duration
 
-CREDENTIALS = Path("/run/credentials")
 LEAST_BYTES, FEW_BYTES = 100_000_000, 2_000_000_000
 """Below these a journal has no room, or not for long."""
 
@@ -38,16 +37,10 @@ def secrets(paths: Iterable[Path | None], machine: Machine, forbidden: int = 0o0
             yield Finding("warn", "key", f"{path}: may not be looked at", "run the doctor as root")
             continue
         except OSError:
-            if path.is_relative_to(CREDENTIALS):
-                unit = path.relative_to(CREDENTIALS).parts[0]
-                yield Finding("ok", "key", f"{path}: there while {unit} runs (LoadCredential=)")
-            else:
-                yield Finding("fail", "key", f"{path}: no such file", "make it with: wattline keys")
+            yield Finding("fail", "key", f"{path}: no such file", "make it with: wattline keys")
             continue
         mode = stat.S_IMODE(found.st_mode)
-        if path.is_relative_to(CREDENTIALS):
-            yield Finding("ok", "key", f"{path}: a credential of systemd")
-        elif mode & forbidden:
+        if mode & forbidden:
             yield Finding("fail", "key", f"{path}: others can {verb} it (mode {mode:o})", f"chmod 600 {path}")
         elif machine.user not in (0, found.st_uid) and found.st_uid != 0:
             yield Finding(
@@ -71,6 +64,9 @@ def folder(path: Path, what: str) -> Iterator[Finding]:
         yield Finding("fail", what, f"{path}: may not be written", "chown it to the user of the service")
     elif path.stat().st_mode & 0o002 and not path.stat().st_mode & stat.S_ISVTX:
         yield Finding("fail", what, f"{path}: everybody can write it", f"chmod o-w {path}")
+    elif strangers := [one for one in path.iterdir() if one.lstat().st_uid != path.stat().st_uid]:
+        text = f"{strangers[0]}: belongs to another user than its folder"
+        yield Finding("fail", what, text, f"chown -R --reference={path} {path}")
     else:
         yield Finding("ok", what, f"{path}: can be written")
 
