@@ -138,6 +138,7 @@ def missing(planned: Planned) -> list[str]:
     from wattline.live.controller.managers import look_at, open_manager
     from wattline.live.machine.base import ManagerError
     from wattline.live.secret import handed_over, read_token
+    from wattline.live.signals.adr_wire import need_openleadr
     from wattline.live.signals.file import read_replay
 
     spec, base, lines = planned.spec, planned.base, []
@@ -158,6 +159,8 @@ def missing(planned: Planned) -> list[str]:
         lines.append(f"{token}: no such file, the token for pushes by HTTP")
     elif token is not None:
         read_token(token)
+    if spec.openadr is not None:
+        need_openleadr()
     if spec.signal.y == "file" and spec.signal.file is not None:
         read_replay(base / spec.signal.file, start_s=0.0, column=spec.signal.column, step_s=spec.signal.step)
     try:

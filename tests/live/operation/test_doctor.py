@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,18 @@ def test_keys(tmp_path: Path) -> None:
     machine.user = 12345
     if key.stat().st_uid != 0:
         assert bad(list(files.secrets([key], machine, 0o022))) == [("fail", "key")]
+
+
+@pytest.mark.parametrize(("from_now_s", "level"), [(0.0, ["warn"]), (-90 * 86400.0, []), (2 * 86400.0, ["fail"])])
+def test_certificates(tmp_path: Path, from_now_s: float, level: list[str]) -> None:
+    """One that ends soon, or has ended, is told; one that is none too."""
+    from live.signals.vtn import certificates
+
+    made, machine = certificates(tmp_path)["ven.cert"], Fake(tmp_path)
+    machine.wall = lambda: time.time() + from_now_s
+    assert [one for one, _ in bad(list(files.certificate(made, machine)))] == level
+    made.write_text("nothing")
+    assert bad(list(files.certificate(made, machine))) == [("fail", "certificate")]
 
 
 @pytest.mark.parametrize(("free", "level"), [(10**12, []), (10**9, ["warn"]), (10**7, ["fail"])])

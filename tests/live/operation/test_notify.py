@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from wattline.live.controller.lease import Lease
 from wattline.live.notify import Notify
 from wattline.live.power.fake import make_tree
 
@@ -129,3 +131,46 @@ def test_an_agent_tells_systemd(tmp_path: Path) -> None:
         agent.kill()
         agent.wait()
         manager.wire.close()
+
+
+SITE = """site = "demo"
+scenario = "machine.toml"
+nodes = ["n[001-032]"]
+
+[manager]
+run_dir = "launcher"
+
+[journal]
+dir = "journal"
+
+[bus]
+listen = "tcp://127.0.0.1:27411"
+insecure = true
+"""
+
+
+def test_a_controller_that_stands_by_tells_systemd(tmp_path: Path) -> None:
+    """It is ready when it waits for the lease, and says that it is alive until it is told to end."""
+    shutil.copy(Path(__file__).parents[3] / "examples" / "live" / "machine.toml", tmp_path)
+    (tmp_path / "site.toml").write_text(SITE)
+    (tmp_path / "journal").mkdir()
+    leader = Lease(tmp_path / "journal" / "lease.json", "somebody", lease_s=600.0)
+    assert leader.try_to_lead()
+    manager = Manager(str(tmp_path / "notify"))
+    environment = {**os.environ, "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "600000"}
+    standby = subprocess.Popen(
+        [sys.executable, "-m", "wattline", "controller", "site.toml"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert manager.heard(300.0) == "READY=1\nSTATUS=stands by"
+        assert [manager.heard(5.0) for _ in range(3)] == ["WATCHDOG=1"] * 3
+        standby.send_signal(signal.SIGTERM)
+        assert standby.wait(20.0) == 0
+    finally:
+        standby.kill()
+        standby.wait()
+        manager.wire.close()
+        leader.give_up()

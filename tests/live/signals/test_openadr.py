@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -161,6 +165,55 @@ def test_tls_with_certificates_of_both_sides(tmp_path: Path) -> None:
     finally:
         site.signals.close()
         vtn.close()
+
+
+class Rogue(BaseHTTPRequestHandler):
+    """A VTN that answers with what its server was told to: bytes without end, or nonsense."""
+
+    def do_POST(self) -> None:
+        """Answer."""
+        body: bytes = self.server.body  # type: ignore[attr-defined]
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(1_000 if body else 1):
+                self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(("body", "word"), [(b"x" * 100_000, "longer than"), (b"<a>", ""), (b"", "")])
+def test_a_vtn_that_answers_nonsense(body: bytes, word: str) -> None:
+    """Answers without end are cut off, and what is no message is an answer that did not come; the limit stays."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Rogue)
+    server.body = body  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    site = Followed(server.server_address[1])
+    try:
+        assert soon(lambda: site.signals.problems().get("adr-unanswered", 0) > 2)
+        assert word in site.signals.vtn()
+        assert site.limit_w() == 10_000.0
+        assert "adr-ended" not in site.signals.problems()
+    finally:
+        site.signals.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_closing_does_not_wait_for_a_vtn_that_hangs() -> None:
+    """A controller that ends is not held up by an answer that does not come."""
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        site = Followed(deaf.getsockname()[1])
+        with deaf.accept()[0]:  # it has asked, and nobody answers
+            began = time.monotonic()
+            site.signals.close()
+            assert time.monotonic() - began < 2.0
 
 
 def test_what_is_wrong_with_a_vtn_is_said_before_the_start(tmp_path: Path) -> None:

@@ -71,6 +71,9 @@ def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
     ven = None if spec.openadr is None or spec.openadr.key is None else base / spec.openadr.key
     yield from files.secrets([bus.key, bus.password, token, ven], machine)
     yield from files.secrets([bus.known], machine, 0o022)
+    for told in () if spec.openadr is None else (spec.openadr.cert, spec.openadr.authority):
+        if told is not None:
+            yield from files.certificate(base / told, machine)
     journal = base / spec.journal.dir
     yield from files.folder(journal, "journal")
     yield from files.room(journal, machine, len(names), spec.journal.checkpoint)

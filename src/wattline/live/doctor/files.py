@@ -12,6 +12,8 @@ from wattline.units import show_duration
 
 LEAST_BYTES, FEW_BYTES = 100_000_000, 2_000_000_000
 """Below these a journal has no room, or not for long."""
+SOON_S = 30 * 86400.0
+"""A certificate that ends within this is to be renewed."""
 
 
 def configuration(path: Path) -> Iterator[Finding]:
@@ -48,6 +50,26 @@ def secrets(paths: Iterable[Path | None], machine: Machine, forbidden: int = 0o0
             )
         else:
             yield Finding("ok", "key", f"{path}: mode {mode:o}")
+
+
+def certificate(path: Path, machine: Machine) -> Iterator[Finding]:
+    """Look at how long a certificate is still good; without the extra openadr nobody here can read it."""
+    try:
+        from cryptography import x509
+
+        until = x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc.timestamp()
+    except ModuleNotFoundError:
+        return
+    except (OSError, ValueError) as problem:
+        yield Finding("fail", "certificate", f"{path}: cannot be read ({problem})", "expected a certificate in PEM")
+        return
+    left_s = until - machine.wall()
+    if left_s <= 0.0:
+        yield Finding("fail", "certificate", f"{path}: has ended {show_duration(-left_s)} ago", "get a new one")
+    elif left_s < SOON_S:
+        yield Finding("warn", "certificate", f"{path}: ends in {show_duration(left_s)}", "get a new one")
+    else:
+        yield Finding("ok", "certificate", f"{path}: good for {show_duration(left_s)}")
 
 
 def folder(path: Path, what: str) -> Iterator[Finding]:

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from wattline.errors import InputError
-from wattline.live.bus.names import host_is_loopback
 from wattline.live.clock import Clock
-from wattline.live.secret import check_private
 from wattline.live.signals.adr_events import PREFIX, AdrRules, Judged, created_s, judge, prefix_of
+from wattline.live.signals.adr_wire import AdrWire, Why, need_openleadr, open_client
 from wattline.live.signals.pushed import Pushed
 from wattline.live.signals.stale import Change, State
 
@@ -32,47 +28,22 @@ MOST_MESSAGES = 8
 """Messages that are fetched in one turn."""
 JUMP_S = 2.0
 """The wall's clock was set by more than this since the start: times of events are moved by it."""
-CLOSE_S = 5.0
+TURN_S, CLOSE_S = 60.0, 5.0
+"""Seconds that a turn may take in all, and that its end is waited for."""
 
 Note = Callable[[Judged], None]
 
 
 @dataclass(frozen=True)
-class AdrSettings:
+class AdrSettings(AdrWire):
     """Where the VTN is, who we are, and how we keep to it."""
 
-    vtn: str
-    """Address, like https://vtn.example:8443/OpenADR2/Simple/2.0b."""
-    ven: str
-    """Our name."""
-    ven_id: str | None = None
-    cert: Path | None = None
-    key: Path | None = None
-    authority: Path | None = None
-    fingerprint: str | None = None
-    """Of the VTN's certificate: messages that it did not sign are refused."""
     poll_s: float | None = None
     """How often the VTN is asked; None: as it wishes."""
     silent_s: float = 60.0
     """A VTN that was not heard for so long is said to be silent."""
     missing: Literal["cancel", "keep"] = "cancel"
     """What becomes of an event that a list of the VTN does not have any more."""
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.vtn)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"[openadr] vtn: expected like https://vtn.site/OpenADR2/Simple/2.0b, got {self.vtn!r}")
-        if parts.scheme == "http" and not host_is_loopback(parts.hostname):
-            raise InputError(f"[openadr] vtn: {parts.hostname} is another machine: use https, cert, key and authority")
-        files = {"cert": self.cert, "key": self.key, "authority": self.authority}
-        absent = [name for name, path in files.items() if path is None]
-        if parts.scheme == "https" and absent:
-            raise InputError(f"[openadr] {absent[0]}: is missing, OpenADR over TLS needs certificates of both sides")
-        for name, path in files.items():
-            if path is not None and not path.is_file():
-                raise InputError(f"[openadr] {name}: {path}: no such file")
-        if self.key is not None:
-            check_private(self.key)
 
 
 class Ven:
@@ -88,7 +59,7 @@ class Ven:
         say: Callable[[Change], None] | None = None,
         note: Note | None = None,
     ) -> None:
-        self._openleadr = _need_openleadr()
+        need_openleadr()
         self._settings, self._rules, self._pushed, self._clock = settings, rules, pushed, clock
         self._say, self._note = say, note
         self._heard_s, self._began_s, self._state = -math.inf, clock.now_s(), "baseline"
@@ -96,11 +67,11 @@ class Ven:
         self._told: dict[str, tuple[int, str, str]] = {}
         """What was said of each event: it comes again with every list."""
         self._synced = False
-        self.why = _Why()
+        self.why = Why()
         """What openleadr complained of last."""
         self._stop = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake: asyncio.Event | None = None
+        self._task: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="openadr", daemon=True)
         self._thread.start()
 
@@ -125,49 +96,38 @@ class Ven:
         return dict(self._counts)
 
     def close(self) -> None:
-        """Stop asking; the VTN keeps us registered."""
+        """Stop asking, whatever is being waited for; the VTN keeps us registered."""
         self._stop.set()
-        if self._loop is not None and self._wake is not None:
+        if self._loop is not None and self._task is not None:
             with contextlib.suppress(RuntimeError):  # it has ended by itself
-                self._loop.call_soon_threadsafe(self._wake.set)
+                self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join(CLOSE_S)
 
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._turns())
+            with contextlib.suppress(asyncio.CancelledError):
+                asyncio.run(self._turns())
         except Exception as problem:  # the thread must not end in silence
             self._count("adr-ended")
             self.why.text = f"the VEN has ended: {problem!r}"
 
     async def _turns(self) -> None:
-        self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         logger = logging.getLogger("openleadr")
         logger.addHandler(self.why)
         logger.propagate = False
-        s = self._settings
-        client = self._openleadr.OpenADRClient(
-            ven_name=s.ven,
-            vtn_url=s.vtn,
-            ven_id=s.ven_id,
-            cert=None if s.cert is None else str(s.cert),
-            key=None if s.key is None else str(s.key),
-            ca_file=None if s.authority is None else str(s.authority),
-            vtn_fingerprint=s.fingerprint,
-            show_fingerprint=False,
-        )
+        client = open_client(self._settings)
         try:
             while not self._stop.is_set():
                 try:
-                    await self._turn(client)
+                    await asyncio.wait_for(self._turn(client), TURN_S)
                 except Exception as problem:  # openleadr raises what it meets in an answer that it did not expect
                     self._unanswered(f"{type(problem).__name__}: {problem}")
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self._poll_s(client.poll_frequency))
+                await asyncio.sleep(self._poll_s(client.poll_frequency))
         finally:
-            if client.client_session is not None:
-                await client.client_session.close()
+            await client.client_session.close()
             logger.removeHandler(self.why)
 
     def _poll_s(self, wish: timedelta | None) -> float:
@@ -258,22 +218,3 @@ class Ven:
 
     def _count(self, word: str) -> None:
         self._counts[word] = self._counts.get(word, 0) + 1
-
-
-class _Why(logging.Handler):
-    """Keeps the last complaint of openleadr instead of writing it: it would come with every poll."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.text = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep its first line."""
-        self.text = record.getMessage().partition("\n")[0][:200]
-
-
-def _need_openleadr() -> Any:
-    try:
-        return importlib.import_module("openleadr")
-    except ModuleNotFoundError as problem:
-        raise InputError(f"OpenADR needs the extra openadr ({problem.name}): pip install 'wattline[openadr]'") from None
