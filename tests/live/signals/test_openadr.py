@@ -112,6 +112,7 @@ def test_a_vtn_that_is_gone() -> None:
         vtn.close()
         assert soon(lambda: site.states() == ["fresh", "held"])
         assert site.limit_w() == 7_000.0
+        assert 1.0 < site.signals.vtn_age_s(site.clock.now_s()) < 10.0
         assert site.signals.problems()["adr-unanswered"] > 0
         assert "onnect" in site.signals.vtn()
         vtn = Vtn(port)

@@ -267,6 +267,7 @@ def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
         ("tracking_error_ratio", power.error),
         ("signal_value", document.signal.value),
         ("signal_age_seconds", document.signal.age_s),
+        ("vtn_age_seconds", site.signals.vtn_age_s(document.time_s)),
         ("lease_term", float(document.term)),
         ("leader", 1.0),
         ("nodes_distrusted", float(document.distrusted)),

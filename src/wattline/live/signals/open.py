@@ -140,6 +140,10 @@ class Signals:
         """Return what the VTN was last blamed for; nothing where it answers."""
         return "" if self._ven is None else self._ven.why.text
 
+    def vtn_age_s(self, now_s: float) -> float:
+        """Return how long ago the VTN answered (NaN: there is none)."""
+        return math.nan if self._ven is None else self._ven.age_s(now_s)
+
     def close(self) -> None:
         """Close the door, and let the VTN go."""
         if self._door is not None:

@@ -176,7 +176,7 @@ class Ven:
         events = list(payload.get("events") or [])
         now_s, ahead_s = self._clock.now_s(), self._ahead_s()
         judged = [self._follow(judge(one, self._rules, now_s, ahead_s), now_s) for one in events]
-        if self._settings.missing == "cancel":
+        if self._settings.missing == "cancel" and all(one.event for one in judged):  # nobody knows whose that is
             listed = tuple(prefix_of(one.event) for one in judged)
             for target in self._pushed.targets():
                 if target.id.startswith(PREFIX) and not target.id.startswith(listed):

@@ -45,6 +45,7 @@ TABLE: tuple[Metric, ...] = (
     Metric("wattline_signal_age_seconds", "gauge", _C, "Age of the signal's last good sample."),
     Metric("wattline_signal_state", "gauge", _C, "1 for the state it is in, 0 for the others.", "state", STATES),
     Metric("wattline_signal_refused_total", "counter", _C, "Samples and pushes refused or limited.", "reason"),
+    Metric("wattline_vtn_age_seconds", "gauge", _C, "Time since the VTN of OpenADR has answered; NaN without one."),
     Metric("wattline_jobs", "gauge", _C, "Jobs of the resource manager, by phase.", "phase", PHASES),
     Metric("wattline_nodes", "gauge", _C, "Nodes, by mode of their agents.", "mode", NODE_MODES),
     Metric("wattline_nodes_distrusted", "gauge", _C, "Nodes whose two meters disagree: the larger reading counts."),
