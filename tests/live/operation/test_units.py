@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +22,7 @@ from wattline.live.agent.config import read_settings
 from wattline.live.agent.wires import bus_form
 from wattline.live.bus.keys import read_secret
 from wattline.live.controller.config import bus_settings, read_site
+from wattline.live.power.fake import make_tree
 from wattline.live.secret import read_token
 
 FOLDER = Path(__file__).parents[3] / "examples" / "live" / "systemd"
@@ -56,6 +63,17 @@ def test_systemd_takes_the_units(unit: str, tmp_path: Path) -> None:
     if "Failed to" in done.stderr and str(copy) not in done.stderr:
         pytest.skip(f"systemd-analyze does not work here: {done.stderr.strip()}")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("unit", "most"), [("wattline-controller", 20), ("wattline-agent", 30)])
+def test_systemd_finds_little_exposure(unit: str, most: int) -> None:
+    """Of a hundred points of exposure, systemd counts no more than this."""
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None or b"--threshold" not in subprocess.run([analyze, "--help"], capture_output=True).stdout:
+        pytest.skip("needs systemd-analyze of systemd 250 or newer (Debian package systemd)")
+    command = [analyze, "security", "--offline=true", f"--threshold={most}", str(FOLDER / f"{unit}.service")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-300:] + done.stderr
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -131,3 +149,54 @@ def test_units_are_copied(tmp_path: Path) -> None:
     (folder / "site.toml").write_text("# ours\n")
     assert CliRunner().invoke(app, ["units", str(folder)]).exit_code != 0
     assert (folder / "site.toml").read_text() == "# ours\n"
+
+
+def as_nobody(*capabilities: str) -> list[str]:
+    """Return what lets a program run as nobody, with these capabilities and no others."""
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or setpriv is None:
+        pytest.skip("needs root, and setpriv (Debian package util-linux)")
+    given = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+    caps = [f"--{kind}={given}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+    return [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", *caps]
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that everybody can look into, as /etc and /sys are; tmp_path is root's alone."""
+    with tempfile.TemporaryDirectory(prefix="wattline-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_an_agent_needs_no_more_than_its_two_capabilities(open_folder: Path) -> None:
+    """As a user with them it reads root's counters, writes root's limits and puts them back."""
+    make_tree(open_folder / "tree")
+    for path in (open_folder / "tree").rglob("energy_uj"):
+        path.chmod(0o400)
+    (open_folder / "node.toml").write_text(
+        'site = "demo"\nrun_dir = "run"\n[node]\nname = "n1"\npowercap = "tree"\nsafe = "180 W"\nmin = "120 W"\n'
+        'max = "350 W"\n[model]\nprofile = "gold-6132"\n'
+    )
+    (open_folder / "run").mkdir(0o750)
+    limits = sorted((open_folder / "tree").glob("intel-rapl:?/constraint_0_power_limit_uw"))
+    before = [path.read_text() for path in limits]
+    names = keys("wattline-agent")["AmbientCapabilities"][0].split()
+    allowed = as_nobody(*(name.removeprefix("CAP_").lower() for name in names))
+    os.chown(open_folder / "run", 65534, 65534)
+    if subprocess.run([*allowed, sys.executable, "-c", ""], capture_output=True).returncode != 0:
+        pytest.skip("capabilities cannot be handed on here")
+    program = [sys.executable, "-m", "wattline", "agent", str(open_folder / "node.toml"), "--quiet"]
+    agent = subprocess.Popen([*allowed, *program])
+    try:
+        until = time.monotonic() + 30.0
+        while [path.read_text() for path in limits] == before and time.monotonic() < until:
+            time.sleep(0.05)
+        assert before
+        assert [path.read_text() for path in limits] != before
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(10.0) == 0
+    finally:
+        agent.kill()
+        agent.wait()
+    assert [int(path.read_text()) for path in limits] == [int(text) for text in before]
