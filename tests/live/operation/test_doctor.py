@@ -78,7 +78,7 @@ class Fake(Machine):
         self.at_s = 0.0
         (tmp_path / "proc" / "net").mkdir(parents=True, exist_ok=True)
         super().__init__(
-            run=lambda command: self.says.get(command[0]),
+            run=lambda command: self.says.get("partitions" if command[-1] == "partition" else command[0]),
             version_of=lambda package: "99.0",
             free_bytes=lambda path: 10**12,
             load=lambda: 0.0,
@@ -266,6 +266,15 @@ def test_slurm(tmp_path: Path, answer: str, level: str, word: str) -> None:
     assert (level, True) in {(one.level, word in one.text) for one in found}
     if answer != "nonsense":
         assert len(found) == 1
+
+
+def test_partitions_that_share_nodes(tmp_path: Path) -> None:
+    """A partition whose nodes several jobs may share is named."""
+    rows = "PartitionName=main AllowGroups=ALL OverSubscribe=EXCLUSIVE State=UP\n"
+    assert bad(list(slurm.look(Fake(tmp_path, partitions=rows), needed=True))) == []
+    rows += "PartitionName=debug AllowGroups=ALL OverSubscribe=NO State=UP\n"
+    found = [one for one in slurm.look(Fake(tmp_path, partitions=rows), needed=True) if one.level != "ok"]
+    assert [(one.level, "debug" in one.text, "main" in one.text) for one in found] == [("warn", True, False)]
 
 
 def test_slurm_that_is_well_or_not_there(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from wattline.live.doctor.findings import Finding, Machine
 
 COMMAND = ("scontrol", "show", "config")
+PARTITIONS = ("scontrol", "--oneliner", "show", "partition")
 SCHEDULER = {
     "batch_sched_delay": (0, 3, 0),
     "sched_interval": (5, 60, 1),
@@ -33,6 +34,7 @@ def look(machine: Machine, *, needed: bool) -> Iterator[Finding]:
     yield from _scheduler(told.get("SchedulerParameters", ""))
     yield from _jobs(told)
     yield from _nodes(told)
+    yield from _partitions(machine.run(PARTITIONS) or "")
 
 
 def parse(text: str) -> dict[str, str]:
@@ -125,3 +127,17 @@ def _nodes(told: dict[str, str]) -> Iterator[Finding]:
             "PrologFlags has no Alloc: the prolog runs with the first step, not when the nodes are given",
             "set PrologFlags=Alloc",
         )
+
+
+def _partitions(text: str) -> Iterator[Finding]:
+    rows = re.findall(r"^PartitionName=(\S+) .*?OverSubscribe=(\S+)", text, re.MULTILINE)
+    shared = [name for name, how in rows if how != "EXCLUSIVE"]
+    if shared:
+        yield Finding(
+            "warn",
+            "slurm",
+            f"partition {', '.join(shared[:5])}: Slurm may put several jobs on a node, and caps hit all of them",
+            "set OverSubscribe=EXCLUSIVE for the partitions that are led",
+        )
+    elif rows:
+        yield Finding("ok", "slurm", "OverSubscribe=EXCLUSIVE: a node has one job")
