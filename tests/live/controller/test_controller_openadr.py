@@ -38,7 +38,7 @@ def test_an_event_is_in_force_on_a_controller_within_the_poll() -> None:
         world.run(2.0)
         assert limits[-1] == BASE_W
         vtn.add("dr-1", ("LOAD_CONTROL", "x-loadControlCapacity"), 0.5)
-        assert soon(lambda: grid.now(0.0).limit_w == BASE_W / 2, 1.5)
+        assert soon(lambda: grid.now(0.0).limit_w == BASE_W / 2, 3.0)
         for k in range(8):
             world.submit(f"j{k}", 1, 60.0, 0.0, request_s=120.0)
         world.run(20.0)

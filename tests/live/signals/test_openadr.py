@@ -71,7 +71,7 @@ def test_an_event_is_a_limit_within_a_poll(vtn: Vtn, site: Followed) -> None:
     vtn.add("dr-1", CAPACITY, 0.7)
     began = time.monotonic()
     assert soon(lambda: site.limit_w() == 7_000.0)
-    assert time.monotonic() - began < POLL_S + 1.0
+    assert time.monotonic() - began < POLL_S + 3.0  # and some, for a busy machine
     assert soon(lambda: vtn.opts == [("dr-1", "optIn")])
     vtn.change("dr-1", 0.5)
     assert soon(lambda: site.limit_w() == 5_000.0)
