@@ -14,7 +14,8 @@ from live.controller.emulated import EPOCH_S, World
 from wattline.control.facts import PAUSED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
-from wattline.live.machine.base import ManagerError, Snapshot
+from wattline.live.controller.mirror import Mirror
+from wattline.live.machine.base import JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
@@ -244,6 +245,36 @@ def simulated_error(
     dt = np.diff(rows[:, codes.TL_TIME])
     error = np.abs(rows[:-1, codes.TL_POWER] - rows[:-1, codes.TL_TARGET]) / 700.0
     return float(np.sum(error * dt) / np.sum(dt))
+
+
+def test_only_what_changed_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that wait or run as before cost nothing by name: a look goes through those whose row of the snapshot or of
+    the state changed, and through those that the state did not follow yet.
+    """
+    looked: list[list[str]] = []
+    changes = Mirror._changes
+
+    def noted(self: Mirror, jobs: dict[str, JobSeen], known: list[str]) -> list[JobSeen]:
+        looked.append(known)
+        return changes(self, jobs, known)
+
+    monkeypatch.setattr(Mirror, "_changes", noted)
+    world = World(cluster(4), policies(select="in-order"))
+    for i in range(40):
+        world.submit(f"j{i:02d}", 2, 1000.0, 0.0)
+    world.run(5.0)
+    assert [len(known) for known in looked] == [0, 2, 0, 0, 0]  # two were told to start at the first pass
+    world.machine.requeue("j00")
+    world.run(3.0)
+    assert looked[5:] == [["j00"], ["j00"], []]  # it waited again, was told to start again, and runs
+    machine = world.machine
+    machine.snapshot = lambda: Snapshot(  # type: ignore[method-assign]
+        machine.now_s(),
+        [replace(job.seen) for job in machine.jobs.values()],
+        [NodeSeen(n, True) for n in machine.names],
+    )
+    world.run(3.0)
+    assert looked[8:] == [[], [], []]  # equal rows are no change either
 
 
 def test_caps_and_neighbours_on_the_network_do_not_mix() -> None:

@@ -98,7 +98,8 @@ class Ledger:
     """Facts that the state refused, by verb: the machine and the model disagreed, and the next look settles it."""
     _facts: list[list[float]] = field(default_factory=list)
     _extents: list[tuple[int, int]] = field(default_factory=list)
-    _names: list[str] = field(default_factory=list)
+    _names: dict[str, None] = field(default_factory=dict)
+    """Jobs on their way in, in order."""
 
     @property
     def state(self) -> State:
@@ -127,7 +128,7 @@ class Ledger:
         if job in self.row or job in self._names:
             raise RunError(f"job {job!r} has a row already")
         self._facts.append([float(ENTER), 0.0, *known])
-        self._names.append(job)
+        self._names[job] = None
 
     def flush(self) -> Ints:
         """Apply what was noted, in order; return the results."""
@@ -138,7 +139,7 @@ class Ledger:
             line[: len(fact)] = fact
         extents = np.array(self._extents or [(0, 0)], dtype=np.int64)
         batch = Batch(facts, extents, np.zeros(len(facts), dtype=np.int64), tuple(self._names))
-        self._facts, self._extents, self._names = [], [], []
+        self._facts, self._extents, self._names = [], [], {}
         self.apply(batch)
         return batch.results
 

@@ -7,7 +7,7 @@ let go of nodes they never had, then those that run already, at last newcomers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from wattline.control.facts import (
@@ -26,13 +26,17 @@ from wattline.control.facts import (
     TAKE,
 )
 from wattline.live.controller.ledger import Ledger
+from wattline.live.controller.news import News
 from wattline.live.controller.nodes import NodeNames
-from wattline.live.machine.base import JobSeen, Snapshot
+from wattline.live.machine.base import JobSeen, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.wiring.newcomers import Desk, Newcomer
 
 NOBODY = "(nobody)"
 HOLDING = ("starting", "running", "paused", "completing")
+GONE = ("ended", "ineligible")
+"""Phases of jobs that the state has not, or no more."""
+HAS_NODES = (codes.STARTING, codes.RUNNING, codes.PAUSED)
 
 
 def _codes() -> Callable[[str, str], int]:
@@ -73,6 +77,11 @@ class Mirror:
     """The state's time when the machine was looked at."""
     said: list[str] = field(default_factory=list)
     """What is worth a line in the log; whoever reads it empties it."""
+    news: News = field(default_factory=News)
+    _open: set[str] = field(default_factory=set)
+    """Jobs of which the state was told what it did not take: they are looked at again."""
+    _first: bool = True
+    _shown: Sequence[NodeSeen] = ()
 
     def __post_init__(self) -> None:
         s = self.ledger.state  # of a run that goes on: its nodes may be out of service
@@ -82,30 +91,56 @@ class Mirror:
         """Tell the state what has changed; on nodes whose agents are silent nothing more is to be started."""
         self.ledger.flush()
         self.now_s = self.state_now_s()
-        jobs = {job.id: job for job in snapshot.jobs}
-        self._ends(jobs)
+        changed = self.news.of_machine(snapshot.jobs)
+        if self._first:  # of a run that goes on: what the state has, and the machine does not
+            changed |= self.ledger.row.keys()
+            self._first = False
+        looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced
+        jobs, new = self.news.jobs, looked_at - self.ledger.row.keys()
+        known = [name for name in self.ledger.row if name in looked_at] if looked_at else []
+        self._ends(jobs, known, new)
         self._nodes(snapshot, frozenset(silent))
-        moved = self._changes(jobs)
+        moved = self._changes(jobs, [name for name in known if name in self.ledger.row])
         for job in moved:
             self.ledger.tell_of(LET_GO, job.id)
         for job in moved:
             pieces = self.nodes.extents(job.on)
             if pieces is not None:
                 self._hold(TAKE, job, pieces)
-        self._newcomers(jobs)
+        self._newcomers([jobs[name] for name in new if name in jobs])
         self.ledger.flush()
-        self.unplaced &= set(self.ledger.row)
-        self.seen = {name: job for name, job in jobs.items() if job.phase != "ended"}
+        self.unplaced &= self.ledger.row.keys()
+        for name in changed:
+            if name in jobs and jobs[name].phase != "ended":
+                self.seen[name] = jobs[name]
+            else:
+                self.seen.pop(name, None)
+        self._open = {name for name in looked_at if name in jobs and self._differs(jobs[name])}
+        self.news.note(self.ledger, changed | new)
+
+    def _differs(self, job: JobSeen) -> bool:
+        """Tell whether the state is still to be told what a job does."""
+        row, s = self.ledger.row.get(job.id), self.ledger.state
+        if row is None:
+            return job.phase not in GONE and job.id not in self.refused
+        status = int(s.status[row])
+        if job.phase in HOLDING and status in HAS_NODES and job.on and set(job.on) != set(self.nodes.held(s, row)):
+            return True
+        if job.phase in ("running", "completing", "paused") and status == codes.STARTING:
+            return True
+        if job.phase in HOLDING and status == codes.WAITING and job.on:
+            return True
+        theirs = {"paused": codes.RUNNING, "running": codes.PAUSED}.get(job.phase) == status and not job.ours
+        return theirs or (job.phase == "waiting" and status in (codes.RUNNING, codes.PAUSED))
 
     def _status(self, name: str) -> int:
         return int(self.ledger.state.status[self.ledger.row[name]])
 
-    def _ends(self, jobs: dict[str, JobSeen]) -> None:
+    def _ends(self, jobs: dict[str, JobSeen], known: list[str], others: set[str]) -> None:
         """Tell of jobs that are over, that were taken back, or that may not start any more."""
-        for name in list(self.ledger.row):
+        for name in known:
             job = jobs.get(name)
-            gone = job is None or job.phase in ("ended", "ineligible")
-            if not gone:
+            if not (job is None or job.phase in GONE):
                 continue
             requeued = job is not None and job.phase == "ineligible"  # it comes again as a new one
             cancelled = job is not None and job.reason == "Cancelled"
@@ -114,8 +149,9 @@ class Mirror:
             else:
                 self.ledger.tell_of(END, name, self._how(job))
             self.ledger.tell_of(FREE, name)
-        for name in [name for name in self.refused if name not in jobs or jobs[name].phase == "ended"]:
-            del self.refused[name]
+        for name in others:
+            if name in self.refused and (name not in jobs or jobs[name].phase == "ended"):
+                del self.refused[name]
 
     @staticmethod
     def _how(job: JobSeen | None) -> int:
@@ -126,6 +162,9 @@ class Mirror:
 
     def _nodes(self, snapshot: Snapshot, silent: frozenset[str]) -> None:
         """Tell of nodes that left or came back; one that is not shown at all is as good as gone."""
+        if silent == self.silent and (snapshot.nodes is self._shown or snapshot.nodes == self._shown):
+            return
+        self._shown = snapshot.nodes
         if silent != self.silent:
             now, back = sorted(silent - self.silent), sorted(self.silent - silent)
             self.said += [f"{_few(now)}: silent, nothing is started there"] if now else []
@@ -141,15 +180,13 @@ class Mirror:
                 self.down.discard(name)
                 self.ledger.tell(BACK, at, at + 1)
 
-    def _changes(self, jobs: dict[str, JobSeen]) -> list[JobSeen]:
+    def _changes(self, jobs: dict[str, JobSeen], known: list[str]) -> list[JobSeen]:
         """Tell of jobs that are in another phase than the state thinks; return those that hold other nodes."""
         moved = []
-        for name, row in list(self.ledger.row.items()):
-            job, s = jobs.get(name), self.ledger.state
-            if job is None or job.phase in ("ended", "ineligible"):
-                continue
+        for name in known:
+            job, row, s = jobs[name], self.ledger.row[name], self.ledger.state
             status = int(s.status[row])
-            holds = job.phase in HOLDING and status in (codes.STARTING, codes.RUNNING, codes.PAUSED)
+            holds = job.phase in HOLDING and status in HAS_NODES
             if holds and job.on and set(job.on) != set(self.nodes.held(s, row)):
                 moved.append(job)
             if job.phase in ("running", "completing") and status == codes.STARTING:
@@ -210,13 +247,9 @@ class Mirror:
         """Return the state's time."""
         return float(self.ledger.state.now[0])
 
-    def _newcomers(self, jobs: dict[str, JobSeen]) -> None:
+    def _newcomers(self, jobs: list[JobSeen]) -> None:
         """Tell of jobs that came, in the order in which they were submitted."""
-        new = [
-            job
-            for job in jobs.values()
-            if job.phase not in ("ended", "ineligible") and job.id not in self.ledger.row and job.id not in self.refused
-        ]
+        new = [job for job in jobs if job.phase not in GONE and job.id not in self.refused]
         for job in sorted(new, key=lambda job: (job.submit_s, job.id)):
             newcomer = self._newcomer(job)
             why = self.desk.why_not(newcomer)

@@ -86,8 +86,11 @@ class Reconciler:
         """Return (job, command, nodes) for every job that is not as the state wants it; starts come last."""
         s = self.ledger.state
         stops, starts = [], []
-        for name, row in self.ledger.row.items():
-            job = self.mirror.seen.get(name)
+        differing = self.mirror.news.differing(self.ledger)
+        for name in self.asked.keys() - set(differing):  # it is so
+            del self.asked[name]
+        for name in differing:
+            row, job = self.ledger.row[name], self.mirror.seen.get(name)
             if job is None or not job.ours:
                 continue
             status = int(s.status[row])

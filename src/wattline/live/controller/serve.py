@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
 from wattline.live.bus.messages import Outbox
@@ -100,15 +102,13 @@ class Site:
             c.term = self._term
         self.log.say("leads", policy=self.policy, nodes=len(c.meters.names), dry_run=self.dry_run)
         notify().ready(f"{'looks on at' if self.dry_run else 'leads'} {len(c.meters.names)} nodes with {self.policy}")
-        lost = False
         try:
             c.run(stop)
-        except LeaseLost as why:
-            self.log.say("lease-lost", "error", why=str(why))
-            lost = True
+        except LeaseLost as lost:
+            self.log.say("lease-lost", "error", why=str(lost))
             raise
         finally:
-            left = self._end(lost=lost)
+            left = self._end()
         return left
 
     def _term(self) -> int:
@@ -118,14 +118,14 @@ class Site:
             self._renewed = self.clock.monotonic()
         return self.lease.check()
 
-    def _end(self, *, lost: bool = False) -> list[str]:
+    def _end(self) -> list[str]:
         """Let everything go on as if nobody led: jobs continue, agents are told to restore.
 
         Where somebody else leads, machine and folder are his: nothing is touched.
         """
         notify().stopping()
         c = self.controller
-        led = not lost and (self.lease is None or self.lease.leads())
+        led = self.lease is None or self.lease.leads()
         left: list[str] = []
         if led and not self.dry_run:
             left = c.reconciler.release_all()
@@ -248,12 +248,12 @@ class Site:
         tell_metrics(self.metrics, document, self)
 
     def _jobs(self) -> dict[str, int]:
-        s = self.controller.ledger.state
-        counts = dict.fromkeys(("waiting", "starting", "running", "paused"), 0)
-        for row in self.controller.ledger.row.values():
-            word = codes.STATUS_NAMES[int(s.status[row])]
-            counts[word] = counts.get(word, 0) + 1
-        return counts
+        ledger = self.controller.ledger
+        rows = np.fromiter(ledger.row.values(), dtype=np.int64, count=len(ledger.row))
+        found = np.bincount(ledger.state.status[rows], minlength=len(codes.STATUS_NAMES)).tolist()
+        told = dict(zip(codes.STATUS_NAMES, found, strict=True))
+        always = ("waiting", "starting", "running", "paused")
+        return {word: count for word, count in told.items() if count or word in always}
 
 
 def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
