@@ -12,13 +12,16 @@ from polars.testing import assert_frame_equal
 
 from engine.worlds import cluster, run
 from live.journal.world import NODES, Exact, Fuzz, bound, flow
+from wattline.control.facts import HAPPENED, TARGET, TIME
 from wattline.formats.jobs import read_trace
 from wattline.journal.journal import Journal, open_journal, write_journal
 from wattline.kernel.compiled import JIT
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.record import Record
 from wattline.live.controller.sealing import Sealer, number_of
+from wattline.model import codes
 from wattline.report.count.metrics import summarize
+from wattline.report.pages.run import write_report
 from wattline.wiring.tables import frames, manifest
 
 COUNT = 1_200 if JIT else 150
@@ -156,3 +159,36 @@ def test_jobs_are_known_by_their_names_where_these_are_numbers() -> None:
     assert number_of("4711", 3) == 4711
     assert number_of("4711_2", 3) == 10**15 + 3
     assert number_of("9" * 16, 4) == 10**15 + 4
+
+
+def test_a_journal_tells_the_bid_and_what_was_measured(tmp_path: Path) -> None:
+    """The bid is in the manifest of every hour in which it held, also where it began before; the tracking error is that
+    of measured power, and the report draws it beside the model's.
+    """
+    record, sealer = Record(), Sealer()
+    ledger = Ledger(bound(start_s=0.0), record=record)
+    journals = []
+    for t in range(180):
+        held = t >= 20
+        target_w = 900.0 + 300.0 * np.sin(t) if held else np.nan
+        ledger.tell(TIME, float(t))
+        if t == 1:
+            ledger.enter("1", Exact(ledger, flow(7, 1)).facts[0])
+        ledger.tell(TARGET, 900.0 if held else np.nan, 300.0 if held else 0.0, target_w)
+        ledger.tell(HAPPENED, codes.TICK)
+        ledger.control()
+        record.measure(float(t), np.nan if t == 5 else target_w + 60.0 if held else 800.0, NODES, target_w, np.inf)
+        if t in (119, 179):
+            part = sealer.cut(ledger)
+            part.write(tmp_path / f"{t}", name="bid")
+            journals.append(open_journal(tmp_path / f"{t}"))
+    for journal, span in zip(journals, ([20.0, 119.0], [119.0, 179.0]), strict=True):
+        told = journal.manifest["regulation"]
+        assert (told["mean_w"], told["reserve_w"], told["hours"]) == (900.0, 300.0, [span])
+        found = summarize(journal).regulation
+        assert found is not None
+        assert found.error == pytest.approx(0.2, abs=1e-9)
+        assert "Measured power" in write_report(journal, tmp_path / "page.html").read_text(encoding="utf-8")
+    thawed = Sealer.thaw(sealer.freeze())
+    assert (thawed.told.bid, thawed.told.reading) == (sealer.told.bid, sealer.told.reading)
+    assert thawed.told.bid == (900.0, 300.0)

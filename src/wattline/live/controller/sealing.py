@@ -21,8 +21,10 @@ from wattline.control.rows import FACTS
 from wattline.errors import RunError
 from wattline.journal.journal import write_journal
 from wattline.live.controller.checkpoint import whole
+from wattline.live.controller.followed import followed
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.record import JOB_FIELDS, MEASURED, STATUS, Record, job_bits
+from wattline.market.bill import Bids
 from wattline.model import codes
 from wattline.model.jobs import JobTable
 from wattline.model.kinds import kind_entry
@@ -30,7 +32,7 @@ from wattline.model.state.layout import allocate
 from wattline.model.state.record import FIELDS, State
 from wattline.model.state.sizes import Sizes
 from wattline.wiring.bound import Bound
-from wattline.wiring.logs import LOGS
+from wattline.wiring.logs import LOGS, bid_steps
 from wattline.wiring.result import Result
 from wattline.wiring.tables import EVENTS_OF_JOBS, frames, manifest, running_energy_j
 
@@ -61,6 +63,10 @@ class Told:
     node_s: Floats = field(default_factory=lambda: np.zeros((0, 4)))
     row: Floats = field(default_factory=lambda: np.zeros(0))
     """The last row of the timeline."""
+    bid: tuple[float, float] = (float("nan"), 0.0)
+    """Mean power (NaN: no bid) and reserve when the last one ended."""
+    reading: tuple[float, ...] = ()
+    """What meters said last (nothing: never)."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,19 @@ class Part:
             "power": {"basis": "given", "words": "modelled; what meters said is in the table `measured`"},
         }
         told["kinds"] = [kind_entry(kind) for kind in result.options.kinds]
-        write_journal(folder, tables, told | {"regulation": None, "accounts": None, "resume": None} | dict(about or {}))
+        span = (self.told.start_s, float(result.state.now[0]))
+        held = [(self.told.start_s, *self.told.reading[1:])] if self.told.reading else []  # until the next one
+        readings = np.array([*held, *self.record.measured]).reshape(-1, len(MEASURED))
+        told["regulation"], tables["hours"] = followed(tables["timeline"], readings, self._bids(result), span)
+        write_journal(folder, tables, told | {"accounts": None, "resume": None} | dict(about or {}))
+
+    def _bids(self, result: Result) -> Bids:
+        """Return the bid at the begin of this stretch and those that followed it."""
+        logs = result.logs
+        time_s, mean_w, reserve_w = bid_steps(logs["ev_time_s"], logs["ev_kind"], logs["ev_value"])
+        first = (np.array([self.told.start_s]), np.array([self.told.bid[0]]), np.array([self.told.bid[1]]))
+        keep = slice(0 if not np.isnan(self.told.bid[0]) else 1, None)
+        return Bids(*(np.concatenate(pair)[keep] for pair in zip(first, (time_s, mean_w, reserve_w), strict=True)))
 
     def result(self) -> tuple[Result, Ints]:
         """Return what the stretch leaves behind, a row for each of its jobs, and their serials."""
@@ -252,6 +270,8 @@ class Sealer:
             node_j=node_j,
             node_s=s.node_s.copy(),
             row=last,
+            bid=(float(s.mean_w[0]), float(s.reserve_w[0])),
+            reading=record.measured[-1] if record.measured else self.told.reading,
         )
         record.told = set(self.told.ended)
         record.logs = {name: [] for name in LOGS}
@@ -265,6 +285,8 @@ class Sealer:
         return {
             "number": told.number,
             "start_s": told.start_s,
+            "bid": list(told.bid),
+            "reading": list(told.reading),
             **{name: sorted(getattr(told, name)) for name in ("ended", "submitted", "started")},
             **{name: getattr(told, name).tolist() for name in ("node_j", "node_s", "row")},
         }
@@ -276,7 +298,9 @@ class Sealer:
         node_j, node_s = (np.array(words[name], dtype=np.float64).reshape(-1, 4) for name in ("node_j", "node_s"))
         row = np.array(words["row"], dtype=np.float64)
         number, start_s = int(words["number"]), float(words["start_s"])
-        return cls(Told(number, start_s, ended, submitted, started, node_j, node_s, row))
+        mean_w, reserve_w = words.get("bid", Told.bid)
+        reading = tuple(words.get("reading", ()))
+        return cls(Told(number, start_s, ended, submitted, started, node_j, node_s, row, (mean_w, reserve_w), reading))
 
 
 _EMPTY: dict[str, Any] = {array: 0 for _, arrays in LOGS.values() for array in arrays} | {

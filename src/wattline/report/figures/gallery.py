@@ -17,6 +17,7 @@ from wattline.report.figures.jobs import (
     draw_waits,
     draw_waits_by_size,
 )
+from wattline.report.figures.measured import draw_measured
 from wattline.report.figures.over_time import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures.power import draw_learning, draw_limit, draw_profile_errors
 from wattline.report.figures.regulation import draw_errors, draw_qos
@@ -34,6 +35,7 @@ def _power(run: Run, summary: Summary, _: Journal) -> Drawn | None:
 
 GALLERY: dict[str, Draw] = {
     "power": _power,
+    "measured": lambda run, _s, journal: draw_measured(run, journal),
     "load": lambda run, _s, _j: draw_load(run),
     "rates": lambda run, _s, _j: draw_rates(run),
     "gantt": lambda run, _s, journal: draw_gantt(run, journal),

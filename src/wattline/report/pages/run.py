@@ -28,6 +28,7 @@ from wattline.report.figures.jobs import (
     draw_waits,
     draw_waits_by_size,
 )
+from wattline.report.figures.measured import draw_measured
 from wattline.report.figures.over_time import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures.power import draw_learning, draw_limit, draw_profile_errors
 from wattline.report.figures.regulation import draw_errors, draw_qos
@@ -278,7 +279,8 @@ def _add_learning(page: Page, run: Run, summary: Summary) -> None:
 def _add_time(page: Page, run: Run, summary: Summary, journal: Journal) -> None:
     shown = summary.has_power and summary.capping is None  # under a limit it has a section of its own
     power = draw_power(run) if shown else None
-    page.add("<h2>Over time</h2>", page.figure(power), page.figure(draw_load(run)), page.figure(draw_rates(run)))
+    page.add("<h2>Over time</h2>", page.figure(draw_measured(run, journal)), page.figure(power))
+    page.add(page.figure(draw_load(run)), page.figure(draw_rates(run)))
     page.add(page.figure(draw_gantt(run, journal)))
 
 
