@@ -509,6 +509,8 @@ def _open_when_free(
     opens: Callable[[], Bus], go_on: Callable[[], bool], patient: Callable[[str], None] = lambda _: None
 ) -> Bus:
     """Open the bus; an address that the controller before still has is waited for."""
+    from wattline.live.notify import notify
+
     said = False
     while True:
         try:
@@ -519,6 +521,7 @@ def _open_when_free(
             if not said:
                 patient(str(problem))
                 said = True
+        notify().alive()  # whoever waits is well
         time.sleep(0.1)
 
 

@@ -22,8 +22,16 @@ from wattline.live.machine.launcher.client import LauncherClient
 from wattline.live.power.fake import FakeNode, Plant
 from wattline.live.power.server_model import PROFILES
 
-STEP_S, LOOK_S = 0.05, 0.25
-"""Seconds (of the wall) between two steps, and between two looks at Slurm, of which each is a process."""
+FINE_S = 0.1
+"""Machine seconds between two steps: counters of real processors go on all the time, and agents read them once a
+second.
+"""
+STEPS_S = (0.005, 0.05)
+"""Seconds (of the wall) that a step takes at least and at most."""
+LOOK_S = 0.02
+"""Seconds (of the wall) between two looks at who runs where."""
+SLURM_LOOK_S = 0.25
+"""The same for Slurm, of which each look is a process."""
 RUNS = ("running", "completing")
 
 
@@ -52,7 +60,7 @@ def _slurm(conf: Path) -> Callable[[], dict[str, tuple[str, str]] | None]:
 
     def look() -> dict[str, tuple[str, str]] | None:
         now = time.monotonic()
-        if last and now - last[0][0] < LOOK_S:
+        if last and now - last[0][0] < SLURM_LOOK_S:
             return last[0][1]
         try:
             rows = [row for row in commands.jobs() if row.state == "RUNNING"]
@@ -83,6 +91,8 @@ class Nature:
         """Node → job that runs on it."""
         (self.base / "speeds").mkdir(exist_ok=True)
         self.speeds = {name: os.open(self._speed_file(name), os.O_RDWR | os.O_CREAT, 0o644) for name in self.names}
+        self.step_s = min(max(FINE_S / self.clock.speed, STEPS_S[0]), STEPS_S[1])
+        self._look_s = -1.0
         self.samples = (self.base / "plant.csv").open("w", encoding="utf-8")
         self.samples.write("time_s,power_w\n")
 
@@ -91,10 +101,13 @@ class Nature:
 
     def turn(self) -> None:
         """Let nature go on."""
-        self._look()
+        looks = self.clock.monotonic() >= self._look_s
+        if looks:
+            self._look_s = self.clock.monotonic() + LOOK_S
+            self._look()
         now_s = self.clock.now_s()
         self.plant.step(now_s)
-        for name, handle in self.speeds.items():
+        for name, handle in self.speeds.items() if looks else ():
             os.pwrite(handle, f"{self.plant.speed(name):.6f}\n".encode(), 0)
         power_w = sum(self.plant.server_w(name) for name in self.names)
         self.samples.write(f"{now_s:.3f},{power_w:.3f}\n")
@@ -130,7 +143,7 @@ def main(path: str) -> int:
     next_s = nature.clock.monotonic()
     while not stopped:
         nature.turn()
-        next_s = max(next_s + STEP_S, nature.clock.monotonic())
+        next_s = max(next_s + nature.step_s, nature.clock.monotonic())
         nature.clock.rest(max(0.0, next_s - nature.clock.monotonic()))
     nature.close()
     return 0

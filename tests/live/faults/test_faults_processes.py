@@ -7,21 +7,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from live.faults.rig import LEASE_S, LIMIT_W, START_S, Rig, led_machine, listening
+from wattline.api.controlling import LEAST_LEASE_S
 from wattline.demo.run import _answers, _caps_left
 from wattline.live.controller.replay import replay
 from wattline.live.controller.setup import rebuild
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    """Return a machine that is led."""
-    with led_machine(tmp_path) as made:
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """Start the processes, once for all tests."""
+    with led_machine(tmp_path_factory.mktemp("rig")) as made:
         yield made
+
+
+@pytest.fixture
+def rig(machine: Rig) -> Rig:
+    """Return a machine that is led."""
+    if "controller" not in machine.processes.running:
+        machine.start("controller")
+        machine.until(machine.led, 60.0, "the controller")
+    return machine
 
 
 def test_processes_are_killed_one_after_another(rig: Rig) -> None:
@@ -32,19 +41,18 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     for name, process in rig.processes.running.items():
         assert listening(process.pid) <= {"0100007F", "00000000000000000000000001000000"}, name
     assert listening(rig.processes.running["controller"].pid)
-    rig.submit(12, 40.0)
-    time.sleep(2.0)
+    reigns = rig.log().count('"leads"')
+    rig.submit(10, 25.0)
+    rig.until(lambda: "running" in rig.phases().values(), 10.0, "the first job")
     rig.kill("controller")
-    time.sleep(1.0)
     rig.start("controller")
-    took_s = rig.until(lambda: rig.log().count('"leads"') == 2 and rig.led(), 40.0, "the second controller")
+    took_s = rig.until(lambda: rig.log().count('"leads"') == reigns + 1 and rig.led(), 40.0, "the second controller")
     rig.kill("agents-01")
-    time.sleep(1.0)
     rig.start("agents-01")
     rig.until(lambda: (rig.base / "agents-01.out").read_text().count('"led"') >= 3, LEASE_S + 5.0, "the agents")
     rig.until(rig.led, LEASE_S + 5.0, "all nodes")
     rig.kill("launcher")
-    time.sleep(2.0)
+    time.sleep(0.5)
     rig.start("launcher")
     rig.until(lambda: _answers(rig.base), 10.0, "the launcher")
     rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
@@ -54,7 +62,7 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     assert rig.released() == dict.fromkeys(rig.jobs, 1)
     found = replay(rig.base / "journal", rebuild)
     assert found.identical, found.difference
-    assert (found.starts, found.ended) == (2, True)
+    assert (found.starts, found.ended) == (reigns + 1, True)
 
 
 def test_off_with_a_controller_without_one_and_with_one_that_hangs(rig: Rig) -> None:
@@ -62,11 +70,12 @@ def test_off_with_a_controller_without_one_and_with_one_that_hangs(rig: Rig) -> 
     longer than the controller's lease does not end its reign. No job is left stopped, no limit is left behind.
     """
     off = [sys.executable, "-m", "wattline", "off", str(rig.base / "site.toml")]
-    rig.submit(8, 30.0)
-    time.sleep(2.0)
+    rig.submit(6, 30.0)
+    rig.until(lambda: "running" in rig.phases().values(), 10.0, "the first job")
+    reigns = rig.log().count('"leads"')
     hung = rig.processes.running["launcher"]
     hung.send_signal(signal.SIGSTOP)
-    time.sleep(6.0)
+    time.sleep(LEAST_LEASE_S + 0.5)
     hung.send_signal(signal.SIGCONT)
     rig.until(rig.led, LEASE_S + 5.0, "all nodes")
     assert "lease-lost" not in rig.log()
@@ -77,7 +86,7 @@ def test_off_with_a_controller_without_one_and_with_one_that_hangs(rig: Rig) -> 
     assert rig.processes.running.pop("controller").wait(20.0) == 0
     assert _caps_left(rig.layout) == []
     rig.start("controller")
-    rig.until(lambda: rig.log().count('"leads"') == 2 and rig.led(), 40.0, "the second controller")
+    rig.until(lambda: rig.log().count('"leads"') == reigns + 1 and rig.led(), 40.0, "the second controller")
     rig.kill("controller")
     done = subprocess.run(off, capture_output=True, text=True, timeout=60, check=True)
     assert "6 of 6 nodes have put back what they found" in done.stdout

@@ -48,7 +48,7 @@ def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
         rig.start("dry-run")
         seen = tmp_path / "status-dry-run.sock"
         rig.until(lambda: seen.exists() and fetch(seen).nodes["led"] == NODES, 40.0, "the dry run")
-        rig.submit(12, 30.0)
+        rig.submit(8, 25.0)
         said = tmp_path / "controller-dry-run.log"
         rig.until(lambda: '"would"' in said.read_text(), 10.0, "what the dry run would do")
         document = fetch(seen)

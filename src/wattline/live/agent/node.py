@@ -87,7 +87,7 @@ class NodeAgent:
         self._gpu_w = 0.0
         self._apart_s = math.nan
         self._memory_w = settings.memory_w
-        self._held = False
+        self._was = (False, False)
         self._seen: Counter[str] = Counter()
         self._fault_s: dict[str, float] = {}
         self._next_s = self._began_s = -math.inf
@@ -214,15 +214,15 @@ class NodeAgent:
         changed = not abs(in_force_w - self._limit_w) <= CHANGED_W
         if changed:
             self.note("clamped" if math.isfinite(in_force_w) else "no-limit", now_s)
-        held = reading is not None and reading.cpu_w >= limit_w - max(UNUSED_W, UNUSED * limit_w)
-        was_held, self._held = self._held, held  # a job that starts is held for a part of its first period only
+        held, over, beyond_w = self._near(reading, limit_w)
+        (was_held, was_over), self._was = self._was, (held, over)  # a job that starts is held for a part of a period
         self._output_w = self._pid.step(
             now_s,
             target_w,
-            server_w,
+            server_w - beyond_w,
             lead=self._lead_w(),
             may_rise=held and was_held,
-            may_fall=in_force_w <= self._output_w + CHANGED_W,
+            may_fall=in_force_w <= self._output_w + CHANGED_W and (was_over if over else was_held or not held),
         )
         self._write(now_s, in_force_w, changed=changed)
 
@@ -283,6 +283,22 @@ class NodeAgent:
             self._apart_s = now_s
         elif now_s - self._apart_s > self._slow_s:
             self.note("clamped" if math.isfinite(in_force_w) else "no-limit", now_s)
+
+    def _near(self, reading: Reading | None, limit_w: float) -> tuple[bool, bool, float]:
+        """Tell whether processors draw what their limit allows, whether they draw more, which they cannot for long, and
+        by how many watts of the server.
+
+        Counters that are brought up to date now and then show too little in one period and too much in the next. What
+        is too little is not made up for, since nobody may be using it; if all that is too much counted, limits would
+        sink.
+        """
+        if reading is None:
+            return False, False, 0.0
+        slack_w = max(UNUSED_W, UNUSED * limit_w)
+        beyond_w = reading.cpu_w - (limit_w + slack_w)
+        metered = math.isfinite(reading.server_w)
+        told_w = self.settings.model.phi_1 * beyond_w if beyond_w > 0.0 and not metered else 0.0
+        return reading.cpu_w >= limit_w - slack_w, beyond_w > 0.0, told_w
 
     def _retarget(self, now_s: float) -> None:
         """Bring a changed cap into force at once, by the model and what the PID has learned about it."""
