@@ -15,7 +15,7 @@ from wattline.control.facts import PAUSED
 from wattline.errors import InputError
 from wattline.live.controller.controller import BidStep
 from wattline.live.controller.mirror import Mirror
-from wattline.live.machine.base import JobSeen, ManagerError, NodeSeen, Snapshot
+from wattline.live.machine.base import Abilities, JobSeen, ManagerError, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.model.cluster import Cluster, NodeClass
 from wattline.model.kinds import Kind
@@ -245,6 +245,28 @@ def simulated_error(
     dt = np.diff(rows[:, codes.TL_TIME])
     error = np.abs(rows[:-1, codes.TL_POWER] - rows[:-1, codes.TL_TARGET]) / 700.0
     return float(np.sum(error * dt) / np.sum(dt))
+
+
+@pytest.mark.parametrize(("quick", "late_s"), [(True, 0.25), (False, 1.0)])
+def test_caps_know_at_once_who_went_where_the_manager_is_quick(quick: bool, late_s: float) -> None:
+    """A job that ends between two full passes is no more counted at the next cap pass; a manager that takes its time is
+    asked once a period. No command is given in between.
+    """
+    world = World(cluster(8), policies(select="easy"))
+    world.machine.abilities = Abilities(quick=quick)
+    for i in range(12):
+        world.submit(f"j{i:02d}", 1, 10.2 if i == 0 else 500.0, 0.0)
+    ended_s = gone_s = math.nan
+    while math.isnan(gone_s):
+        world.run(0.25)
+        if math.isnan(ended_s) and world.machine.jobs["j00"].seen.phase == "ended":
+            ended_s = world.hand.at_s
+        if "j00" not in world.controller.ledger.row and world.hand.at_s > 1.0:
+            gone_s = world.hand.at_s
+    assert gone_s - ended_s == pytest.approx(late_s)
+    world.run(3.0)
+    assert len(world.machine.log) == 9
+    assert all(at_s == int(at_s) for at_s, *_ in world.machine.log)
 
 
 def test_only_what_changed_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """The loop of a real machine: signal and machine → facts → a pass → the guard's word → wanted caps and job states.
 
 A full pass comes once a period: the resource manager is looked at, jobs are started, stopped and continued. Between
-two of them caps alone follow the signal, several times a second. Select counts with committed power (jobs that were
+two of them caps alone follow the signal, and jobs that come and go where the resource manager is quick to tell, several
+times a second. Select counts with committed power (jobs that were
 told to start are as good as there), cap with what is present.
 """
 
@@ -117,6 +118,7 @@ class Controller:
         looked = False
         if full:
             self._full_s = now_s
+        if full or (self.manager.abilities.quick and not self._unanswered):  # caps know who came and went since
             looked = self._look(now_s)
         began = self.clock.monotonic()
         target_w, limit_w = self._envelope(now_s)

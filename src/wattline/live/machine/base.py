@@ -83,6 +83,8 @@ class Abilities:
     requeues: bool = True
     molds: bool = False
     """Waiting jobs can be given another number of nodes, a walltime, and a word on their cores."""
+    quick: bool = False
+    """A snapshot takes a millisecond or so: it may be asked for at every cap pass, not once a period alone."""
     notes: tuple[str, ...] = field(default=())
 
 

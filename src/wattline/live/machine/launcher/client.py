@@ -25,6 +25,7 @@ ABILITIES = Abilities(
     pauses=True,
     requeues=True,
     molds=True,
+    quick=True,
     notes=("a stop reaches the process group of a job: processes that leave it are not stopped",),
 )
 
