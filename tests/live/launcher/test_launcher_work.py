@@ -9,9 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from served import state, until
 
-from wattline.live.machine.launcher.work import command_line, main, read_speed
+from wattline.live.machine.launcher.work import _began, command_line, main, read_speed
 
 
 def took_s(words: list[str], env: dict[str, str] | None = None) -> float:
@@ -39,6 +40,18 @@ def test_a_speed_that_nobody_tells_is_one(tmp_path: Path) -> None:
         told.write_text(text)
         assert read_speed(str(told)) == speed
     assert main([]) == main(["x"]) == main(["1", "--what", "2"]) == 2
+
+
+def test_work_counts_from_when_the_launcher_let_it_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time in which the program was loaded counts, up to a second; what cannot be is not believed."""
+    monkeypatch.delenv("WATTLINE_BEGAN", raising=False)
+    for told_s, believed in ((0.3, True), (1.5, False), (-5.0, False)):
+        now = time.monotonic()
+        monkeypatch.setenv("WATTLINE_BEGAN", repr(now - told_s))
+        assert (_began() == now - told_s) == believed
+        assert _began() <= time.monotonic()
+    monkeypatch.setenv("WATTLINE_BEGAN", "soon")
+    assert _began() >= now
 
 
 def test_no_work_is_done_while_it_is_stopped() -> None:

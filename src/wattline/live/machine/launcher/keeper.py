@@ -142,11 +142,11 @@ def _become(told: dict[str, Any], starts: int, nothing: int, out: int, err: int)
     os.dup2(nothing, 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
-    what = told["cwd"]
+    what, began = told["cwd"], {"WATTLINE_BEGAN": repr(time.monotonic())}
     try:
         os.chdir(what)
         what = told["argv"][0]
-        os.execvpe(what, told["argv"], {**os.environ, **told["env"]})  # noqa: S606  (a job is what its user says)
+        os.execvpe(what, told["argv"], {**os.environ, **told["env"], **began})  # noqa: S606  (a job is what its user says)
     except (OSError, ValueError) as problem:
         os.write(2, f"wattline: {what}: {getattr(problem, 'strerror', None) or problem}\n".encode())
 
