@@ -156,16 +156,14 @@ class Web:
         server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=BACKLOG)
         await self._stop.wait()
         server.close()
-        for _ in range(
-            5
-        ):  # a connection that was just accepted gets its streams first: cancelled before, it stays open
-            await asyncio.sleep(0)
+        await _turns()  # a connection that was just accepted gets its streams first: cancelled before, it stays open
         for writer in list(self._open):
             writer.transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await _turns()  # what was aborted is closed in the turn after
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._open) >= self._most:
@@ -229,6 +227,12 @@ class Web:
             at_most = f"a body has at most {self._largest} bytes"
             raise _BadRequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, at_most)
         return await reader.readexactly(int(told))
+
+
+async def _turns() -> None:
+    """Let the loop do what it was about to do, and what follows from that."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def _wire(answer: Answer) -> bytes:
