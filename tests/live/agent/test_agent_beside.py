@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_kit import T0, World
 
+from wattline.cli import call
+from wattline.live.agent.agent import open_power
 from wattline.live.agent.beside import Beside
+from wattline.live.agent.config import read_settings
 from wattline.live.clock import Clock
 from wattline.live.power.agreement import Agreement, Trust
 from wattline.live.power.base import HardwareError, Reading
+from wattline.live.power.fake import make_tree
+from wattline.live.power.fake_bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
 from wattline.live.power.fake_nvml import FakeGpu, FakeNvml
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.powercap import Powercap
@@ -221,3 +230,78 @@ def test_a_short_difference_is_no_disagreement() -> None:
     assert agreement.believed_w(300.0, math.nan) == 300.0
     quiet = Agreement(Trust(0.1, 1.0))
     assert not any(quiet.take(T0 + second, 50.0, 59.0) for second in range(10))
+
+
+NODE = """site = "s"
+run_dir = "run"
+[node]
+name = "n1"
+powercap = "tree"
+safe = "180 W"
+min = "120 W"
+max = "900 W"
+[model]
+profile = "gold-6132"
+[gpus]
+limit = true
+phi = 1.05
+[meter]
+kind = "redfish"
+[meter.redfish]
+url = "{url}"
+login = "pdu.login"
+resource = "{outlet}"
+every = "0.2 s"
+"""
+
+
+def test_a_file_opens_gpus_and_a_second_meter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What a file names is opened as it says: GPUs by NVIDIA's module, the meter by a thread that ends with the agent;
+    ``--check`` tells of both, and ``wattline meters`` reads them, with the file and without one.
+    """
+    gpu = FakeGpu(demand_mw=300_000)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(gpu))
+    make_tree(tmp_path / "tree")
+    path = tmp_path / "node.toml"
+    with FakeBmc(FakeServer(demand_w=444.0), serves=()) as fake:
+        path.write_text(NODE.format(url=fake.url, outlet=OUTLET))
+        (tmp_path / "pdu.login").write_text(f"{USER}:{PASSWORD}\n")
+        (tmp_path / "pdu.login").chmod(0o600)
+        hardware, beside = open_power(read_settings(path).nodes[0], Clock())
+        assert isinstance(hardware, Powercap)
+        assert beside.gpus is not None
+        assert (beside.gpus.limits, beside.phi) == (True, 1.05)
+        end_s = time.monotonic() + 20.0
+        while math.isnan(beside.second_w(Clock().now_s())):
+            assert time.monotonic() < end_s
+            time.sleep(0.02)
+        assert beside.second_w(Clock().now_s()) == 444.0
+        beside.close()
+        assert "second-meter" not in [thread.name for thread in threading.enumerate()]
+        assert call(["agent", str(path), "--check"]) == 0
+        told = capfd.readouterr().out
+        assert "Fake H200 (GPU-0000): 300 W; takes limits of 200 to 700 W" in told
+        assert f"redfish {fake.url}{OUTLET}: 444 W now" in told
+        assert call(["meters", str(path), "--json"]) == 0
+        power = json.loads(capfd.readouterr().out)["readings"][0]["power"]
+        assert (power["gpu_w"], power["second_w"]) == (300.0, 444.0)
+        assert gpu.limit_mw == 700_000
+        assert fake.changes == []
+    assert call(["meters"]) == 0
+    assert "gpu 300 W" in capfd.readouterr().out
+
+
+def test_gpus_need_their_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without NVIDIA's module the agent says which extra is missing."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    make_tree(tmp_path / "tree")
+    path = tmp_path / "node.toml"
+    path.write_text(NODE.partition("[meter]")[0])
+    assert call(["agent", str(path)]) == 2
+    told = capfd.readouterr().err
+    assert "n1: GPUs need the extra nvml: pip install 'wattline[nvml]'" in told
+    assert told.count("\n") == 1

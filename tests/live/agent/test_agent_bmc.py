@@ -159,6 +159,26 @@ def test_what_was_found_survives_a_crash(node: BmcWorld) -> None:
     assert node.fake.server.limit_w is None
 
 
+def test_an_end_that_cannot_reach_the_bmc_says_so(node: BmcWorld) -> None:
+    """What cannot be put back is told by the end, and stays on disk for the next agent."""
+    node.run(2)
+    node.fake.server.faults = {"error"}
+    assert not node.one.agent.end()
+    assert "restore-failed" in node.one.events()
+    assert (node.one.folder / "run" / "n1.found.json").exists()
+
+
+def test_a_bmc_that_shows_a_limit_late_is_not_said_to_clamp_it_twice(node: BmcWorld) -> None:
+    """A limit that appears after it was given up on is in force, and not written again."""
+    node.run(2)
+    node.fake.server.shown_after_s = 1.0
+    node.one.cap(220.0, lease=30.0)
+    before = len(node.fake.changes)
+    node.run(4)
+    assert node.one.last()["limit_w"] == 220.0
+    assert len(node.fake.changes) == before + 1
+
+
 NODE = """site = "s"
 run_dir = "run"
 [node]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 from collections.abc import Callable, Iterator
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wattline.live.power.base import HardwareError
 from wattline.live.power.bmc import Bmc, BmcError, read_login
 from wattline.live.power.fake_bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
-from wattline.live.power.redfish import Redfish
+from wattline.live.power.redfish import FORMS, Redfish
 
 BOTH = [("Power",), ("EnvironmentMetrics",)]
 
@@ -172,6 +175,59 @@ def test_a_bmc_that_fails_is_counted_and_used_again(bmc: Callable[..., FakeBmc],
     fake.server.faults = set()
     assert hardware.read(2.0) is not None
     assert hardware.limits_w() == math.inf
+
+
+def test_a_bmc_that_wants_slashes_gets_them_and_nobody_else_hears_of_it(bmc: Callable[..., FakeBmc]) -> None:
+    """A resource that is said to be elsewhere on the same service is read and changed there; another host is told
+    nothing.
+    """
+    fake = bmc(FakeServer(faults={"slash"}))
+    hardware = _open(fake, auth="basic")
+    assert hardware.set_limit(200.0) == 200.0
+    fake.server.faults = {"away"}
+    assert hardware.read(1.0) is None
+    assert hardware.problems() == {"bmc-refused": 1}
+
+
+NAMES = [
+    "PowerControl",
+    "PowerLimit",
+    "LimitInWatts",
+    "LimitException",
+    "CorrectionInMs",
+    "PowerConsumedWatts",
+    "PowerWatts",
+]
+NAMES += ["PowerLimitWatts", "SetPoint", "ControlMode", "AllowableMin", "AllowableMax", "Reading", "PhysicalContext"]
+_plain = st.none() | st.booleans() | st.integers() | st.floats() | st.just(10**400) | st.sampled_from(["", "Disabled"])
+_bodies = st.recursive(
+    _plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner), max_leaves=12
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), _bodies))
+def test_no_answer_is_too_odd(body: dict[str, Any]) -> None:
+    """Whatever JSON a BMC answers is understood or not known; limits to put back are numbers of at least 0."""
+    for form in FORMS:
+        assert form.watts(body) != math.inf
+        form.bounds_w(body)
+        form.limited(body)
+        form.harmful(body)
+        assert math.isnan(form.limit_w(body)) or form.limit_w(body) > 0.0
+        found = form.found(body)
+        assert all(math.isfinite(value) and value >= 0.0 for value in found.values())
+        json.dumps([form.set(body, 200.0, math.nan), form.restored(body, found), form.restored(body, {})])
+
+
+@pytest.mark.parametrize("off", [None, 0])
+def test_a_limit_of_null_or_zero_is_none(off: int | None) -> None:
+    """Some BMCs say 0 where there is no limit; it is put back as it was. One without reactions is not told any."""
+    body = {"PowerControl": [{"PowerLimit": {"LimitInWatts": off, "LimitException": None}}]}
+    form = FORMS[1]
+    assert form.limit_w(body) == math.inf
+    assert form.restored(body, form.found(body))["PowerControl"][0]["PowerLimit"] == {"LimitInWatts": off}
+    assert form.set(body, 200.9, math.nan)["PowerControl"][0]["PowerLimit"] == {"LimitInWatts": 200}
 
 
 def test_a_session_that_has_ended_is_opened_again(bmc: Callable[..., FakeBmc]) -> None:

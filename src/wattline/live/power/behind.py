@@ -90,6 +90,7 @@ class Behind:
                 self._ask()
             except Exception:  # the thread must live on, whatever a BMC answers
                 self._own["hardware-failed"] += 1
+            self._bounds_w = self.hardware.bounds_w()
             self._problems = dict(Counter(self.hardware.problems()) + self._own)
 
     def _ask(self) -> None:
@@ -102,11 +103,12 @@ class Behind:
         self._limit_w = in_force_w
         if math.isnan(self._wanted_w) or math.isnan(in_force_w):
             return
+        if self._near(in_force_w, self._tried_w):
+            return
         changed = not self._near(in_force_w, before_w)  # by somebody else; or it was not known before
         if changed and not math.isnan(before_w):
             self._own["clamped"] += 1
-        refused = not self._near(in_force_w, self._tried_w) and self._clock.now_s() >= self._again_s
-        if changed or refused:
+        if changed or self._clock.now_s() >= self._again_s:
             self._write()
 
     def _write(self) -> None:

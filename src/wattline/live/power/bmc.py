@@ -16,6 +16,7 @@ from wattline.errors import shorten
 from wattline.live.power.base import HardwareError
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
+MOVED = (301, 302, 307, 308)
 LARGEST = 1 << 20
 """Bytes of an answer that are read."""
 _WORDS = {401: "bmc-auth", 403: "bmc-auth", 404: "bmc-missing", 412: "bmc-changed", 428: "bmc-changed"}
@@ -85,6 +86,13 @@ class Bmc:
         told = headers.get("etag") or data.get("@odata.etag")
         return data, told if isinstance(told, str) else ""
 
+    def _elsewhere(self, path: str, location: str) -> str:
+        """Return where a resource is said to be; only on this service, which alone is told who we are."""
+        there = urlsplit(location)
+        if not there.path.startswith("/redfish/") or there.hostname not in {None, self._host}:
+            raise BmcError("bmc-refused", f"{self.url}{path}: leads to {shorten(location)}, which is not followed")
+        return there.path
+
     def patch(self, path: str, body: dict[str, Any], etag: str = "") -> None:
         """Change a resource, if it still has this ETag."""
         status, _, answer = self._ask("PATCH", path, body, {"If-Match": etag} if etag else {})
@@ -109,6 +117,9 @@ class Bmc:
         if answer[0] == 401 and self._auth == "session":  # sessions end after a while without requests
             self._log_in()
             answer = self._send(method, path, body, self._who() | (headers or {}))
+        if answer[0] in MOVED:  # some BMCs want a slash at the end
+            there = self._elsewhere(path, answer[1].get("location", ""))
+            answer = self._send(method, there, body, self._who() | (headers or {}))
         return answer
 
     def _who(self) -> dict[str, str]:

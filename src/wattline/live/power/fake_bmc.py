@@ -38,7 +38,8 @@ class FakeServer:
     faults: set[str] = field(default_factory=set)
     """refuse: limits are answered 400 · clamp: none goes below ``clamp_w`` · ignore: they are taken and forgotten ·
     stubborn: LimitException stays · garbage, huge, empty: answers are no JSON · hang: none comes · auth: 401 · gone:
-    404 · error: 500 · null: no reading · changed: the first change of each resource is answered 412.
+    404 · slash: 308 without a slash at the end · away: 308 to another host · error: 500 · null: no reading · changed:
+    the first change of each resource is answered 412.
     """
     clamp_w: float = 0.0
     shown_after_s: float = 0.0
@@ -116,7 +117,7 @@ class FakeBmc:
         self._version = 1
         self._met: set[str] = set()
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = _Quiet(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -161,11 +162,13 @@ class FakeBmc:
                 self.sessions = {t: p for t, p in self.sessions.items() if p != path}
                 return 204, {}, b""
             self.server.step()
-            found = self._resource(path)
+            if "away" in faults or ("slash" in faults and not path.endswith("/")):
+                return 308, {"Location": f"https://elsewhere{path}" if "away" in faults else f"{path}/"}, b""
+            found = self._resource(path.rstrip("/"))
             if found is None:
                 return 404, {}, _error("no such resource")
             if method == "PATCH":
-                return self._change(path, headers, body)
+                return self._change(path.rstrip("/"), headers, body)
             if "garbage" in faults:
                 return 200, {}, b'{"PowerControl": [{"PowerConsumedWatts": 3'
             if "empty" in faults:
@@ -253,6 +256,13 @@ class FakeBmc:
             s.correction_ms = limit["CorrectionInMs"]
         if "LimitInWatts" in limit:
             s.limit(limit["LimitInWatts"])
+
+
+class _Quiet(ThreadingHTTPServer):
+    """Says nothing of callers that hang up."""
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing."""
 
 
 def _error(text: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wattline.live.power.base import HardwareError, Reading, own_limits
 from wattline.live.power.bmc import Bmc, BmcError
-from wattline.live.power.redfish_forms import EnvironmentForm, Form, PowerForm, table
+from wattline.live.power.redfish_forms import MODES, EnvironmentForm, Form, PowerForm, table
 
 ROOT = "/redfish/v1/Chassis"
 _POWER = PowerForm()
@@ -18,6 +18,7 @@ FORMS: tuple[Form, ...] = (EnvironmentForm(), _POWER)
 """The newer one first."""
 TOLERANCE_W = 1.0
 MOST_CHASSIS = 64
+OFF = float(MODES.index("Disabled"))
 LOOKS_S = 0.2
 """How often a limit is read back until it is the one that was written, or ``settle_s`` has passed."""
 
@@ -275,7 +276,7 @@ class Redfish:
         for look in range(looks + 1):
             limit_w = self._form.limit_w(self._body) if self._refresh() else math.nan
             near = abs(limit_w - wanted_w) <= TOLERANCE_W or limit_w == wanted_w
-            if near or look == looks:
+            if near or look == looks or not self._fresh:
                 break
             self._rest(LOOKS_S)
         if math.isnan(limit_w):
@@ -295,7 +296,7 @@ class Redfish:
         limits = own_limits(limits, "redfish")
         if not self._refresh():
             raise HardwareError(f"{self.bmc.url}{self.path}: the limit cannot be put back, the BMC does not answer")
-        off = limits.get("mode") == 3.0 or "limit_w" not in limits
+        off = limits.get("mode") == OFF or not limits.get("limit_w", 0.0) > 0.0
         wanted_w = math.inf if off else round(limits["limit_w"])
         done = self._form.limit_w(self._body) == wanted_w or self._change(lambda b: self._form.restored(b, limits))
         in_force_w = self._read_back(wanted_w) if done else math.nan

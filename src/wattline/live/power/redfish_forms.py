@@ -44,8 +44,21 @@ class Form(Protocol):
 
 def number(value: object) -> float:
     """Return a number of a resource; NaN for all else."""
-    sound = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if sound and math.isfinite(value) else math.nan  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def _limit_w(limit: dict[str, Any], key: str) -> float:
+    """Return a limit; infinite where it is null, 0 or less."""
+    if key in limit and limit[key] is None:
+        return math.inf
+    watts = number(limit.get(key))
+    return math.inf if watts <= 0.0 else watts
 
 
 def table(value: object) -> dict[str, Any]:
@@ -79,11 +92,8 @@ class PowerForm:
         return "LimitInWatts" in self._limit(body)
 
     def limit_w(self, body: dict[str, Any]) -> float:
-        """Return LimitInWatts; null is none."""
-        limit = self._limit(body)
-        if "LimitInWatts" in limit and limit["LimitInWatts"] is None:
-            return math.inf
-        return number(limit.get("LimitInWatts"))
+        """Return LimitInWatts; null and 0 are none."""
+        return _limit_w(self._limit(body), "LimitInWatts")
 
     def bounds_w(self, body: dict[str, Any]) -> tuple[float, float]:
         """Return what the form tells: a greatest power at most."""
@@ -96,7 +106,7 @@ class PowerForm:
     def set(self, body: dict[str, Any], watts: float, correction_ms: float) -> dict[str, Any]:
         """Return a PowerLimit; the exception is only named where it must change."""
         limit: dict[str, Any] = {"LimitInWatts": math.floor(watts)}
-        if self._limit(body).get("LimitException", "NoAction") not in HARMLESS:
+        if self._limit(body).get("LimitException") not in (*HARMLESS, None):  # null: the BMC knows no such reaction
             limit["LimitException"] = "LogEventOnly"
         if math.isfinite(correction_ms):
             limit["CorrectionInMs"] = round(correction_ms)
@@ -104,8 +114,8 @@ class PowerForm:
 
     def found(self, body: dict[str, Any]) -> dict[str, float]:
         """Return limit and correction time, where there are any."""
-        limit_w, correction_ms = self.limit_w(body), number(self._limit(body).get("CorrectionInMs"))
-        told = {"limit_w": limit_w, "correction_ms": correction_ms}
+        limit = self._limit(body)
+        told = {"limit_w": number(limit.get("LimitInWatts")), "correction_ms": number(limit.get("CorrectionInMs"))}
         return {key: value for key, value in told.items() if math.isfinite(value) and value >= 0.0}
 
     def restored(self, body: dict[str, Any], limits: dict[str, float]) -> dict[str, Any]:
@@ -145,9 +155,7 @@ class EnvironmentForm:
     def limit_w(self, body: dict[str, Any]) -> float:
         """Return SetPoint, unless ControlMode is Disabled."""
         limit = table(body.get("PowerLimitWatts"))
-        if limit.get("ControlMode") == "Disabled" or ("SetPoint" in limit and limit["SetPoint"] is None):
-            return math.inf
-        return number(limit.get("SetPoint"))
+        return math.inf if limit.get("ControlMode") == "Disabled" else _limit_w(limit, "SetPoint")
 
     def bounds_w(self, body: dict[str, Any]) -> tuple[float, float]:
         """Return AllowableMin and AllowableMax."""
