@@ -127,13 +127,14 @@ READING = """
 
     Instantaneous power reading:                   {}
     Minimum during sampling period:                 16 Watts
-    Average power reading over sample period:      232 Watts
-    IPMI timestamp:                           Thu Jan  1 00:00:00 1970
-    Sampling period:                   00000001 Seconds.
+    Maximum during sampling period:                468 Watts
+    Average power reading over sample period:      252 Watts
+    IPMI timestamp:                           {}    Sampling period:                          00000001 Seconds.
     Power reading state is:                   activated
 
 
 """
+"""As ipmitool 1.8.19 prints it; others end the line after the timestamp."""
 
 
 @pytest.mark.parametrize(
@@ -147,15 +148,27 @@ READING = """
         ("-4 Watts", None),
     ],
 )
-def test_readings_are_understood_as_versions_print_them(tmp_path: Path, printed: str, watts: float | None) -> None:
+@pytest.mark.parametrize("stamp", ["11/16/26 15:17:31 UTC", "Thu Jan  1 00:00:00 1970\n"])
+def test_readings_are_understood_as_versions_print_them(
+    tmp_path: Path, printed: str, watts: float | None, stamp: str
+) -> None:
     """Labels are found by name whatever stands around them; a number without watts, 0 and less are no reading."""
     script = tmp_path / "tool"
     limit = "\n    Current Limit State: No Active Power Limit\n    Power Limit:  0 Watts\n"
-    script.write_text(
-        f"#!/bin/sh\ncase $3 in reading) cat <<'END'\n{READING.format(printed)}\nEND\n;; *) echo '{limit}';; esac\n"
-    )
+    said = READING.format(printed, stamp)
+    script.write_text(f"#!/bin/sh\ncase $3 in reading) cat <<'END'\n{said}\nEND\n;; *) echo '{limit}';; esac\n")
     script.chmod(0o755)
     hardware = Dcmi([str(script)])
+    assert hardware.sampling_s == 1.0
     reading = hardware.read(1.0)
     assert (None if reading is None else reading.server_w) == watts
     assert hardware.limits_w() == math.inf
+
+
+def test_passwords_of_the_command_are_not_shown(tmp_path: Path) -> None:
+    """What ``--check`` prints of a command has no password in it."""
+    script = tmp_path / "tool"
+    script.write_text(f"#!/bin/sh\necho '{READING.format('100 Watts', 'now')}'\n")
+    script.chmod(0o755)
+    shown = Dcmi([str(script), "-U", "me", "-P", "hunter2"], needs_limit=False).facts()["where"]
+    assert shown == f"{script} -U me -P …"

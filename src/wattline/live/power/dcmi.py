@@ -16,6 +16,18 @@ from wattline.live.power.base import HardwareError, Reading, own_limits
 STEP_W = 4.0
 """BMCs keep power in steps of up to 4 W: limits are written in whole steps, downwards."""
 LARGEST = 65536
+SECRETS = ("-P", "-k", "-y")
+"""Options of ipmitool after which passwords and keys stand; they are not shown."""
+LABELS = (
+    "Instantaneous power reading",
+    "Sampling period",
+    "Power reading state is",
+    "Current Limit State",
+    "Exception actions",
+    "Power Limit",
+)
+_LABELLED = re.compile(rf"(?:^|\s)({'|'.join(LABELS)})\s*:[ \t]*([^\n]*)", re.IGNORECASE)
+"""Labels are looked for everywhere: ipmitool 1.8.19 prints two on a line."""
 _NUMBER = re.compile(r"\s*(-?\d+)\s*([A-Za-z]*)")
 
 
@@ -100,14 +112,17 @@ class Dcmi:
             ) from None
         text = done.stdout[:LARGEST].decode("ascii", "replace")
         if done.returncode != 0:
-            told = cut(" ".join(done.stderr[:LARGEST].decode("ascii", "replace").split()) or f"code {done.returncode}")
+            lines = [
+                line.strip() for line in done.stderr[:LARGEST].decode("ascii", "replace").splitlines() if line.strip()
+            ]
+            told = cut(lines[-1] if lines else f"code {done.returncode}", 90)
             raise DcmiError("ipmi-failed", f"{said}: failed ({told}); it needs root, or an account of the BMC")
         return text
 
     def _ask(self, *words: str) -> dict[str, str]:
         """Return the labels and values that a command prints."""
-        rows = [line.partition(":") for line in self._run(*words).splitlines()]
-        found = {" ".join(label.lower().split()): value.strip() for label, colon, value in rows if colon}
+        text = self._run(*words)
+        found = {label.lower(): value.strip() for label, value in _LABELLED.findall(text)}
         if not found:
             raise DcmiError("ipmi-garbage", f"{self._command[0]} dcmi power {words[0]}: the answer has no values")
         return found
@@ -245,7 +260,11 @@ class Dcmi:
     def facts(self) -> dict[str, Any]:
         """Return the command, and over which time the BMC averages."""
         sampling_s = self.sampling_s if math.isfinite(self.sampling_s) else None
-        return {"kind": "dcmi", "where": " ".join(self._command), "sampling_s": sampling_s}
+        words = [
+            "…" if before in SECRETS else word
+            for before, word in zip(["", *self._command], self._command, strict=False)
+        ]
+        return {"kind": "dcmi", "where": " ".join(words), "sampling_s": sampling_s}
 
     def close(self) -> None:
         """Do nothing: every command ends by itself."""

@@ -46,6 +46,7 @@ def main(words: list[str]) -> int:
         time.sleep(5.0)
     if "fail" in faults:
         sys.stderr.write(
+            "IANA PEN registry open failed: No such file or directory\n"
             "Could not open device at /dev/ipmi0 or /dev/ipmi/0 or /dev/ipmidev/0: No such file or directory\n"
         )
         return 1
@@ -107,7 +108,7 @@ def _say_reading(watts: float, state: str) -> None:
         f"    Minimum during sampling period:           {16:>8} Watts\n"
         f"    Maximum during sampling period:           {468:>8} Watts\n"
         f"    Average power reading over sample period: {watts:>8} Watts\n"
-        f"    IPMI timestamp:                           Thu Jan  1 00:00:00 1970\n"
+        f"    IPMI timestamp:                           11/16/26 15:17:31 UTC"
         f"    Sampling period:                          00000001 Seconds.\n"
         f"    Power reading state is:                   {state}\n\n\n"
     )
