@@ -79,6 +79,8 @@ def test_the_bmc_keeps_the_cap_of_the_server(node: BmcWorld) -> None:
     node.run(2)
     assert node.fake.server.limit_w is None
     assert node.one.last()["mode"] == "free"
+    node.run(AGAIN_S + 5.0)
+    assert node.fake.server.limit_w is None
 
 
 def test_a_lease_that_ends_brings_the_safe_cap(node: BmcWorld) -> None:

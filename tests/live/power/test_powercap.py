@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -269,3 +272,25 @@ def test_what_was_found_is_put_back(tmp_path: Path) -> None:
         hardware.restore(found | {"package-7/long_term": 1.0})
     assert "\n" not in str(told.value)
     assert hardware.found() == found
+
+
+@pytest.mark.parametrize(("name", "what"), [("energy_uj", "read"), ("power_limit_uw", "written")])
+def test_what_may_not_be_touched_says_which_right_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, what: str
+) -> None:
+    """Counters that may not be read, or limits that may not be written, are one line with the cure; before anything is
+    changed.
+    """
+    root, real = make_tree(tmp_path / "tree"), os.open
+
+    def refusing(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        wanted = os.O_WRONLY if what == "written" else os.O_RDONLY
+        if str(path).endswith(name) and flags & os.O_ACCMODE == wanted:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", refusing)
+    with pytest.raises(
+        HardwareError, match=rf"{name}: may not be {what}; run as root, or give CAP_DAC_OVERRIDE as an amb"
+    ):
+        Powercap(root).try_limits()

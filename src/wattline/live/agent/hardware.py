@@ -186,6 +186,7 @@ def open_limits(power: PowerSettings, place: Place) -> Hardware:
             f"{place.powercap}: its packages take no limits, so that no cap can be kept; use the BMC "
             '(hardware = "redfish" or "dcmi")'
         )
+    found.try_limits()
     return found
 
 

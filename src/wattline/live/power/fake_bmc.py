@@ -1,12 +1,17 @@
-"""A small BMC on loopback: both Redfish resources of a server that follows its limit slowly, and faults on demand."""
+"""A small BMC on loopback: both Redfish resources of a server that follows its limit slowly, and faults on demand.
+
+``python -m wattline.live.power.fake_bmc 8443`` serves one at http://localhost:8443 until Ctrl-C, and says its login.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
 import secrets
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -96,6 +101,8 @@ class FakeBmc:
         PEM file of certificate and key: it speaks TLS then.
     decoys
         Further chassis (an enclosure, a drawer of disks) that tell no power.
+    port
+        Where it listens, on loopback; 0: on any that is free.
     """
 
     def __init__(
@@ -107,6 +114,7 @@ class FakeBmc:
         control: bool = False,
         certificate: str = "",
         decoys: bool = False,
+        port: int = 0,
     ) -> None:
         self.server = server or FakeServer()
         self.serves, self.etags, self.control, self.decoys = serves, etags, control, decoys
@@ -117,7 +125,7 @@ class FakeBmc:
         self._version = 1
         self._met: set[str] = set()
         self._lock = threading.Lock()
-        self._http = _Quiet(("127.0.0.1", 0), _handler(self))
+        self._http = _Quiet(("127.0.0.1", port), _handler(self))
         self._http.daemon_threads = True
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -295,3 +303,16 @@ def _handler(bmc: FakeBmc) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return Handler
+
+
+def main(words: list[str]) -> int:
+    """Serve a BMC until somebody interrupts."""
+    with contextlib.suppress(KeyboardInterrupt), FakeBmc(port=int(words[0]) if words else 0) as bmc:
+        sys.stdout.write(f"{bmc.url}   login {USER}:{PASSWORD}\n")
+        sys.stdout.flush()
+        bmc.gone.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

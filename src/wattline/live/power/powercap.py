@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from wattline.live.power.counter import EnergyCounter
 from wattline.live.power.zones import Files, Zone, find
 
 ROOT = "/sys/class/powercap"
+RIGHTS = (
+    "run as root, or give CAP_DAC_OVERRIDE as an ambient capability (systemd: AmbientCapabilities=; one in the "
+    "bounding set alone does not help)"
+)
 LEAST_PART = 0.1
 """Part of its greatest limit that a package gets at least where the hardware tells no least one: 0 could mean none."""
 TOLERANCE_W = 0.5
@@ -54,12 +59,19 @@ class Powercap:
             try:
                 self._files.read(f"{zone.path}/energy_uj")
             except PermissionError:
-                raise HardwareError(
-                    f"{zone.path}/energy_uj: may not be read; run as root, or give CAP_DAC_OVERRIDE as an ambient "
-                    "capability (systemd: AmbientCapabilities=; one in the bounding set alone does not help)"
-                ) from None
+                raise HardwareError(f"{zone.path}/energy_uj: may not be read; {RIGHTS}") from None
             except OSError as problem:
                 raise HardwareError(f"{zone.path}/energy_uj: cannot be read ({problem.strerror})") from None
+
+    def try_limits(self) -> None:
+        """Raise where limits may not be written; nothing is."""
+        for zone in self.packages:
+            try:
+                os.close(os.open(zone.limit_path, os.O_WRONLY | os.O_CLOEXEC))
+            except PermissionError:
+                raise HardwareError(f"{zone.limit_path}: may not be written; {RIGHTS}") from None
+            except OSError as problem:
+                raise HardwareError(f"{zone.limit_path}: cannot be written ({problem.strerror})") from None
 
     # ------------------------------------------------------------------ meters
 
