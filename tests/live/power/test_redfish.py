@@ -120,6 +120,19 @@ def test_a_limit_that_is_not_taken_is_told(
     assert hardware.problems()[word] == 1
 
 
+def test_a_correction_time_is_set_and_put_back(bmc: Callable[..., FakeBmc]) -> None:
+    """CorrectionInMs is left alone unless the file gives one; then it goes with the limit and comes back with it."""
+    fake = bmc(FakeServer(limit_w=300.0), serves=("Power",))
+    _open(fake).set_limit(250.0)
+    assert "CorrectionInMs" not in str(fake.changes)
+    hardware = _open(fake, correction_ms=500.0)
+    found = hardware.found()
+    hardware.set_limit(250.0)
+    assert fake.server.correction_ms == 500
+    hardware.restore(found)
+    assert (fake.server.correction_ms, fake.server.limit_w) == (1000, 250.0)
+
+
 def test_a_limit_is_read_back_until_the_bmc_shows_it(bmc: Callable[..., FakeBmc]) -> None:
     """A BMC that shows a limit half a second later is waited for, and not said to clamp it."""
     fake = bmc(FakeServer(shown_after_s=0.5))

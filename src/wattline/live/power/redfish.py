@@ -298,7 +298,10 @@ class Redfish:
             raise HardwareError(f"{self.bmc.url}{self.path}: the limit cannot be put back, the BMC does not answer")
         off = limits.get("mode") == OFF or not limits.get("limit_w", 0.0) > 0.0
         wanted_w = math.inf if off else round(limits["limit_w"])
-        done = self._form.limit_w(self._body) == wanted_w or self._change(lambda b: self._form.restored(b, limits))
+        there = self._form.found(self._body)
+        same = there.get("correction_ms") == limits.get("correction_ms", there.get("correction_ms"))
+        same = same and self._form.limit_w(self._body) == wanted_w
+        done = same or self._change(lambda b: self._form.restored(b, limits))
         in_force_w = self._read_back(wanted_w) if done else math.nan
         if not (in_force_w == wanted_w or abs(in_force_w - wanted_w) <= TOLERANCE_W):
             raise HardwareError(
