@@ -37,7 +37,8 @@ class BmcWorld:
     def _open(self, _node: Any, clock: Clock) -> tuple[Behind, Beside]:
         self.fake.server.now = clock.now_s
         self.fake.server.__post_init__()
-        bmc = Bmc(self.fake.url, user=USER, password=PASSWORD, timeout_s=0.3)
+        bmc = Bmc(self.fake.url, user=USER, password=PASSWORD, timeout_s=5.0)
+        self.bmc = bmc
         self.behind = Behind(Redfish(bmc, settle_s=0.2, rest=lambda _: None), clock, start=False)
         return self.behind, Beside()
 
@@ -107,11 +108,11 @@ def test_an_agent_does_not_wait_for_its_bmc(node: BmcWorld) -> None:
     assert "blind" in node.one.last()["faults"]
     assert "no-limit" in node.one.last()["faults"] or "clamped" in node.one.last()["faults"]
     node.held_up = False
-    node.fake.server.faults = {"hang"}
+    node.fake.server.faults, node.bmc.timeout_s = {"hang"}, 0.2
     node.run(2)
     assert "bmc-timeout" in node.one.last()["faults"]
     assert node.one.last()["limit_w"] is None
-    node.fake.server.faults = set()
+    node.fake.server.faults, node.bmc.timeout_s = set(), 5.0
     node.run(4)
     assert node.fake.server.limit_w == 250.0
     assert node.one.last()["limit_w"] == 250.0

@@ -19,7 +19,7 @@ from wattline.live.power.fake_ipmitool import put
 def _open(folder: Path, *, more: dict[str, Any] | None = None, **state: Any) -> Dcmi:
     put(folder / "bmc.json", **state)
     command = [sys.executable, "-I", "-S", fake_ipmitool.__file__, str(folder / "bmc.json")]
-    return Dcmi(command, **({"least_w": 100.0, "most_w": 600.0} | (more or {})))
+    return Dcmi(command, **({"least_w": 100.0, "most_w": 600.0, "timeout_s": 30.0} | (more or {})))
 
 
 def _state(folder: Path) -> dict[str, Any]:
@@ -104,11 +104,13 @@ def test_a_bmc_that_wants_a_correction_time_gets_it(tmp_path: Path) -> None:
 )
 def test_a_bmc_that_fails_is_counted_and_used_again(tmp_path: Path, fault: str, word: str) -> None:
     """A reading that fails is none and has its word; the next one is sound when the BMC is."""
-    hardware = _open(tmp_path, more={"timeout_s": 1.0})
+    hardware = _open(tmp_path)
     put(tmp_path / "bmc.json", faults=[fault])
+    hardware.timeout_s = 0.2 if fault == "hang" else 30.0
     assert hardware.read(1.0) is None
     assert hardware.problems()[word] == 1
     put(tmp_path / "bmc.json", faults=[])
+    hardware.timeout_s = 30.0
     assert hardware.read(2.0) is not None
 
 

@@ -159,7 +159,9 @@ class Bmc:
             headers["Content-Type"] = "application/json"
         try:
             line = self._line or self._connect()
-            self._line = line
+            self._line, line.timeout = line, self.timeout_s
+            if line.sock is not None:
+                line.sock.settimeout(self.timeout_s)
             line.request(method, path, payload, headers)
             response = line.getresponse()
             text = _read(response, where, until_s)

@@ -77,7 +77,7 @@ class Dcmi:
         timeout_s: float = 5.0,
         needs_limit: bool = True,
     ) -> None:
-        self._command, self._timeout_s, self.every_s = list(command), timeout_s, every_s
+        self._command, self.timeout_s, self.every_s = list(command), timeout_s, every_s
         self._least_w, self._most_w = least_w, most_w
         self._extra = {"correction": correction_ms, "sample": sample_s}
         self._problems: Counter[str] = Counter()
@@ -100,12 +100,12 @@ class Dcmi:
                 [*self._command, "dcmi", "power", *words],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=self._timeout_s,
+                timeout=self.timeout_s,
                 check=False,
                 env={**os.environ, "LC_ALL": "C"},
             )
         except subprocess.TimeoutExpired:
-            raise DcmiError("ipmi-timeout", f"{said}: no answer within {self._timeout_s:g} s") from None
+            raise DcmiError("ipmi-timeout", f"{said}: no answer within {self.timeout_s:g} s") from None
         except OSError as problem:
             raise DcmiError(
                 "ipmi-missing", f"{self._command[0]}: cannot be run ({problem.strerror}); install ipmitool"
