@@ -247,12 +247,18 @@ def test_a_limit_of_null_or_zero_is_none(off: int | None) -> None:
 
 
 def test_a_session_that_has_ended_is_opened_again(bmc: Callable[..., FakeBmc]) -> None:
-    """A BMC forgets sessions: the next request logs in anew and nothing is a fault."""
+    """A BMC forgets sessions: the next request logs in anew and nothing is a fault; the new one is closed at the end,
+    wherever the BMC says that it is.
+    """
     fake = bmc()
     hardware = _open(fake)
     fake.sessions.clear()
+    fake.server.faults = {"no-location"}
     assert hardware.read(1.0) is not None
     assert hardware.problems() == {}
+    assert len(fake.sessions) == 1
+    hardware.close()
+    assert fake.sessions == {}
 
 
 def test_a_bmc_that_is_gone_is_unreachable(bmc: Callable[..., FakeBmc]) -> None:

@@ -135,7 +135,7 @@ class Bmc:
         token = headers.get("x-auth-token", "")
         if not token or not token.isascii() or not token.isprintable():
             raise BmcError("bmc-garbage", f'{self.url}{SESSIONS}: gave no token; try auth = "basic"')
-        self._token, self._session = token, urlsplit(headers.get("location", "")).path
+        self._token, self._session = token, urlsplit(headers.get("location") or _own_path(body)).path
 
     def _send(
         self, method: str, path: str, body: dict[str, Any] | None, headers: dict[str, str]
@@ -229,6 +229,15 @@ def _require(status: int, path: str, body: bytes) -> None:
         return
     word = _WORDS.get(status, "bmc-error" if status >= 500 else "bmc-refused")
     raise BmcError(word, f"{path}: answered {status}{_message(body)}")
+
+
+def _own_path(body: bytes) -> str:
+    """Return where a resource says that it is."""
+    try:
+        path = json.loads(body)["@odata.id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return path if isinstance(path, str) and path.startswith("/redfish/") else ""
 
 
 def _message(body: bytes) -> str:

@@ -44,7 +44,7 @@ class FakeServer:
     """refuse: limits are answered 400 · clamp: none goes below ``clamp_w`` · ignore: they are taken and forgotten ·
     stubborn: LimitException stays · garbage, huge, empty: answers are no JSON · hang: none comes · auth: 401 · gone:
     404 · slash: 308 without a slash at the end · away: 308 to another host · error: 500 · null: no reading · changed:
-    the first change of each resource is answered 412.
+    the first change of each resource is answered 412 · no-location: where a session is stands in its body alone.
     """
     clamp_w: float = 0.0
     shown_after_s: float = 0.0
@@ -194,7 +194,8 @@ class FakeBmc:
             return 401, {}, _error("wrong name or password")
         token = secrets.token_hex(8)
         self.sessions[token] = f"/redfish/v1/SessionService/Sessions/{len(self.sessions) + 1}"
-        return 201, {"X-Auth-Token": token, "Location": self.sessions[token]}, b"{}"
+        where = {} if "no-location" in self.server.faults else {"Location": self.sessions[token]}
+        return 201, {"X-Auth-Token": token, **where}, json.dumps({"@odata.id": self.sessions[token]}).encode()
 
     def _known(self, headers: Any) -> bool:
         pair = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
