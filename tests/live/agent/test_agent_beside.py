@@ -116,6 +116,22 @@ def test_gpus_that_leave_nothing_of_a_cap_are_told(world: Callable[..., World]) 
     assert "gpu-over-cap" in one.last()["faults"]
 
 
+def test_gpus_count_though_the_processors_are_blind(world: Callable[..., World]) -> None:
+    """Where counters of the packages stand still, what GPUs draw is still taken from the cap."""
+    gpu = FakeGpu(demand_mw=50_000, limit_mw=150_000, least_mw=50_000, most_mw=150_000)
+    parts = Parts(gpu)
+    one = world(power=parts)
+    one.plant.busy("n1", 400.0, 100.0)
+    one.cap(300.0, lease=60.0)
+    parts.run(one, 6)
+    one.plant.fault("n1", "stick")
+    parts.run(one, 6)
+    before_w = one.limit_w()
+    gpu.demand_mw = 100_000
+    parts.run(one, 3)
+    assert one.limit_w() == pytest.approx(before_w - 55.0 / one.plant.model.phi_1, abs=2.0)
+
+
 def test_limited_gpus_and_processors_share_a_cap(world: Callable[..., World]) -> None:
     """The limits of GPUs and processors together are the cap by the model; what was found comes back, also after a
     crash; ``found`` is on disk before a limit changes.

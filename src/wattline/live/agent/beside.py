@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 
 from wattline.live.power.agreement import Agreement, Trust
-from wattline.live.power.base import Hardware, HardwareError, Reading
+from wattline.live.power.base import Hardware, HardwareError
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.second import Second
 from wattline.live.power.server_model import ServerModel
@@ -39,9 +38,9 @@ class Beside:
 
     # ------------------------------------------------------------------ meters
 
-    def with_gpus(self, reading: Reading) -> Reading:
-        """Return a reading with the power of the GPUs."""
-        return reading if self.gpus is None else replace(reading, gpu_w=self.gpus.watts())
+    def gpu_w(self) -> float:
+        """Return the power of all GPUs now; 0 where there are none, NaN where nobody knows."""
+        return 0.0 if self.gpus is None else self.gpus.watts()
 
     def second_w(self, now_s: float) -> float:
         """Return the power of the server by the second meter; NaN where there is none, or it is silent."""

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from wattline.errors import InputError
@@ -229,10 +230,10 @@ class NodeAgent:
     def _measure(self, reading: Reading | None, now_s: float) -> float:
         """Note what the meters say; return the power of the server that is believed, NaN where nothing is new."""
         model, server_w = self.settings.model, math.nan
-        second_w = self._beside.second_w(now_s)
+        second_w, gpu_w = self._beside.second_w(now_s), self._beside.gpu_w()
+        self._gpu_w = gpu_w if math.isfinite(gpu_w) else self._gpu_w
         if reading is not None:
-            reading = self._beside.with_gpus(reading)
-            self._gpu_w = reading.gpu_w if math.isfinite(reading.gpu_w) else self._gpu_w
+            reading = replace(reading, gpu_w=gpu_w)
             metered = math.isfinite(reading.server_w)
             if math.isfinite(reading.memory_w):
                 self._memory_w = reading.memory_w
@@ -244,13 +245,13 @@ class NodeAgent:
                 server_w = model.server_w(reading.cpu_w, self._memory_w) + self._beside.phi * reading.gpu_w
             self._reading = reading
             server_w = self._beside.believed_w(now_s, server_w, second_w)
-            if self._beside.disagree:
-                self.note("meters-disagree", now_s)
         elif min(self._age_s(now_s), now_s - self._began_s) > self._slow_s:
             self.note("blind", now_s)
             self._pid.distrust()
             self._memory_w = self.settings.memory_w
             server_w = second_w
+        if self._beside.disagree:
+            self.note("meters-disagree", now_s)
         if math.isfinite(server_w):
             self._server_w, self._server_s = server_w, now_s if reading is None else reading.time_s
         return server_w
@@ -361,7 +362,7 @@ class NodeAgent:
                 if word not in self._fault_s:
                     self._log("fault", node=self.name, fault=word)
                 self._fault_s[word] = now_s
-        old_s = FAULT_PERIODS * self.settings.period_s
+        old_s = self._slow_s
         for word in [word for word, at_s in self._fault_s.items() if not -old_s <= now_s - at_s <= old_s]:
             del self._fault_s[word]
             self._log("fault-over", node=self.name, fault=word)
