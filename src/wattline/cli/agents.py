@@ -158,8 +158,12 @@ def meters(
         typer.Argument(metavar="[FILE]", help="TOML file of a node; without one: this machine's own meters."),
     ] = None,
     seconds: Annotated[
-        int, typer.Option("--seconds", metavar="N", min=1, max=3600, help="Read so often, once a second.")
+        int, typer.Option("--seconds", metavar="N", min=1, max=86400, help="Read so often, once a second.")
     ] = 1,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="CSV", help="Write packages, memory and second meter, for wattline calibrate."),
+    ] = None,
     *,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -168,15 +172,19 @@ def meters(
 
     Without a file: the powercap tree and the GPUs of this machine. With the
     file of an agent: the hardware that it names, GPUs and second meter too.
+    --write keeps pairs of both meters, from which calibrate fits a model.
 
     For example:
 
       wattline meters --seconds 5
     """
+    from wattline.errors import InputError
     from wattline.live.agent.config import read_settings
-    from wattline.live.agent.look import watch, watch_here
+    from wattline.live.agent.look import watch, watch_here, write_pairs
 
     terminal = Terminal(as_json, quiet)
+    if write is not None and file is None:
+        raise InputError("--write: needs the file of a node with a second meter ([meter])")
     told = []
     for one in watch_here(seconds) if file is None else watch(read_settings(file), seconds):
         told.append(one)
@@ -185,6 +193,8 @@ def meters(
         terminal.line(f"{one['name']}: {', '.join(parts) or 'no reading'}{faults}")
         if one["note"]:
             terminal.say(f"{one['name']}: {one['note']}")
+    if write is not None:
+        terminal.line(f"{write_pairs(told, write)} pairs of readings written to {write}")
     terminal.data({"readings": told})
 
 

@@ -15,18 +15,22 @@ import pytest
 from agent_kit import T0, World
 
 from wattline.cli import call
+from wattline.errors import InputError
 from wattline.live.agent.agent import open_power
 from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import read_settings
+from wattline.live.agent.look import write_pairs
 from wattline.live.clock import Clock
 from wattline.live.power.agreement import Agreement, Trust
 from wattline.live.power.base import HardwareError, Reading
+from wattline.live.power.calibrate import calibrate
 from wattline.live.power.fake import make_tree
 from wattline.live.power.fake_bmc import OUTLET, PASSWORD, USER, FakeBmc, FakeServer
 from wattline.live.power.fake_nvml import FakeGpu, FakeNvml
 from wattline.live.power.nvml import Gpus
 from wattline.live.power.powercap import Powercap
 from wattline.live.power.second import Second
+from wattline.live.power.server_model import PROFILES
 from wattline.live.watch.table import BY_NAME
 
 
@@ -321,3 +325,27 @@ def test_gpus_need_their_extra(
     told = capfd.readouterr().err
     assert "n1: GPUs need the extra nvml: pip install 'wattline[nvml]'" in told
     assert told.count("\n") == 1
+
+
+def test_pairs_of_both_meters_are_written_for_a_fit(tmp_path: Path) -> None:
+    """Readings that both meters gave are rows that ``wattline calibrate`` reads back; memory is left out where it is
+    not told, and GPUs are refused.
+    """
+    model = PROFILES["gold-6132"]
+    loads = [(40.0 + 7.0 * (i % 23), 5.0 + i % 11) for i in range(60)]
+    readings = [
+        {"power": {"cpu_w": c, "memory_w": m, "gpu_w": None, "second_w": model.server_w(c, m)}} for c, m in loads
+    ]
+    silent = [{"power": {"cpu_w": 50.0, "memory_w": 5.0, "gpu_w": None, "second_w": None}}]
+    path = tmp_path / "readings.csv"
+    assert write_pairs(silent + readings, path) == 60
+    fitted = calibrate(path).model
+    assert (fitted.phi_1, fitted.phi_2) == (pytest.approx(1.29, abs=1e-3), pytest.approx(1.63, abs=1e-3))
+    readings[0]["power"]["memory_w"] = None
+    write_pairs(readings, path)
+    assert path.read_text().startswith("cpu_w,server_w\n")
+    with pytest.raises(InputError, match="no reading has both"):
+        write_pairs(silent, path)
+    readings[0]["power"]["gpu_w"] = 30.0
+    with pytest.raises(InputError, match="fitted without GPUs"):
+        write_pairs(readings, path)

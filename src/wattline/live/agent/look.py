@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from wattline.errors import InputError
+from wattline.files import write_whole
 from wattline.live.agent.agent import hardware_of, place_of
 from wattline.live.agent.config import AgentSettings, NodeSettings
 from wattline.live.agent.hardware import open_meter
@@ -102,6 +104,26 @@ def _told(node: NodeSettings, hardware: Hardware, gpus: Gpus | None, second: Har
         problems |= {f"meter-{word}": count for word, count in second.problems().items()}
     told = {key: _plain(value) for key, value in power.items() if value is not None}
     return {"name": node.name, "power": told, "problems": problems, "note": ""}
+
+
+def write_pairs(readings: Sequence[dict[str, Any]], path: Path | str) -> int:
+    """Write what packages, memory and the second meter said at the same time, as ``wattline calibrate`` reads it;
+    return how many there are.
+
+    Readings with GPUs are refused: the server model knows none.
+    """
+    rows = [one["power"] for one in readings]
+    if any(row.get("gpu_w") is not None for row in rows):
+        raise InputError(f"{path}: a server model is fitted without GPUs; take [gpus] out of the file")
+    pairs = [row for row in rows if row.get("cpu_w") is not None and row.get("second_w") is not None]
+    if not pairs:
+        raise InputError(f"{path}: no reading has both the packages (powercap) and a second meter ([meter])")
+    names = {"cpu_w": "cpu_w", "memory_w": "memory_w", "server_w": "second_w"}
+    if any(row.get("memory_w") is None for row in pairs):
+        del names["memory_w"]
+    lines = [",".join(names), *(",".join(f"{row[key]:.9g}" for key in names.values()) for row in pairs)]
+    write_whole(path, "\n".join([*lines, ""]).encode())
+    return len(pairs)
 
 
 def watch_here(seconds: int) -> Iterator[dict[str, Any]]:
