@@ -81,8 +81,8 @@ def watch(settings: AgentSettings, seconds: int) -> Iterator[dict[str, Any]]:
                 second.read(time.monotonic())
             hardware.read(time.monotonic())
             asked.append((node, hardware, gpus, second))
-        for second_number in range(seconds):
-            time.sleep(1.0 if second_number else SHORT_S)
+        for _ in range(seconds):
+            time.sleep(1.0 if seconds > 1 else SHORT_S)
             for node, hardware, gpus, second in asked:
                 yield _told(node, hardware, gpus, second)
 
@@ -139,7 +139,7 @@ def watch_here(seconds: int) -> Iterator[dict[str, Any]]:
         if tree is not None:
             tree.read(time.monotonic())
         for second in range(seconds):
-            time.sleep(1.0 if second else SHORT_S)
+            time.sleep(1.0 if seconds > 1 else SHORT_S)
             reading = None if tree is None else tree.read(time.monotonic())
             power = {"cpu_w": math.nan, "memory_w": math.nan, "gpu_w": math.nan if gpus is None else gpus.watts()}
             if reading is not None:
