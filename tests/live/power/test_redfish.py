@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
+import socket
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -272,6 +276,30 @@ def test_a_bmc_that_is_gone_is_unreachable(bmc: Callable[..., FakeBmc]) -> None:
     with pytest.raises(BmcError, match=r"cannot be reached") as found:
         Redfish(Bmc(url, user=USER, password=PASSWORD))
     assert "\n" not in str(found.value)
+
+
+def test_a_bmc_whose_answer_drips_does_not_hold_anybody_up() -> None:
+    """A byte now and then is no answer: the request ends at its time-out, whatever it has read."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        talking, _ = listening.accept()
+        with talking, contextlib.suppress(OSError):
+            for byte in b"HTTP/1.1 200 OK\r\nX-Header: " + b"x" * 200:
+                talking.send(bytes([byte]))
+                time.sleep(0.05)
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    service = Bmc(f"http://127.0.0.1:{listening.getsockname()[1]}", user="u", password="p", auth="basic", timeout_s=0.4)  # noqa: S106
+    began_s = time.monotonic()
+    with pytest.raises(BmcError) as found:
+        service.get("/redfish/v1/Chassis")
+    assert found.value.word == "bmc-timeout"
+    assert time.monotonic() - began_s < 5.0  # it would take 11 s
+    service.close()
+    thread.join()
+    listening.close()
 
 
 def test_what_is_no_server_or_not_clear_is_refused(bmc: Callable[..., FakeBmc]) -> None:

@@ -6,8 +6,11 @@ import base64
 import contextlib
 import http.client
 import json
+import socket
 import ssl
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -17,6 +20,8 @@ from wattline.live.power.base import HardwareError
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 MOVED = (301, 302, 307, 308)
+LATE_S = 0.1
+"""So much later than the socket's time-out would, the alarm rings."""
 LARGEST = 1 << 20
 """Bytes of an answer that are read."""
 _WORDS = {401: "bmc-auth", 403: "bmc-auth", 404: "bmc-missing", 412: "bmc-changed", 428: "bmc-changed"}
@@ -163,8 +168,9 @@ class Bmc:
             if line.sock is not None:
                 line.sock.settimeout(self.timeout_s)
             line.request(method, path, payload, headers)
-            response = line.getresponse()
-            text = _read(response, where, until_s)
+            with _within(line.sock, until_s):
+                response = line.getresponse()
+                text = _read(response, where, until_s)
             if response.will_close:
                 self._hang_up()
             return response.status, {k.lower(): v for k, v in response.getheaders()}, text
@@ -197,6 +203,28 @@ class Bmc:
             with contextlib.suppress(OSError):
                 self._line.close()
         self._line = None
+
+
+@contextlib.contextmanager
+def _within(sock: socket.socket | None, until_s: float) -> Iterator[None]:
+    """Hang up at a time: a socket's own time-out begins anew with every byte that drips in."""
+
+    def hang_up() -> None:
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    alarm = threading.Timer(max(0.0, until_s - time.monotonic()) + LATE_S, hang_up)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException, ValueError):
+        if time.monotonic() > until_s:
+            raise TimeoutError from None
+        raise
+    finally:
+        alarm.cancel()
 
 
 def _read(response: http.client.HTTPResponse, where: str, until_s: float) -> bytes:
