@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from wattline.demo.slurm_cluster import SlurmCluster
+from wattline.live.agent.local import SlurmProcesses
 from wattline.live.machine.base import Form, JobSeen, ManagerError, Phase
 from wattline.live.machine.slurm.commands import Commands
 from wattline.live.machine.slurm.manager import SlurmManager
@@ -98,8 +99,10 @@ def test_a_stopped_job_keeps_its_nodes_and_its_time(
     seen = until(anew, job, "paused")
     assert (seen.ours, seen.on) == (True, ("n06",))
     assert until(anew, other, "starting").on == ("n06",)  # the nodes are not given away
-    assert anew.cont(job) is None
+    assert SlurmProcesses().continue_all("n05") == 0
+    assert SlurmProcesses().continue_all("n06") == 1  # the agent of its node, when nobody leads it any more
     wait(lambda: lines.stat().st_size > size + 6)
+    assert anew.cont(job) is None
     assert until(anew, job, "running").request_s == 660.0
 
 

@@ -15,7 +15,7 @@ from wattline.errors import InputError
 from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import AgentSettings, NodeSettings
 from wattline.live.agent.hardware import Place, open_hardware, open_limits
-from wattline.live.agent.local import Local, ProcessGroups
+from wattline.live.agent.local import open_local
 from wattline.live.agent.node import Log, NodeAgent
 from wattline.live.agent.wire import Wire
 from wattline.live.agent.wires import OpenBus, open_bus
@@ -142,7 +142,7 @@ def make(
     hardware: Callable[[NodeSettings, Clock], tuple[Hardware, Beside]] = open_power,
 ) -> list[Agent]:
     """Make the agents that a file asks for, one a node; nothing is changed on a node before ``begin``."""
-    local: Local | None = ProcessGroups(settings.jobs) if settings.jobs is not None else None
+    local = open_local(settings.jobs)
     agents: list[Agent] = []
     try:
         for node in settings.nodes:

@@ -125,7 +125,7 @@ class AgentSettings:
     nodes: tuple[NodeSettings, ...]
     controllers: tuple[str, ...]
     operators: tuple[str, ...]
-    jobs: Path | None
+    jobs: Path | Literal["slurm"] | None
     speed: float
     origin_s: float
     bus: dict[str, Any] | None
@@ -151,7 +151,9 @@ def read_settings(path: Path | str) -> AgentSettings:
         raise InputError(f"{path}: [gpus]: they are of one node, and this file has {len(names)}")
     nodes = tuple(_node(path, base, spec, node) for node in spec.node)
     origin_s = math.nan if spec.clock.origin is None else spec.clock.origin
-    jobs = base / spec.jobs if spec.jobs else None
+    jobs: Path | Literal["slurm"] | None = base / spec.jobs if spec.jobs else None
+    if spec.jobs == "slurm":
+        jobs = "slurm"
     return AgentSettings(
         file=str(path),
         site=spec.site,

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 STOPPABLE = ("starting", "running", "paused")
 MOST_BYTES = 1_000_000
@@ -47,6 +47,34 @@ class ProcessGroups:
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             return False
         return True
+
+
+class SlurmProcesses:
+    """Jobs of Slurm: processes with a job's number and this node's name in their environment. Slurm need not answer."""
+
+    def __init__(self, proc: Path | str = "/proc") -> None:
+        self.proc = Path(proc)
+
+    def continue_all(self, node: str) -> int:
+        """Send SIGCONT to all stopped processes of a node's jobs; return of how many jobs they were."""
+        jobs: set[bytes] = set()
+        for folder in self.proc.glob("[0-9]*"):
+            with contextlib.suppress(OSError, IndexError):
+                if (folder / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"T":
+                    continue
+                pairs = (pair.partition(b"=") for pair in (folder / "environ").read_bytes().split(b"\0"))
+                told = {key: value for key, _, value in pairs}
+                if told.get(b"SLURMD_NODENAME") == node.encode() and b"SLURM_JOB_ID" in told:
+                    os.kill(int(folder.name), signal.SIGCONT)
+                    jobs.add(told[b"SLURM_JOB_ID"])
+        return len(jobs)
+
+
+def open_local(jobs: Path | Literal["slurm"] | None) -> Local | None:
+    """Return who continues the jobs of a node: by the launcher's files, Slurm's processes, or nobody."""
+    if jobs is None:
+        return None
+    return ProcessGroups(jobs) if isinstance(jobs, Path) else SlurmProcesses()
 
 
 def _start_ticks(pid: int) -> int:
