@@ -93,7 +93,8 @@ def why_not() -> str:
     """Return in a line why no Slurm can be started here; empty if one can."""
     missing = [name for name in NEEDED if _find(name) is None]
     if missing:
-        return f"Slurm is not installed ({', '.join(missing)} not found): apt-get install slurmctld slurmd slurm-client"
+        told = f"Slurm is not installed ({', '.join(missing)} not found)"
+        return f"{told}: apt-get install slurmctld slurmd slurm-client munge"
     return ""
 
 
@@ -208,6 +209,14 @@ class SlurmCluster:
 
     def start(self) -> None:
         """Start munge, the controller and the nodes; return when all nodes are idle."""
+        self.start_munge()
+        self.start_controller()
+        for name in self.names:
+            self.start_node(name)
+        self._wait(lambda: self._idle() >= self.nodes, "all nodes")
+
+    def start_munge(self) -> None:
+        """Start munge with a key and a socket of its own."""
         munge = self.base / "munge"
         self._spawn(
             "munged",
@@ -222,10 +231,6 @@ class SlurmCluster:
             ],
         )
         self._wait((self.base / "run" / "munge.sock").exists, "munge")
-        self.start_controller()
-        for name in self.names:
-            self.start_node(name)
-        self._wait(lambda: self._idle() >= self.nodes, "all nodes")
 
     def start_controller(self) -> None:
         """Start slurmctld, and wait until it answers."""

@@ -344,3 +344,19 @@ def test_a_job_that_an_earlier_controller_stopped_goes_on(ours: bool) -> None:
     world.controller = world.start()
     world.run(3.0)
     assert job.seen.phase == ("running" if ours else "paused")
+
+
+def test_a_waiting_job_that_its_user_changed_is_taken_as_it_is_now() -> None:
+    """A job that asks for fewer nodes now is placed on as many; one that could never run here may be led after that."""
+    world = World(cluster(2), policies(select="easy"))
+    world.submit("first", 2, 10.0, 0.0)
+    for name, nodes in (("a", 2), ("b", 3)):
+        world.submit(name, nodes, 5.0, 1.0)
+    world.run(3.0)
+    assert set(world.controller.mirror.refused) == {"b"}
+    for name in ("a", "b"):
+        job = world.machine.jobs[name]
+        job.seen = replace(job.seen, nodes=1)
+    world.run(20.0)
+    for name in ("a", "b"):
+        assert (world.machine.jobs[name].seen.phase, world.machine.jobs[name].starts) == ("ended", 1)

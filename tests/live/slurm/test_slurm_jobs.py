@@ -36,6 +36,14 @@ def test_one_job_that_cannot_be_held_does_not_keep_the_others() -> None:
     assert made.problems == {"7": "could not be held: refused"}
 
 
+def test_jobs_that_cannot_be_led_are_said_once() -> None:
+    """A job that Wattline cannot place is a line in the log, once."""
+    fake = slurm()
+    fake.job("7", het=True)
+    made = manager(fake)
+    assert [made.snapshot().notes for _ in range(2)] == [["job 7: heterogeneous jobs are not placed by Wattline"], []]
+
+
 def test_a_dry_run_holds_nothing() -> None:
     """Without leave to act, jobs are looked at and shown as waiting, and no command is given."""
     fake = slurm()

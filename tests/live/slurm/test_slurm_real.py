@@ -226,3 +226,31 @@ def test_a_slurmctld_that_is_restarted_loses_nothing(cluster: SlurmCluster, mana
     assert (seen[waits].phase, seen[runs].phase, seen[stands].phase) == ("waiting", "running", "paused")
     assert manager.cont(stands) is None
     assert run(manager, waits, "n05").on == ("n05",)
+
+
+def test_without_munge_nothing_is_refused_and_nothing_lost(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """While munge is down Slurm does not answer us, which is no refusal; afterwards the job starts."""
+    job = cluster.submit("sleep 5")
+    until(manager, job, "waiting")
+    cluster.end("munged")
+    manager.commands.timeout_s = 2.0
+    with pytest.raises(ManagerError):
+        manager.snapshot()
+    with pytest.raises(ManagerError):
+        manager.release(job, ["n05"])
+    manager.commands.timeout_s = 10.0
+    cluster.start_munge()
+    assert run(manager, job, "n05").on == ("n05",)
+
+
+def test_users_change_their_held_jobs(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """A job that is changed while it waits is shown, and started, as it is now; one that opts out is given back."""
+    wide, out = cluster.submit("sleep 5", nodes=2), cluster.submit("sleep 5")
+    until(manager, wide, "waiting")
+    until(manager, out, "waiting")
+    cluster.command("scontrol", "update", f"jobid={wide}", "numnodes=1", "timelimit=7")
+    cluster.command("scontrol", "update", f"jobid={out}", "comment=wattline=off")
+    seen = until(manager, wide, "waiting")
+    assert (seen.nodes, seen.request_s) == (1, 420.0)
+    assert run(manager, wide, "n09").on == ("n09",)
+    assert not until(manager, out, "running").ours

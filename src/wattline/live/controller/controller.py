@@ -183,7 +183,7 @@ class Controller:
             self.reconciler.wait_anew(now_s)
         self.manager_seen_s = now_s
         self.mirror.look(snapshot, self.meters.lost(now_s))
-        for line in self.mirror.said:
+        for line in [*snapshot.notes, *self.mirror.said]:
             self._say(line)
         self.mirror.said.clear()
         return True

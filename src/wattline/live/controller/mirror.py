@@ -96,9 +96,9 @@ class Mirror:
             changed |= self.ledger.row.keys()
             self._first = False
         looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced
-        jobs, new = self.news.jobs, looked_at - self.ledger.row.keys()
+        jobs = self.news.jobs
         known = [name for name in self.ledger.row if name in looked_at] if looked_at else []
-        self._ends(jobs, known, new)
+        self._ends(jobs, known, looked_at - self.ledger.row.keys())
         self._nodes(snapshot, frozenset(silent))
         moved = self._changes(jobs, [name for name in known if name in self.ledger.row])
         for job in moved:
@@ -107,6 +107,7 @@ class Mirror:
             pieces = self.nodes.extents(job.on)
             if pieces is not None:
                 self._hold(TAKE, job, pieces)
+        new = looked_at - self.ledger.row.keys()
         self._newcomers([jobs[name] for name in new if name in jobs])
         self.ledger.flush()
         self.unplaced &= self.ledger.row.keys()
@@ -140,18 +141,30 @@ class Mirror:
         """Tell of jobs that are over, that were taken back, or that may not start any more."""
         for name in known:
             job = jobs.get(name)
-            if not (job is None or job.phase in GONE):
+            gone = job is None or job.phase in GONE
+            changed = not gone and job is not None and self._asks_for_something_else(job)
+            if not gone and not changed:
                 continue
-            requeued = job is not None and job.phase == "ineligible"  # it comes again as a new one
+            requeued = changed or (job is not None and job.phase == "ineligible")  # it comes again as a new one
             cancelled = job is not None and job.reason == "Cancelled"
             if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
                 self.ledger.tell_of(CANCEL, name)
             else:
                 self.ledger.tell_of(END, name, self._how(job))
             self.ledger.tell_of(FREE, name)
-        for name in others:
-            if name in self.refused and (name not in jobs or jobs[name].phase == "ended"):
+        for name in others & self.refused.keys():
+            job, before = jobs.get(name), self.seen.get(name)
+            if job is None or job.phase == "ended" or (before is not None and _asks(job) != _asks(before)):
                 del self.refused[name]
+
+    def _asks_for_something_else(self, job: JobSeen) -> bool:
+        """Tell whether a waiting job was changed by its user."""
+        if job.phase != "waiting" or self._status(job.id) != codes.WAITING:
+            return False
+        before = self.seen.get(job.id)
+        if before is None or before.phase != "waiting":
+            return int(self.ledger.state.nodes[self.ledger.row[job.id]]) != job.nodes
+        return _asks(job) != _asks(before)
 
     @staticmethod
     def _how(job: JobSeen | None) -> int:
@@ -282,6 +295,11 @@ class Mirror:
     def give_up_start(self, name: str) -> None:
         """Tell that a job that was told to start did not, and waits again."""
         self.ledger.tell_of(REFUSED, name)
+
+
+def _asks(job: JobSeen) -> tuple[object, ...]:
+    """Return what a job asks for and says of itself."""
+    return job.nodes, job.request_s, job.partition, job.kind, repr(job.draw_w)
 
 
 def _few(names: list[str]) -> str:

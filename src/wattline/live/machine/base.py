@@ -58,6 +58,8 @@ class Snapshot:
     time_s: float
     jobs: Sequence[JobSeen] = ()
     nodes: Sequence[NodeSeen] = ()
+    notes: Sequence[str] = ()
+    """What is worth a line in the log, each told once."""
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,10 @@ class SlurmManager:
     act: bool = True
     abilities: Abilities = field(default_factory=Abilities)
     problems: dict[str, str] = field(default_factory=dict)
-    """Jobs that could not be held or whose limit could not be extended, and why."""
+    """Jobs that are not led though nobody asked for that, could not be held or not be given more time, and why."""
     _jobs: dict[str, Known] = field(default_factory=dict, init=False, repr=False)
     _machine: Machine = field(default_factory=Machine, init=False, repr=False)
+    _said: dict[str, str] = field(default_factory=dict, init=False, repr=False)
     _told: bool = field(default=False, init=False, repr=False)
     _acted_s: deque[float] = field(default_factory=deque, init=False, repr=False)
 
@@ -64,7 +65,9 @@ class SlurmManager:
         self._machine = Machine.of(self.commands.nodes())
         now_s = self.clock.now_s()
         jobs = self._take(rows, now_s)
-        return Snapshot(now_s, jobs, self._machine.seen())
+        new = [f"job {job}: {why}" for job, why in self.problems.items() if self._said.get(job) != why]
+        self._said = dict(self.problems)
+        return Snapshot(now_s, jobs, self._machine.seen(), new)
 
     def look_at_site(self) -> Abilities:
         """Ask how Slurm is configured and say what it cannot do."""
@@ -139,6 +142,8 @@ class SlurmManager:
         """Look again whether a job is led; notice one that was put back into the queue."""
         if known.mark.word != "theirs":
             known.left = self.rules.why_left(row) or known.named
+            if known.left and (row.het or known.named):
+                self.problems[row.id] = known.left
         came_back = known.phase in ("running", "paused", "completing") or row.reason == "BeginTime"
         if known.mark.word in ("run", "stopped") and came_back:
             known.mark = known.mark.waits("requeued")
