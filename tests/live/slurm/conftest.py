@@ -19,6 +19,7 @@ def cluster() -> Iterator[SlurmCluster]:
         pytest.skip(why)
     # not in pytest's own folder: names of sockets have at most 108 letters
     with tempfile.TemporaryDirectory(prefix="wattline-slurm-") as folder:
+        Path(folder).chmod(0o755)  # other users submit, too
         made = SlurmCluster(
             Path(folder),
             nodes=12,

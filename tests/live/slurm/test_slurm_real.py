@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -156,6 +158,24 @@ def test_users_may_cancel_and_not_release(cluster: SlurmCluster, manager: SlurmM
     assert until(manager, mine, "ended").reason == "Cancelled"
     cluster.command("scontrol", "release", his)
     until(manager, his, "waiting", "running", "ended")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to submit as another user")
+def test_a_user_cannot_undo_our_hold(cluster: SlurmCluster, manager: SlurmManager) -> None:
+    """Another user's job is held for us: he can neither release it nor write our marks, but he can cancel it."""
+
+    def as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, env=cluster.environment, cwd="/", user=65534, capture_output=True, text=True)
+
+    job = as_nobody("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "sleep 30").stdout.strip()
+    assert until(manager, job, "waiting").user == "nobody"
+    assert as_nobody("scontrol", "release", job).returncode != 0
+    assert as_nobody("scontrol", "update", f"jobid={job}", "admincomment=wattline=run").returncode != 0
+    assert as_nobody("scontrol", "update", f"jobid={job}", "priority=100").returncode != 0
+    assert until(manager, job, "waiting").ours
+    assert cluster.shown(job, "Reason") == "JobHeldAdmin"
+    assert as_nobody("scancel", job).returncode == 0
+    assert until(manager, job, "ended").reason == "Cancelled"
 
 
 def test_starts_by_others_are_seen_as_such(cluster: SlurmCluster, manager: SlurmManager) -> None:
