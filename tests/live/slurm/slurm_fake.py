@@ -35,6 +35,8 @@ class FakeSlurm(Commands):
     refuses: set[str] = field(default_factory=set)
     """Commands, or jobs, that are refused."""
     shares: list[str] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    """Jobs that have ended, though they are shown as stopped."""
     answers: bool = True
     at_s: float = 0.0
 
@@ -157,6 +159,8 @@ class FakeSlurm(Commands):
     def signal(self, job: str, name: str) -> str | None:
         """Stop or continue a job."""
         why = self._answer("signal", job, name)
+        if job in self.gone:
+            return "Invalid job id specified"
         if why is None:
             self.job(job, state="STOPPED" if name == "STOP" else "RUNNING")
         return why

@@ -120,11 +120,16 @@ def test_missing_commands_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_answers_that_are_cut_off_are_refused() -> None:
     """Half a row is no row."""
     whole = "".join(f"{value}~~" for value in ROW.split("|"))
-    assert len(job_rows(whole + "\n", "~~")) == 1
-    with pytest.raises(ManagerError, match="not understood"):
-        job_rows(whole + "\n12_4~~", "~~")
+    rows, known = job_rows(whole + "\n", "~~", {})
+    assert len(rows) == 1
+    again, _ = job_rows(whole.replace("~~", "~!") + "\n", "~!", known)
+    assert again[0] is rows[0]
+    assert job_rows("", "~~", known) == ([], {})
+    for cut in ("\n12_4~~", "\n12_4~~\n"):
+        with pytest.raises(ManagerError, match="not understood"):
+            job_rows(whole + cut, "~~", {})
     with pytest.raises(ManagerError, match="'x' is not understood"):
-        job_rows("x~~" + "y~~" * (len(JOB_FIELDS) - 1), "~~")
+        job_rows("x~~" + "y~~" * (len(JOB_FIELDS) - 1) + "\n", "~~", {})
 
 
 def test_admin_comments_of_old_and_new_versions(tmp_path: Path) -> None:

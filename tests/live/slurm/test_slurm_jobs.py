@@ -297,6 +297,46 @@ def test_slurm_shows_signals_late() -> None:
     assert look(made)["7"].phase == "running"
 
 
+def test_a_job_that_ended_as_it_was_stopped_is_over() -> None:
+    """Slurm goes on to show such a job as stopped and knows no such job when it is told to go on: it has ended."""
+    fake = slurm()
+    for name, on in (("7", "n1"), ("8", "n2")):
+        fake.job(name)
+        look(made := manager(fake))
+        made.release(name, [on])
+        fake.starts(name, on)
+    made = manager(fake)
+    look(made)
+    fake.at_s = 10.0
+    for name in ("7", "8"):
+        made.stop(name)
+        fake.job(name, end_s=NOW_S + 10.0)
+    fake.gone |= {"7", "8"}
+    assert made.cont("7") == "Invalid job id specified"
+    seen = look(made)
+    assert [(seen[n].phase, seen[n].exit, seen[n].on) for n in ("7", "8")] == [("ended", 0, ())] * 2
+    assert look(made)["8"].phase == "ended"
+
+
+def test_a_stop_that_slurm_forgot_is_undone() -> None:
+    """Where Slurm shows a job as running that we stopped, its processes may stand still: they are told to go on."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    made.release("7", ["n1"])
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    fake.job("7", state="RUNNING")  # after a restart of slurmctld
+    fake.at_s = 6.0
+    assert look(made)["7"].phase == "running"
+    assert fake.done[-1] == ("signal", "7", "CONT")
+    fake.done.clear()
+    look(made)
+    assert fake.done == []
+
+
 def test_a_pause_is_known_after_a_restart() -> None:
     """A controller that starts anew knows since when a job is stopped, lets it go on and extends its limit."""
     fake = slurm()
@@ -460,6 +500,21 @@ def test_power_is_the_jobs_or_its_accounts() -> None:
     assert [seen["1"].draw_w, seen["2"].draw_w, seen["1"].kind] == [350.0, 220.0, "solver"]
     assert math.isnan(seen["3"].draw_w)
     assert math.isnan(seen["4"].draw_w)
+
+
+def test_jobs_that_have_not_changed_cost_nothing() -> None:
+    """A long queue is judged once: what neither Slurm nor we changed is told again as it was."""
+    fake = slurm()
+    fake.job("7")
+    fake.job("8", eligible_s=NOW_S + 60.0)
+    made = manager(fake)
+    look(made)
+    first, second = look(made), look(made)
+    assert first["7"] is second["7"]
+    made.release("7", ["n1"])
+    assert look(made)["7"].phase == "starting"
+    fake.at_s = 61.0
+    assert look(made)["8"].phase == "waiting"
 
 
 def test_jobs_of_a_second_keep_their_order() -> None:

@@ -58,6 +58,7 @@ class Commands:
     timeout_s: float = 5.0
     calls: int = 0
     environment: dict[str, str] = field(init=False)
+    _rows: dict[str, JobRow] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -71,10 +72,15 @@ class Commands:
     # ------------------------------------------------------------------ looking
 
     def jobs(self) -> list[JobRow]:
-        """Return all jobs that Slurm still knows, tasks of arrays one by one."""
+        """Return all jobs that Slurm still knows, tasks of arrays one by one.
+
+        A job that has not changed is the same object as the last time.
+        """
         mark = _separator()
         fields = ",".join(f"{name}:{mark}" for name in JOB_FIELDS)
-        return job_rows(self._ask("squeue", "--noheader", "--array", "--states=all", f"--Format={fields}"), mark)
+        said = self._ask("squeue", "--noheader", "--array", "--states=all", f"--Format={fields}")
+        rows, self._rows = job_rows(said, mark, self._rows)
+        return rows
 
     def nodes(self) -> list[NodeRow]:
         """Return all nodes, once for each of their partitions."""
@@ -167,6 +173,11 @@ class Commands:
             raise ManagerError(f"{words[0]}: not found; install Slurm's commands, or give their folder (bin)") from None
         except OSError as problem:
             raise ManagerError(f"{words[0]}: cannot be run ({problem.strerror or problem})") from None
+
+
+def is_gone(refusal: str) -> bool:
+    """Tell whether Slurm refused because the job has ended."""
+    return any(word in refusal.lower() for word in ("invalid job id", "already completing or completed"))
 
 
 def _separator() -> str:

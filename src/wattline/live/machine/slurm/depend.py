@@ -18,17 +18,21 @@ class Others:
     """Jobs that others may wait for: those that have not ended."""
 
     def __init__(self, rows: Iterable[JobRow], pending: Iterable[str], ended: Iterable[str]) -> None:
-        over, not_begun = frozenset(ended), frozenset(pending)
-        self.there: set[str] = set()
-        """Not ended, by name and by the number of their array."""
-        self.not_begun: set[str] = set()
-        for row in rows:
-            if row.state in over:
-                continue
-            names = {row.id, row.number, row.id.partition("_")[0]}
-            self.there |= names
-            if row.state in not_begun:
-                self.not_begun |= names
+        self._rows, self._pending, self._ended = rows, frozenset(pending), frozenset(ended)
+        self._there: set[str] | None = None
+        self._not_begun: set[str] = set()
+
+    def _look(self) -> set[str]:
+        """Return all who have not ended, by name and by the number of their array."""
+        if self._there is None:
+            self._there = set()
+            for row in self._rows:
+                if row.state not in self._ended:
+                    names = {row.id, row.number, row.id.partition("_")[0]}
+                    self._there |= names
+                    if row.state in self._pending:
+                        self._not_begun |= names
+        return self._there
 
     def keep(self, dependency: str) -> bool:
         """Tell whether a dependency keeps a job from starting.
@@ -48,4 +52,5 @@ class Others:
         kind, job, state = found.groups()
         if state == "fulfilled" or job is None:  # "singleton" names nobody: it is tried
             return False
-        return job.removesuffix("_*") in (self.not_begun if kind == "after" else self.there)
+        there = self._look()
+        return job.removesuffix("_*") in (self._not_begun if kind == "after" else there)

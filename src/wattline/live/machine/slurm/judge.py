@@ -54,8 +54,27 @@ class Known:
     limited_until_s: float = -math.inf
     limit: str = ""
     went_on_s: float = -math.inf
+    over: bool = False
+    """It ended as it was stopped, though Slurm shows it as stopped."""
     phase: Phase = "ineligible"
     row: JobRow | None = None
+    told: JobSeen | None = None
+    """What was told of it last, if only a change of row or mark can change that."""
+    told_mark: Mark | None = None
+
+    def same(self, row: JobRow) -> JobSeen | None:
+        """Return what was told last, if nothing has changed."""
+        return self.told if row is self.row and self.mark is self.told_mark else None
+
+    def settle(self, row: JobRow, told: JobSeen, *, do: str) -> None:
+        """Note what was told; it stays so for jobs that wait for us or their holder alone, run, or are over."""
+        calm = told.phase == "ended" or (told.phase == "running" and row.state == "RUNNING")
+        if told.phase == "waiting":
+            calm = not row.dependency
+        elif told.phase == "ineligible":
+            calm = bool(self.left) or told.reason in ("JobHeldUser", "JobHeldAdmin")
+        calm = calm and not do and self.mark.word != "stopped"
+        self.told, self.told_mark = (told, self.mark) if calm else (None, None)
 
 
 @dataclass(frozen=True)
@@ -158,7 +177,7 @@ def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nod
         priority=row.priority,
         draw_w=rules.draw_w(row),
         exit=_exit(row) if ended else None,
-        reason=ENDED[row.state] if ended else reason,
+        reason=ENDED.get(row.state, "") if ended else reason,
     )
 
 
@@ -168,4 +187,4 @@ def _limit_s(row: JobRow, mark: Mark) -> float:
 
 
 def _exit(row: JobRow) -> int:
-    return row.exit if row.state == "COMPLETED" else row.exit or 1
+    return row.exit if row.state in ("COMPLETED", "STOPPED") else row.exit or 1

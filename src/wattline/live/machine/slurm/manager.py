@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from wattline.live.clock import Clock
 from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, Phase, Snapshot, one_line
-from wattline.live.machine.slurm.commands import Commands
+from wattline.live.machine.slurm.commands import Commands, is_gone
 from wattline.live.machine.slurm.depend import Others
 from wattline.live.machine.slurm.judge import ENDED, PENDING, Known, judge_pending, judge_present, seen
 from wattline.live.machine.slurm.marks import Mark, read_mark
@@ -62,7 +62,11 @@ class SlurmManager:
         """Return all jobs and nodes as they are now; hold those that came."""
         self._begin()
         rows = self.commands.jobs()
-        self._machine = Machine.of(self.commands.nodes())
+        machine = Machine.of(self.commands.nodes())
+        if machine.least_cpus != self._machine.least_cpus:  # jobs may need other numbers of nodes
+            for known in self._jobs.values():
+                known.told = None
+        self._machine = machine
         now_s = self.clock.now_s()
         jobs = self._take(rows, now_s)
         new = [f"job {job}: {why}" for job, why in self.problems.items() if self._said.get(job) != why]
@@ -94,15 +98,19 @@ class SlurmManager:
         others = Others(rows, PENDING, ENDED)
         for row in rows:
             known = self._jobs.get(row.id)
+            if known is not None and (told := known.same(row)) is not None:
+                known.phase = told.phase
+                found.append(told)
+                continue
             fresh = known is None or known.row is None
             known = self._jobs.setdefault(row.id, Known()) if known is None else known
             if fresh:
                 self._meet(row, known)
-            reason = row.reason
+            reason, do = row.reason, ""
             if row.state in PENDING:
                 self._see_pending(row, known)
                 verdict = judge_pending(row, known, now_s, others)
-                phase, reason = verdict.phase, verdict.reason
+                phase, reason, do = verdict.phase, verdict.reason, verdict.do
                 if verdict.do == "hold":
                     hold.append(row.id)
                     if known.mark.word == "run":
@@ -117,6 +125,7 @@ class SlurmManager:
                 phase = self._present(row, known, now_s)
             known.row, known.phase = row, phase
             found.append(seen(row, known, phase, reason, self.rules, self._nodes(row, known.mark)))
+            known.settle(row, found[-1], do=do)
         found += self._vanished({row.id for row in rows}, now_s)
         if self.act:
             self._hold_all(hold)
@@ -164,8 +173,12 @@ class SlurmManager:
             return phase  # Slurm shows only the nodes that are not yet cleaned; all of them are still its own
         if row.on:
             known.on = row.on
-        if phase == "running" and mark.word == "stopped" and now_s - mark.since_s > SETTLE_S:
-            known.mark = mark.goes_on(now_s)  # somebody else let it go on
+        if phase == "paused" and (known.over or self._is_over(row, known, now_s)):
+            return "ended"
+        if phase == "running" and mark.word == "stopped" and not now_s - mark.since_s <= SETTLE_S:
+            # Somebody let it go on, or a slurmctld that was restarted forgot the stop: its processes may stand still.
+            if self.act and self.commands.signal(row.id, "CONT") is None:
+                known.mark = mark.goes_on(now_s)
         elif phase == "paused" and mark.word == "stopped" and row.end_s - now_s < SOON_S and self.act:
             self._extend(row.id, known, 2)
         elif phase == "paused" and mark.word == "run" and row.state == "STOPPED":
@@ -175,6 +188,13 @@ class SlurmManager:
             if since_s < LOST_S:
                 known.mark = mark.stopped(known.went_on_s)  # our signal got lost: it is to be sent again
         return phase
+
+    def _is_over(self, row: JobRow, known: Known, now_s: float) -> bool:
+        """Tell whether a job ended as it was stopped: Slurm goes on to show it as stopped, and does not know it."""
+        if known.mark.word == "stopped" and row.end_s <= now_s and self.act:
+            why = self.commands.signal(row.id, "STOP")
+            known.over = why is not None and is_gone(why)
+        return known.over
 
     def _vanished(self, there: set[str], now_s: float) -> list[JobSeen]:
         """Tell the end of jobs that Slurm does not know any more; forget them."""
@@ -329,6 +349,7 @@ class SlurmManager:
         now_s = self.clock.now_s()
         why = self.commands.signal(job, "CONT")  # first of all: whatever else fails, it goes on
         if why is not None:
+            known.over = is_gone(why)
             return why
         owed_min = known.mark.owed_min(now_s)
         if owed_min and known.row is not None and math.isfinite(known.row.limit_s):
@@ -343,6 +364,8 @@ class SlurmManager:
         why = self.commands.update(job, timelimit=f"+{minutes}")
         if why is None:
             known.mark = replace(known.mark, given_min=known.mark.given_min + minutes)
+        elif is_gone(why):
+            known.over = True
         else:
             self.problems[job] = f"its time limit could not be extended by {minutes} min: {why}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wattline.live.machine.base import ManagerError
@@ -38,6 +39,7 @@ JOB_FIELDS = (
 )
 NODE_FIELDS = ("NodeList", "StateComplete", "Partition", "CPUs", "Reason")
 NOTHING = ("", "(null)", "N/A", "NONE", "None", "Unknown", "none")
+BETWEEN = "\x1f"
 MOST_HOSTS = 100_000
 ENDLESS_S = 365 * 86400.0
 """A limit of a year is what Slurm gives a job without one when it starts."""
@@ -86,9 +88,16 @@ class NodeRow:
     reason: str
 
 
-def job_rows(text: str, mark: str) -> list[JobRow]:
-    """Return the jobs of an answer of squeue."""
-    return [_job(values) for values in _records(text, mark, len(JOB_FIELDS), "squeue")]
+def job_rows(text: str, mark: str, before: Mapping[str, JobRow]) -> tuple[list[JobRow], dict[str, JobRow]]:
+    """Return the jobs of an answer of squeue, and each by its text; what is known from before is not read again."""
+    if text and not text.endswith(f"{mark}\n"):
+        raise ManagerError(f"squeue: an answer of {len(text)} letters is not understood")
+    found: dict[str, JobRow] = {}
+    for record in text.removesuffix(f"{mark}\n").split(f"{mark}\n") if text else ():
+        raw = record.replace(mark, BETWEEN)  # only the last value is a user's, so that no two jobs look alike
+        row = before.get(raw)
+        found[raw] = _job(record.split(mark)) if row is None else row
+    return list(found.values()), found
 
 
 def node_rows(text: str, mark: str) -> list[NodeRow]:
@@ -111,6 +120,8 @@ def _records(text: str, mark: str, width: int, who: str) -> list[list[str]]:
 
 
 def _job(values: list[str]) -> JobRow:
+    if len(values) != len(JOB_FIELDS):
+        raise ManagerError(f"squeue: a row of {len(values)} values is not understood")
     told = dict(zip(JOB_FIELDS, values, strict=True))
     try:
         return JobRow(
