@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,20 @@ def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
         made.jobs()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_several_commands_share_a_time_out(tmp_path: Path) -> None:
+    """A look takes several commands; together they end within the time-out, or the controller might lose its lease."""
+    made = script(tmp_path, "scontrol", "#!/bin/sh\nsleep 0.6\n")
+    made.timeout_s = 1.0
+    made.begin()
+    assert made.hold("7") is None
+    began = time.monotonic()
+    with pytest.raises(ManagerError, match="no answer"):
+        made.hold("7")
+    assert time.monotonic() - began < 0.6
+    made.begin()
+    assert made.hold("7") is None
 
 
 def test_missing_commands_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

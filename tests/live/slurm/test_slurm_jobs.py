@@ -44,6 +44,16 @@ def test_jobs_that_cannot_be_led_are_said_once() -> None:
     assert [made.snapshot().notes for _ in range(2)] == [["job 7: heterogeneous jobs are not placed by Wattline"], []]
 
 
+def test_a_flood_of_jobs_is_held_piece_by_piece() -> None:
+    """Of very many jobs that come at once some hundred are held in a look, the others in the next ones."""
+    fake = slurm()
+    for k in range(1200):
+        fake.job(str(k + 1))
+    made = manager(fake)
+    counts = [sum(job.phase == "waiting" for job in look(made).values()) for _ in range(3)]
+    assert counts == [500, 1000, 1200]
+
+
 def test_a_dry_run_holds_nothing() -> None:
     """Without leave to act, jobs are looked at and shown as waiting, and no command is given."""
     fake = slurm()

@@ -63,7 +63,7 @@ def test_slurm_conforms(cluster: SlurmCluster, manager: SlurmManager) -> None:
     """Slurm passes the checks that every resource manager must pass."""
     checks = [check for check in CHECKS if check is not requeues]  # its own test does not wait as often
     made = lambda nodes, seconds: cluster.submit(f"sleep {seconds}", nodes=nodes)  # noqa: E731
-    report = check_manager(manager, made, patience_s=PATIENCE_S, moment_s=1.2, checks=checks)
+    report = check_manager(manager, made, patience_s=PATIENCE_S, moment_s=2.0, checks=checks)
     assert [row for row in report.rows if not row.passed] == []
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +39,8 @@ UNREACHABLE = (
 )
 """Words of an answer that says nothing about the job: Slurm is not there, or does not know us."""
 MOST_TOLD = 200
+LEAST_S = 0.1
+"""Time that the last of several commands has at least."""
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Commands:
     folder
         Where the commands are; None: on the path.
     timeout_s
-        Seconds of the wall within which a command must have answered.
+        Seconds of the wall within which a command must have answered, and all commands since ``begin`` together.
     """
 
     conf: Path | None = None
@@ -58,6 +62,7 @@ class Commands:
     timeout_s: float = 5.0
     calls: int = 0
     environment: dict[str, str] = field(init=False)
+    _until: float = field(default=math.inf, init=False, repr=False)
     _rows: dict[str, JobRow] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +73,10 @@ class Commands:
         self.environment = {**kept, "PATH": path, "LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"}
         if self.conf is not None:
             self.environment["SLURM_CONF"] = str(self.conf)
+
+    def begin(self, times: float = 1.0) -> None:
+        """Begin something that takes several commands: all of them together must be done within the time-out."""
+        self._until = time.monotonic() + times * self.timeout_s
 
     # ------------------------------------------------------------------ looking
 
@@ -155,6 +164,8 @@ class Commands:
 
     def _run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         self.calls += 1
+        left_s = self._until - time.monotonic()
+        most_s = self.timeout_s if math.isinf(left_s) else max(LEAST_S, left_s)
         try:
             return subprocess.run(  # noqa: S603  (a list of words, no shell)
                 words,
@@ -163,7 +174,7 @@ class Commands:
                 encoding="utf-8",
                 errors="replace",
                 stdin=subprocess.DEVNULL,
-                timeout=self.timeout_s,
+                timeout=most_s,
                 env=self.environment,
                 cwd="/",
             )

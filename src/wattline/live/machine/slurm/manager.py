@@ -21,8 +21,8 @@ from wattline.live.machine.slurm.rules import Rules
 from wattline.live.machine.slurm.site import Machine, notes_of
 from wattline.live.machine.slurm.text import JobRow
 
-MOST_AT_ONCE = 100
-"""Jobs that one scontrol holds."""
+MOST_AT_ONCE, MOST_HELD = 100, 500
+"""Jobs that one scontrol holds, and that are held in one look."""
 SETTLE_S = 5.0
 """Slurm may show the state before a signal for so long."""
 LOST_S = 60.0
@@ -61,6 +61,7 @@ class SlurmManager:
     def snapshot(self) -> Snapshot:
         """Return all jobs and nodes as they are now; hold those that came."""
         self._begin()
+        self.commands.begin()
         rows = self.commands.jobs()
         machine = Machine.of(self.commands.nodes())
         if machine.least_cpus != self._machine.least_cpus:  # jobs may need other numbers of nodes
@@ -84,6 +85,7 @@ class SlurmManager:
         """Read what an earlier controller noted, once."""
         if self._told:
             return
+        self.commands.begin(2.0)
         self.look_at_site()
         for job, text in self.commands.admin_comments().items():
             mark = read_mark(text)
@@ -128,7 +130,7 @@ class SlurmManager:
             known.settle(row, found[-1], do=do)
         found += self._vanished({row.id for row in rows}, now_s)
         if self.act:
-            self._hold_all(hold)
+            self._hold_all(hold[:MOST_HELD])  # the others at the next look
             self._give_back(back)
         unheld = {job for job in hold if self.act and self._jobs[job].mark.word != "held"}
         if unheld:  # not ours yet: nobody is to start it
@@ -257,6 +259,7 @@ class SlurmManager:
             entry = known.mark.word == "" and known.phase == "waiting"  # held at submission, seen by nobody yet
             if known.left or not (waits or entry):
                 continue
+            self.commands.begin()
             changes = {"reqnodelist": "", "admincomment": "", **_asked(known.mark)}
             why = self.commands.update(job, **changes) or self.commands.release(job)
             if why is None:
@@ -326,9 +329,9 @@ class SlurmManager:
         now_s = self.clock.now_s()
         if now_s - known.went_on_s < self.rules.stop_again_s:
             return f"it went on {now_s - known.went_on_s:.0f} s ago, stops are {self.rules.stop_again_s:g} s apart"
+        self._count()
         if self.rules.stop != "all" and self.commands.steps(job):
             return "it has job steps (srun), which may be MPI"
-        self._count()
         mark = known.mark if known.mark.word == "stopped" else known.mark.stopped(now_s)
         why = self.commands.update(job, admincomment=str(mark)) or self.commands.signal(job, "STOP")
         if why is None:
@@ -347,6 +350,7 @@ class SlurmManager:
         if known.mark.word != "stopped":
             return "it was stopped by others"
         now_s = self.clock.now_s()
+        self.commands.begin()
         why = self.commands.signal(job, "CONT")  # first of all: whatever else fails, it goes on
         if why is not None:
             known.over = is_gone(why)
@@ -399,6 +403,7 @@ class SlurmManager:
         if len(self._acted_s) >= self.rules.most_per_s:
             raise ManagerError(f"more than {self.rules.most_per_s:g} commands in a second, the others wait")
         self._acted_s.append(now_s)
+        self.commands.begin()
 
     def close(self) -> None:
         """Nothing is open; jobs stay as they are."""
