@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from wattline.api.controlling import open_any
+from wattline.demo.layout import free_port
 from wattline.errors import InputError
 from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
 from wattline.live.bus.inprocess import Hub
+from wattline.live.bus.keys import make_keys
 from wattline.live.bus.messages import Outbox, decode
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
@@ -175,6 +180,28 @@ def test_an_address_for_each_controller_of_a_file(tmp_path: Path) -> None:
         assert sorted(found.controllers) == ["controller", "standby"]
     with pytest.raises(InputError, match="has no address for the controller 'third'"):
         read_site(path, "third")
+
+
+def test_off_goes_by_the_address_of_another_controller_where_one_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that hangs keeps its address, and whoever says off takes that of the one that stands by."""
+    monkeypatch.setattr("wattline.api.controlling.WAIT_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        listen = f'controller = "tcp://127.0.0.1:{hangs.getsockname()[1]}", standby = "tcp://127.0.0.1:{free_port()}"'
+        text = (Path(__file__).parents[3] / "examples/live/site.toml").read_text()
+        text = text.replace('listen = "tcp://127.0.0.1:7411"', f"listen = {{ {listen} }}")
+        (tmp_path / "site.toml").write_text(text.replace("controller.key", "{name}.key"))
+        make_keys(tmp_path / "keys", "demo", [("controller", "controller"), ("controller", "standby")])
+        planned: Any = SimpleNamespace(path=tmp_path / "site.toml", spec=read_site(tmp_path / "site.toml"))
+        name, bus = open_any(planned, Clock())
+        bus.close()
+        assert name == "standby"
+        path = tmp_path / "site.toml"
+        path.write_text(path.read_text().replace(', standby = "', ', controller2 = "'))
+        planned.spec = read_site(path)
+        with pytest.raises(InputError, match="cannot be read"):
+            open_any(planned, Clock())
 
 
 class Deaf:
