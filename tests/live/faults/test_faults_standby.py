@@ -43,9 +43,9 @@ def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
     with led_machine(tmp_path, standby=True) as rig:
         first = rig.processes.running["controller"]
         rig.start("standby")
+        rig.start("dry-run")
         rig.until(lambda: "stands-by" in rig.log(), 40.0, "the one that stands by")
         assert listening(rig.processes.running["standby"].pid) == set()
-        rig.start("dry-run")
         seen = tmp_path / "status-dry-run.sock"
         rig.until(lambda: seen.exists() and fetch(seen).nodes["led"] == NODES, 40.0, "the dry run")
         rig.submit(8, 25.0)
