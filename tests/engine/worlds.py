@@ -148,26 +148,30 @@ def check_structure(s: State) -> None:
         assert all(low[1] <= high[0] for low, high in itertools.pairwise(spans)), spans
         assert sum(b - a for a, b in spans) == s.free[p]
         assert not spans or (spans[0][0] >= first and spans[-1][1] <= first + count)
-    waiting = [int(j) for j in s.queue[s.q_head[0] : s.q_tail[0]] if j >= 0]
+    status = s.status.tolist()
+    head, queue, slot = int(s.q_head[0]), s.queue[: s.q_tail[0]].tolist(), s.slot.tolist()
+    waiting = [j for j in queue[head:] if j >= 0]
     assert len(waiting) == s.q_len[0] == len(set(waiting))
-    assert all(s.status[j] == codes.WAITING and s.queue[s.slot[j]] == j for j in waiting)
-    on_nodes = [int(j) for j in s.running[: s.n_running[0]]]
-    assert sorted(on_nodes) == sorted(np.flatnonzero(np.isin(s.status, HOLDS)))
-    rests = np.isin(s.status, (codes.PAUSED, codes.STARTING))
-    resting = np.bincount(s.pool[rests], s.nodes[rests], minlength=s.free.size)
-    starting = s.starting[: s.n_starting[0]]
-    assert sorted(starting) == sorted(np.flatnonzero(s.status == codes.STARTING))
-    assert resting.tolist() == s.paused.tolist()
-    held: set[int] = set()
+    assert all(status[j] == codes.WAITING and queue[slot[j]] == j for j in waiting)
+    on_nodes = s.running[: s.n_running[0]].tolist()
+    assert sorted(on_nodes) == [j for j, at in enumerate(status) if at in HOLDS]
+    starting = s.starting[: s.n_starting[0]].tolist()
+    assert sorted(starting) == [j for j, at in enumerate(status) if at == codes.STARTING]
+    resting = [0] * s.free.size
+    held: list[tuple[int, int]] = []
     for j in on_nodes:
+        if status[j] in (codes.PAUSED, codes.STARTING):
+            resting[s.pool[j]] += int(s.nodes[j])
         x, mine = int(s.held[j]), 0
         while x >= 0:
-            span = set(range(x, int(s.hx_to[x])))
-            assert not span & held
-            held |= span
-            mine += len(span)
+            held.append((x, int(s.hx_to[x])))
+            mine += held[-1][1] - x
             x = int(s.hx_next[x])
         assert mine == s.nodes[j]
+    assert resting == s.paused.tolist()
+    held.sort()
+    assert all(a < b for a, b in held)
+    assert all(low[1] <= high[0] for low, high in itertools.pairwise(held)), held
 
 
 def assert_no_double_booking(result: Result) -> None:
