@@ -134,6 +134,9 @@ class FakeSlurm(Commands):
                 self.job(job, wanted=tuple(values["reqnodelist"].split(",")))
             if "numnodes" in values:
                 self.job(job, nodes=int(values["numnodes"].partition("-")[0]))
+            for key, name in (("numtasks", "tasks"), ("numcpus", "cpus")):
+                if key in values:
+                    self.job(job, **{name: int(values[key])})
             if (said := values.get("timelimit", "")).startswith("+"):
                 more_s = 60.0 * int(said)
                 self.job(job, limit_s=self.rows[job].limit_s + more_s, end_s=self.rows[job].end_s + more_s)

@@ -31,6 +31,7 @@ from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rules import Rules
 from wattline.live.signals.open import SignalsNow
 from wattline.live.signals.stale import Now
+from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.wiring.bound import Bound
 from wattline.wiring.newcomers import Desk
@@ -62,6 +63,10 @@ class SlurmRun:
     slurm: SlurmCluster
     limit: float = 0.7
     seed: int = 1
+    select: str = "easy"
+    configurations: tuple[Moldable, ...] = ()
+    """Applications whose jobs choose their configuration; nodes then draw what the cap of their job's allows."""
+    idle_w: float = IDLE_W
     told: list[Told] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     jobs: dict[str, int] = field(default_factory=dict)
@@ -82,7 +87,7 @@ class SlurmRun:
         """Start a controller; one that is started again knows nothing but what Slurm tells."""
         names = self.slurm.names
         clock, topics = Clock(), Topics("here")
-        nodes = machine_of(len(names), idle_w=IDLE_W, max_w=MAX_W)
+        nodes = machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W)
         how = replace(
             Options(),
             spare_rows=64,
@@ -92,11 +97,18 @@ class SlurmRun:
             start_s=0.0,
             timeline=False,
             placements=False,
+            configurations=self.configurations,
+            limit_w=[(0.0, self.limit_w)],
         )
         nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
-        ledger = Ledger(Bound(nobody, nodes, policies(select="easy"), how))
+        ledger = Ledger(Bound(nobody, nodes, policies(select=self.select), how))
         manager = SlurmManager(Commands(self.slurm.conf, timeout_s=5.0), Rules(stop_again_s=0.0), clock)
-        mirror = Mirror(ledger, NodeNames(names), Desk(nodes), clock.now_s())
+        mirror = Mirror(
+            ledger,
+            NodeNames(names),
+            Desk(nodes, applications=[m.truth.application for m in self.configurations]),
+            clock.now_s(),
+        )
         hub = Hub("here", clock)
         self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
         for name, (bus, _) in self.agents.items():
@@ -115,7 +127,7 @@ class SlurmRun:
             manager=manager,
             bus=bus,
             inbox=Inbox(topics, clock, nodes=names),
-            meters=Meters(names, np.full(len(names), MAX_W), idle_w=np.full(len(names), IDLE_W)),
+            meters=Meters(names, np.full(len(names), MAX_W), idle_w=np.full(len(names), self.idle_w)),
             caps=CapSender(bus, Outbox("controller", clock), topics, names),
             signals=self,
         )
@@ -124,8 +136,12 @@ class SlurmRun:
 
     def now(self, now_s: float) -> SignalsNow:
         """Return what is asked of the site: its limit."""
-        limit_w = self.limit * MAX_W * self.slurm.nodes
-        return SignalsNow(None, limit_w, Now(limit_w, 0.0, "fresh"), limit_w)
+        return SignalsNow(None, self.limit_w, Now(self.limit_w, 0.0, "fresh"), self.limit_w)
+
+    @property
+    def limit_w(self) -> float:
+        """The limit of the site."""
+        return self.limit * MAX_W * self.slurm.nodes
 
     def _agents_turn(self) -> None:
         """Let agents tell what their nodes draw: a running job all that a node can."""
@@ -135,11 +151,13 @@ class SlurmRun:
             if job.phase in ("running", "starting")
             for name in job.on
         }
-        self.most_w = max(self.most_w, MAX_W * len(busy) + IDLE_W * (self.slurm.nodes - len(busy)))
+        watts = {name: min(MAX_W, self.cap_w[name]) if name in busy else self.idle_w for name in self.agents}
+        self.most_w = max(self.most_w, sum(watts.values()))
         for name, (bus, outbox) in self.agents.items():
             for arrived in bus.poll(0.0):
-                decode(arrived.payload)
-            w = MAX_W if name in busy else IDLE_W
+                told = decode(arrived.payload).body["cap_w"]
+                self.cap_w[name] = math.inf if told is None else told
+            w = watts[name]
             body = {"w": w, "age": 0.0, "cpu_w": None, "mem_w": None, "limit_w": None, "mode": "led", "cap_w": None}
             body |= {"lease": 5.0, "term": 1, "faults": [], "safe_w": None, "min_w": None, "max_w": None}
             bus.publish(self.topics.status(name), outbox.encode("status", body))

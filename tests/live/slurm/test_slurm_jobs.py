@@ -154,13 +154,13 @@ def test_a_moldable_job_that_did_not_start_is_as_it_was(limit_s: float) -> None:
         made = manager(fake)
         look(made)
         assert made.release("7", ["n1", "n2", "n4"], Form(cores=3, cap_w=65.4, limit_s=1801.0)) is None
-        assert (fake.rows["7"].nodes, fake.rows["7"].limit_s) == (3, 1860.0)
+        assert (fake.rows["7"].nodes, fake.rows["7"].cpus, fake.rows["7"].limit_s) == (3, 12, 1860.0)
         minutes = 10 if limit_s == 600.0 else 0
         assert fake.comments["7"] == f"wattline=run,asked=2,limit={minutes},cores=3,cap=65"
         anew = look(manager(fake))["7"]
         assert (anew.phase, anew.on) == ("starting", ("n1", "n2", "n4"))
         assert (made.hold("7") if undo == "hold" else made.give_back()) is not False
-        assert (fake.rows["7"].nodes, fake.rows["7"].limit_s) == (2, limit_s)
+        assert (fake.rows["7"].nodes, fake.rows["7"].cpus, fake.rows["7"].limit_s) == (2, 8, limit_s)
         if undo == "hold":
             again = look(manager(fake))["7"]
             assert (again.phase, again.nodes, again.request_s) == ("waiting", 2, limit_s)

@@ -131,6 +131,10 @@ def test_a_moldable_job_is_given_its_configuration(
     assert later.release(job, ["n05"]) is None
     assert until(later, job, "running").on == ("n05",)
     assert cluster.shown(job, "TimeLimit") == "7:00"
+    wide = cluster.submit("sleep 60", nodes=11)  # eleven tasks do not fit on one node of four CPUs
+    until(later, wide, "waiting")
+    assert later.release(wide, ["n07"], form) is None
+    assert until(later, wide, "running").on == ("n07",)
 
 
 def test_a_requeued_job_waits_and_runs_again(cluster: SlurmCluster, manager: SlurmManager) -> None:

@@ -220,7 +220,7 @@ class SlurmManager:
                     self._held(job)
                 some = []
             for job in [job for job in jobs[at : at + MOST_AT_ONCE] if job in some or self._jobs[job].mark.asked]:
-                why = self.commands.update(job, **self._waiting(self._jobs[job].mark))
+                why = self.commands.update(job, **self._waiting(self._jobs[job]))
                 if why is None:
                     self._held(job)
                 else:
@@ -232,9 +232,9 @@ class SlurmManager:
         self.problems.pop(job, None)
 
     @staticmethod
-    def _waiting(mark: Mark) -> dict[str, str]:
+    def _waiting(known: Known) -> dict[str, str]:
         """Return what makes a job wait under our hold, as it asked to run."""
-        return {"priority": "0", "admincomment": str(mark.waits("held")), **_asked(mark)}
+        return {"priority": "0", "admincomment": str(known.mark.waits("held")), **_asked(known.mark, known.row)}
 
     def _give_back(self, jobs: Sequence[str]) -> None:
         """Let jobs that are left alone be scheduled by Slurm itself."""
@@ -260,7 +260,7 @@ class SlurmManager:
             if known.left or not (waits or entry):
                 continue
             self.commands.begin()
-            changes = {"reqnodelist": "", "admincomment": "", **_asked(known.mark)}
+            changes = {"reqnodelist": "", "admincomment": "", **_asked(known.mark, known.row)}
             why = self.commands.update(job, **changes) or self.commands.release(job)
             if why is None:
                 known.mark, known.left, given = Mark("theirs"), "given back to Slurm", given + 1
@@ -289,7 +289,9 @@ class SlurmManager:
             return misplaced
         self._count()
         mark = known.mark.waits("run") if form is None else _molded(known.mark, asked, row.limit_s, form)
-        changes = _asked(mark) | {"reqnodelist": ",".join(on), "numnodes": f"{nodes}-{nodes}"}
+        changes = {"reqnodelist": ",".join(on), "numnodes": f"{nodes}-{nodes}"}
+        if mark.asked:
+            changes |= _asked(mark, row) | _sized(row, nodes)
         if form is not None and math.isfinite(form.limit_s):
             changes["timelimit"] = str(math.ceil(form.limit_s / 60.0))
         why = self.commands.update(job, **changes, admincomment=str(mark))
@@ -309,7 +311,7 @@ class SlurmManager:
         if known.phase != "starting" or known.row is None or known.row.state not in PENDING:
             return self._not("held", known)
         self._count()
-        why = self.commands.update(job, **self._waiting(known.mark))
+        why = self.commands.update(job, **self._waiting(known))
         if why is None:
             self._held(job)
             known.phase = "waiting"
@@ -409,14 +411,18 @@ class SlurmManager:
         """Nothing is open; jobs stay as they are."""
 
 
-def _asked(mark: Mark) -> dict[str, str]:
+def _asked(mark: Mark, row: JobRow | None) -> dict[str, str]:
     """Return what a moldable job asked for, to be written back; nothing for others."""
-    if not mark.asked:
+    if not mark.asked or row is None:
         return {}
-    return {
-        "numnodes": f"{mark.asked}-{mark.asked}",
-        "timelimit": str(mark.limit_min) if mark.limit_min else "UNLIMITED",
-    }
+    return {**_sized(row, mark.asked), "timelimit": str(mark.limit_min) if mark.limit_min else "UNLIMITED"}
+
+
+def _sized(row: JobRow, nodes: int) -> dict[str, str]:
+    """Return a job's new number of nodes, and tasks and CPUs in proportion: those that it has might not fit."""
+    before = max(row.nodes, 1)
+    tasks, cpus = (max(1, math.ceil(count * nodes / before)) for count in (row.tasks, row.cpus))
+    return {"numnodes": f"{nodes}-{nodes}", "numtasks": str(tasks), "numcpus": str(cpus)}
 
 
 def _molded(before: Mark, nodes: int, limit_s: float, form: Form) -> Mark:
