@@ -15,7 +15,7 @@ from wattline.errors import InputError
 from wattline.live.agent.beside import Beside
 from wattline.live.agent.config import AgentSettings, NodeSettings
 from wattline.live.agent.hardware import Place, open_hardware, open_limits
-from wattline.live.agent.local import open_local
+from wattline.live.agent.local import Local, open_local
 from wattline.live.agent.node import Log, NodeAgent
 from wattline.live.agent.wire import Wire
 from wattline.live.agent.wires import OpenBus, open_bus
