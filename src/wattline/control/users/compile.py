@@ -129,7 +129,8 @@ def _compiled(function: Callable[..., int], mechanism: Mechanism, checked: bool)
 
 
 def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
-    from wattline.control.users.doors import Judged, RefusedError
+    from wattline.control.users.answers import JudgedPolicy
+    from wattline.control.users.doors import RefusedError
 
     importlib.import_module("wattline.policies.helpers")  # numba must know them before it meets them in a policy
     try:  # constants of other files are frozen into the code: it is kept by all that it comes from
@@ -137,16 +138,14 @@ def _translated(mechanism: Mechanism, signature: Any, checked: bool) -> Any:
     except (OSError, ValueError):  # a policy without a file
         variant = ""
     keep = variant != "" and has_file(mechanism.function)  # a cell of a notebook is compiled anew in every kernel
-    options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant, "judge": Judged}
+    options: dict[str, Any] = {"cache": keep, "boundscheck": checked, "variant": variant, "judge": JudgedPolicy}
     try:
         compiled: Any = plugin(mechanism.function, signature.args, **options)
-        returns = compiled.overloads[signature.args].signature.return_type
-        if isinstance(returns, (types.Integer, types.Boolean)) and returns != types.int64:
-            return plugin(mechanism.function, signature, **options)
     except RefusedError as problem:
         raise refused(mechanism, problem.file, problem.line, problem.said) from None
     except Exception as problem:  # numba raises errors of all kinds
         raise failed_compile(mechanism, problem) from None
+    returns = compiled.overloads[signature.args].signature.return_type
     if isinstance(returns, (types.NoneType, types.Optional)):
         raise PolicyError(f"{where(mechanism)}: every path must return an int, not all of them return anything")
     if returns != types.int64:
