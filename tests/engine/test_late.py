@@ -20,6 +20,7 @@ from engine.worlds import (
     cluster,
     digest,
     placements,
+    policies,
     run,
     table,
     timeline_energy_j,
@@ -214,6 +215,22 @@ def test_delays_that_make_no_sense_are_refused(more: dict[str, Any], words: str)
     """Delays below 0, without end or the wrong way round and wild noise are refused in one line."""
     with pytest.raises(InputError, match=words):
         run(table({"submit": 0, "work": 1, "nodes": 1}), cluster(1), options=Options(**more))
+
+
+def test_noise_renews_no_estimate() -> None:
+    """Whoever decides after the power has deviated decides as if it had not: no estimate is renewed in between."""
+    rows = [
+        {"submit": 0, "work": 100, "nodes": 3, "request": 10},
+        {"submit": 1, "work": 50, "nodes": 4, "request": 50},
+        {"submit": 35, "work": 20, "nodes": 1, "request": 20},
+    ]
+    ends = []
+    for noise in (0.0, 0.02):
+        with Simulation(table(*rows), cluster(4), policies(), Options(noise=noise, until_s=34.0)) as sim:
+            while sim.advance(1) == codes.BUDGET:
+                pass
+            ends.append(float(sim.state.estimated_end_s[0]))
+    assert ends[0] == ends[1]
 
 
 # ------------------------------------------------------------------ the same bytes

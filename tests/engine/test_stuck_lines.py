@@ -112,3 +112,20 @@ def test_ticks_in_which_nothing_happens_are_no_time() -> None:
     options = Options(limit_w=[(0.0, 700.0)])
     with pytest.raises(StuckError, match=r"^1 d 5 h after the start 30 jobs wait, nothing runs"):
         run(table(*ROWS), cluster(4), options=options, profile="t-test")
+
+
+@pytest.mark.parametrize("more", [{}, {"timeline": False}, {"tick_s": 1.0, "quantum": True}, {"shed": True}])
+def test_noise_is_nothing_that_happens(more: dict[str, Any]) -> None:
+    """A run whose power deviates is stuck when it would be without that, and the line tells the same time."""
+    rows = [{"submit": t, "work": 100, "nodes": 4} for t in (0, 10)]
+    limit = [(0.0, np.inf), (50.0, 1300.0), (60.0, 1000.0 if "shed" not in more else 1300.0)]
+    if "shed" in more:
+        rows[1]["draw"] = 400.0
+    said = []
+    for noise in (0.0, 0.02):
+        options = Options(limit_w=limit, noise=noise, noise_every_s=0.7, until_s=1e6, **more)
+        with pytest.raises(StuckError) as caught:
+            run(table(*rows), cluster(4), options=options)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert said[0].startswith("1 min 40 s after the start 1 job waits, nothing runs and nothing is left to happen")

@@ -117,8 +117,8 @@ def step_envelope(s: State) -> int:
 
 
 @outlined
-def set_schedule(s: State) -> None:
-    """Note the time of the next envelope step, bid, signal value, node change, tick, sample, late cap or deviation."""
+def scheduled_s(s: State) -> float:
+    """Return the time of the next envelope step, bid, signal value, node change, tick, sample or late cap."""
     t = np.inf
     if s.tick_s[0] < np.inf:
         t = s.start_s[0] + s.tick_k[0] * s.tick_s[0]
@@ -135,7 +135,13 @@ def set_schedule(s: State) -> None:
         t = min(t, s.bidding_s[0])
     if s.signal_at[0] < s.signal.shape[0]:
         t = min(t, s.signal_from_s[0] + s.signal_at[0] * s.signal_step_s[0])
-    t = min(t, s.land_s[0])
+    return min(t, s.land_s[0])
+
+
+@outlined
+def set_schedule(s: State) -> None:
+    """Note when the next thing happens that is scheduled, or the machine's power deviates otherwise."""
+    t = scheduled_s(s)
     if s.noise_share[0] > 0.0:
         t = min(t, s.start_s[0] + s.noise_k[0] * s.noise_every_s[0])
     s.schedule_s[0] = t

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.control import commit
+from wattline.control.timeline import log_timeline
 from wattline.kernel.compiled import kernel, outlined
 from wattline.model import codes
 from wattline.model.state.record import State
+from wattline.model.state.switches import OPT_TIMELINE
 from wattline.physics import clocks, power
 from wattline.physics.random import LATE_CAPS, NOISE, bell, uniform
 
@@ -98,13 +100,17 @@ def land(s: State) -> int:
 
 
 @outlined
-def deviate(s: State) -> int:
-    """Let the machine's power deviate otherwise, where it is time to; return what happened."""
+def deviate(s: State) -> None:
+    """Let the machine's power deviate otherwise, where it is time to.
+
+    It is on the meter, so the timeline has it. Nothing has happened by it that control could answer: no pass follows.
+    """
     if s.start_s[0] + s.noise_k[0] * s.noise_every_s[0] > s.now[0]:
-        return 0
+        return
     s.noise[0] = s.noise_share[0] * bell(int(s.seed[0]), NOISE, s.noise_k[0])
     s.noise_k[0] += 1
-    return codes.AWAKE
+    if s.option[OPT_TIMELINE] == 1:
+        log_timeline(s)  # what else happens in this instant writes the row again
 
 
 @outlined
@@ -114,5 +120,5 @@ def change_late(s: State) -> int:
     if s.land_s[0] <= s.now[0]:
         mask |= land(s)
     if s.noise_share[0] > 0.0:
-        mask |= deviate(s)
+        deviate(s)
     return mask

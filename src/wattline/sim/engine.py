@@ -15,6 +15,7 @@ from numba import types
 from wattline.control import rows
 from wattline.control.codes import DUE, NEIGHBOURS, RARE
 from wattline.control.cycle import BANK, SLOT, WAKE, control_pass
+from wattline.control.daily import scheduled_s
 from wattline.control.logs import logs_full
 from wattline.control.passing import pass_time
 from wattline.control.timeline import log_timeline
@@ -81,6 +82,12 @@ def next_rare_s(s: State, timer_s: float) -> float:
     return t
 
 
+@outlined
+def is_only_noise(s: State, timer_s: float) -> bool:
+    """Tell whether nothing but deviations of power is left to happen, where no job will arrive or end."""
+    return min(scheduled_s(s), s.next_sleep_s[0], timer_s) == np.inf and s.n_due[0] == 0
+
+
 # ------------------------------------------------------------------ what happens in an instant
 
 
@@ -109,6 +116,8 @@ def advance(s: State, until_s: float, wake: Any, learn: Any, profile: Any, chore
         t_timer = next_timer_s(s)
         if t_timer < s.now[0]:
             return TIMER_PASSED
+        if t == np.inf and s.noise_share[0] > 0.0 and is_only_noise(s, t_timer):
+            return NOTHING_LEFT
         t_rare = next_rare_s(s, t_timer)
         t = min(t, t_rare)
     if s.n_ended[0] == s.n_jobs[0] or t == np.inf:
