@@ -233,6 +233,31 @@ def test_noise_renews_no_estimate() -> None:
     assert ends[0] == ends[1]
 
 
+# ------------------------------------------------------------------ stopped while starting
+
+
+@pytest.mark.parametrize("shed", [False, True])
+def test_a_job_stopped_while_it_starts_held_its_nodes(shed: bool) -> None:
+    """A job that a policy or the limit takes back while it is starting has its nodes in the placements, from when it
+    got them until then; no stop is counted, for it had not begun to work.
+    """
+    if shed:
+        rows = [{"submit": 0, "work": 100, "nodes": 3}]
+        options = Options(late_start_s=(20.0, 20.0), limit_w=[(0.0, 2000.0), (5.0, 900.0), (30.0, 2000.0)], shed=True)
+        result = run(table(*rows), cluster(4), options=options)
+        expected = [(0, 0.0, 5.0), (0, 30.0, 50.0), (0, 50.0, 150.0)]
+    else:
+        rows = [{"submit": t, "work": 100, "nodes": 3} for t in (0, 5)]
+        options = Options(late_start_s=(20.0, 20.0))
+        result = run(table(*rows), cluster(4), order="lcfs", select="reselect", options=options)
+        expected = [(0, 0.0, 5.0), (1, 5.0, 25.0), (1, 25.0, 125.0), (0, 125.0, 145.0), (0, 145.0, 245.0)]
+    assert [p[:3] for p in placements(result)] == sorted(expected)
+    held_s = sum(3 * (until - since) for _, since, until in expected)
+    assert result.state.node_s[0, 0] == held_s
+    assert result.state.preemptions.tolist() == [0] * len(rows)
+    assert codes.EV_PREEMPT not in result.logs["ev_kind"]
+
+
 # ------------------------------------------------------------------ the same bytes
 
 

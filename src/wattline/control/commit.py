@@ -282,6 +282,13 @@ def unstart(s: State, j: int) -> None:
 
 
 @outlined
+def take_back(s: State, j: int) -> None:
+    """Let a job wait again that control stops while it is starting: it held its nodes until now."""
+    _log_placements(s, j)
+    unstart(s, j)
+
+
+@outlined
 def _start_waking(s: State, j: int, slept: int) -> None:
     p = s.pool[j]
     s.status[j] = codes.WAKING

@@ -96,7 +96,7 @@ def stop(s: State, j: int, holds: bool, why: int) -> None:
     if verdict == codes.OK and holds and s.status[j] == codes.RUNNING:
         commit.pause(s, j)
     elif verdict == codes.OK and s.status[j] == codes.STARTING:
-        commit.unstart(s, j)
+        commit.take_back(s, j)
     elif verdict == codes.OK:
         commit.preempt(s, j)
 
