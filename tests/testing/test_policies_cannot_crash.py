@@ -153,6 +153,8 @@ def test_functions_of_the_user_are_checked_too(tmp_path: Path) -> None:
         ("select", "return 10000", "returned 10000 proposals; there is room for 0 … 5"),
         ("select", "return -1", "returned -1 proposals"),
         ("select", "s.n_stop[0] = 1 << 40\nreturn 0", "1099511627776 jobs on the stop list"),
+        ("order", "return 2", "returned 2; 0 is right, or 1 after writing the keys of all waiting jobs"),
+        ("order", "return -1", "returned -1; 0 is right"),
         ("place", "return 10**9", "returned 1000000000 extents of nodes"),
         ("place", "return -3", "returned -3 extents of nodes"),
         ("select", "s.n_resume[0] = -3\nreturn 0", "-3 jobs resumed"),

@@ -69,6 +69,8 @@ def _fault(s: State, jobs: JobTable, fault: int, what: int) -> str:
     if fault in counts:
         text, room = counts[fault]
         return f"{text.format(what)}; there is room for 0 … {room}"
+    if fault == faults.REKEYED:
+        return f"returned {what}; 0 is right, or 1 after writing the keys of all waiting jobs"
     if fault == faults.REASON:
         return f"gave {what} as reason for a start (p_why); codes.CHOSEN is right for most"
     if fault == faults.MARGIN:

@@ -23,6 +23,7 @@ from wattline.control.users.faults import (
     PROFILE,
     REASON,
     RECAPS,
+    REKEYED,
     RESUMES,
     SPREAD,
     STARTS,
@@ -77,7 +78,10 @@ def judge(s: State, slot: int, arg: int, got: int) -> None:
 
     The guard judges the rest.
     """
-    if slot == codes.SELECT:
+    if slot == codes.ORDER:
+        if got < 0 or got > 1:
+            refuse(s, slot, REKEYED, got)
+    elif slot == codes.SELECT:
         _judge_select(s, slot, got)
     elif slot == codes.PLACE:
         if got < 0 or got > s.place_a.shape[0]:
