@@ -38,6 +38,8 @@ class FakeSlurm(Commands):
     gone: set[str] = field(default_factory=set)
     """Jobs that have ended, though they are shown as stopped."""
     answers: bool = True
+    loses_answers: bool = False
+    """A release is done, and nobody hears of it."""
     at_s: float = 0.0
 
     def clock(self) -> Clock:
@@ -149,6 +151,8 @@ class FakeSlurm(Commands):
         why = self._answer("release", job)
         if why is None:
             self.job(job, priority=100.0, reason="Priority")
+        if self.loses_answers:
+            raise ManagerError("scontrol: no answer within 5 s")
         return why
 
     def requeue(self, job: str) -> str | None:

@@ -198,6 +198,32 @@ def test_a_release_that_is_cut_off_leaves_the_job_waiting() -> None:
     assert look(manager(fake))["7"].phase == "waiting"
 
 
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_release_whose_answer_got_lost_was_ours(runs: bool) -> None:
+    """A job that was released though nobody answered is starting, or runs, and is ours."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    fake.loses_answers = True
+    with pytest.raises(ManagerError):
+        made.release("7", ["n2"])
+    if runs:
+        fake.starts("7", "n2")
+    seen = look(made)["7"]
+    assert (seen.phase, seen.on, seen.ours) == ("running" if runs else "starting", ("n2",), True)
+
+
+def test_a_held_job_that_runs_was_started_by_others() -> None:
+    """An administrator who releases a job need not be seen to do it: it runs, and is not ours."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    fake.starts("7", "n2")
+    assert (look(made)["7"].phase, look(made)["7"].ours) == ("running", False)
+
+
 def test_pending_but_not_held_is_starting_after_a_restart() -> None:
     """A controller that starts anew takes a job that was released before for starting on its nodes, not for waiting."""
     fake = slurm()

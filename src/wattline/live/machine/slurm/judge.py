@@ -51,6 +51,10 @@ class Known:
     """Of a job that asks for nodes by name: that it does."""
     on: tuple[str, ...] = ()
     """Nodes to which it was released, or which it holds."""
+    tried: tuple[str, ...] = ()
+    """Nodes of the last release, whether it was answered or not."""
+    tried_mark: Mark = field(default_factory=lambda: Mark("run"))
+    """What was noted at the job with it."""
     limited_until_s: float = -math.inf
     limit: str = ""
     went_on_s: float = -math.inf

@@ -15,7 +15,7 @@ from wattline.live.clock import Clock
 from wattline.live.machine.base import Abilities, Form, JobSeen, ManagerError, Phase, Snapshot, one_line
 from wattline.live.machine.slurm.commands import Commands, is_gone
 from wattline.live.machine.slurm.depend import Others
-from wattline.live.machine.slurm.judge import ENDED, PENDING, Known, judge_pending, judge_present, seen
+from wattline.live.machine.slurm.judge import ENDED, PENDING, Known, is_held, judge_pending, judge_present, seen
 from wattline.live.machine.slurm.marks import Mark, read_mark
 from wattline.live.machine.slurm.rules import Rules
 from wattline.live.machine.slurm.site import Machine, notes_of
@@ -155,6 +155,8 @@ class SlurmManager:
             known.left = self.rules.why_left(row) or known.named
             if known.left and (row.het or known.named):
                 self.problems[row.id] = known.left
+        if known.mark.word == "held" and not is_held(row) and known.tried and set(row.wanted) == set(known.tried):
+            known.mark, known.on = known.tried_mark, known.tried  # our release, whose answer got lost
         came_back = known.phase in ("running", "paused", "completing") or row.reason == "BeginTime"
         if known.mark.word in ("run", "stopped") and came_back:
             known.mark = known.mark.waits("requeued")
@@ -175,6 +177,11 @@ class SlurmManager:
             return phase  # Slurm shows only the nodes that are not yet cleaned; all of them are still its own
         if row.on:
             known.on = row.on
+        if (
+            mark.word == "held" and phase != "ended"
+        ):  # an administrator released it, or the answer to our release got lost
+            known.mark = Mark("run") if known.tried and set(row.wanted) == set(known.tried) else Mark("theirs")
+            known.left = "" if known.mark.word == "run" else "released by an administrator"
         if phase == "paused" and (known.over or self._is_over(row, known, now_s)):
             return "ended"
         if phase == "running" and mark.word == "stopped" and not now_s - mark.since_s <= SETTLE_S:
@@ -294,6 +301,7 @@ class SlurmManager:
             changes |= _asked(mark, row) | _sized(row, nodes)
         if form is not None and math.isfinite(form.limit_s):
             changes["timelimit"] = str(math.ceil(form.limit_s / 60.0))
+        known.tried, known.tried_mark = tuple(on), mark
         why = self.commands.update(job, **changes, admincomment=str(mark))
         if why is None:
             why = self.commands.release(job)
