@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattline.api.controlling import open_any
+from wattline.api.controlling import _open_when_free, open_any
 from wattline.demo.layout import free_port
 from wattline.errors import InputError
 from wattline.live.bus.base import Bus
@@ -202,6 +202,30 @@ def test_off_goes_by_the_address_of_another_controller_where_one_hangs(
         planned.spec = read_site(path)
         with pytest.raises(InputError, match="cannot be read"):
             open_any(planned, Clock())
+
+
+def test_an_address_that_a_leader_still_has_is_waited_for_and_said_once() -> None:
+    """Whoever took over waits as long as it is let; what is wrong otherwise is an error at once."""
+    said, tries = list[str](), list[int]()
+
+    def opens() -> Any:
+        tries.append(1)
+        if len(tries) < 3:
+            raise InputError("bus tcp://127.0.0.1:7411: Address already in use")
+        return "a bus"
+
+    assert _open_when_free(opens, lambda: True, said.append) == "a bus"
+    assert (len(tries), len(said)) == (3, 1)
+    tries.clear()
+    with pytest.raises(InputError, match="in use"):
+        _open_when_free(opens, lambda: False, said.append)
+    assert len(tries) == 1
+
+    def wrong() -> Any:
+        raise InputError("no such key")
+
+    with pytest.raises(InputError, match="no such key"):
+        _open_when_free(wrong, lambda: True, said.append)
 
 
 class Deaf:
