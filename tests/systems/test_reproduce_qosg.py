@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from wattline.systems.reproduction import Claim, Reproduction
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """The quick version, on generated signals."""
+    """The quick version, on generated signals, with fewer bids tried and fitted."""
+    few = replace(study.Scale.quick(), points=12, fits=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
+        patch.setattr(study.Scale, "quick", lambda: few)
         return reproduce("qosg", tmp_path_factory.mktemp("qosg"), lambda _text: None, quick=True)
 
 
