@@ -184,14 +184,14 @@ def test_another_comparison_is_overwritten_only_by_force(folder: Path, wattline:
 def test_a_reproduction_overwrites_nothing_else(folder: Path, wattline: Call) -> None:
     """Pages of a run or of another system stay what they are."""
     assert wattline("run", "small.toml", "--out", "here", *NO_REPORT).code == 0
-    answer = wattline("reproduce", "recursion", "--quick", "--out", "here")
+    answer = wattline("reproduce", "overprovisioning", "--quick", "--out", "here")
     assert (answer.code, "here: holds a journal; --force writes" in answer.err) == (2, True)
-    assert wattline("reproduce", "recursion", "--quick", "--out", "there", "--quiet").code == 0
+    assert wattline("reproduce", "overprovisioning", "--quick", "--out", "there", "--quiet").code == 0
     (folder / "there" / "reproduction.json").write_text('{"name": "aqa", "created": "2026-01-01T00:00:00+00:00"}')
-    answer = wattline("reproduce", "recursion", "--quick", "--out", "there")
+    answer = wattline("reproduce", "overprovisioning", "--quick", "--out", "there")
     assert (
         answer.code,
-        "holds a reproduction of 'aqa' (written 2026-01-01T00:00:00+00:00), not of 'recursion'" in answer.err,
+        "holds a reproduction of 'aqa' (written 2026-01-01T00:00:00+00:00), not of 'overprovisioning'" in answer.err,
     ) == (2, True)
 
 
