@@ -167,6 +167,22 @@ def test_wrong_types_are_one_line(wrong: object) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("step_s", "said"), [(1e-6, r"72,500,000 .* 1e-06 s"), (1e-12, r"1e-12 s .* would take about")]
+)
+def test_steps_of_power_are_counted_before_they_are_made(step_s: float, said: str) -> None:
+    """A trace whose power has a step of microseconds is refused by the count that refuses such samples; samples of
+    another period, or a shorter run, are the way out.
+    """
+    trace = wl.from_frame(COLUMNS | {"series_w": [[100.0], [90.0], None], "series_step_s": [step_s] * 3})
+    machine = wl.Machine(nodes=4, idle=90, max=350)
+    with pytest.raises(wl.InputError, match=said) as caught:
+        wl.simulate(trace, machine)
+    assert "(series_step_s of the trace; [profiles] sample sets another period)" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert wl.simulate(trace, machine, settings={"profiles.sample": "1 s"}).jobs["energy_j"][0] == 4 * 60 * 100.0
+
+
 PRESSED = """
 import os, signal, threading, time
 import wattline as wl

@@ -286,6 +286,9 @@ def _options(
         context.located(("late", "noise_every"), check_ticks, spec.late.noise_every, length_s, "deviations of power")
     if spec.profiles.sample is not None:
         context.located(("profiles", "sample"), check_ticks, spec.profiles.sample, length_s, "samples of power")
+    elif trace.jobs.series is not None and trace.jobs.series.watts.size:
+        origin = " (series_step_s of the trace; [profiles] sample sets another period)"
+        context.located(("trace",), check_ticks, trace.jobs.series.step_s, length_s, "samples of power", origin)
     options = Options(
         kinds=build_kinds(document, cluster_nodes(document)),
         start_s=start_s if drawn or spec.trace.generator in LIKE_DURATION_S else None,

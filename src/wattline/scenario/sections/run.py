@@ -64,10 +64,13 @@ def add_run(options: Options, spec: RunSpec, until_s: float) -> Options:
     )
 
 
-def check_ticks(tick_s: float, length_s: float, what: str) -> None:
-    """Refuse periods of ``tick_s`` in a run of ``length_s`` that would fill the memory with rows of the timeline."""
+def check_ticks(tick_s: float, length_s: float, what: str, origin: str = "") -> None:
+    """Refuse periods of ``tick_s`` in a run of ``length_s`` that would fill the memory with rows of the timeline.
+
+    ``origin`` says where the period stands if it is no key of the scenario.
+    """
     ticks = length_s / tick_s
-    told = f"{ticks:,.0f} {what} of {tick_s:g} s"
+    told = f"{ticks:,.0f} {what} of {tick_s:g} s{origin}"
     require_bytes(ticks * TICK_BYTES, told)
     if ticks > MOST_TICKS:
         raise InputError(
