@@ -45,6 +45,9 @@ def test_columns_that_no_job_can_have_are_one_line(column: str, values: object) 
         with pytest.raises(wl.WattlineError) as caught:
             wl.from_frame(make({**COLUMNS, column: values, "series_step_s": 60.0}))
         assert "\n" not in str(caught.value)
+        assert repr(column) in str(caught.value)
+        foreign = ("CSV", "csv", "dtype", "Series", "datatype", "context stack", "Could not convert", "numpy")
+        assert not [word for word in foreign if word in str(caught.value)], "said by somebody else"
 
 
 def test_a_page_takes_the_place_of_no_device_and_no_link(run: wl.Run, tmp_path: Path) -> None:
@@ -158,6 +161,16 @@ def test_numbers_of_numpy_are_numbers() -> None:
         lambda: wl.load("no.toml"),
         lambda: wl.read_run("nowhere"),
         lambda: wl.read_trace("no.swf"),
+        lambda: wl.read_trace(5),
+        lambda: wl.read_trace(None),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), settings={3: 4}),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), settings={None: 4}),
+        lambda: wl.simulate(wl.from_frame(COLUMNS), wl.Machine(4), order=Path("no.py")),
+        lambda: wl.from_frame(None),
+        lambda: wl.from_frame("jobs.csv"),
+        lambda: wl.from_frame({1: [2]}),
+        lambda: wl.from_frame(COLUMNS | {"nodes": [1, 2]}),
+        lambda: wl.from_frame(pytest.importorskip("pandas").Series([1, 2])),
     ],
 )
 def test_wrong_types_are_one_line(wrong: object) -> None:
@@ -165,6 +178,64 @@ def test_wrong_types_are_one_line(wrong: object) -> None:
     with pytest.raises(wl.WattlineError) as caught:
         wrong()  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+def test_a_path_is_the_file_of_a_policy(tmp_path: Path) -> None:
+    """A policy may be given as a ``Path``, alone or with parameters, as it may by its text."""
+    (tmp_path / "mine.py").write_text(
+        "import wattline as wl\n@wl.policy('order')\ndef mine(s, arg, param, memory):\n"
+        "    for i in range(s.q_new[0], s.q_tail[0]):\n        if s.queue[i] >= 0:\n"
+        "            s.key[s.queue[i]] = -s.nodes[s.queue[i]]\n    return 0\n"
+    )
+    file, machine = tmp_path / "mine.py", wl.Machine(nodes=4)
+    runs = [wl.simulate(wl.from_frame(COLUMNS), machine, order=one) for one in (str(file), file, {"name": file})]
+    assert runs[0].jobs.equals(runs[1].jobs)
+    assert runs[0].jobs.equals(runs[2].jobs)
+
+
+def test_what_is_said_twice_is_refused(tmp_path: Path) -> None:
+    """A limit as an argument and as a setting, or seeds that are counted and varied, are refused: one of them would be
+    left out in silence.
+    """
+    trace, machine = wl.from_frame(COLUMNS), wl.Machine(nodes=4, idle=90, max=350)
+    for settings in ({"limit.power": "1 kW"}, {"limit": {"power": 1000}}):
+        with pytest.raises(
+            wl.InputError, match=r"settings: limit\S*=.* says again what limit=1400 says; leave one out"
+        ):
+            wl.simulate(trace, machine, limit=1400, settings=settings)
+    with pytest.raises(wl.InputError, match=r"policy.cap='none' says again what cap='under-limit' says"):
+        wl.simulate(trace, machine, limit=1400, cap="under-limit", settings={"policy.cap": "none"})
+    wl.simulate(trace, machine, settings={"limit.power": 1400, "policy.select": "first-fit", "run.ties": "event"})
+    (tmp_path / "s.toml").write_text(
+        '[trace]\ngenerator = "lublin"\njobs = 20\n[cluster]\nnodes = 8\nidle = 90\nmax = 350\n'
+    )
+    study = wl.load(tmp_path / "s.toml")
+    with pytest.raises(wl.InputError, match=r"vary: seeds=2 counts on from the scenario's seed, and 'seed' is varied"):
+        study.vary({"seed": [1, 2]}, seeds=2)
+    assert study.vary({"seed": [1, 5]}).run(progress=False)["seed"].to_list() == [1, 5]
+    with pytest.raises(wl.InputError, match=r"vary: a key is a dotted name like 'cluster.nodes', got 3"):
+        study.vary({3: [1]})  # type: ignore[dict-item]
+
+
+def test_rows_of_a_frame_are_mentioned_as_those_of_a_file() -> None:
+    """Job numbers that come again, and links of -1, are said in the notes of a frame too."""
+    trace = wl.from_frame(COLUMNS | {"job_id": [7, 7, 8], "after": [-1, 0, None]})
+    told = {note.reason: (note.action, note.count, note.example) for note in trace.notes}
+    twins = "another job has the same number: the journal's tables cannot tell them apart"
+    assert told[twins] == ("kept", 1, "job 7")
+    assert told["after is -1: no link"][:2] == ("kept", 1)
+
+
+def test_memory_that_nobody_has_is_told_with_the_policy() -> None:
+    """A policy that asks for more memory than the machine has is named before any is taken."""
+
+    @wl.policy("select", memory=10**12)
+    def greedy(s, arg, param, memory):
+        return 0
+
+    said = r"the 1,000,000,000,000 floats of memory that policy 'greedy' asks for would take about 8 TB of memory"
+    with pytest.raises(wl.InputError, match=said):
+        wl.simulate(wl.from_frame(COLUMNS), wl.Machine(nodes=4), select=greedy)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wattline.api.plain import as_plain
+from wattline.api.plain import as_plain, require_names
 from wattline.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
     from wattline.scenario.documents import Document
 
 Policy = Any
-"""A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``), an object made by ``wl.policy``,
-or a mapping ``{"name": one of these, parameter: value, …}``.
+"""A policy: a built-in name, the path of a file (``"mine.py"``, ``"mine.py:name"``, a ``Path``), an object made by
+``wl.policy``, or a mapping ``{"name": one of these, parameter: value, …}``.
 """
 
 KeyPath = tuple[str | int, ...]
+
+_UNSAID: frozenset[KeyPath] = frozenset(
+    {("limit", "power"), ("run", "kill"), *(("policy", slot) for slot in ("place", "cap", "profile", "bid"))}
+)
+"""Keys of arguments that say nothing unless they are given: a setting must not say them again."""
 
 
 @dataclass
@@ -51,6 +57,8 @@ def plain_policy(slot: str, given: Policy, objects: dict[tuple[str, str], Mechan
         return [plain_policy(slot, one, objects) for one in given]
     if isinstance(given, Mapping):
         return {**given, "name": plain_policy(slot, given.get("name"), objects)}
+    if isinstance(given, os.PathLike):
+        return os.fspath(given)
     if not isinstance(given, Mechanism):
         return given
     if given.slot != slot:
@@ -95,6 +103,7 @@ def ask(
 
     if settings is not None and not isinstance(settings, Mapping):
         raise InputError(f"settings: expected a mapping of dotted keys to values, got {type(settings).__name__}")
+    require_names("settings", settings or {})
     seed, limit = as_plain(seed), as_plain(limit)
     keys = Keys({"schema": 1, "name": name or trace.name, "seed": seed}, {("seed",): words("seed", seed)})
     for key, value in trace.section.items():
@@ -113,8 +122,13 @@ def ask(
     for key, value in (configurations or {}).items():
         keys.data.setdefault("configurations", [{}])[0][key] = value
         keys.typed["configurations", 0, key] = words(f"configurations.{key}", value)
+    said = {path: typed for path, typed in keys.typed.items() if path in _UNSAID}
     for dotted, value in as_plain(settings or {}).items():
-        keys.typed[set_key(keys.data, dotted, value, dotted)] = in_python(dotted, value)
+        path = set_key(keys.data, dotted, value, dotted)
+        twice = next((typed for one, typed in said.items() if one[: len(path)] == path), None)
+        if twice is not None:
+            raise InputError(f"settings: {in_python(dotted, value)} says again what {twice} says; leave one out")
+        keys.typed[path] = in_python(dotted, value)
     given = Given(trace.handed if trace.is_read else None, keys.policies)
     told = Source(source, overrides=keys.typed, is_program=words is in_python)
     return document(keys.data, told, given=given)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wattline.errors import InputError
+
 
 def as_plain(value: Any) -> Any:
     """Return a value as a scenario can hold it: numbers and arrays of numpy as Python has them."""
@@ -15,3 +17,10 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_plain(item) for item in value]
     return value
+
+
+def require_names(who: str, keys: Mapping[Any, Any]) -> None:
+    """Refuse keys of a scenario that are no texts."""
+    for key in keys:
+        if not isinstance(key, str):
+            raise InputError(f"{who}: a key is a dotted name like 'cluster.nodes', got {key!r}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wattline.api.asking import in_python, plain_policy
 from wattline.api.listener import Listener
 from wattline.api.many import MOST_RUNS
-from wattline.api.plain import as_plain
+from wattline.api.plain import as_plain, require_names
 from wattline.api.running import carry_out, prepare
 from wattline.api.runs import Run, folder_at
 from wattline.errors import InputError, ScenarioError
@@ -57,6 +57,7 @@ class Study:
         typed = dict(self.document.source.overrides)
         if not isinstance(keys, Mapping):
             raise InputError(f"set: expected a mapping of keys to values, got {type(keys).__name__}")
+        require_names("set", keys)
         for dotted, given_value in keys.items():
             value = as_plain(given_value)
             plain = plain_policy(dotted.removeprefix(SLOT), value, objects) if dotted.startswith(SLOT) else value
@@ -79,6 +80,13 @@ class Study:
         """
         if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
             raise InputError(f"vary: seeds is how many there are of each, a whole number from 1 on, got {seeds!r}")
+        if keys is not None and not isinstance(keys, Mapping):
+            raise InputError(f"vary: expected a mapping of keys to lists of values, got {type(keys).__name__}")
+        require_names("vary", keys or {})
+        if seeds > 1 and "seed" in (keys or {}):
+            raise InputError(
+                f"vary: seeds={seeds} counts on from the scenario's seed, and 'seed' is varied too; give one"
+            )
         varied: dict[str, list[Any]] = {}
         for dotted, values in (keys or {}).items():
             if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):

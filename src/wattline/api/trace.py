@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattline.errors import InputError
+from wattline.errors import InputError, cut
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,6 +125,8 @@ def log_at(
     zone: str | None = None,
 ) -> Trace:
     """Return the log in a file, which is read when its jobs are asked for."""
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"read_trace: expected the path of a log, got {type(path).__name__}")
     given = {
         "file": str(path),
         "format": format,
@@ -182,6 +184,7 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     """
     import polars as pl
 
+    from wattline.formats.jobs import with_twins
     from wattline.formats.jobs.table.read import table_of
 
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
@@ -192,19 +195,17 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
     epoch = {} if epoch_unix_s is None else {"epoch_unix_s": float(epoch_unix_s)}
     try:
         digest = hashlib.sha256(_text(plain).encode()).hexdigest()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-        raise InputError(
-            f"from_frame: a column holds no plain values: {' '.join(str(problem).split())[:200]}"
-        ) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise InputError(f"from_frame: {_blamed(plain, _text)} holds no plain values") from None
     section = {"file": f"(frame {digest[:16]})"}
     try:
         found = table_of(plain, name, strict=strict, **epoch)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as problem:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError):
+        types = ", ".join(f"{one} ({_type_of(plain, one)})" for one in plain.columns)
         raise InputError(
-            "from_frame: a column is of a type that no number or name comes from: "
-            f"{' '.join(str(problem).split())[:200]}"
+            f"from_frame: a column is of a type that no number or name comes from: {cut(types, 200)}"
         ) from None
-    return Trace(section, name=name, table=found, sha256=digest)
+    return Trace(section, name=name, table=with_twins(found), sha256=digest)
 
 
 def _text(table: pl.DataFrame) -> str:
@@ -225,16 +226,64 @@ def _polars(frame: Any) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
+    if frame is None or isinstance(frame, (str, bytes)):
+        raise _no_frame(frame)
     try:
         if isinstance(frame, pl.LazyFrame):
             return frame.collect()
-        return pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.DataFrame(frame)
-    except (Exception, pl.exceptions.PanicException) as problem:  # each of them has its own
-        why = " ".join(str(problem).split())
-        raise InputError(
-            f"from_frame: cannot make a frame of a {type(frame).__name__} ({why[:200]}); give a polars or pandas "
-            "frame, or a mapping of columns"
-        ) from None
+        made = pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.DataFrame(frame)
+    except (Exception, pl.exceptions.PanicException):  # each of them has its own
+        raise _no_frame(frame) from None
+    if not isinstance(made, pl.DataFrame):  # a single column of pandas
+        raise _no_frame(frame)
+    return made
+
+
+def _no_frame(frame: Any) -> InputError:
+    """Return what is wrong with something that no frame could be made of: the column, where one is to blame."""
+    told = f"expected a polars or pandas frame, or a mapping of columns, got {type(frame).__name__}"
+    if isinstance(frame, Mapping):
+        lengths = {name: len(values) for name, values in frame.items() if hasattr(values, "__len__")}
+        name, other = next(((a, b) for a in lengths for b in lengths if lengths[a] != lengths[b]), (None, None))
+        wrong = next((key for key in frame if not isinstance(key, str)), None)
+        if wrong is not None:
+            told = f"names of columns are texts, got {wrong!r}"
+        elif name is not None:
+            told = f"column {name!r} has {lengths[name]:,} values, {other!r} has {lengths[other]:,}"
+        else:
+            told = _mixed(frame, {key: {key: values} for key, values in frame.items()}) or told
+    elif hasattr(frame, "iloc") and hasattr(frame, "columns"):
+        told = _mixed(frame, {str(key): frame.iloc[:, [i]] for i, key in enumerate(frame.columns)}) or told
+    return InputError(f"from_frame: {told}")
+
+
+def _mixed(frame: Any, alone: Mapping[str, Any]) -> str:
+    """Return which column cannot be taken, if one cannot."""
+    import polars as pl
+
+    make: Callable[[Any], Any] = pl.from_pandas if hasattr(frame, "iloc") else pl.DataFrame
+    for name, column in alone.items():
+        try:
+            make(column)
+        except (Exception, pl.exceptions.PanicException):
+            return f"column {name!r} holds values of several types, or of one that is neither number nor text"
+    return ""
+
+
+def _blamed(table: pl.DataFrame, use: Callable[[pl.DataFrame], object]) -> str:
+    """Return the first column that cannot be used, with its type."""
+    import polars as pl
+
+    for name in table.columns:
+        try:
+            use(table.select(name))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return f"column {name!r} ({_type_of(table, name)})"
+    return "a column"
+
+
+def _type_of(table: pl.DataFrame, name: str) -> str:
+    return table.schema[name].base_type().__name__
 
 
 def draw_trace(generator: str, *, nodes: int | None = None, seed: int = 1, **keys: Any) -> Trace:

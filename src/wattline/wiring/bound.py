@@ -13,7 +13,7 @@ from wattline.control.users.compile import callable_for, callable_from_python, c
 from wattline.control.users.complaints import failed_run
 from wattline.errors import InputError, RunError, WattlineError
 from wattline.kernel.compiled import JIT, Direct, direct
-from wattline.memory import machine_bytes, show_bytes
+from wattline.memory import machine_bytes, require_bytes, show_bytes
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
@@ -81,6 +81,7 @@ class Bound:
                 groups=int(s.net[2]),
                 values=dict(zip(m.params, param[-1], strict=False)),
             )
+            require_bytes(floats * 8.0, f"the {floats:,} floats of memory that policy {m.name!r} asks for")
             memory.append(np.zeros(floats))
         self.param, self.memory = tuple(param), tuple(memory)
         functions = [callable_for(m) for m in self.policies.in_loop()]

@@ -68,10 +68,10 @@ def read_trace(
     options = ReadOptions(strict, cores_per_node, nodes, zone)
     if format is not None:
         known = find_format(format) if isinstance(format, str) else format
-        return _with_twins(_of_zone(known.read(path, options), zone))
+        return with_twins(_of_zone(known.read(path, options), zone))
     name, raw = _guess(path)
     try:
-        return _with_twins(_of_zone(find_format(name).read(path, replace(options, raw=raw)), zone))
+        return with_twins(_of_zone(find_format(name).read(path, replace(options, raw=raw)), zone))
     except TraceError as problem:
         raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
@@ -119,7 +119,7 @@ def _of_zone(trace: Trace, zone: str | None) -> Trace:
     return replace(trace, notes=(*trace.notes, note))
 
 
-def _with_twins(trace: Trace) -> Trace:
+def with_twins(trace: Trace) -> Trace:
     """Mention job numbers that several jobs have: in the journal only their order tells these apart."""
     import numpy as np
 

@@ -301,6 +301,7 @@ def _links(rows: _TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
     place = np.full(keep.size, UNKNOWN, dtype=np.int64)
     place[keep] = np.arange(int(keep.sum()))
+    rows.note("kept", "after is -1: no link", keep & (after == UNKNOWN), "after")
     rows.note("repaired", "after is below -1: no link", keep & (after < 0) & (after != UNKNOWN), "after")
     asked = keep & (after >= 0)
     inside = asked & (after < keep.size) & (after == np.floor(after))
