@@ -96,9 +96,8 @@ def write_table(trace: Trace, path: Path | str) -> tuple[Note, ...]:
         write_whole(path, buffer.getvalue())
         lost = _lost_series(trace.jobs, "CSV", path) + _lost_blanks(trace.jobs, path)
         if not math.isnan(trace.jobs.epoch_unix_s):
-            lost.append(
-                Note("dropped", "CSV has no place for the trace's epoch and header", len(trace.jobs), str(path))
-            )
+            told = "written without the date of second 0 and the log's header: CSV has no place for them, Parquet has"
+            lost.append(Note("kept", told, len(trace.jobs), str(path)))
         return tuple(lost)
     about: dict[str, Any] = {
         "trace": VERSION,
@@ -149,9 +148,8 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
         column = getattr(jobs, name)
         holds = ~np.isnan(column) if math.isnan(default) else column != default
         if holds.any():
-            notes.append(
-                Note("dropped", f"Standard Workload Format has no field for {name}", int(holds.sum()), str(path))
-            )
+            told = f"written without {name}: Standard Workload Format has no field for it"
+            notes.append(Note("kept", told, int(holds.sum()), str(path)))
     notes += _lost_series(jobs, "Standard Workload Format", path)
     linked = (jobs.after >= 0) & _unique_ids(jobs)[jobs.after]
     if linked.any():
@@ -159,14 +157,14 @@ def _lost(jobs: JobTable, path: Path | str) -> list[Note]:
         notes.append(Note("kept", f"after: {told}", int(linked.sum()), str(path)))
     ambiguous = (jobs.after >= 0) & ~_unique_ids(jobs)[jobs.after]
     if ambiguous.any():
-        reason = "the job to wait for shares its number with another"
-        notes.append(Note("dropped", reason, int(ambiguous.sum()), str(path)))
+        reason = "written without after: the job to wait for shares its number with another"
+        notes.append(Note("kept", reason, int(ambiguous.sum()), str(path)))
     return notes
 
 
 def _lost_series(jobs: JobTable, form: str, path: Path | str) -> list[Note]:
     count = 0 if jobs.series is None else int(np.sum(np.diff(jobs.series.first) > 0))
-    return [Note("dropped", f"{form} {CANNOT_HOLD}", count, str(path))] if count else []
+    return [Note("kept", f"written without series_w: {form} {CANNOT_HOLD}", count, str(path))] if count else []
 
 
 def _lost_blanks(jobs: JobTable, path: Path | str) -> list[Note]:
@@ -176,7 +174,7 @@ def _lost_blanks(jobs: JobTable, path: Path | str) -> list[Note]:
         wrong = [code for code, text in enumerate(getattr(jobs, listed)) if text != text.strip()]
         spaced |= np.isin(getattr(jobs, name), wrong)
     count = int(spaced.sum())
-    return [Note("dropped", "CSV is read without the blanks around names", count, str(path))] if count else []
+    return [Note("kept", "CSV is read without the blanks around names", count, str(path))] if count else []
 
 
 def _unique_ids(jobs: JobTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
