@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
+import pytest
 from calling import program
 
 from wattline.cli.terminal import Terminal
@@ -120,3 +122,28 @@ def test_ctrl_c_anywhere_else_is_one_word(folder: Path) -> None:
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (130, "wattline: interrupted\n")
+
+
+LOADING = """\
+import importlib, os, signal, sys
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+module, function = sys.argv.pop(2).split(":")
+main = getattr(importlib.import_module(module), function)  # as the script does that pip makes
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["wattline.cli", "wattline.errors", "wattline.memory", "wattline.sim.early", "typer", "wattline.cli.app"]
+)
+def test_ctrl_c_while_the_program_loads(module: str) -> None:
+    """Ctrl-C at whatever moment of loading ends the command with exit code 130 and one line."""
+    entry = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]["wattline"]
+    done = subprocess.run([sys.executable, "-c", LOADING, module, entry], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "wattline: interrupted\n")
