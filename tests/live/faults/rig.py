@@ -28,6 +28,8 @@ NODES, SPEED = 6, 10.0
 LIMIT_W = 1800.0
 LEASE_S = 30.0 / SPEED
 """Seconds of the wall after which caps end without a controller."""
+FIRST_S = 300.0
+"""Seconds for the first one, which may have to compile what it needs."""
 START_S = 20.0
 """Seconds within which a controller is there on a busy computer: Python, compiled code, the lease of the one before."""
 
@@ -148,7 +150,7 @@ def led_machine(base: Path, *, standby: bool = False) -> Iterator[Rig]:
         for name in ("agents-00", "agents-01"):
             made.start(name)
         made.start("controller")
-        made.until(made.led, 60.0, "the controller")
+        made.until(made.led, FIRST_S, "the controller")
         yield made
 
 
