@@ -1,25 +1,20 @@
-"""``wattline reproduce aqa --quick``: the published study and ours on one workload, with fewer hours than a user's."""
+"""``wattline reproduce aqa --quick``: the published study and ours on one workload."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from wattline.systems import reproduce
-from wattline.systems.aqa.study import Scale
 from wattline.systems.reproduction import Reproduction
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """Return the quick reproduction on as few hours as the statements below need."""
-    few = replace(Scale.quick(), iterations=6, aqa_hours=1, search_hours=4, proof_hours=16, fresh_hours=24, rounds=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Scale, "quick", lambda: few)
-        return reproduce("aqa", tmp_path_factory.mktemp("aqa"), lambda _text: None, quick=True)
+    """Return the quick reproduction."""
+    return reproduce("aqa", tmp_path_factory.mktemp("aqa"), lambda _text: None, quick=True)
 
 
 def test_the_page_is_written(found: Reproduction) -> None:
