@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from wattline.physics.packets.simulator import Simulator
 from wattline.systems.nedd.apps import APPLICATIONS, SENSITIVE, stand_in
-from wattline.systems.nedd.cases import Scale, Task, gpcnet, layout_of, program, simulator
+from wattline.systems.nedd.cases import Task, gpcnet, layout_of, program, simulator
 from wattline.systems.nedd.experiments import available
 from wattline.systems.nedd.page import reproduce
 from wattline.systems.reproduction import Reproduction
@@ -20,11 +19,8 @@ MACHINE = "272 nodes"
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """Return the quick reproduction with half its seeds and the smaller congestor."""
-    few = replace(Scale.quick(), rotations=1, seeds=2, sizes=(32,))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Scale, "quick", lambda: few)
-        return reproduce(tmp_path_factory.mktemp("nedd"), True, lambda _: None)
+    """Return the quick reproduction."""
+    return reproduce(tmp_path_factory.mktemp("nedd"), True, lambda _: None)
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:

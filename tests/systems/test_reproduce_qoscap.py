@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from wattline.systems import reproduce
 from wattline.systems.qoscap.cases import LAWS, OURS, OUT, PAIRS, PUBLISHED, PUBLISHED_PAIR, THETA
-from wattline.systems.qoscap.study import Scale, days_of, synthetic
+from wattline.systems.qoscap.study import days_of, synthetic
 from wattline.systems.reproduction import Reproduction
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """The quick version, on the coarsest grid of bids."""
-    few = replace(Scale.quick(), points=2)
+    """The quick version."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        patch.setattr(Scale, "quick", lambda: few)
         return reproduce("qoscap", tmp_path_factory.mktemp("qoscap"), lambda _text: None, quick=True)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,9 @@ from wattline.systems.reproduction import Claim, Reproduction
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """The quick version, on generated signals, with fewer bids tried and fitted."""
-    few = replace(study.Scale.quick(), points=12, fits=3)
+    """The quick version, on generated signals."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WATTLINE_DATA", raising=False)
-        patch.setattr(study.Scale, "quick", lambda: few)
         return reproduce("qosg", tmp_path_factory.mktemp("qosg"), lambda _text: None, quick=True)
 
 
