@@ -144,7 +144,7 @@ def stops_and_continues(trial: Trial) -> None:
     """A stopped job keeps its nodes and does nothing until it goes on; each command may be repeated."""
     if not trial.manager.abilities.pauses:
         return
-    job, on = trial.running(trial.moment_s)
+    job, on = trial.running(3.0 * trial.moment_s)  # a busy machine takes its time to stop it
     for _ in range(2):
         trial.does(trial.manager.stop(job), "a stop")
     trial.until(job, "paused")
