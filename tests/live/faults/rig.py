@@ -130,6 +130,10 @@ class Rig:
                     unheard.add(job)
         return told
 
+    def underway(self) -> bool:
+        """Tell whether jobs run, and the log of facts has it: what a killed controller did in its last tick is lost."""
+        return "running" in self.phases().values() and bool(self.released())
+
     def log(self) -> str:
         """Return the controller's log."""
         return (self.base / "controller.log").read_text()

@@ -51,7 +51,7 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     assert listening(rig.processes.running["controller"].pid)
     reigns = rig.log().count('"leads"')
     rig.submit(10, 25.0)
-    rig.until(lambda: "running" in rig.phases().values(), 10.0, "the first job")
+    rig.until(rig.underway, 10.0, "the first job")
     rig.kill("controller")
     rig.start("controller")
     took_s = rig.until(lambda: rig.log().count('"leads"') == reigns + 1 and rig.led(), 40.0, "the second controller")
