@@ -283,8 +283,12 @@ def unstart(s: State, j: int) -> None:
 
 @outlined
 def take_back(s: State, j: int) -> None:
-    """Let a job wait again that control stops while it is starting: it held its nodes until now."""
-    _log_placements(s, j)
+    """Let a job wait again that control stops while it is starting: it held its nodes until now.
+
+    Of a job of a real machine nobody knows that yet: if it got them after all, facts will say since when.
+    """
+    if s.outside[0] == 0:
+        _log_placements(s, j)
     unstart(s, j)
 
 

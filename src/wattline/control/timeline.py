@@ -1,4 +1,4 @@
-"""The one writer of the timeline: a row for every instant in which control passed."""
+"""The one writer of the timeline: a row for every instant in which control passed or the machine's power deviated."""
 
 from __future__ import annotations
 
