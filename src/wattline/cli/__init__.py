@@ -34,18 +34,10 @@ def main() -> None:
     # We use no plug-ins of pydantic; it would look for them in everything that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if "--help" not in sys.argv and len(sys.argv) > 1:
-        from wattline.sim import early
+        from wattline.sim.early import begin
 
-        early.begin(sys.argv[1:])
-        if sys.argv[1] in early.COMMANDS:  # others load less, and agents of nodes are to stay small
-            from wattline.cli import classes
-
-            classes.begin()
+        begin(sys.argv[1:])
     code = call(sys.argv[1:])
-    if "wattline.cli.classes" in sys.modules:
-        from wattline.cli import classes
-
-        classes.keep()
     gc.freeze()
     if _left_behind():  # compiled code that nobody can stop: do not take its memory from under it
         sys.stdout.flush()
