@@ -18,6 +18,9 @@ from differential.shrinking import SHRINK_S, as_test, smallest
 REPORT_S = 0.5
 """Seconds between two reports of a worker."""
 
+BEGIN_S = 240.0
+"""Seconds that workers which have run nothing yet may take for their first worlds."""
+
 STUCK_S = 600.0
 """Seconds after which a world that has not ended counts as one that never does; policies are compiled on first use in
 them.
@@ -101,7 +104,7 @@ def soak(names: Sequence[str], first: int, seconds: float, workers: int) -> int:
     except KeyboardInterrupt:
         pass
     stop.set()
-    last = time.monotonic() + (SHRINK_S + 5.0 if tally.found else 10.0)
+    last = time.monotonic() + (SHRINK_S + 5.0 if tally.found else 10.0 if tally.total() else BEGIN_S)
     while any(process.is_alive() for process in crew) and time.monotonic() < last:
         hear(reports, tally, 0.2)
     while hear(reports, tally, 0.1):
@@ -160,6 +163,8 @@ def conclude(tally: Tally, names: Sequence[str], first: int) -> int:
             write(f"  {policy:<20}{n:>12,}\n")
     for found in tally.found:
         write(f"\nDIFFERENT  {found}\n")
-    if not tally.found:
+    if not tally.total():
+        write("no world was run in this time: give it more\n")
+    elif not tally.found:
         write("engine and twins agree on all of them\n")
-    return 1 if tally.found else 0
+    return 1 if tally.found or not tally.total() else 0
