@@ -43,7 +43,8 @@ def controller(
 
       wattline controller site.toml --name standby
     """
-    from wattline.api.controlling import manager_notes, missing, plan_site, run_site
+    from wattline.api.controlling import run_site
+    from wattline.api.site_plan import manager_notes, missing, plan_site
 
     terminal = Terminal(as_json, quiet)
     planned = plan_site(file, name)
@@ -74,7 +75,8 @@ def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
 
       wattline off site.toml
     """
-    from wattline.api.controlling import plan_site, switch_off
+    from wattline.api.controlling import switch_off
+    from wattline.api.site_plan import plan_site
 
     terminal = Terminal(as_json, quiet)
     done = switch_off(plan_site(file))

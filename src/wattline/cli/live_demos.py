@@ -58,7 +58,8 @@ def live_demo(
 
       wattline live-demo --slurm
     """
-    from wattline.api.controlling import get_ready, plan_site
+    from wattline.api.controlling import get_ready
+    from wattline.api.site_plan import plan_site
     from wattline.demo.beside import compare
     from wattline.demo.run import Asked, run_demo
 

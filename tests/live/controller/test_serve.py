@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattline.api.controlling import _open_when_free, open_any
+from wattline.api.site_opening import _open_when_free, open_any
 from wattline.demo.layout import free_port
 from wattline.errors import InputError
 from wattline.live.bus.base import Bus
@@ -186,7 +186,7 @@ def test_off_goes_by_the_address_of_another_controller_where_one_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A leader that hangs keeps its address, and whoever says off takes that of the one that stands by."""
-    monkeypatch.setattr("wattline.api.controlling.WAIT_S", 0.0)
+    monkeypatch.setattr("wattline.api.site_opening.WAIT_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as hangs:
         listen = f'controller = "tcp://127.0.0.1:{hangs.getsockname()[1]}", standby = "tcp://127.0.0.1:{free_port()}"'
         text = (Path(__file__).parents[3] / "examples/live/site.toml").read_text()
