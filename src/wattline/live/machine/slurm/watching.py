@@ -177,11 +177,11 @@ class Watching:
             return phase  # Slurm shows only the nodes that are not yet cleaned; all of them are still its own
         if row.on:
             known.on = row.on
-        if (
-            mark.word == "held" and phase != "ended"
-        ):  # an administrator released it, or the answer to our release got lost
-            known.mark = Mark("run") if known.tried and set(row.wanted) == set(known.tried) else Mark("theirs")
-            known.left = "" if known.mark.word == "run" else "released by an administrator"
+        if mark.word == "held" and phase != "ended":
+            # An administrator released it, or the answer to our release got lost.
+            ours = bool(known.tried) and set(row.wanted) == set(known.tried)
+            known.mark = known.tried_mark if ours else Mark("theirs")
+            known.left = "" if ours else "released by an administrator"
         if phase == "paused" and (known.over or self._is_over(row, known, now_s)):
             return "ended"
         if phase == "running" and mark.word == "stopped" and not now_s - mark.since_s <= SETTLE_S:
