@@ -46,6 +46,14 @@ def test_without_the_flag_nothing_is_written(tmp_path: Path, node: Path, monkeyp
     assert [one for one in tried(node, Fake(tmp_path), write_test=False) if one.what == "write"] == []
 
 
+def test_a_bmc_is_not_taken_for_powercap(tmp_path: Path, node: Path) -> None:
+    """Where a BMC keeps the cap, powercap is neither looked at nor written."""
+    node.write_text(NODE.replace('powercap = "tree"', 'hardware = "dcmi"'))
+    for write_test, level in ((False, "warn"), (True, "fail")):
+        (found,) = tried(node, Fake(tmp_path), write_test=write_test)
+        assert (found.level, "dcmi keeps its cap" in found.text) == (level, True)
+
+
 def test_a_node_that_is_busy_or_led_is_left_alone(tmp_path: Path, node: Path) -> None:
     """A busy node, one that an agent leads, and one whose limits are still to be put back are not tried."""
     before, machine = tree(node), Fake(tmp_path)

@@ -21,6 +21,10 @@ PART = 0.9
 
 def look(node: NodeSettings, machine: Machine, *, write_test: bool) -> Iterator[Finding]:
     """Look at a node; with ``write_test`` a limit is written, read back, and what was found is put back."""
+    if node.power.kind != "powercap":
+        text = f"{node.name}: {node.power.kind} keeps its cap, and only powercap is looked at here"
+        yield Finding("fail" if write_test else "warn", "power", text, "try it with: wattline agent NODE.toml --check")
+        return
     try:
         hardware = Powercap(node.powercap)
     except HardwareError as problem:
