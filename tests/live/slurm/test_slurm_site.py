@@ -29,6 +29,12 @@ def site(folder: Path, manager: str) -> Path:
     return folder / "site.toml"
 
 
+def test_slurm_molds_jobs_before_it_is_asked(tmp_path: Path) -> None:
+    """A controller whose scenario has moldable jobs looks for that when it opens Slurm, before any answer of it."""
+    made = open_manager(ManagerSpec.model_validate({"kind": "slurm"}), tmp_path, Clock())
+    assert made.abilities.molds
+
+
 def test_every_key_reaches_the_manager(tmp_path: Path) -> None:
     """What the file says is what the manager goes by."""
     spec = ManagerSpec.model_validate(

@@ -47,7 +47,7 @@ class Watching:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = field(default_factory=Clock)
     act: bool = True
-    abilities: Abilities = field(default_factory=Abilities)
+    abilities: Abilities = field(default_factory=lambda: Abilities(molds=True))
     problems: dict[str, str] = field(default_factory=dict)
     """Jobs that are not led though nobody asked for that, could not be held or not be given more time, and why."""
     _jobs: dict[str, Known] = field(default_factory=dict, init=False, repr=False)
@@ -77,7 +77,7 @@ class Watching:
     def look_at_site(self) -> Abilities:
         """Ask how Slurm is configured and say what it cannot do."""
         self.abilities = replace(
-            Abilities(molds=True), notes=notes_of(self.commands.config(), self.commands.shared_partitions(), self.rules)
+            self.abilities, notes=notes_of(self.commands.config(), self.commands.shared_partitions(), self.rules)
         )
         return self.abilities
 
