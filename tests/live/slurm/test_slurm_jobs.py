@@ -375,6 +375,20 @@ def test_switched_off_jobs_are_slurms_again() -> None:
     assert look(made)["7"].phase == "ineligible"
 
 
+def test_switching_off_touches_no_job_that_was_not_held_for_us() -> None:
+    """Jobs that nobody held stay as they are; those held at submission are released, also if they may not start yet,
+    are left alone, or name their nodes.
+    """
+    fake = slurm()
+    fake.job("7")
+    fake.job("8", priority=0.0, reason="JobHeldUser", comment="held_for=wattline", dependency="afterok:7(unfulfilled)")
+    fake.job("9", batch=False, priority=0.0, reason="JobHeldUser", comment="held_for=wattline", wanted=("n1",))
+    fake.job("10", state="CANCELLED", priority=0.0, reason="JobHeldUser", comment="held_for=wattline")
+    assert manager(fake, act=False).give_back() == ["2 jobs that were held are Slurm's again"]
+    assert fake.names() == ["release 8", "release 9"]
+    assert fake.rows["9"].wanted == ("n1",)
+
+
 def test_what_this_slurm_cannot_do_is_said() -> None:
     """A stock scheduler, jobs that nobody holds at entry and a short memory are named with their cure."""
     fake = slurm()

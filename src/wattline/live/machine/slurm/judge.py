@@ -96,6 +96,12 @@ def is_held(row: JobRow) -> bool:
     return row.priority == 0.0
 
 
+def is_entry(row: JobRow) -> bool:
+    """Tell whether a job is held since its submission, for us."""
+    held = row.state in PENDING and is_held(row) and row.reason != "JobHeldAdmin"
+    return held and words(row.comment).get(ENTRY[0]) == ENTRY[1]
+
+
 def judge_pending(row: JobRow, known: Known, now_s: float, others: Others) -> Verdict:
     """Tell whether a pending job waits for us, is on its way, or may not start yet."""
     held, mine = is_held(row), known.mark.word in ("held", "run", "requeued")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wattline.live.machine.base import Form, ManagerError, one_line
 from wattline.live.machine.slurm.commands import is_gone
-from wattline.live.machine.slurm.judge import PENDING, Known
+from wattline.live.machine.slurm.judge import PENDING, Known, is_entry, is_held
 from wattline.live.machine.slurm.marks import Mark
 from wattline.live.machine.slurm.molding import asked_for, molded, sized
 from wattline.live.machine.slurm.watching import Watching
@@ -156,12 +156,13 @@ class SlurmManager(Watching):
                 "run",
                 "requeued",
             )
-            entry = known.mark.word == "" and known.phase == "waiting"  # held at submission, seen by nobody yet
-            if known.left or not (waits or entry):
+            entry = known.mark.word == "" and known.row is not None and is_entry(known.row)  # seen by nobody yet
+            held = known.row is not None and is_held(known.row)
+            if not (waits or entry) or (known.left and not held):
                 continue
             self.commands.begin()
             changes = {"reqnodelist": "", "admincomment": "", **asked_for(known.mark, known.row)}
-            why = self.commands.update(job, **changes) or self.commands.release(job)
+            why = (None if entry else self.commands.update(job, **changes)) or self.commands.release(job)
             if why is None:
                 known.mark, known.left, given = Mark("theirs"), "given back to Slurm", given + 1
             else:
