@@ -49,7 +49,7 @@ def _version(told: dict[str, str]) -> Iterator[Finding]:
     if len(numbers) < 2:
         yield Finding("warn", "slurm", "does not tell its version", "is this scontrol show config of Slurm?")
     elif numbers < TRIED:
-        yield Finding("warn", "slurm", f"version {found}: Wattline was tried with 22.05 and newer", "try it first")
+        yield Finding("warn", "slurm", f"version {found}: Wattline was tried with 22.05", "try it first")
     else:
         yield Finding("ok", "slurm", f"version {found}")
 
