@@ -106,6 +106,14 @@ def test_repeats_are_counted_and_said(desk: Desk) -> None:
     assert desk.rows()[-1]["said"] == 37
 
 
+def test_what_was_done_is_written_each_time(desk: Desk) -> None:
+    """Commands, and those of a dry run, are an account: none of them is only counted."""
+    for number in range(40):
+        desk.log.say("does", what="release", job=str(number))
+        desk.log.say("would", what="hold", job=str(number))
+    assert [row["job"] for row in desk.rows()] == [str(number // 2) for number in range(80)]
+
+
 def test_counts_are_said_at_the_end() -> None:
     """Nothing that was counted is lost."""
     desk = Desk()

@@ -26,6 +26,8 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 HIDDEN = "…"
 WINDOW_S, BURST = 60.0, 5
 """In this time so many lines of one event are written; further ones are counted."""
+EACH = frozenset({"does", "would"})
+"""Events of which every line is written: the account of what was done, or would be."""
 MOST_EVENTS = 1024
 """Events whose repeats are counted apart; beyond, all lines are written."""
 LONGEST = 2000
@@ -202,6 +204,8 @@ class _Repeats(logging.Filter):
 
     def _passes(self, record: logging.LogRecord) -> bool:
         key, now_s = (record.name, record.levelno, self._event(record)), self._now_s()
+        if key[2] in EACH:
+            return True
         window = self._seen.get(key)
         if window is None or now_s - window[0] >= WINDOW_S:
             if window is not None and window[1] > BURST:
