@@ -168,6 +168,19 @@ def test_a_moldable_job_that_did_not_start_is_as_it_was(limit_s: float) -> None:
             assert fake.comments["7"] == f"wattline=run,asked=2,limit={minutes}"
 
 
+def test_a_job_that_is_held_again_is_not_ours_when_an_administrator_releases_it() -> None:
+    """Held again, a job has no nodes named any more; its release by others is theirs, whatever we named before."""
+    fake = slurm()
+    fake.job("7")
+    made = manager(fake)
+    look(made)
+    assert made.release("7", ["n2"]) is None
+    assert made.hold("7") is None
+    assert fake.rows["7"].wanted == ("",)
+    fake.job("7", priority=100.0, reason="Priority", wanted=("n2",))
+    assert look(made)["7"].ours is False
+
+
 def test_a_job_of_many_cpus_needs_the_nodes_that_they_take() -> None:
     """Eight CPUs are two nodes of four, whatever Slurm shows before the start."""
     fake = slurm()

@@ -221,12 +221,14 @@ class Watching:
     def _hold_all(self, jobs: Sequence[str]) -> None:
         """Put jobs under our hold, many with one command; one that Slurm refuses does not keep the others."""
         for at in range(0, len(jobs), MOST_AT_ONCE):
-            some = [job for job in jobs[at : at + MOST_AT_ONCE] if not self._jobs[job].mark.asked]
-            if some and self.commands.update(",".join(some), priority="0", admincomment=str(Mark("held"))) is None:
-                for job in some:
+            chunk = jobs[at : at + MOST_AT_ONCE]
+            alike = [job for job in chunk if not self._jobs[job].mark.asked and not self._jobs[job].tried]
+            rest = list(chunk)
+            if alike and self.commands.update(",".join(alike), priority="0", admincomment=str(Mark("held"))) is None:
+                for job in alike:
                     self._held(job)
-                some = []
-            for job in [job for job in jobs[at : at + MOST_AT_ONCE] if job in some or self._jobs[job].mark.asked]:
+                rest = [job for job in chunk if job not in alike]
+            for job in rest:
                 why = self.commands.update(job, **self._waiting(self._jobs[job]))
                 if why is None:
                     self._held(job)
@@ -235,7 +237,7 @@ class Watching:
 
     def _held(self, job: str) -> None:
         self._jobs[job].mark = self._jobs[job].mark.waits("held")
-        self._jobs[job].on = ()
+        self._jobs[job].on = self._jobs[job].tried = ()
         self.problems.pop(job, None)
 
     def _give_back(self, jobs: Sequence[str]) -> None:
@@ -250,7 +252,9 @@ class Watching:
     @staticmethod
     def _waiting(known: Known) -> dict[str, str]:
         """Return what makes a job wait under our hold, as it asked to run."""
-        return {"priority": "0", "admincomment": str(known.mark.waits("held")), **asked_for(known.mark, known.row)}
+        free = {"reqnodelist": ""} if known.tried else {}  # nodes that we named, not its user
+        held = {"priority": "0", "admincomment": str(known.mark.waits("held"))}
+        return {**held, **free, **asked_for(known.mark, known.row)}
 
     def _extend(self, job: str, known: Known, minutes: int) -> None:
         """Give a job minutes for the time in which it was stopped."""
