@@ -97,7 +97,7 @@ class Desk:
         draw_w, floor_w, stretch = job.draw_w, math.nan, math.nan
         if kind is not None and math.isnan(draw_w):
             draw_w, floor_w, stretch = kind.draw_w, kind.floor_w, kind.stretch
-        draw_w = node.max_w if math.isnan(draw_w) else draw_w
+        draw_w = node.max_w if math.isnan(draw_w) else min(draw_w, node.max_w)  # no job draws more than its nodes can
         least_w = node.max_w if math.isnan(node.min_cap_w) else node.min_cap_w
         floor_w = min(least_w if math.isnan(floor_w) else floor_w, draw_w)
         if math.isnan(stretch):

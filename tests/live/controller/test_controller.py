@@ -96,6 +96,16 @@ def test_a_limit_holds_from_the_first_second_of_a_job() -> None:
     assert max(w for _, w, _ in world.samples) > 3000.0
 
 
+def test_no_job_is_counted_with_more_than_its_nodes_can_draw() -> None:
+    """A user who claims a megawatt for his job keeps nobody else from starting."""
+    world = World(cluster(4, idle_w=100.0, max_w=300.0), policies(select="easy"), limit_w=1000.0)
+    world.submit("liar", 1, 20.0, 0.0)
+    world.machine.coming[0].seen = replace(world.machine.coming[0].seen, draw_w=1e6)
+    world.submit("other", 1, 20.0, 1.0)
+    world.run(5.0)
+    assert {job.seen.phase for job in world.machine.jobs.values()} == {"running"}
+
+
 def test_a_start_that_does_not_come_is_taken_back_and_tried_again() -> None:
     """A job whose release is refused waits again, in its place, and others go on; it runs when it is let."""
     world = World(cluster(4), policies(select="in-order"))
