@@ -58,3 +58,24 @@ def test_the_agents_file_says_whose_jobs(tmp_path: Path) -> None:
     assert isinstance(open_local("slurm"), SlurmProcesses)
     assert isinstance(open_local(tmp_path), ProcessGroups)
     assert open_local(None) is None
+
+
+def test_jobs_are_found_by_their_control_group_where_environments_are_not_to_be_read(tmp_path: Path) -> None:
+    """Stopped processes in a group of a Slurm job go on; others stay as they are."""
+    groups = ["0::/system.slice/slurmstepd.scope/job_17/step_batch/user/task_0\n", "0::/user.slice/job_notes\n"]
+    sleepers = [subprocess.Popen(["sleep", "60"]) for _ in groups]
+    try:
+        for sleeper, group in zip(sleepers, groups, strict=True):
+            sleeper.send_signal(signal.SIGSTOP)
+            folder = tmp_path / str(sleeper.pid)
+            (folder / "environ").mkdir(parents=True)  # cannot be read
+            (folder / "stat").write_text(f"{sleeper.pid} (sleep) T 1")
+            (folder / "cgroup").write_text(group)
+            assert becomes(sleeper.pid, "T")
+        assert SlurmProcesses(tmp_path).continue_all("n1") == 1
+        assert becomes(sleepers[0].pid, "S")
+        assert state(sleepers[1].pid) == "T"
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Literal, Protocol
 
 STOPPABLE = ("starting", "running", "paused")
 MOST_BYTES = 1_000_000
+GROUP = re.compile(rb"slurm[^\n]*/job_(\d+)(?:/|$)", re.MULTILINE)
+"""A control group that Slurm made for a job."""
 
 
 class Local(Protocol):
@@ -50,7 +53,11 @@ class ProcessGroups:
 
 
 class SlurmProcesses:
-    """Jobs of Slurm: processes with a job's number and this node's name in their environment. Slurm need not answer."""
+    """Jobs of Slurm: processes with a job's number and this node's name in their environment. Slurm need not answer.
+
+    Who may not read the environment of others (that takes CAP_SYS_PTRACE) finds jobs by their control group, where
+    Slurm gives them one; such a process is taken for one of this node.
+    """
 
     def __init__(self, proc: Path | str = "/proc") -> None:
         self.proc = Path(proc)
@@ -62,12 +69,22 @@ class SlurmProcesses:
             with contextlib.suppress(OSError, IndexError):
                 if (folder / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"T":
                     continue
-                pairs = (pair.partition(b"=") for pair in (folder / "environ").read_bytes().split(b"\0"))
-                told = {key: value for key, _, value in pairs}
-                if told.get(b"SLURMD_NODENAME") == node.encode() and b"SLURM_JOB_ID" in told:
+                job = self._job(folder, node.encode())
+                if job:
                     os.kill(int(folder.name), signal.SIGCONT)
-                    jobs.add(told[b"SLURM_JOB_ID"])
+                    jobs.add(job)
         return len(jobs)
+
+    @staticmethod
+    def _job(folder: Path, node: bytes) -> bytes:
+        """Return the number of the job that a process is of, on this node; nothing if it is of none."""
+        try:
+            pairs = (pair.partition(b"=") for pair in (folder / "environ").read_bytes().split(b"\0"))
+        except OSError:
+            found = GROUP.search((folder / "cgroup").read_bytes())
+            return found[1] if found is not None else b""
+        told = {key: value for key, _, value in pairs}
+        return told.get(b"SLURM_JOB_ID", b"") if told.get(b"SLURMD_NODENAME") == node else b""
 
 
 def open_local(jobs: Path | Literal["slurm"] | None) -> Local | None:
