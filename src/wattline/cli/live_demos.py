@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from wattline.demo.beside import Beside, Side
 
 
+BY_ITSELF, ON_SLURM = (15.0, 10.0), (3.0, 1.0)
+"""Minutes of machine time, and machine seconds in a second, if nothing else is asked for."""
+
+
 def live_demo(
     *,
     out: Annotated[
@@ -64,7 +68,8 @@ def live_demo(
     from wattline.demo.run import Asked, run_demo
 
     terminal = Terminal(as_json, quiet)
-    minutes, speed = minutes or (3.0 if slurm else 15.0), speed or (1.0 if slurm else 10.0)
+    usual = ON_SLURM if slurm else BY_ITSELF
+    minutes, speed = minutes or usual[0], speed or usual[1]
     if slurm and speed != 1.0:
         raise InputError(f"--speed {speed:g}: Slurm's clock is the wall's; leave --speed out")
     folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))

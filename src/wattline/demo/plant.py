@@ -86,7 +86,8 @@ class Nature:
         self.plant = Plant(
             nodes, model=model, lag_s=told["lag_s"], noise_w=told["noise_w"], held_at=told["held_at"], seed=told["seed"]
         )
-        self.look = open_look(told["jobs"])
+        launcher = {"kind": "launcher", "run_dir": str(self.base / "launcher-run")}
+        self.look = open_look(told.get("jobs", launcher))
         self.on: dict[str, str] = {}
         """Node → job that runs on it."""
         (self.base / "speeds").mkdir(exist_ok=True)

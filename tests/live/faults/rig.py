@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from wattline.demo.jobs import LauncherJobs
 from wattline.demo.layout import SITE, Layout, free_port, write_layout
-from wattline.demo.run import Asked, Processes, _answers, _led
+from wattline.demo.run import Asked, Processes, _led
 from wattline.kernel.compiled import JIT
 from wattline.live.bus.keys import make_keys
 from wattline.live.clock import Clock
@@ -44,7 +45,7 @@ class Rig:
         self.study = wire(variants(read_scenario(base / "scenario.toml"))[0])
         names = tuple(f"n{i + 1:03d}" for i in range(NODES))
         now_s = time.time()
-        self.layout = Layout(base, names, SPEED, now_s, now_s, 2, free_port())
+        self.layout = Layout(base, names, SPEED, now_s, now_s, 2, free_port(), LauncherJobs(base, len(names)))
         write_layout(self.layout, self.study, (base / "scenario.toml").read_text())
         site = (base / "site.toml").read_text().split("[bid]")[0]
         rest = (base / "site.toml").read_text().partition("[manager]")[2]
@@ -149,7 +150,7 @@ def led_machine(base: Path, *, standby: bool = False) -> Iterator[Rig]:
         made.allow_standby()
     with made.processes.all_ended():
         made.start("launcher")
-        made.until(lambda: _answers(base), 30.0, "the launcher")
+        made.until(made.layout.jobs.answers, 30.0, "the launcher")
         made.start("plant")
         for name in ("agents-00", "agents-01"):
             made.start(name)

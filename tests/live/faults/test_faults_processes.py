@@ -12,7 +12,7 @@ import pytest
 
 from live.faults.rig import LEASE_S, LIMIT_W, START_S, Rig, led_machine, listening
 from wattline.api.controlling import LEAST_LEASE_S
-from wattline.demo.run import _answers, _caps_left
+from wattline.demo.run import _caps_left
 from wattline.live.controller.replay import replay
 from wattline.live.controller.setup import rebuild
 
@@ -62,7 +62,7 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     rig.kill("launcher")
     time.sleep(0.5)
     rig.start("launcher")
-    rig.until(lambda: _answers(rig.base), 10.0, "the launcher")
+    rig.until(rig.layout.jobs.answers, 10.0, "the launcher")
     rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
     assert took_s <= LEASE_S + START_S
     assert max(rig.powers()) <= 1.03 * LIMIT_W
