@@ -21,7 +21,7 @@ from wattline.bidding.outcome import Hour, Outcome
 from wattline.bidding.search import RUNGS, search_bid
 from wattline.bidding.setting import Prices, Setting
 from wattline.bidding.trial import Trial, trial_day
-from wattline.errors import InputError
+from wattline.errors import InputError, RunError
 from wattline.market.bill import bill_flat, flat_book
 from wattline.market.held import Held
 from wattline.market.tracking import Tracking, tracking
@@ -341,3 +341,21 @@ def test_searches_that_share_days_at_once_find_what_they_find_alone() -> None:
     assert {key: [hour.bill.cost for hour in hours] for key, hours in shared._remembered.items()} == {
         key: [hour.bill.cost for hour in hours] for key, hours in alone._remembered.items()
     }
+
+
+def test_a_search_that_fails_ends_those_beside_it() -> None:
+    """Whoever searches beside one that fails, or is interrupted, ends at the next bid, and what failed is told."""
+    trial = Trial(small(), records=[record(i, 1) for i in range(3)])
+    tried = []
+
+    def pick(part: Trial) -> Choice:
+        if len(part.stretches) == 1:
+            raise KeyboardInterrupt
+        tried.extend(part.run(Bid(1600.0, 100.0 + k)) for k in range(10_000))
+        raise AssertionError
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(pick, [trial.only([0]), trial.only([1, 2])], workers=2, stop=trial.end)
+    assert len(tried) < 1_000
+    with pytest.raises(RunError, match="was ended"):
+        trial.run(BID)

@@ -90,8 +90,9 @@ def certify_on_records(
         return certificate_of(setting, choice, outcome, evidence, confidence)
     found = pick(trial)
     parts = [trial.only([k for k in range(count) if k != i]) for i in range(count)]
-    others = in_threads(pick, parts)
-    evidence = _evidence(LEFT_OUT, trial, names, others, [] if plain is None else in_threads(plain, parts))
+    others = in_threads(pick, parts, stop=trial.end)
+    without = [] if plain is None else in_threads(plain, parts, stop=trial.end)
+    evidence = _evidence(LEFT_OUT, trial, names, others, without)
     return certificate_of(setting, found, left_out(trial, others), evidence, confidence)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from itertools import accumulate, count
+from threading import Event
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from wattline.bidding.outcome import Hour, Outcome
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
 from wattline.bidding.stretch import Stretch
+from wattline.errors import RunError
 from wattline.model.regulation import Bid, Record, Signal
 from wattline.sim.ensemble import in_threads
 from wattline.units import HOUR_S
@@ -75,6 +77,7 @@ class Trial:
         days = list(zip(records, count(), before, strict=False))
         self.stretches += in_threads(lambda day: trial_day(setting, *day), days)
         self._remembered: dict[tuple[int, _Key], list[Hour]] = {}
+        self._ended = Event()
 
     @property
     def few(self) -> int:
@@ -92,6 +95,10 @@ class Trial:
         part.stretches = [self.stretches[i] for i in which]
         return part
 
+    def end(self) -> None:
+        """Let all searches on these draws, and on some of them, end with an error at the next bid that they try."""
+        self._ended.set()
+
     def tried(self, *, made: bool = False) -> list[Outcome]:
         """Return what every bid came to that was tried on all of it; ``made``: bids that a policy made hour by hour."""
         keys = {key for _, key in self._remembered if _is_made(key[2]) == made}
@@ -105,6 +112,8 @@ class Trial:
         self, bid: Bid, weights: Floats | None = None, params: Params | None = None, *, first: int | None = None
     ) -> Outcome:
         """Simulate all hours or days (or the ``first`` few) under a bid."""
+        if self._ended.is_set():
+            raise RunError("the search was ended")
         tried = None if params is None else tuple((slot, tuple(values)) for slot, values in params.items())
         key = bid, None if weights is None else weights.tobytes(), tried
         these, known = self.stretches[:first], self._remembered

@@ -180,11 +180,25 @@ def in_processes(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def in_threads(function: Callable[[T], R], items: Iterable[T], *, workers: int | None = None) -> list[R]:
-    """Apply a function to all items in threads, in order; compiled runs leave the interpreter free meanwhile."""
+def in_threads(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    workers: int | None = None,
+    stop: Callable[[], None] | None = None,
+) -> list[R]:
+    """Apply a function to all items in threads, in order; compiled runs leave the interpreter free meanwhile.
+
+    ``stop`` is called when one fails, or Ctrl-C is pressed, so that long ones among the others end.
+    """
     work = list(items)
     count = min(len(work), workers or _threads or len(os.sched_getaffinity(0)))
     if count <= 1:
         return [function(item) for item in work]
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(function, work))
+        try:
+            return list(pool.map(function, work))
+        except BaseException:
+            if stop is not None:
+                stop()
+            raise
