@@ -216,11 +216,27 @@ def _brokered(folder: Path, wanted: list[tuple[Role, str]]) -> Iterator[int]:
     )
     broker = subprocess.Popen([str(_mosquitto()), "-c", str(config)], stderr=subprocess.DEVNULL)
     try:
-        time.sleep(2.0)
+        _wait_for(port)
         yield port
     finally:
         broker.terminate()
         broker.wait(10)
+
+
+def _wait_for(port: int) -> None:
+    """Wait until the broker listens: it reads ten thousand passwords first."""
+    import socket
+
+    end_s = time.monotonic() + 60.0
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+        except OSError:
+            if time.monotonic() > end_s:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _mosquitto() -> str | None:
