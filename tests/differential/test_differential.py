@@ -29,10 +29,8 @@ from wattline.model import fitindex
 SUITE = SEED_STRIDE
 """Number of the suite's first world: those of seed 1."""
 BLOCKS = 8
-SMALL, DEEP = {"classic": 2000, "energy": 160}, {"classic": 48}
-"""Worlds of the suite by family (300 and 8 where a family is not named); few where nothing is compiled. One of energy
-writes and reads a whole journal.
-"""
+SMALL, DEEP = {"classic": 2000}, {"classic": 48}
+"""Worlds of the suite by family (300 and 8 where a family is not named); few where nothing is compiled."""
 
 
 def numbers(name: str, size: str, block: int) -> list[int]:
