@@ -16,7 +16,7 @@ from reference.recursion import Constant, CountHysteresis, Randomized, Rates, Ru
 from wattline.errors import InputError
 
 RATES = TwoRates(1.0, 2.0, busy_low_w=1.0, busy_high_w=3.0, idle_low_w=0.2, idle_high_w=0.5)
-N = 40_000
+N = 60_000
 INF = math.inf
 
 
