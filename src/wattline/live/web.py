@@ -155,8 +155,9 @@ class Web:
         serve = asyncio.start_server if self._path is None else asyncio.start_unix_server
         server = await serve(self._one, sock=self._socket, limit=HEAD, backlog=BACKLOG)
         await self._stop.wait()
+        self._loop.remove_reader(self._socket)  # nobody else is let in
+        await _turns()  # who was just let in gets his streams: where the server closes before, the socket stays open
         server.close()
-        await _turns()  # a connection that was just accepted gets its streams first: cancelled before, it stays open
         for writer in list(self._open):
             writer.transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import math
@@ -270,3 +271,13 @@ def test_status_loads_nothing_heavy(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "s")], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == "set()"
+
+
+def test_a_caller_who_is_let_in_while_the_server_closes_leaves_no_open_socket(tmp_path: Path) -> None:
+    """Whatever the order of the two is: nothing is left for the garbage collector to complain about."""
+    for i in range(100):
+        server = StatusServer(tmp_path / f"{i}")
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(str(tmp_path / f"{i}"))
+            server.close()
+    gc.collect()  # a socket that was not closed is an error of this test
