@@ -229,6 +229,26 @@ def test_old_files_are_removed_when_they_are_sealed(tmp_path: Path) -> None:
     assert found.passes > 0
 
 
+def test_a_file_that_was_just_begun_costs_no_facts(tmp_path: Path) -> None:
+    """The log begins its next file while old ones are removed: what the checkpoints need stays."""
+    keeping = Keeping(checkpoint_s=60.0, seal_s=1e6, file_bytes=4_000, keep_files=1)
+    journal = fuzzed(tmp_path, 300 if JIT else 150, keeping)
+    assert journal.log.flush()
+    journal.checkpoints.close()
+    newest = facts_file.files_of(tmp_path / FACTS)[-1]
+    begun = newest.with_name(f"{int(newest.stem) + 1:08d}.facts")
+    begun.write_bytes(facts_file.MAGIC)
+    journal._drop_old()
+    assert newest.exists()
+    oldest = checkpoint.read(checkpoint.files_of(tmp_path / CHECKPOINTS)[0]).number
+    first = facts_file.first_number(facts_file.files_of(tmp_path / FACTS)[0])
+    assert first is not None
+    assert 0 < first <= oldest
+    begun.unlink()
+    journal.abandon()
+    assert replay(tmp_path, build).passes > 0
+
+
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     """In one line."""
     with pytest.raises(TraceError, match="has no log of facts"):

@@ -219,9 +219,10 @@ class LiveJournal:
         if not self.keeping.keep_files or not kept:
             return
         oldest = int(kept[0].name.split(".")[0])
-        needed = [path for path in files if (form.first_number(path) or 0) <= oldest]
-        if len(needed) > self.keeping.keep_files:
-            drop_before(self.folder / FACTS, needed[-self.keeping.keep_files].name)
+        first = {path: form.first_number(path) for path in files}  # none in a file that was just begun
+        old = [path for path, number in first.items() if number is not None and number <= oldest]
+        if len(old) > self.keeping.keep_files:
+            drop_before(self.folder / FACTS, old[-self.keeping.keep_files].name)
 
     def _recover(self, build: Build) -> Recovered | None:
         """Return the run in the folder, where it is one of the same start."""
