@@ -85,13 +85,16 @@ def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
         raise ScenarioError(f"{folder}: holds {held}; --force writes {what} over its pages, or give another --out")
 
 
-def mark_reproduction(folder: Path, name: str) -> None:
-    """Leave a word about what a folder holds."""
+def keep_reproduction(folder: Path, name: str, data: dict[str, Any]) -> None:
+    """Write what a reproduction found beside its page, by which the folder is known from then on."""
     from datetime import UTC, datetime
 
-    if folder.is_dir():
-        about = {"name": name, "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        (folder / REPRODUCTION).write_text(json.dumps(about) + "\n", encoding="utf-8")
+    from wattline.version import __version__
+
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"name": name, "created": created, "wattline": __version__, **data}
+    text = json.dumps(told, ensure_ascii=False, allow_nan=False, default=str, indent=1)
+    (folder / REPRODUCTION).write_text(text + "\n", encoding="utf-8")
 
 
 def check_writable(folder: Path) -> None:

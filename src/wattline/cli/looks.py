@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wattline.cli.complaints import BAD_INPUT, complain
-from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, mark_reproduction, refuse_other
+from wattline.cli.folders import REPRODUCTION, RESULT, Force, check_writable, keep_reproduction, refuse_other
 from wattline.cli.paths import refuse_two, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError, did_you_mean
@@ -143,7 +143,7 @@ def _write_bids(journal: Journal, path: Path | None) -> str:
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Which one (without a name: list them).")] = None,
+    name: Annotated[str | None, typer.Argument(help="Which one, or all (without a name: list them).")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder (default: out/ and the name).")
     ] = None,
@@ -155,9 +155,15 @@ def reproduce(
 ) -> None:
     """Reproduce the claims of a published system and say which hold.
 
+    The folder gets a page and reproduction.json: every statement, its
+    verdict (held, not held, untestable), the reason, and all numbers. With
+    "all" every system is run, and one page and one file hold all statements.
+
     For example:
 
       wattline reproduce recursion --quick
+
+      wattline reproduce all --quick
     """
     from wattline.journal.folder_lock import held
 
@@ -169,19 +175,31 @@ def reproduce(
             terminal.line(item)
         terminal.data(known)
         return
-    if name not in known:
-        raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, known)}")
+    if name not in (*known, systems.ALL):
+        raise ScenarioError(f"unknown reproduction {name!r}{did_you_mean(name, (*known, systems.ALL))}")
     folder = out or Path("out") / name
     with held(folder):
         refuse_other(folder, REPRODUCTION, name, force=force)
         check_writable(folder)
-        if systems.runs_engine(name):
+        if name == systems.ALL or systems.runs_engine(name):
             terminal.warm_up()
-        result = systems.reproduce(name, folder, terminal.say, quick=quick)
-        mark_reproduction(folder, name)
+        result = _reproduced(name, folder, terminal, quick=quick)
+        data = result.to_dict()
+        keep_reproduction(folder, name, data)
     terminal.show(result.table)
-    terminal.line(f"\nreport   {result.path}")
-    terminal.data({"name": name, "report": str(result.path), **_more(result)})
+    terminal.line(f"\nreport   {result.path}\ndata     {folder / REPRODUCTION}")
+    terminal.data({"name": name, "report": str(result.path), **data})
+
+
+def _reproduced(name: str, folder: Path, terminal: Terminal, *, quick: bool) -> Any:
+    from wattline.systems import ALL, reproduce
+
+    if name == ALL:
+        from wattline.systems.together import reproduce_all
+
+        return reproduce_all(folder, terminal.say, quick=quick)
+
+    return reproduce(name, folder, terminal.say, quick=quick)
 
 
 def check_policy(
@@ -229,11 +247,6 @@ def _lazily(module: str, what: str) -> Any:
         if problem.name != module:
             raise
         raise ScenarioError(f"this installation has no {what}: {module} is missing; install Wattline again") from None
-
-
-def _more(result: Any) -> dict[str, Any]:
-    data = getattr(result, "to_dict", None)
-    return dict(data()) if callable(data) else {}
 
 
 def _policy_table(rows: list[Any]) -> Any:

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wattline.systems.reproduction import Reproduction
 
-__all__ = ["known", "reproduce", "runs_engine"]
+__all__ = ["ALL", "known", "reproduce", "runs_engine"]
+
+ALL = "all"
+"""The name that stands for every system; see ``together``."""
 
 
 def known() -> list[str]:

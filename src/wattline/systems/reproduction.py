@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
@@ -15,27 +16,70 @@ if TYPE_CHECKING:
 
 SMALLER = "A smaller version: few cases, few hours; intervals are wide."
 FOOTER = "<footer>Made by Wattline; this file asks nothing of the network.</footer>"
+HELD, NOT_HELD, UNTESTABLE = "held", "not held", "untestable"
+"""The verdicts on a statement."""
+COLOURS = {HELD: "green", NOT_HELD: "bold red", UNTESTABLE: "yellow"}
+"""Of the verdicts, in a terminal."""
+STYLES = {HELD: "down", NOT_HELD: "up", UNTESTABLE: "mild"}
+"""Of the verdicts, on a page."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """A published statement and what became of it.
 
-    ``short`` names it in a terminal; ``ours`` is what we found, ``because`` the reason where it does not hold or holds
-    with a proviso.
+    Attributes
+    ----------
+    where
+        The place in the source, or the machine on which it was tried.
+    short
+        Its name in a terminal.
+    statement
+        What was published, in one sentence, with the tolerance that the check allows.
+    ours
+        What we found.
+    holds
+        Whether that is what the sentence says; None where this machine or these data cannot tell.
+    because
+        The reason where it does not hold or cannot be tested, or a proviso.
     """
 
     where: str
     short: str
     statement: str
     ours: str
-    holds: bool
+    holds: bool | None
     because: str = ""
 
     @property
     def verdict(self) -> str:
         """The verdict in words."""
-        return "holds" if self.holds else "does not hold"
+        if self.holds is None:
+            return UNTESTABLE
+        return HELD if self.holds else NOT_HELD
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {**asdict(self), "holds": None if self.holds is None else bool(self.holds), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers as a page of the documentation shows them: all cells are texts."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"header": list(self.header), "rows": [list(row) for row in self.rows]}
+
+
+def count(claims: Iterable[Claim]) -> str:
+    """Return how many statements hold, in words."""
+    by = Counter(claim.verdict for claim in claims)
+    told = [f"{by[HELD]} of {by.total()} statements held", f"{by[NOT_HELD]} not"]
+    return ", ".join(told + ([f"{by[UNTESTABLE]} cannot be tested here"] if by[UNTESTABLE] else []))
 
 
 @dataclass(frozen=True)
@@ -48,6 +92,8 @@ class Reproduction:
     claims: Sequence[Claim]
     remarks: Sequence[str] = ()
     numbers: dict[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    """What the documentation shows, by name."""
 
     @property
     def table(self) -> Group:
@@ -62,15 +108,20 @@ class Reproduction:
         rows.add_column("ours", overflow="fold")
         rows.add_column("verdict", width=8, overflow="fold")
         for claim in self.claims:
-            verdict = Text("holds", "green") if claim.holds else Text("does not hold", "bold red")
+            verdict = Text(claim.verdict, COLOURS[claim.verdict])
             rows.add_row(Text(claim.where), Text(claim.short), Text(claim.ours), verdict)
         said = [Text(remark, "bold yellow") for remark in self.remarks]
-        return Group(Text(self.title, "bold"), *said, rows)
+        return Group(Text(self.title, "bold"), *said, rows, Text(f"\n{count(self.claims)}"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return claims, remarks and numbers for ``--json``."""
-        claims = [{**asdict(claim), "holds": bool(claim.holds), "verdict": claim.verdict} for claim in self.claims]
-        return {"title": self.title, "remarks": list(self.remarks), "claims": claims, "numbers": self.numbers}
+        """Return claims, remarks, tables and numbers for ``--json``."""
+        return {
+            "title": self.title,
+            "remarks": list(self.remarks),
+            "claims": [claim.to_dict() for claim in self.claims],
+            "tables": {name: table.to_dict() for name, table in self.tables.items()},
+            "numbers": self.numbers,
+        }
 
 
 def begin_page(
@@ -88,11 +139,10 @@ def begin_page(
     from wattline.report.page import Page, facts
 
     page = Page(f"{title} – Wattline reproduction")
-    held = sum(claim.holds for claim in claims)
     warning = "".join(f'<p class="sub warn"><b>{escape(remark)}</b></p>' for remark in remarks)
     page.add(
         f'<header><p class="kicker">Wattline reproduction</p><h1>{escape(title)}</h1>'
-        f'<p class="sub">{held} of {len(claims)} statements hold.</p>{warning}{facts(items)}</header>{more}'
+        f'<p class="sub">{count(claims)}.</p>{warning}{facts(items)}</header>{more}'
     )
     page.add("<h2>What was published, and what we find</h2>", claims_table(claims))
     return page
@@ -104,8 +154,7 @@ def claims_table(claims: Sequence[Claim]) -> str:
 
     rows = []
     for claim in claims:
-        style = "down" if claim.holds else "up"
         because = f": {escape(claim.because)}" if claim.because else ""
-        verdict = Raw(f'<b class="{style}">{claim.verdict}</b>{because}')
+        verdict = Raw(f'<b class="{STYLES[claim.verdict]}">{claim.verdict}</b>{because}')
         rows.append((claim.where, claim.statement, claim.ours, verdict))
     return table(("where", "published", "ours", "verdict"), rows, text=(1, 2, 3))
