@@ -42,6 +42,11 @@ class Customers:
     records: int
     notes: tuple[Note, ...] = ()
 
+    @property
+    def days(self) -> float:
+        """From the first arrival to the last one."""
+        return self.jobs.span_s / 86400
+
 
 def find_log(path: Path | None = None) -> Path | None:
     """Return where the log is: the path given, or ``krc/HPC_KRC2.csv`` under WATTLINE_DATA; None when there is none."""
@@ -52,8 +57,12 @@ def find_log(path: Path | None = None) -> Path | None:
     return data_file(f"krc/{FILE}")
 
 
-def load_customers(path: Path | None = None, *, seed: int = 1) -> Customers:
-    """Return the recorded customers, or generated ones where the log is not at hand."""
+def load_customers(path: Path | None = None, *, seed: int = 1, keep_gaps: bool = False) -> Customers:
+    """Return the recorded customers, or generated ones where the log is not at hand.
+
+    A record that is cleared away goes as a whole, with its interarrival time; ``keep_gaps`` keeps that, so that all
+    others arrive when they did.
+    """
     log = find_log(path)
     if log is None:
         jobs = generate_customers(seed)
@@ -61,7 +70,7 @@ def load_customers(path: Path | None = None, *, seed: int = 1) -> Customers:
         return Customers(
             jobs, source, recorded=False, figure_2=5419, recorded_days=jobs.span_s / 86400, records=len(jobs)
         )
-    trace = read_krc(log, amount_factor=GHZ, seed=seed)
+    trace = read_krc(log, amount_factor=GHZ, seed=seed, keep_gaps=keep_gaps)
     raw = np.genfromtxt(log, delimiter=",", names=True)["interarrival"]
     row = int(np.searchsorted(trace.jobs.job_id, 7000))
     return Customers(

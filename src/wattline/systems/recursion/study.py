@@ -56,12 +56,13 @@ def switches(result: Result) -> Switches:
 
 @dataclass(frozen=True)
 class Waiting:
-    """How a window of customers waits: how many, how long in all, and the share behind one that asks for many
-    servers.
+    """How a window of customers waits: how many, how long in all and at most, and the share behind one that asks for
+    many servers.
     """
 
     customers: int
     seconds: float
+    longest_s: float
     behind_wide: float
 
 
@@ -74,16 +75,17 @@ def waiting(result: Result, first: int, count: int = 500) -> Waiting:
     s = result.state
     start = s.started_s
     began = np.maximum(np.concatenate([[-np.inf], start[:-1]]), s.submit_s)
-    waited = behind_wide = 0.0
+    waited = behind_wide = longest = 0.0
     customers = 0
     for i in range(first, min(first + count, start.size)):
         head = np.searchsorted(start, s.submit_s[i], side="right")
         heads = slice(int(head), i + 1)
         share = np.maximum(0.0, start[heads] - np.maximum(began[heads], s.submit_s[i]))
         waited += float(share.sum())
+        longest = max(longest, float(share.sum()))
         customers += bool(share.sum() > 0)
         behind_wide += float(share[s.nodes[heads] >= WIDE].sum())
-    return Waiting(customers, waited, behind_wide / waited if waited else float("nan"))
+    return Waiting(customers, waited, longest, behind_wide / waited if waited else float("nan"))
 
 
 def singles_in_service(result: Result, first: int, count: int = 500) -> float:
