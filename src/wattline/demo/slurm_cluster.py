@@ -6,6 +6,7 @@ import contextlib
 import os
 import pwd
 import random
+import re
 import shutil
 import signal
 import socket
@@ -84,7 +85,7 @@ MaxJobCount=20000
 MessageTimeout=10
 TreeWidth=64
 NodeName=DEFAULT CPUs={cpus} RealMemory=4000 State=UNKNOWN
-NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports}
+{nodes}
 {partitions}
 """
 
@@ -116,6 +117,9 @@ class SlurmCluster:
         Whether jobs are held when they are submitted (job_submit/lua), as a site would for Wattline.
     partitions
         Lines of further partitions; ``main`` has all nodes.
+    classes
+        How many nodes, in order, are of which class, and what it has (``(4, "RealMemory=8000 Gres=fpga:2")``); the
+        others are plain.
     """
 
     base: Path
@@ -123,6 +127,7 @@ class SlurmCluster:
     cpus: int = 4
     held_at_entry: bool = True
     partitions: Sequence[str] = ()
+    classes: Sequence[tuple[int, str]] = ()
     task_prolog: Path | None = None
     """A program that Slurm runs before each task and whose ``export`` lines it takes over."""
     scheduler: str = FAST
@@ -170,9 +175,6 @@ class SlurmCluster:
         (self.base / "job_submit.lua").write_text(LUA, encoding="utf-8")
         (self.base / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\n", encoding="utf-8")
         first = _free_ports(self.nodes + 1)
-        last = first + self.nodes
-        width = len(str(self.nodes))
-        many = self.nodes > 1
         prolog = "" if self.task_prolog is None else f"TaskProlog={self.task_prolog.resolve()}\n"
         text = CONF.format(
             host=socket.gethostname().split(".")[0],
@@ -186,11 +188,22 @@ class SlurmCluster:
             slurmd_timeout=self.slurmd_timeout_s,
             min_job_age=self.min_job_age_s,
             cpus=self.cpus,
-            nodes=f"n[{1:0{width}d}-{self.nodes}]" if many else "n1",
-            ports=f"[{first + 1}-{last}]" if many else str(last),
+            nodes="\n".join(self._node_lines(first + 1)),
             partitions="\n".join([MAIN, *self.partitions]),
         )
         self.conf.write_text(text, encoding="utf-8")
+
+    def _node_lines(self, port: int) -> list[str]:
+        """Return the lines of slurm.conf that name the nodes, a class each; the first listens on this port."""
+        host, at, lines = socket.gethostname().split(".")[0], 0, []
+        plain = self.nodes - sum(count for count, _ in self.classes)
+        gres = sorted({name for _, more in self.classes for name in re.findall(r"Gres=(\w+)", more)})
+        for count, more in [*self.classes, *([(plain, "")] if plain else [])]:
+            names = ",".join(self.names[at : at + count])
+            ports = f"[{port + at}-{port + at + count - 1}]" if count > 1 else str(port + at)
+            lines.append(f"NodeName={names} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports} {more}".rstrip())
+            at += count
+        return [*([f"GresTypes={','.join(gres)}"] if gres else []), *lines]
 
     # ------------------------------------------------------------------ daemons
 
