@@ -149,7 +149,8 @@ def open_site(
         raise InputError(
             f"{planned.path}: the scenario has jobs that choose their configuration, and this manager cannot give one"
         )
-    patience = Patience(control.start_patience, control.repeat, control.most_actions)
+    half_s = 0.5 * control.period / clock.speed  # of the wall: the other half is for looking, deciding and caps
+    patience = Patience(control.start_patience, control.repeat, control.most_actions, half_s)
     idle_w = np.concatenate([np.full(c.count, c.idle_w) for c in study.cluster.classes])
     signals = _open_signals(planned, clock, log, patient if lease.after else None, listens=not dry_run)
     caps = CapSender(bus, Outbox(spec.name, clock), topics, planned.names, lease_s=control.lease, act=not dry_run)

@@ -27,6 +27,10 @@ class Newcomer:
     draw_w: float = math.nan
     chooses: bool = True
     """Whether it may still take a configuration of its application, where its kind names one; false once it runs."""
+    pool: int = -1
+    """Node class that it is in, or must be in; -1: as its partition and its width say."""
+    room: int = -1
+    """On how many nodes of that class it can be; -1: on all."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Desk:
 
     def pool_of(self, job: Newcomer) -> int:
         """Return the node class of a job: the one its partition names, else the first wide enough, else the widest."""
+        if job.pool >= 0:
+            return job.pool
         counts = [c.count for c in self.cluster.classes]
         if len(counts) > 1 and job.partition in self._pool:
             return self._pool[job.partition]
@@ -70,6 +76,8 @@ class Desk:
             return "it asks for no node"
         if job.nodes > where.count:
             return f"it asks for {job.nodes} nodes, class {where.name!r} has {where.count}"
+        if 0 <= job.room < job.nodes:
+            return f"it asks for {job.nodes} nodes and can be on {job.room} of class {where.name!r}"
         if self.kinds and self.kind_of(job) is None:
             return f"its kind {job.kind!r} is not declared, and there is no default kind"
         return ""
@@ -84,11 +92,15 @@ class Desk:
         return self.applications.index(job.kind) if known else -1
 
     def facts(self, job: Newcomer) -> list[float]:
-        """Return what ``control.rows.FACTS`` names, in that order, of a job that can run here."""
+        """Return what ``control.rows.FACTS`` names, in that order, of a job that can run here, or runs already.
+
+        One that runs and whose kind is not declared is counted with what it says itself, or with its nodes' greatest
+        power.
+        """
         p = self.pool_of(job)
         node = self.cluster.classes[p]
-        k = (self.kind_of(job) if self.kinds else None) or 0
-        kind = self.kinds[k] if self.kinds else None
+        k = self.kind_of(job) if self.kinds else None
+        kind = self.kinds[k] if k is not None else None
         work_s = job.work_s
         if math.isnan(work_s):
             asked_s = job.request_s if math.isfinite(job.request_s) else self.default_s
@@ -110,7 +122,7 @@ class Desk:
             request_s if math.isfinite(request_s) else work_s,
             float(job.user),
             float(job.group),
-            float(k) if kind is not None else 0.0,
+            0.0 if k is None else float(k),
             float(p),
             job.priority,
             -1.0,

@@ -90,6 +90,7 @@ class Machine:
     refuses: set[str] = field(default_factory=set)
     """Jobs whose release is refused."""
     log: list[tuple[float, str, str]] = field(default_factory=list)
+    starts_alone: bool = False
     coming: list[Job] = field(default_factory=list)
     energy_j: float = 0.0
     applications: dict[str, Configurations] = field(default_factory=dict)
@@ -224,6 +225,22 @@ class Machine:
             self._become(self.jobs[job], "waiting", on=(), start_s=math.nan)
             self.jobs[job].left_s = self.jobs[job].work_s
         self.log.append((self.now_s(), "requeue", job))
+        return None
+
+    def leave(self, job: str, why: str) -> str | None:
+        """Start a job that nobody leads on the first nodes that are free, where the machine starts jobs by itself."""
+        self._answer()
+        if not self.starts_alone:
+            return "it stays where it is"
+        self.log.append((self.now_s(), "leave", job))
+        one = self.jobs[job]
+        held = {name for other in self.jobs.values() if other.seen.phase != "ended" for name in other.seen.on}
+        free = [name for name in self.names if name not in held | self.down][: one.seen.nodes]
+        if len(free) == one.seen.nodes:
+            self._become(one, "starting", on=tuple(free), ours=False)
+            self._begin(one)
+        else:
+            self._become(one, "ineligible", ours=False)
         return None
 
     def close(self) -> None:

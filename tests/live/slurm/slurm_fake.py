@@ -37,6 +37,10 @@ class FakeSlurm(Commands):
     shares: list[str] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     """Jobs that have ended, though they are shown as stopped."""
+    excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes that jobs exclude."""
+    set_s: float = 0.0
+    """By how much the wall's clock was set."""
     answers: bool = True
     loses_answers: bool = False
     """A release is done, and nobody hears of it."""
@@ -44,7 +48,7 @@ class FakeSlurm(Commands):
 
     def clock(self) -> Clock:
         """Return a clock that the test moves (``at_s``)."""
-        return Clock(wall=lambda: NOW_S + self.at_s, monotonic=lambda: self.at_s)
+        return Clock(wall=lambda: NOW_S + self.at_s + self.set_s, monotonic=lambda: self.at_s)
 
     def job(self, name: str, **more: object) -> None:
         """Add a job, or change one."""
@@ -105,6 +109,10 @@ class FakeSlurm(Commands):
         """Show the nodes."""
         return self.machine
 
+    def excluded(self) -> dict[str, tuple[str, ...]]:
+        """Show which nodes jobs exclude."""
+        return self.excludes
+
     def admin_comments(self) -> dict[str, str]:
         """Show what was noted."""
         return dict(self.comments)
@@ -133,7 +141,7 @@ class FakeSlurm(Commands):
             if values.get("priority") == "0" and self.rows[job].state == "PENDING":
                 self.job(job, priority=0.0, reason="JobHeldAdmin")
             if "reqnodelist" in values:
-                self.job(job, wanted=tuple(values["reqnodelist"].split(",")))
+                self.job(job, wanted=tuple(values["reqnodelist"].split(",")) if values["reqnodelist"] else ())
             if "numnodes" in values:
                 self.job(job, nodes=int(values["numnodes"].partition("-")[0]))
             for key, name in (("numtasks", "tasks"), ("numcpus", "cpus")):
@@ -146,10 +154,10 @@ class FakeSlurm(Commands):
                 self.job(job, limit_s=math.inf if said == "UNLIMITED" else 60.0 * int(said))
         return None
 
-    def release(self, job: str) -> str | None:
-        """End a hold."""
-        why = self._answer("release", job)
-        if why is None:
+    def release(self, jobs: str) -> str | None:
+        """End holds."""
+        why = self._answer("release", jobs)
+        for job in jobs.split(",") if why is None else ():
             self.job(job, priority=100.0, reason="Priority")
         if self.loses_answers:
             raise ManagerError("scontrol: no answer within 5 s")

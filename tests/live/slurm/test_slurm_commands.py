@@ -16,7 +16,8 @@ from wattline.live.machine.slurm.text import JOB_FIELDS, hosts, job_rows, limit_
 
 ROW = (
     "12_3|12|RUNNING|None|4294901757|2|8|8|1794840006|1794840087|1794840087|1794840387|5:00|ada|(null)|main,long|(null)"
-    "|1|0|n[3-4]|n[3-4]|N/A|(null)|(null)|power_w=350"
+    "|1|0|n[3-4]|n[3-4]|N/A|(null)|(null)|1000M|4|0|cpu=8,mem=8000M,node=2,billing=8|gres:gpu:a100:2|N/A|N/A|N/A"
+    "|power_w=350"
 )
 """A line of squeue of Slurm 22.05."""
 
@@ -45,6 +46,7 @@ def test_a_row_of_squeue_is_read(tmp_path: Path) -> None:
     assert (row.submit_s, row.end_s, row.limit_s) == (1794840006.0, 1794840387.0, 300.0)
     assert (row.on, row.wanted, row.partitions) == (("n3", "n4"), ("n3", "n4"), ("main", "long"))
     assert (row.account, row.dependency, row.het, row.batch, row.comment) == ("", "", False, True, "power_w=350")
+    assert (row.memory_mb, row.least_cpus, row.contiguous, row.gres) == (4000.0, 4, False, (("gpu:a100", 2),))
 
 
 def test_comments_cannot_forge_rows(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_admin_comments_of_old_and_new_versions(tmp_path: Path) -> None:
 
 def test_nodes_of_several_partitions(tmp_path: Path) -> None:
     """A node is shown once for each partition, with all its states."""
-    (row,) = node_rows("n1~idle+drain~main*~4~broken fan~", "~")
+    (row,) = node_rows("n1~idle+drain~main*~4~8000~gpu:2(S:0-1)~broken fan~", "~")
     assert (row.name, row.states, row.partition, row.cpus, row.reason) == (
         "n1",
         ("idle", "drain"),
@@ -168,6 +170,7 @@ def test_nodes_of_several_partitions(tmp_path: Path) -> None:
         4,
         "broken fan",
     )
+    assert (row.memory_mb, row.gres) == (8000.0, (("gpu", 2),))
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_a_job_that_is_held_again_is_not_ours_when_an_administrator_releases_it(
     look(made)
     assert made.release("7", ["n2"]) is None
     assert made.hold("7") is None
-    assert fake.rows["7"].wanted == ("",)
+    assert fake.rows["7"].wanted == ()
     fake.job("7", priority=100.0, reason="Priority", wanted=("n2",))
     assert look(made)["7"].ours is False
 

@@ -103,7 +103,7 @@ class ManagerSpec(Section):
     stop: Literal["single", "all", "never"] = "single"
     stop_again: Duration = 10.0
     limit_again: Duration = 60.0
-    most_per_second: int = Field(50, ge=1)
+    most_per_second: int = Field(100, ge=1)
     power: dict[str, Power] = Field({})
 
 

@@ -126,13 +126,13 @@ class Controller:
         leads = full and not self._manager_is_gone(now_s)
         actions = self.ledger.control(None if leads else codes.CAP)
         pass_s = self.clock.monotonic() - began
-        if leads and looked:  # by what was seen before, a job that runs already would be told to start once more
-            self.reconciler.still_lead = self.term
-            self.reconciler.reconcile(now_s)
-            self.ledger.flush()
         self.caps.want(self.ledger.state)
         knows = not math.isnan(self.manager_seen_s)  # before the first look nobody knows who runs: caps stay, or end
         sent = self.caps.send(now_s, self.term(), self.meters) if knows else 0
+        if leads and looked:  # by what was seen before, a job that runs already would be told to start once more
+            self.reconciler.still_lead = self.term
+            self.reconciler.reconcile(now_s, self.meters.let_go_s(now_s))
+            self.ledger.flush()
         measured_w, heard = self.meters.system_w(now_s, self.caps.row)
         modelled_w = self.caps.modelled_w
         self.guard.compare(now_s, measured_w, modelled_w, limit_w)
@@ -164,7 +164,7 @@ class Controller:
         """Take in what agents and gateways say."""
         for message in self.inbox.take_all(self.bus.poll(0.0)):
             if message.kind == "status":
-                self.meters.take(message.sender, message.body, min(message.at_s, now_s))
+                self.meters.take(message.sender, message.body, min(message.at_s, now_s), message.boot)
             elif message.kind == "gone":
                 self.meters.lose(message.sender)
             elif message.kind == "signal" and self.on_signal is not None:

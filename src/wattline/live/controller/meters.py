@@ -14,6 +14,8 @@ from wattline.arrays import Floats, Ints
 
 IMPOSSIBLE = 1.2
 """A reading of so many times a node's greatest power is none."""
+LEASE_ENDED = "lease-ended"
+"""Word of an agent whose lease has ended; it is told for some periods after that."""
 DISAGREE = "meters-disagree"
 """Word of an agent whose two meters have disagreed for too long."""
 
@@ -49,6 +51,14 @@ class Meters:
     safe_w: Floats = field(init=False)
     term: Ints = field(init=False)
     mode: list[str] = field(init=False)
+    boot: list[str] = field(init=False)
+    """Of the agent's process, which begins by letting stopped jobs go on."""
+    lease_until_s: Floats = field(init=False)
+    """When the lease that the agent told last ends."""
+    loose_s: Floats = field(init=False)
+    """When the agent was last seen to have let stopped jobs go on."""
+    _ended: npt.NDArray[np.bool_] = field(init=False)
+    """Whose last status said that a lease had ended."""
     faults: dict[str, int] = field(default_factory=dict)
     disagree: npt.NDArray[np.bool_] = field(init=False)
     """Nodes with two meters that disagree: their agents tell the larger reading."""
@@ -62,15 +72,17 @@ class Meters:
         self.watts, self.heard_s = np.full(n, np.nan), np.full(n, -np.inf)
         self.cap_w, self.safe_w = np.full(n, np.inf), np.full(n, np.inf)
         self.term = np.zeros(n, dtype=np.int64)
-        self.mode = ["silent"] * n
+        self.mode, self.boot = ["silent"] * n, [""] * n
+        self.lease_until_s, self.loose_s = np.full(n, np.inf), np.full(n, -np.inf)
+        self._ended = np.zeros(n, dtype=np.bool_)
         self.disagree = np.zeros(n, dtype=np.bool_)
         self.gone = np.zeros(n, dtype=np.bool_)
         self._number = {name: i for i, name in enumerate(self.names)}
         self.idle_w = np.zeros(n) if self.idle_w is None else self.idle_w
         self._least_w = 0.5 * self.idle_w
 
-    def take(self, node: str, body: Mapping[str, Any], at_s: float) -> bool:
-        """Note a status message; return False where the node is none of ours."""
+    def take(self, node: str, body: Mapping[str, Any], at_s: float, boot: str = "") -> bool:
+        """Note a status message of the process ``boot``; return False where the node is none of ours."""
         at = self._number.get(node)
         if at is None:
             return False
@@ -84,11 +96,27 @@ class Meters:
         self.cap_w[at] = np.inf if body["cap_w"] is None else float(body["cap_w"])
         self.safe_w[at] = np.inf if body["safe_w"] is None else float(body["safe_w"])
         self.term[at] = int(body["term"])
-        self.mode[at] = str(body["mode"])
+        self._note_lease(at, body, at_s, boot)
         self.disagree[at] = DISAGREE in body["faults"]
         for word in body["faults"]:
             self.faults[word] = self.faults.get(word, 0) + 1
         return True
+
+    def _note_lease(self, at: int, body: Mapping[str, Any], at_s: float, boot: str) -> None:
+        """Notice that an agent has let its stopped jobs go on: nobody led it for a moment, or it was started anew."""
+        mode, ended = str(body["mode"]), LEASE_ENDED in body["faults"]
+        anew = boot != self.boot[at] and self.boot[at] != ""
+        if anew or (ended and not self._ended[at]) or (mode != "led" and self.mode[at] != mode):
+            self.loose_s[at] = at_s
+        self.mode[at], self.boot[at], self._ended[at] = mode, boot, ended
+        self.lease_until_s[at] = at_s + float(body["lease"] or 0.0) if mode == "led" else np.inf
+
+    def let_go_s(self, now_s: float) -> Floats:
+        """Return when each agent last let stopped jobs go on, as far as is known (-inf: never).
+
+        One that was not heard since its lease ended has done so then.
+        """
+        return np.where(self.lease_until_s < now_s, np.maximum(self.loose_s, self.lease_until_s), self.loose_s)
 
     def lose(self, node: str) -> None:
         """Note that a node's agent died; until its next status nothing is known of it."""

@@ -27,7 +27,8 @@ from wattline.control.facts import (
 )
 from wattline.live.controller.ledger import Ledger
 from wattline.live.controller.news import News
-from wattline.live.controller.nodes import NodeNames
+from wattline.live.controller.nodes import NodeNames, numbers_held
+from wattline.live.controller.places import Places
 from wattline.live.machine.base import JobSeen, NodeSeen, Snapshot
 from wattline.model import codes
 from wattline.wiring.newcomers import Desk, Newcomer
@@ -64,7 +65,11 @@ class Mirror:
     seen: dict[str, JobSeen] = field(default_factory=dict)
     """Jobs of the last snapshot that have not ended."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Jobs that can never run here, and why; they are left where they are."""
+    """Jobs that cannot be led, and why; those that run are counted all the same, on such of their nodes as are ours."""
+    unfit: dict[str, str] = field(default_factory=dict)
+    """Of these, those that wait for us and are to be given back to the resource manager."""
+    aside: dict[str, float] = field(default_factory=dict)
+    """Jobs that the state is not told of until a time (its own): they could not start where it placed them."""
     down: set[str] = field(default_factory=set)
     """Nodes on which nothing may be started."""
     silent: frozenset[str] = frozenset()
@@ -84,6 +89,7 @@ class Mirror:
     _shown: Sequence[NodeSeen] = ()
 
     def __post_init__(self) -> None:
+        self.places = Places(self.nodes, self.desk.cluster)
         s = self.ledger.state  # of a run that goes on: its nodes may be out of service
         self.down |= {name for name, at in self.nodes.number.items() if s.node_outages[at] > 0}
 
@@ -91,11 +97,14 @@ class Mirror:
         """Tell the state what has changed; on nodes whose agents are silent nothing more is to be started."""
         self.ledger.flush()
         self.now_s = self.state_now_s()
-        changed = self.news.of_machine(snapshot.jobs)
+        changed = self.news.of_machine(self.places.of_ours(snapshot.jobs))
         if self._first:  # of a run that goes on: what the state has, and the machine does not
             changed |= self.ledger.row.keys()
             self._first = False
-        looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced
+        due = {name for name, until_s in self.aside.items() if until_s <= self.now_s}
+        for name in due:
+            del self.aside[name]
+        looked_at = changed | self.news.of_state(self.ledger) | self._open | self.unplaced | due
         jobs = self.news.jobs
         known = [name for name in self.ledger.row if name in looked_at] if looked_at else []
         self._ends(jobs, known, looked_at - self.ledger.row.keys())
@@ -123,7 +132,7 @@ class Mirror:
         """Tell whether the state is still to be told what a job does."""
         row, s = self.ledger.row.get(job.id), self.ledger.state
         if row is None:
-            return job.phase not in GONE and job.id not in self.refused
+            return job.phase not in GONE and job.id not in self.refused and job.id not in self.aside
         status = int(s.status[row])
         if job.phase in HOLDING and status in HAS_NODES and job.on and set(job.on) != set(self.nodes.held(s, row)):
             return True
@@ -141,11 +150,12 @@ class Mirror:
         """Tell of jobs that are over, that were taken back, or that may not start any more."""
         for name in known:
             job = jobs.get(name)
-            gone = job is None or job.phase in GONE
-            changed = not gone and job is not None and self._asks_for_something_else(job)
+            gone = job is None or job.phase in GONE or (name in self.aside and job.phase == "waiting")
+            changed = not gone and job is not None and (self._asks_for_something_else(job) or self._is_other(job))
             if not gone and not changed:
                 continue
-            requeued = changed or (job is not None and job.phase == "ineligible")  # it comes again as a new one
+            back = job is not None and job.phase in ("ineligible", "waiting")
+            requeued = changed or back  # it comes again as a new one
             cancelled = job is not None and job.reason == "Cancelled"
             if requeued or cancelled or self._status(name) in (codes.WAITING, codes.HELD, codes.FUTURE):
                 self.ledger.tell_of(CANCEL, name)
@@ -156,6 +166,15 @@ class Mirror:
             job, before = jobs.get(name), self.seen.get(name)
             if job is None or job.phase == "ended" or (before is not None and _asks(job) != _asks(before)):
                 del self.refused[name]
+                self.unfit.pop(name, None)
+
+    def _is_other(self, job: JobSeen) -> bool:
+        """Tell whether a job is on nodes that its row cannot have: more, fewer, or of another class."""
+        if job.phase not in HOLDING or not job.on or self.nodes.extents(job.on) is None:
+            return False
+        s, row = self.ledger.state, self.ledger.row[job.id]
+        pool = self.places.class_of(job.on[0])
+        return len(job.on) != int(s.nodes[row]) or (pool >= 0 and pool != int(s.pool[row]))
 
     def _asks_for_something_else(self, job: JobSeen) -> bool:
         """Tell whether a waiting job was changed by its user."""
@@ -261,27 +280,33 @@ class Mirror:
         return float(self.ledger.state.now[0])
 
     def _newcomers(self, jobs: list[JobSeen]) -> None:
-        """Tell of jobs that came, in the order in which they were submitted."""
-        new = [job for job in jobs if job.phase not in GONE and job.id not in self.refused]
+        """Tell of jobs that came, in the order in which they were submitted; what runs is counted, whatever it is."""
+        new = [job for job in jobs if job.phase not in GONE and job.id not in self.aside]
         for job in sorted(new, key=lambda job: (job.submit_s, job.id)):
-            newcomer = self._newcomer(job)
-            why = self.desk.why_not(newcomer)
-            holds = job.phase in HOLDING
+            holds, why = job.phase in HOLDING and bool(job.on), ""
             if holds and self.nodes.extents(job.on) is None:
-                why = why or "it runs on nodes that are not ours"
+                why = "it runs on nodes that are not ours"
+            newcomer = self._newcomer(job, runs=holds)
+            why = why if holds else self.desk.why_not(newcomer)
             if why:
+                if self.refused.get(job.id) != why:
+                    self.said.append(f"job {job.id} is left alone: {why}")
+                    if job.phase == "waiting" and job.ours:
+                        self.unfit[job.id] = why
                 self.refused[job.id] = why
-                self.said.append(f"job {job.id} is left alone: {why}")
                 continue
+            self.refused.pop(job.id, None)
+            self.unfit.pop(job.id, None)
             self.ledger.enter(job.id, self.desk.facts(newcomer))
-            if holds and job.on:
+            if holds:
                 self.ledger.flush()
                 self._adopt(job)
 
-    def _newcomer(self, job: JobSeen) -> Newcomer:
+    def _newcomer(self, job: JobSeen, *, runs: bool) -> Newcomer:
+        pool, room = (self.places.class_of(job.on[0]), -1) if runs else self.places.choose(job)
         return Newcomer(
             submit_s=min(job.submit_s - self.epoch_s, self.state_now_s()),
-            nodes=len(job.on) if job.phase in HOLDING and job.on else job.nodes,
+            nodes=len(job.on) if runs else job.nodes,
             request_s=job.request_s if math.isfinite(job.request_s) else math.nan,
             user=self.code("user", job.user or NOBODY),
             group=self.code("group", job.account or NOBODY),
@@ -290,7 +315,38 @@ class Mirror:
             priority=job.priority,
             draw_w=job.draw_w,
             chooses=job.phase == "waiting" and job.ours,
+            pool=pool,
+            room=room,
         )
+
+    def start_on(self, name: str) -> tuple[str, ...]:
+        """Return the nodes for a job that is to be released: those that it was placed on.
+
+        Where it cannot be on some of them, free ones of its class take their place, in the state too. Nothing: there
+        are none.
+        """
+        s, row, fits = self.ledger.state, self.ledger.row[name], self.seen[name].fits
+        on = self.nodes.held(s, row)
+        if fits is None or fits.issuperset(on):
+            return on
+        held = {at for other in self.ledger.row.values() for at in numbers_held(s, other)}
+        free = (one for one in self.places.of_class(int(s.pool[row])) if one in fits and one not in self.down)
+        chosen = [one for one in on if one in fits]
+        chosen += [one for one in free if self.nodes.number[one] not in held][: len(on) - len(chosen)]
+        if len(chosen) < len(on):
+            return ()
+        for names in (chosen, on):
+            self.ledger.tell_of(LET_GO, name)
+            self.ledger.tell_nodes(TAKE, name, self.nodes.extents(names) or [])
+            self.ledger.flush()
+            if set(self.nodes.held(self.ledger.state, row)) == set(chosen):
+                return tuple(chosen)
+        return ()  # the state does not give them: it has its own again
+
+    def set_aside(self, name: str, seconds: float) -> None:
+        """Let a job that could not start be tried again after a while; others come before it."""
+        self.aside[name] = self.now_s + seconds
+        self._open.add(name)
 
     def give_up_start(self, name: str) -> None:
         """Tell that a job that was told to start did not, and waits again."""
@@ -299,7 +355,7 @@ class Mirror:
 
 def _asks(job: JobSeen) -> tuple[object, ...]:
     """Return what a job asks for and says of itself."""
-    return job.nodes, job.request_s, job.partition, job.kind, repr(job.draw_w)
+    return job.nodes, job.request_s, job.partition, job.kind, repr(job.draw_w), job.fits
 
 
 def _few(names: list[str]) -> str:

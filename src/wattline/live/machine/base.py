@@ -39,6 +39,8 @@ class JobSeen:
     """Watts of a node without caps, where it says so."""
     exit: int | None = None
     reason: str = ""
+    fits: frozenset[str] | None = None
+    """Names of the nodes on which it can be started; None: all."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +115,18 @@ class ResourceManager(Protocol):
         """Let a job that was released and has not started wait again."""
 
     def stop(self, job: str) -> str | None:
-        """Stop the processes of a running job; it keeps its nodes."""
+        """Stop the processes of a running job; it keeps its nodes. One that is stopped is stopped once more: its
+        node's agent may have let it go on, which the manager does not know.
+        """
 
     def cont(self, job: str) -> str | None:
         """Let a stopped job go on."""
 
     def requeue(self, job: str) -> str | None:
         """Take a running job from its nodes and let it wait again."""
+
+    def leave(self, job: str, why: str) -> str | None:
+        """Let the manager start a waiting job when and where it likes: Wattline cannot place it."""
 
     def give_back(self) -> list[str]:
         """Let jobs that wait for us start as if nobody led the machine (``wattline off``); return what was done."""

@@ -105,6 +105,10 @@ class LauncherClient:
         """Take a running job from its nodes and let it wait again."""
         return self._try("requeue", job=job)
 
+    def leave(self, job: str, why: str) -> str | None:  # noqa: ARG002  (as the protocol has it)
+        """Refuse: a launcher starts no job by itself. It is its user's to change or to cancel."""
+        return "it stays where it is: the launcher starts no job by itself; change or cancel it"
+
     def give_back(self) -> list[str]:
         """Nothing: a launcher starts no job by itself, jobs wait for the next controller."""
         return []

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wattline.live.machine.base import ManagerError
-from wattline.live.machine.slurm.text import JOB_FIELDS, NODE_FIELDS, JobRow, NodeRow, job_rows, node_rows
+from wattline.live.machine.slurm.text import JOB_FIELDS, NODE_FIELDS, JobRow, NodeRow, hosts, job_rows, node_rows
 
 KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT")
 """Of our environment; variables like SQUEUE_STATES or SLURM_CLUSTERS would change what commands do."""
@@ -97,6 +97,12 @@ class Commands:
         fields = ",".join(f"{name}:{mark}" for name in NODE_FIELDS)
         return node_rows(self._ask("sinfo", "--noheader", "--Node", "--all", f"--Format={fields}"), mark)
 
+    def excluded(self) -> dict[str, tuple[str, ...]]:
+        """Return the nodes that pending jobs exclude; long output does not have them."""
+        said = self._ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%x")
+        pairs = (line.partition("|") for line in said.splitlines())
+        return {job.strip(): names for job, _, text in pairs if (names := hosts(text.strip()))}
+
     def admin_comments(self) -> dict[str, str]:
         """Return what administrators noted of each job; text output does not have it."""
         try:
@@ -132,9 +138,9 @@ class Commands:
         """Put a job under an administrator's hold."""
         return self._do("scontrol", "hold", job)
 
-    def release(self, job: str) -> str | None:
-        """End the hold of a job."""
-        return self._do("scontrol", "release", job)
+    def release(self, jobs: str) -> str | None:
+        """End the hold of jobs (one, or several with commas between)."""
+        return self._do("scontrol", "release", jobs)
 
     def requeue(self, job: str) -> str | None:
         """Take a job from its nodes."""

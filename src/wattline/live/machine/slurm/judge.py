@@ -40,6 +40,10 @@ of accounts, partitions, licences.
 """
 
 
+BAD = "BadConstraints"
+"""Reason of a job that was released to nodes that do not suit it: Slurm has taken its priority away."""
+
+
 @dataclass
 class Known:
     """What is known of a job beyond what squeue shows."""
@@ -55,6 +59,13 @@ class Known:
     """Nodes of the last release, whether it was answered or not."""
     tried_mark: Mark = field(default_factory=lambda: Mark("run"))
     """What was noted at the job with it."""
+    excluded: tuple[str, ...] = ()
+    """Nodes that it excludes."""
+    bad: int = 0
+    """How many times Slurm said that the nodes that were named do not suit it."""
+    start_s: float = math.nan
+    submit_s: float = math.nan
+    """When it started and came, in machine time: noted when it was first seen, before clocks could be set."""
     limited_until_s: float = -math.inf
     limit: str = ""
     went_on_s: float = -math.inf
@@ -103,10 +114,14 @@ def is_entry(row: JobRow) -> bool:
 
 
 def judge_pending(row: JobRow, known: Known, now_s: float, others: Others) -> Verdict:
-    """Tell whether a pending job waits for us, is on its way, or may not start yet."""
+    """Tell whether a pending job waits for us, is on its way, or may not start yet.
+
+    Times of the row must be machine time, as ``now_s`` is.
+    """
     held, mine = is_held(row), known.mark.word in ("held", "run", "requeued")
     if known.left:
-        entry = held and row.reason == "JobHeldUser" and words(row.comment).get(ENTRY[0]) == ENTRY[1]
+        entry = known.mark.word == "" and held and row.reason == "JobHeldUser"
+        entry = entry and words(row.comment).get(ENTRY[0]) == ENTRY[1]
         return Verdict("ineligible", known.left, "give back" if entry or (held and mine) else "")
     if held:
         return _judge_held(row, known, now_s, others)
@@ -122,6 +137,8 @@ def judge_pending(row: JobRow, known: Known, now_s: float, others: Others) -> Ve
 
 def _judge_held(row: JobRow, known: Known, now_s: float, others: Others) -> Verdict:
     by_user = row.reason != "JobHeldAdmin"
+    if known.mark.word == "run" and row.reason.startswith(BAD):
+        return Verdict("ineligible", row.reason, "hold")
     if by_user:
         entry = known.mark.word == "" and words(row.comment).get(ENTRY[0]) == ENTRY[1]
         if entry or known.mark.word == "requeued":
@@ -158,8 +175,17 @@ def judge_present(row: JobRow) -> Phase:
     return "running" if row.on else "ineligible"
 
 
-def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nodes: int) -> JobSeen:
-    """Return the job as Wattline is told of it."""
+def seen(
+    row: JobRow,
+    known: Known,
+    phase: Phase,
+    reason: str,
+    rules: Rules,
+    nodes: int,
+    fits: frozenset[str] | None = None,
+    set_s: float = 0.0,
+) -> JobSeen:
+    """Return the job as Wattline is told of it; the wall's clock, which is Slurm's, was set by ``set_s``."""
     mark = known.mark.word
     by_others = phase == "paused" and (row.state == "SUSPENDED" or mark != "stopped")
     ours = not known.left and mark in ("held", "run", "stopped", "requeued") and not by_others
@@ -168,15 +194,21 @@ def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nod
     holds = phase in ("starting", "running", "paused", "completing")
     ended = phase == "ended"
     # whole seconds would leave the order of a second's submissions to the spelling of their numbers
-    submit_s = row.submit_s + 1e-6 * (int(row.number) % 500_000)
+    if math.isnan(known.submit_s):
+        known.submit_s = row.submit_s - set_s + 1e-6 * (int(row.number) % 500_000)
+    submit_s, begun = known.submit_s, phase in ("running", "paused", "completing", "ended")
+    if not begun:
+        known.start_s = math.nan
+    elif math.isnan(known.start_s):
+        known.start_s = max(row.start_s - set_s, submit_s)
     return JobSeen(
         id=row.id,
         phase=phase,
         nodes=nodes,
         submit_s=submit_s,
         request_s=_limit_s(row, known.mark) if phase in ("waiting", "ineligible") else row.limit_s,
-        start_s=max(row.start_s, submit_s) if phase in ("running", "paused", "completing", "ended") else math.nan,
-        end_s=max(row.end_s, row.start_s, submit_s) if ended else math.nan,
+        start_s=known.start_s if begun else math.nan,
+        end_s=max(row.end_s - set_s, known.start_s, submit_s) if ended else math.nan,
         on=known.on if holds else (),
         ours=ours,
         stoppable=ours and rules.may_stop(row),
@@ -188,6 +220,7 @@ def seen(row: JobRow, known: Known, phase: Phase, reason: str, rules: Rules, nod
         draw_w=rules.draw_w(row),
         exit=_exit(row) if ended else None,
         reason=ENDED.get(row.state, "") if ended else reason,
+        fits=fits if phase in ("waiting", "starting") else None,
     )
 
 

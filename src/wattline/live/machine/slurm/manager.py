@@ -34,7 +34,7 @@ class SlurmManager(Watching):
         misplaced = self._machine.why_not(on, row.partitions)
         if misplaced:
             return misplaced
-        self._count()
+        self._count(2)
         mark = known.mark.waits("run") if form is None else molded(known.mark, asked, row.limit_s, form)
         changes = {"reqnodelist": ",".join(on), "numnodes": f"{nodes}-{nodes}"}
         if mark.asked:
@@ -58,7 +58,7 @@ class SlurmManager(Watching):
             return None
         if known.phase != "starting" or known.row is None or known.row.state not in PENDING:
             return self._not("held", known)
-        self._count()
+        self._count(1)
         why = self.commands.update(job, **self._waiting(known))
         if why is None:
             self._held(job)
@@ -70,6 +70,11 @@ class SlurmManager(Watching):
         known = self._jobs.get(job)
         if known is None or known.row is None:
             return "no such job"
+        if known.phase == "paused" and known.mark.word == "stopped":
+            self._count(1)
+            why = self.commands.signal(job, "STOP")  # its node's agent may have let it go on, which Slurm does not know
+            known.over = why is not None and is_gone(why)
+            return why
         if known.phase == "paused":
             return None
         if known.phase != "running":
@@ -79,7 +84,7 @@ class SlurmManager(Watching):
         now_s = self.clock.now_s()
         if now_s - known.went_on_s < self.rules.stop_again_s:
             return f"it went on {now_s - known.went_on_s:.0f} s ago, stops are {self.rules.stop_again_s:g} s apart"
-        self._count()
+        self._count(2 if self.rules.stop == "all" else 3)
         if self.rules.stop != "all" and self.commands.steps(job):
             return "it has job steps (srun), which may be MPI"
         mark = known.mark if known.mark.word == "stopped" else known.mark.stopped(now_s)
@@ -100,7 +105,7 @@ class SlurmManager(Watching):
         if known.mark.word != "stopped":
             return "it was stopped by others"
         now_s = self.clock.now_s()
-        self.commands.begin()
+        self._count(3, wait=False)
         why = self.commands.signal(job, "CONT")  # first of all: whatever else fails, it goes on
         if why is not None:
             known.over = is_gone(why)
@@ -124,7 +129,7 @@ class SlurmManager(Watching):
             return self.hold(job)
         if known.phase not in ("running", "paused", "starting"):
             return self._not("requeued", known)
-        self._count()
+        self._count(2)
         mark = known.mark.waits("requeued")
         why = self.commands.update(job, admincomment=str(mark)) or self.commands.requeue(job)
         if why is None:
@@ -135,15 +140,32 @@ class SlurmManager(Watching):
         reason = known.row.reason if known.row is not None and known.phase == "ineligible" else ""
         return f"it is {known.phase}{f' ({reason})' if reason else ''} and cannot be {done}"
 
-    def _count(self) -> None:
-        """Count a command; too many in a second have to wait."""
+    def _count(self, commands: int, *, wait: bool = True) -> None:
+        """Count the commands of an action; where they are too many in a second, all of them have to wait."""
         now_s = self.clock.now_s()
         while self._acted_s and self._acted_s[0] <= now_s - 1.0:
             self._acted_s.popleft()
-        if len(self._acted_s) >= self.rules.most_per_s:
+        if wait and self._acted_s and len(self._acted_s) + commands > self.rules.most_per_s:
             raise ManagerError(f"more than {self.rules.most_per_s:g} commands in a second, the others wait")
-        self._acted_s.append(now_s)
+        self._acted_s.extend([now_s] * commands)
         self.commands.begin()
+
+    def leave(self, job: str, why: str) -> str | None:
+        """Let Slurm start a waiting job when and where it likes; it is left alone from now on, by all controllers."""
+        known = self._jobs.get(job)
+        if known is None or known.row is None:
+            return "no such job"
+        if known.mark.word == "theirs":
+            return None
+        if known.phase not in ("waiting", "starting") or known.row.state not in PENDING:
+            return self._not("given back", known)
+        self._count(2)
+        left = str(Mark("left"))
+        changes = {"reqnodelist": "", "admincomment": left, **asked_for(known.mark, known.row)}
+        refused = self.commands.update(job, **changes) or self.commands.release(job)
+        if refused is None:
+            known.mark, known.left, known.phase = Mark("theirs"), why, "ineligible"
+        return refused
 
     def give_back(self) -> list[str]:
         """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return what was done."""
@@ -151,11 +173,8 @@ class SlurmManager(Watching):
         refused: dict[str, str] = {}
         given = 0
         for job, known in self._jobs.items():
-            waits = known.phase in ("waiting", "ineligible", "starting") and known.mark.word in (
-                "held",
-                "run",
-                "requeued",
-            )
+            pending = known.row is not None and known.row.state in PENDING  # not CONFIGURING: it has its nodes
+            waits = pending and known.mark.word in ("held", "run", "requeued")
             entry = known.mark.word == "" and known.row is not None and is_entry(known.row)  # seen by nobody yet
             held = known.row is not None and is_held(known.row)
             if not (waits or entry) or (known.left and not held):

@@ -26,8 +26,8 @@ class Rules:
     stop: Literal["single", "all", "never"] = "single"
     power_w: Mapping[str, float] = field(default_factory=dict)
     """Watts of a node by account, for jobs that say nothing themselves."""
-    most_per_s: float = 50.0
-    """Commands to Slurm in a second, at most."""
+    most_per_s: float = 100.0
+    """Commands that change something at Slurm in a second, at most; a start is two, a stop three."""
     stop_again_s: float = 10.0
     """A job that went on is not stopped again before this."""
     limit_again_s: float = 60.0
@@ -55,6 +55,8 @@ class Rules:
             return f"in reservation {row.reservation}"
         if row.features:
             return f"asks for features ({row.features})"
+        if row.contiguous:
+            return "asks for nodes side by side (--contiguous)"
         return ""
 
     def may_stop(self, row: JobRow) -> bool:

@@ -35,9 +35,17 @@ JOB_FIELDS = (
     "HetJobID",
     "Feature",
     "Reservation",
+    "MinMemory",
+    "MinCpus",
+    "Contiguous",
+    "tres-alloc",
+    "tres-per-node",
+    "tres-per-job",
+    "tres-per-task",
+    "tres-per-socket",
     "Comment",
 )
-NODE_FIELDS = ("NodeList", "StateComplete", "Partition", "CPUs", "Reason")
+NODE_FIELDS = ("NodeList", "StateComplete", "Partition", "CPUs", "Memory", "Gres", "Reason")
 NOTHING = ("", "(null)", "N/A", "NONE", "None", "Unknown", "none")
 BETWEEN = "\x1f"
 MOST_HOSTS = 100_000
@@ -75,6 +83,13 @@ class JobRow:
     features: str
     reservation: str
     comment: str
+    memory_mb: float = 0.0
+    """Of a node, at least."""
+    least_cpus: int = 1
+    """Of a node."""
+    contiguous: bool = False
+    gres: tuple[tuple[str, int], ...] = ()
+    """Generic resources of a node (GPUs): name, with its type where it says one, and how many at least."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,8 @@ class NodeRow:
     partition: str
     cpus: int
     reason: str
+    memory_mb: float = math.inf
+    gres: tuple[tuple[str, int], ...] = ()
 
 
 def job_rows(text: str, mark: str, before: Mapping[str, JobRow]) -> tuple[list[JobRow], dict[str, JobRow]]:
@@ -103,9 +120,10 @@ def job_rows(text: str, mark: str, before: Mapping[str, JobRow]) -> tuple[list[J
 def node_rows(text: str, mark: str) -> list[NodeRow]:
     """Return the nodes of an answer of sinfo."""
     rows = []
-    for name, states, partition, cpus, reason in _records(text, mark, len(NODE_FIELDS), "sinfo"):
+    for name, states, partition, cpus, memory, gres, reason in _records(text, mark, len(NODE_FIELDS), "sinfo"):
         words = tuple(re.split(r"[+ ]", states.lower()))
-        rows.append(NodeRow(name, words, partition.rstrip("*"), int(_number(cpus)), _or_empty(reason)))
+        has = (partition.rstrip("*"), int(_number(cpus)), _or_empty(reason), _number(memory), gres_of(gres))
+        rows.append(NodeRow(name, words, *has))
     return rows
 
 
@@ -148,6 +166,10 @@ def _job(values: list[str]) -> JobRow:
             on=hosts(told["NodeList"]),
             het=told["HetJobID"] not in (*NOTHING, "0"),
             features=_or_empty(told["Feature"]),
+            memory_mb=_memory_mb(told),
+            least_cpus=int(_number(told["MinCpus"])),
+            contiguous=told["Contiguous"] == "1",
+            gres=_all_gres(told),
             reservation=_or_empty(told["Reservation"]),
             comment=_or_empty(told["Comment"]),
         )
@@ -192,6 +214,54 @@ def limit_s(text: str) -> float:
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     asked_s = 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
     return asked_s if asked_s < ENDLESS_S else math.inf
+
+
+def _memory_mb(told: Mapping[str, str]) -> float:
+    """Return what a job needs of a node's memory; 0: it did not say.
+
+    MinMemory is that of a node or of a CPU, and does not say which; the whole is what the job would be given.
+    """
+    least_mb = megabytes(told["MinMemory"])
+    if least_mb == 0.0:
+        return 0.0
+    found = re.search(r"\bmem=([\d.]+[KMGTP]?)", told["tres-alloc"])
+    nodes = max(1, int(_number(told["NumNodes"].partition("-")[0])))
+    return max(least_mb, megabytes(found[1]) / nodes if found else 0.0)
+
+
+def megabytes(text: str) -> float:
+    """Return an amount of memory as Slurm writes it in MB; 0 for what is none.
+
+    >>> megabytes("2G"), megabytes("6000M"), megabytes("0")
+    (2048.0, 6000.0, 0.0)
+    """
+    found = re.fullmatch(r"([\d.]+)([KMGTP]?)c?n?", text)
+    return float(found[1]) * 1024.0 ** ("KMGTP".index(found[2] or "M") - 1) if found else 0.0
+
+
+def _all_gres(told: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    """Return the resources that a job needs on each node; of those counted by job, task or socket, one at least."""
+    found = dict(gres_of(told["tres-per-node"]))
+    for key in ("tres-per-job", "tres-per-task", "tres-per-socket"):
+        for name, _ in gres_of(told[key]):
+            found.setdefault(name, 1)
+    return tuple(found.items())
+
+
+def gres_of(text: str) -> tuple[tuple[str, int], ...]:
+    """Return generic resources by name and type, and how many of each.
+
+    >>> gres_of("gpu:a100:4(S:0-1),fpga:2"), gres_of("gres:gpu:2"), gres_of("gres/gpu=2"), gres_of("(null)")
+    ((('gpu:a100', 4), ('fpga', 2)), (('gpu', 2),), (('gpu', 2),), ())
+    """
+    found = []
+    for part in re.sub(r"\([^)]*\)", "", "" if text in NOTHING else text).split(","):
+        name, _, count = part.strip().removeprefix("gres:").removeprefix("gres/").replace("=", ":").rpartition(":")
+        if not count.isdigit():
+            name, count = f"{name}:{count}".strip(":"), "1"
+        if name:
+            found.append((name, int(count)))
+    return tuple(found)
 
 
 def hosts(text: str) -> tuple[str, ...]:

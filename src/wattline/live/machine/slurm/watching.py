@@ -14,15 +14,20 @@ from wattline.live.clock import Clock
 from wattline.live.machine.base import Abilities, JobSeen, Phase, Snapshot
 from wattline.live.machine.slurm.commands import Commands, is_gone
 from wattline.live.machine.slurm.depend import Others
-from wattline.live.machine.slurm.judge import ENDED, PENDING, Known, is_held, judge_pending, judge_present, seen
+from wattline.live.machine.slurm.fits import Fits
+from wattline.live.machine.slurm.judge import BAD, ENDED, PENDING, Known, is_held, judge_pending, judge_present, seen
 from wattline.live.machine.slurm.marks import Mark, read_mark
 from wattline.live.machine.slurm.molding import asked_for
 from wattline.live.machine.slurm.rules import Rules
 from wattline.live.machine.slurm.site import Machine, notes_of
 from wattline.live.machine.slurm.text import JobRow
 
-MOST_AT_ONCE, MOST_HELD = 100, 500
-"""Jobs that one scontrol holds, and that are held in one look."""
+MOST_AT_ONCE, MOST_HELD, MOST_SINGLE = 100, 500, 20
+"""Jobs that one scontrol holds or gives back, that are held in one look, and that take a command each in it."""
+MOST_BAD = 3
+"""A job that does not suit the nodes that were named for it so many times is given back to Slurm."""
+SET_S = 1.0
+"""A wall clock that is farther from machine time was set: Slurm's times are the wall's."""
 SETTLE_S = 5.0
 """Slurm may show the state before a signal for so long."""
 LOST_S = 60.0
@@ -55,6 +60,12 @@ class Watching:
     _said: dict[str, str] = field(default_factory=dict, init=False, repr=False)
     _told: bool = field(default=False, init=False, repr=False)
     _acted_s: deque[float] = field(default_factory=deque, init=False, repr=False)
+    """When commands were given that change something."""
+    _fits: Fits = field(default_factory=Fits, init=False, repr=False)
+    _set_s: float = field(default=0.0, init=False, repr=False)
+    """By how much the wall's clock was set since we began."""
+    _single: int = field(default=0, init=False, repr=False)
+    """Commands for one job alone that are still to be given in this look."""
 
     # ------------------------------------------------------------------ looking
 
@@ -63,12 +74,14 @@ class Watching:
         self._begin()
         self.commands.begin()
         rows = self.commands.jobs()
-        machine = Machine.of(self.commands.nodes())
-        if machine.least_cpus != self._machine.least_cpus:  # jobs may need other numbers of nodes
+        nodes = self.commands.nodes()
+        machine = Machine.of(nodes)
+        if self._fits.look(nodes):  # jobs may need other nodes, or other numbers of them
             for known in self._jobs.values():
                 known.told = None
         self._machine = machine
-        now_s = self.clock.now_s()
+        now_s, set_s = self.clock.now_s(), self.clock.wall_jump_s()
+        self._set_s = set_s if abs(set_s) > SET_S else 0.0
         jobs = self._take(rows, now_s)
         new = [f"job {job}: {why}" for job, why in self.problems.items() if self._said.get(job) != why]
         self._said = dict(self.problems)
@@ -98,6 +111,8 @@ class Watching:
         hold: list[str] = []
         back: list[str] = []
         others = Others(rows, PENDING, ENDED)
+        self._ask_excluded(rows)
+        self._single = MOST_SINGLE
         for row in rows:
             known = self._jobs.get(row.id)
             if known is not None and (told := known.same(row)) is not None:
@@ -111,10 +126,12 @@ class Watching:
             reason, do = row.reason, ""
             if row.state in PENDING:
                 self._see_pending(row, known)
-                verdict = judge_pending(row, known, now_s, others)
+                in_time = replace(row, eligible_s=row.eligible_s - self._set_s) if self._set_s else row
+                verdict = judge_pending(in_time, known, now_s, others)
                 phase, reason, do = verdict.phase, verdict.reason, verdict.do
                 if verdict.do == "hold":
                     hold.append(row.id)
+                    known.bad += reason.startswith(BAD)
                     if known.mark.word == "run":
                         never = NEVER_S if "NeverSatisfied" in reason else 0.0
                         known.limited_until_s = now_s + max(never, self.rules.limit_again_s)
@@ -126,7 +143,9 @@ class Watching:
             else:
                 phase = self._present(row, known, now_s)
             known.row, known.phase = row, phase
-            found.append(seen(row, known, phase, reason, self.rules, self._nodes(row, known.mark)))
+            fits = self._fits.of(row, known.excluded) if row.state in PENDING else None
+            nodes = self._nodes(row, known.mark)
+            found.append(seen(row, known, phase, reason, self.rules, nodes, fits, self._set_s))
             known.settle(row, found[-1], do=do)
         found += self._vanished({row.id for row in rows}, now_s)
         if self.act:
@@ -139,9 +158,24 @@ class Watching:
                 self._jobs[job].phase = "ineligible"
         return found
 
+    def _ask_excluded(self, rows: Sequence[JobRow]) -> None:
+        """Ask which nodes pending jobs exclude, where one of them is new or was changed."""
+        jobs = self._jobs
+        pending = [row for row in rows if row.state in PENDING]
+        if any(row.id not in jobs or jobs[row.id].row is not row for row in pending):
+            excluded = self.commands.excluded()
+            for row in pending:
+                known = jobs.get(row.id)
+                if known is None and row.id in excluded:
+                    known = jobs[row.id] = Known()
+                if known is not None and known.excluded != excluded.get(row.id, ()):
+                    known.excluded, known.told = excluded.get(row.id, ()), None
+
     def _meet(self, row: JobRow, known: Known) -> None:
         """Look at a job that is seen for the first time."""
         known.on = row.on or row.wanted
+        if known.mark.word == "left":
+            known.mark, known.left = Mark("theirs"), "was given back to Slurm"
         if row.state not in PENDING:
             known.left = self.rules.why_left(row)
         elif row.wanted and known.mark.word == "":
@@ -152,8 +186,9 @@ class Watching:
     def _see_pending(self, row: JobRow, known: Known) -> None:
         """Look again whether a job is led; notice one that was put back into the queue."""
         if known.mark.word != "theirs":
-            known.left = self.rules.why_left(row) or known.named
-            if known.left and (row.het or known.named):
+            bad = f"Slurm finds no suitable nodes ({BAD})" if known.bad >= MOST_BAD else ""
+            known.left = self.rules.why_left(row) or known.named or bad
+            if known.left and (row.het or known.named or bad or row.contiguous):
                 self.problems[row.id] = known.left
         if known.mark.word == "held" and not is_held(row) and known.tried and set(row.wanted) == set(known.tried):
             known.mark, known.on = known.tried_mark, known.tried  # our release, whose answer got lost
@@ -188,7 +223,7 @@ class Watching:
             # Somebody let it go on, or a slurmctld that was restarted forgot the stop: its processes may stand still.
             if self.act and self.commands.signal(row.id, "CONT") is None:
                 known.mark = mark.goes_on(now_s)
-        elif phase == "paused" and mark.word == "stopped" and row.end_s - now_s < SOON_S and self.act:
+        elif phase == "paused" and mark.word == "stopped" and row.end_s - self._set_s - now_s < SOON_S and self.act:
             self._extend(row.id, known, 2)
         elif phase == "paused" and mark.word == "run" and row.state == "STOPPED":
             since_s = now_s - known.went_on_s
@@ -200,7 +235,7 @@ class Watching:
 
     def _is_over(self, row: JobRow, known: Known, now_s: float) -> bool:
         """Tell whether a job ended as it was stopped: Slurm goes on to show it as stopped, and does not know it."""
-        if known.mark.word == "stopped" and row.end_s <= now_s and self.act:
+        if known.mark.word == "stopped" and row.end_s - self._set_s <= now_s and self.act:
             why = self.commands.signal(row.id, "STOP")
             known.over = why is not None and is_gone(why)
         return known.over
@@ -228,12 +263,13 @@ class Watching:
                 for job in alike:
                     self._held(job)
                 rest = [job for job in chunk if job not in alike]
-            for job in rest:
+            for job in rest[: self._single]:  # the others at the next look
                 why = self.commands.update(job, **self._waiting(self._jobs[job]))
                 if why is None:
                     self._held(job)
                 else:
                     self.problems[job] = f"could not be held: {why}"
+            self._single -= min(self._single, len(rest))
 
     def _held(self, job: str) -> None:
         self._jobs[job].mark = self._jobs[job].mark.waits("held")
@@ -241,9 +277,14 @@ class Watching:
         self.problems.pop(job, None)
 
     def _give_back(self, jobs: Sequence[str]) -> None:
-        """Let jobs that are left alone be scheduled by Slurm itself."""
-        for job in jobs:
-            why = self.commands.release(job)
+        """Let jobs that are left alone be scheduled by Slurm itself, those that we named no nodes for at once."""
+        plain = [job for job in jobs if not self._jobs[job].tried][:MOST_AT_ONCE]
+        if len(plain) > 1 and self.commands.release(",".join(plain)) is None:
+            for job in plain:
+                self._jobs[job].mark = Mark("theirs")
+        for job in [job for job in jobs if self._jobs[job].mark.word != "theirs"][: self._single]:
+            free = {"reqnodelist": ""} if self._jobs[job].tried else {}
+            why = (self.commands.update(job, **free) if free else None) or self.commands.release(job)
             if why is not None:
                 self.problems[job] = f"could not be given back: {why}"
             else:
