@@ -40,6 +40,11 @@ function slurm_job_submit(job, partitions, uid)
   return slurm.SUCCESS
 end
 function slurm_job_modify(job, record, partitions, uid)
+  -- Slurm 22.05 ends an administrator's hold when a user changes the niceness of his job.
+  if uid ~= 0 and record.priority == 0 and job.nice ~= nil and job.nice ~= slurm.NO_VAL then
+    slurm.log_user("the niceness of a held job cannot be changed")
+    return slurm.ERROR
+  end
   return slurm.SUCCESS
 end
 return slurm.SUCCESS

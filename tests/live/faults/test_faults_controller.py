@@ -56,7 +56,7 @@ def test_a_controller_killed_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     asked = world.controller.reconciler
     for _ in range(12):
         world.run(1.0)
-        asked.reconcile = lambda _: None  # type: ignore[method-assign]
+        asked.reconcile = lambda *_: None  # type: ignore[method-assign]
     world.kill_controller()
     s = world.controller.ledger.state
     assert (s.status == codes.STARTING).any()

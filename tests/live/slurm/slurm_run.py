@@ -67,6 +67,9 @@ class SlurmRun:
     configurations: tuple[Moldable, ...] = ()
     """Applications whose jobs choose their configuration; nodes then draw what the cap of their job's allows."""
     idle_w: float = IDLE_W
+    floor_w: float = math.nan
+    """Lowest cap of a node; caps then keep the machine under its limit."""
+    timeout_s: float = 5.0
     told: list[Told] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     jobs: dict[str, int] = field(default_factory=dict)
@@ -78,7 +81,9 @@ class SlurmRun:
     def __post_init__(self) -> None:
         self.marks = self.slurm.base / "marks"
         self.marks.mkdir(exist_ok=True)
+        self.marks.chmod(0o777)  # jobs of other users note something, too
         self.random = random.Random(self.seed)
+        self.reigns = 0
         self.controller = self.start()
 
     # ------------------------------------------------------------------ parts
@@ -87,7 +92,9 @@ class SlurmRun:
         """Start a controller; one that is started again knows nothing but what Slurm tells."""
         names = self.slurm.names
         clock, topics = Clock(), Topics("here")
-        nodes = machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W)
+        self.reigns += 1
+        nodes = machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W, min_cap_w=self.floor_w)
+        cap = "none" if math.isnan(self.floor_w) else "under-limit"
         how = replace(
             Options(),
             spare_rows=64,
@@ -101,20 +108,17 @@ class SlurmRun:
             limit_w=[(0.0, self.limit_w)],
         )
         nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
-        ledger = Ledger(Bound(nobody, nodes, policies(select=self.select), how))
-        manager = SlurmManager(Commands(self.slurm.conf, timeout_s=5.0), Rules(stop_again_s=0.0), clock)
+        ledger = Ledger(Bound(nobody, nodes, policies(select=self.select, cap=cap), how))
+        manager = SlurmManager(Commands(self.slurm.conf, timeout_s=self.timeout_s), Rules(stop_again_s=0.0), clock)
         mirror = Mirror(
             ledger,
             NodeNames(names),
             Desk(nodes, applications=[m.truth.application for m in self.configurations]),
             clock.now_s(),
         )
-        hub = Hub("here", clock)
-        self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
-        for name, (bus, _) in self.agents.items():
-            bus.subscribe(topics.cap(name))
-        self.topics, self.cap_w = topics, dict.fromkeys(names, math.inf)
-        bus = hub.attach("controller", "controller")
+        hub = self.staff(clock, topics)
+        who = f"controller{self.reigns}"
+        bus = hub.attach("controller", who)
         for topic in topics.reads("controller", "controller"):
             bus.subscribe(topic)
         reconciler = Reconciler(ledger, mirror, manager, Patience(start_s=20.0))
@@ -128,11 +132,20 @@ class SlurmRun:
             bus=bus,
             inbox=Inbox(topics, clock, nodes=names),
             meters=Meters(names, np.full(len(names), MAX_W), idle_w=np.full(len(names), self.idle_w)),
-            caps=CapSender(bus, Outbox("controller", clock), topics, names),
+            caps=CapSender(bus, Outbox(who, clock), topics, names),
             signals=self,
         )
         made.on_say = self.said.append
         return made
+
+    def staff(self, clock: Clock, topics: Topics) -> Hub:
+        """Return the bus of a controller that starts, with an agent for each node."""
+        names, hub = self.slurm.names, Hub("here", clock)
+        self.agents = {name: (hub.attach("agent", name), Outbox(name, clock)) for name in names}
+        for name, (bus, _) in self.agents.items():
+            bus.subscribe(topics.cap(name))
+        self.topics, self.cap_w = topics, dict.fromkeys(names, math.inf)
+        return hub
 
     def now(self, now_s: float) -> SignalsNow:
         """Return what is asked of the site: its limit."""

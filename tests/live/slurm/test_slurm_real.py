@@ -185,6 +185,7 @@ def test_a_user_cannot_undo_our_hold(cluster: SlurmCluster, manager: SlurmManage
     assert as_nobody("scontrol", "release", job).returncode != 0
     assert as_nobody("scontrol", "update", f"jobid={job}", "admincomment=wattline=run").returncode != 0
     assert as_nobody("scontrol", "update", f"jobid={job}", "priority=100").returncode != 0
+    assert as_nobody("scontrol", "update", f"jobid={job}", "nice=10").returncode != 0  # it would end the hold
     assert until(manager, job, "waiting").ours
     assert cluster.shown(job, "Reason") == "JobHeldAdmin"
     assert as_nobody("scancel", job).returncode == 0
