@@ -199,15 +199,21 @@ class SlurmCluster:
         self.conf.write_text(text, encoding="utf-8")
 
     def _node_lines(self, port: int) -> list[str]:
-        """Return the lines of slurm.conf that name the nodes, a class each; the first listens on this port."""
-        host, at, lines = socket.gethostname().split(".")[0], 0, []
+        """Return the lines of slurm.conf that name the nodes, a class each, and write gres.conf for what they have.
+
+        The first node listens on this port.
+        """
+        host, at, lines, has = socket.gethostname().split(".")[0], 0, [], [""]
         plain = self.nodes - sum(count for count, _ in self.classes)
         gres = sorted({name for _, more in self.classes for name in re.findall(r"Gres=(\w+)", more)})
         for count, more in [*self.classes, *([(plain, "")] if plain else [])]:
             names = ",".join(self.names[at : at + count])
+            has += [f"NodeName={names} Name={name} Count={n}\n" for name, n in re.findall(r"Gres=(\w+):(\d+)", more)]
             ports = f"[{port + at}-{port + at + count - 1}]" if count > 1 else str(port + at)
             lines.append(f"NodeName={names} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports} {more}".rstrip())
             at += count
+        if gres:
+            (self.base / "gres.conf").write_text("".join(has), encoding="utf-8")
         return [*([f"GresTypes={','.join(gres)}"] if gres else []), *lines]
 
     # ------------------------------------------------------------------ daemons

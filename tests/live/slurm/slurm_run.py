@@ -31,6 +31,7 @@ from wattline.live.machine.slurm.manager import SlurmManager
 from wattline.live.machine.slurm.rules import Rules
 from wattline.live.signals.open import SignalsNow
 from wattline.live.signals.stale import Now
+from wattline.model.cluster import Cluster
 from wattline.model.configurations import Moldable
 from wattline.model.jobs import JobTable
 from wattline.wiring.bound import Bound
@@ -70,6 +71,8 @@ class SlurmRun:
     floor_w: float = math.nan
     """Lowest cap of a node; caps then keep the machine under its limit."""
     timeout_s: float = 5.0
+    machine: Cluster | None = None
+    """Node classes; none given: all nodes are alike."""
     told: list[Told] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     jobs: dict[str, int] = field(default_factory=dict)
@@ -93,7 +96,7 @@ class SlurmRun:
         names = self.slurm.names
         clock, topics = Clock(), Topics("here")
         self.reigns += 1
-        nodes = machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W, min_cap_w=self.floor_w)
+        nodes = self.machine or machine_of(len(names), idle_w=self.idle_w, max_w=MAX_W, min_cap_w=self.floor_w)
         cap = "none" if math.isnan(self.floor_w) else "under-limit"
         how = replace(
             Options(),
@@ -131,7 +134,11 @@ class SlurmRun:
             manager=manager,
             bus=bus,
             inbox=Inbox(topics, clock, nodes=names),
-            meters=Meters(names, np.full(len(names), MAX_W), idle_w=np.full(len(names), self.idle_w)),
+            meters=Meters(
+                names,
+                np.concatenate([np.full(c.count, c.max_w) for c in nodes.classes]),
+                idle_w=np.concatenate([np.full(c.count, c.idle_w) for c in nodes.classes]),
+            ),
             caps=CapSender(bus, Outbox(who, clock), topics, names),
             signals=self,
         )
