@@ -134,6 +134,8 @@ class FakeSlurm(Commands):
         why = self._answer("update", jobs, *(f"{key}={value}" for key, value in values.items()))
         if why is not None:
             return why
+        if "reqnodelist" in values and "," in jobs:
+            return f"Invalid job ID {jobs}"
         for job in jobs.split(","):
             if job not in self.rows:
                 return "Invalid job id specified"

@@ -27,7 +27,8 @@ def mixed() -> FakeSlurm:
     [
         ({}, None),
         ({"partitions": ("fat",)}, {"n3", "n4"}),
-        ({"partitions": ("fat", "main")}, None),
+        ({"partitions": ("fat", "main")}, {"n3", "n4"}),
+        ({"partitions": ("fat", "main"), "nodes": 3}, None),
         ({"memory_mb": 4000.0}, None),
         ({"memory_mb": 6000.0}, {"n3", "n4"}),
         ({"least_cpus": 5}, {"n3", "n4"}),
@@ -138,6 +139,21 @@ def test_many_jobs_are_given_back_with_one_command() -> None:
         fake.job(f"{k}", features="gpu", comment="held_for=wattline", priority=0.0, reason="JobHeldUser")
     look(manager(fake))
     assert len(fake.done) == 1
+
+
+def test_all_waiting_jobs_are_given_back_with_few_commands() -> None:
+    """When all is off, hundreds of jobs are Slurm's again after a few commands; one that Slurm refuses is named."""
+    fake = slurm()
+    for k in range(150):
+        fake.job(f"{k}")
+    made = manager(fake)
+    look(made)
+    fake.done.clear()
+    fake.refuses = {"120"}
+    fake.refuses |= {",".join(f"{k}" for k in range(100, 150))}
+    assert made.give_back() == ["149 jobs that were held are Slurm's again", "not given back: 120: refused"]
+    assert len(fake.done) == 2 + 1 + 2 * 49 + 1
+    assert [job for job, row in fake.rows.items() if row.priority == 0.0] == ["120"]
 
 
 def test_a_look_gives_few_commands_for_single_jobs() -> None:

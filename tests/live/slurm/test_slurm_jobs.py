@@ -398,7 +398,7 @@ def test_switching_off_touches_no_job_that_was_not_held_for_us() -> None:
     fake.job("9", batch=False, priority=0.0, reason="JobHeldUser", comment="held_for=wattline", wanted=("n1",))
     fake.job("10", state="CANCELLED", priority=0.0, reason="JobHeldUser", comment="held_for=wattline")
     assert manager(fake, act=False).give_back() == ["2 jobs that were held are Slurm's again"]
-    assert fake.names() == ["release 8", "release 9"]
+    assert fake.names() == ["release 8,9"]
     assert fake.rows["9"].wanted == ("n1",)
 
 

@@ -194,7 +194,9 @@ class Commands:
 
 def is_gone(refusal: str) -> bool:
     """Tell whether Slurm refused because the job has ended."""
-    return any(word in refusal.lower() for word in ("invalid job id", "already completing or completed"))
+    return any(
+        word in refusal.lower() for word in ("invalid job id", "already completing or completed", "already finished")
+    )
 
 
 def _separator() -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from wattline.live.machine.slurm.text import JobRow, NodeRow
 
-Asked = tuple[tuple[str, ...], float, int, tuple[tuple[str, int], ...], tuple[str, ...]]
+Asked = tuple[tuple[str, ...], int, float, int, tuple[tuple[str, int], ...], tuple[str, ...]]
 
 
 @dataclass
@@ -29,21 +29,32 @@ class Fits:
         self._nodes, self._found = nodes, {}
         return True
 
-    def of(self, row: JobRow, excluded: tuple[str, ...]) -> frozenset[str] | None:
-        """Return the nodes that suit a job; None: all that there are."""
-        asked = (row.partitions, row.memory_mb, row.least_cpus, row.gres, excluded)
+    def of(self, row: JobRow, nodes: int, excluded: tuple[str, ...]) -> frozenset[str] | None:
+        """Return the nodes that suit a job of so many; None: all that there are.
+
+        Of several partitions the first that has enough of them counts: no job is in two at a time.
+        """
+        asked = (row.partitions, nodes, row.memory_mb, row.least_cpus, row.gres, excluded)
         if asked not in self._found:
-            suit = {
-                name
-                for (partition, name), (cpus, memory_mb, gres) in self._nodes.items()
-                if partition in row.partitions
-                and cpus >= row.least_cpus
-                and memory_mb >= row.memory_mb
-                and all(_has(gres, *one) for one in row.gres)
-            }
-            left = frozenset(suit - set(excluded))
-            self._found[asked] = None if left == {name for _, name in self._nodes} else left
+            every = [self._suit(row, partition) - set(excluded) for partition in row.partitions]
+            best = next((suit for suit in every if len(suit) >= nodes), max(every, key=len))
+            whole = best == {name for _, name in self._nodes}
+            self._found[asked] = None if whole else self._same(frozenset(best))
         return self._found[asked]
+
+    def _suit(self, row: JobRow, partition: str) -> set[str]:
+        return {
+            name
+            for (of, name), (cpus, memory_mb, gres) in self._nodes.items()
+            if of == partition
+            and cpus >= row.least_cpus
+            and memory_mb >= row.memory_mb
+            and all(_has(gres, *one) for one in row.gres)
+        }
+
+    def _same(self, found: frozenset[str]) -> frozenset[str]:
+        """Return what was found for others where it is the same: then it need not be compared name by name."""
+        return next((known for known in self._found.values() if known == found), None) or found
 
 
 def _has(gres: tuple[tuple[str, int], ...], name: str, count: int) -> bool:

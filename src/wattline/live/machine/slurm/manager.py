@@ -11,7 +11,7 @@ from wattline.live.machine.slurm.commands import is_gone
 from wattline.live.machine.slurm.judge import PENDING, Known, is_entry, is_held
 from wattline.live.machine.slurm.marks import Mark
 from wattline.live.machine.slurm.molding import asked_for, molded, sized
-from wattline.live.machine.slurm.watching import Watching
+from wattline.live.machine.slurm.watching import MOST_AT_ONCE, Watching
 
 
 @dataclass
@@ -170,24 +170,47 @@ class SlurmManager(Watching):
     def give_back(self) -> list[str]:
         """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return what was done."""
         self.snapshot()
-        refused: dict[str, str] = {}
-        given = 0
+        entry: list[str] = []
+        plain: list[str] = []
+        other: list[str] = []
         for job, known in self._jobs.items():
-            pending = known.row is not None and known.row.state in PENDING  # not CONFIGURING: it has its nodes
-            waits = pending and known.mark.word in ("held", "run", "requeued")
-            entry = known.mark.word == "" and known.row is not None and is_entry(known.row)  # seen by nobody yet
-            held = known.row is not None and is_held(known.row)
-            if not (waits or entry) or (known.left and not held):
+            row = known.row
+            pending = row is not None and row.state in PENDING  # not CONFIGURING: it has its nodes
+            if row is None or not pending or (known.left and not is_held(row)):
                 continue
-            self.commands.begin()
-            changes = {"reqnodelist": "", "admincomment": "", **asked_for(known.mark, known.row)}
-            why = (None if entry else self.commands.update(job, **changes)) or self.commands.release(job)
-            if why is None:
-                known.mark, known.left, given = Mark("theirs"), "given back to Slurm", given + 1
-            else:
-                refused[job] = why
+            if known.mark.word in ("held", "run", "requeued"):
+                (other if known.mark.asked or row.wanted or known.tried else plain).append(job)
+            elif known.mark.word == "" and is_entry(row):  # seen by nobody yet
+                entry.append(job)
+        refused: dict[str, str] = {}
+        given = sum(self._give(jobs, refused) for some in (entry, plain) for jobs in _parts(some, MOST_AT_ONCE))
+        given += sum(self._give([job], refused) for job in other)
         lines = [f"{given} jobs that were held are Slurm's again"] if given else []
         return [*lines, *([f"not given back: {one_line(refused)}"] if refused else [])]
 
+    def _give(self, jobs: Sequence[str], refused: dict[str, str]) -> int:
+        """Give jobs back that are alike, with two commands; one by one where Slurm refuses that. Return how many."""
+        known = self._jobs[jobs[0]]
+        names = ",".join(jobs)
+        self.commands.begin()
+        free = {"reqnodelist": ""} if len(jobs) == 1 else {}  # Slurm changes named nodes of one job at a time
+        changes = {**free, "admincomment": "", **asked_for(known.mark, known.row)}
+        why = self.commands.update(names, **changes) if known.mark.word else None  # nobody has touched the others yet
+        why = why or self.commands.release(names)
+        if why is not None and len(jobs) > 1:
+            return sum(self._give([job], refused) for job in jobs)
+        if why is not None:
+            if not is_gone(why):
+                refused[names] = why
+            return 0
+        for job in jobs:
+            self._jobs[job].mark, self._jobs[job].left = Mark("theirs"), "given back to Slurm"
+        return len(jobs)
+
     def close(self) -> None:
         """Nothing is open; jobs stay as they are."""
+
+
+def _parts(jobs: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Return jobs in parts of so many at most."""
+    return [jobs[at : at + most] for at in range(0, len(jobs), most)]

@@ -143,8 +143,8 @@ class Watching:
             else:
                 phase = self._present(row, known, now_s)
             known.row, known.phase = row, phase
-            fits = self._fits.of(row, known.excluded) if row.state in PENDING else None
             nodes = self._nodes(row, known.mark)
+            fits = self._fits.of(row, nodes, known.excluded) if row.state in PENDING else None
             found.append(seen(row, known, phase, reason, self.rules, nodes, fits, self._set_s))
             known.settle(row, found[-1], do=do)
         found += self._vanished({row.id for row in rows}, now_s)
