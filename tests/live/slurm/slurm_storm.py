@@ -243,6 +243,28 @@ class Storm(SlurmRun):
         self.slurm.start_controller()
         self.pass_s(1.0)
 
+    def slurmctld_hangs(self, seconds: float = 4.0) -> None:
+        """It takes requests and does not answer them until it goes on: then it does what nobody waits for any more."""
+        process = self.slurm.daemons["slurmctld"]
+        some(self, 3)
+        commands = self.controller.manager.commands  # type: ignore[attr-defined]
+        real = commands.release
+
+        def release(jobs: str) -> str | None:
+            process.send_signal(signal.SIGSTOP)
+            return real(jobs)
+
+        commands.release = release
+        try:
+            self.go(lambda: any(one.what == "unanswered" for one in self.told[-3:]))
+            commands.release = real
+            self.pass_s(seconds)
+            assert self.led()
+        finally:
+            commands.release = real
+            process.send_signal(signal.SIGCONT)
+        self.pass_s(1.0)
+
     def munge_is_down(self, seconds: float = 2.0) -> None:
         """Munge ends, and comes back: as if slurmctld were gone."""
         self.slurm.end("munged")
@@ -462,6 +484,7 @@ def play(minutes: float, seed: int, nodes: int = 16) -> int:
                 reign.mkdir()
                 acts: list[Callable[[], None]] = [
                     lambda: run.slurmctld_is_gone(rnd.choice((1.0, 5.0, 60.0))),
+                    lambda: run.slurmctld_hangs(rnd.choice((0.5, 3.0, 20.0))),
                     lambda: run.munge_is_down(rnd.choice((1.0, 5.0, 30.0))),
                     lambda: run.slurmd_is_killed(rnd.choice((1.0, 5.0, slurm.slurmd_timeout_s + 15.0))),
                     run.names_change_their_order,

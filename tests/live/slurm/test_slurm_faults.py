@@ -10,14 +10,15 @@ from wattline.demo.slurm_cluster import SlurmCluster
 
 
 def test_daemons_fail_agents_lie_and_nonsense_arrives(cluster: SlurmCluster) -> None:
-    """Slurm's controller is gone for seconds, munge is down, a slurmd is killed, an agent lies about its power, one is
-    started anew and lets a stopped job go on, two thousand messages are malformed or forged: jobs end once, where they
-    were placed, and the machine stays under its limit.
+    """Slurm's controller is gone, or hangs, for seconds, munge is down, a slurmd is killed, an agent lies about its
+    power, one is started anew and lets a stopped job go on, two thousand messages are malformed or forged: jobs end
+    once, where they were placed, and the machine stays under its limit.
     """
     with storm(cluster) as run:
         some(run)
         run.go(run.led)
         run.slurmctld_is_gone()
+        run.slurmctld_hangs()
         run.nonsense_arrives()
         run.munge_is_down()
         some(run, 4)
