@@ -195,6 +195,20 @@ def refuses_in_a_line(trial: Trial) -> None:
     trial.until(job, "ended")
 
 
+def gives_jobs_back(trial: Trial) -> None:
+    """A waiting job that is left is started by the manager and not ours, or the manager says that it starts none."""
+    job = trial.submit(1, 0.0)
+    trial.until(job, "waiting")
+    said = trial.manager.leave(job, "it is left for a check")
+    if said is not None:
+        trial.refuses(said, "a job that is left")
+        trial.does(trial.manager.release(job, trial.free()), "the release of a job that could not be left")
+    elif (seen := trial.job(job)).phase == "waiting" or (seen.phase != "ended" and seen.ours):
+        raise CheckError(f"a job that was left is {seen.phase}, and {'ours' if seen.ours else 'not ours'}")
+    trial.until(job, "ended")
+    trial.refuses(trial.manager.leave("99999999", "it is left for a check"), "a job that does not exist, left")
+
+
 def molds(trial: Trial) -> None:
     """A job that is released in a configuration runs on as many nodes as it was given, and again as it asked for."""
     if not trial.manager.abilities.molds or not trial.manager.abilities.pins:
@@ -218,6 +232,7 @@ CHECKS: tuple[Callable[[Trial], None], ...] = (
     gives_no_node_twice,
     stops_and_continues,
     requeues,
+    gives_jobs_back,
     molds,
     refuses_in_a_line,
 )

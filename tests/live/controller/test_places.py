@@ -138,6 +138,21 @@ def test_a_job_that_can_never_start_keeps_nobody_waiting_and_is_given_back() -> 
     assert why == "it could not be started 5 times: not now"
 
 
+def test_a_job_that_was_set_aside_and_runs_is_counted_at_once() -> None:
+    """Whoever starts a job that could not be started by us: its nodes are taken from the next look on."""
+    world = World(cluster(2), policies(select="easy"))
+    world.submit("a", 1, 50.0, 0.0)
+    world.machine.refuses.add("a")
+    world.run(1.0)
+    world.controller.mirror.set_aside("a", 100.0)
+    world.run(2.0)
+    assert "a" not in world.controller.ledger.row
+    job = world.machine.jobs["a"]
+    job.seen = replace(job.seen, phase="running", on=("n001",), start_s=1025.0, ours=False)
+    world.run(2.0)
+    assert modelled_w(world) == pytest.approx(300.0 + 100.0)
+
+
 def test_a_turn_gives_only_as_many_commands_as_there_is_time_for() -> None:
     """Commands that take long are spread over turns, stops before starts; none is left out."""
     world = World(cluster(24), policies(select="easy"), patience=Patience(budget_s=0.5))

@@ -19,6 +19,7 @@ from wattline.live.machine.launcher.client import LauncherClient, RefusedError
 from wattline.testing.managers import (
     Trial,
     check_manager,
+    gives_jobs_back,
     starts_them_where_it_is_told,
     stops_and_continues,
     tells_the_end,
@@ -256,12 +257,25 @@ class Stubborn(LauncherClient):
         return super().release(job, ["n4", "n3"][: len(on)])
 
 
+class Boastful(LauncherClient):
+    """Says that it starts jobs that are left, and does not."""
+
+    def leave(self, job: str, why: str) -> str | None:
+        """Do nothing."""
+        return None
+
+
 @pytest.mark.parametrize(
     ("manager", "check"),
-    [(Deaf, stops_and_continues), (Forgetful, tells_the_end), (Stubborn, starts_them_where_it_is_told)],
+    [
+        (Deaf, stops_and_continues),
+        (Forgetful, tells_the_end),
+        (Stubborn, starts_them_where_it_is_told),
+        (Boastful, gives_jobs_back),
+    ],
 )
 def test_a_manager_that_lies_is_found_out(client: LauncherClient, manager: type[LauncherClient], check: Check) -> None:
-    """The conformance check fails for a manager that does not stop, forgets, or places jobs elsewhere."""
+    """The conformance check fails for a manager that does not stop, forgets, places jobs elsewhere, or leaves none."""
     liar = manager(client.path)
     report = check_manager(liar, submit_work(client), patience_s=0.3, moment_s=0.1, checks=(check,))
     liar.close()

@@ -132,7 +132,7 @@ class Mirror:
         """Tell whether the state is still to be told what a job does."""
         row, s = self.ledger.row.get(job.id), self.ledger.state
         if row is None:
-            return job.phase not in GONE and job.id not in self.refused and job.id not in self.aside
+            return job.phase not in GONE and job.id not in self.refused and not self._is_aside(job)
         status = int(s.status[row])
         if job.phase in HOLDING and status in HAS_NODES and job.on and set(job.on) != set(self.nodes.held(s, row)):
             return True
@@ -150,7 +150,7 @@ class Mirror:
         """Tell of jobs that are over, that were taken back, or that may not start any more."""
         for name in known:
             job = jobs.get(name)
-            gone = job is None or job.phase in GONE or (name in self.aside and job.phase == "waiting")
+            gone = job is None or job.phase in GONE or self._is_aside(job)
             changed = not gone and job is not None and (self._asks_for_something_else(job) or self._is_other(job))
             if not gone and not changed:
                 continue
@@ -167,6 +167,10 @@ class Mirror:
             if job is None or job.phase == "ended" or (before is not None and _asks(job) != _asks(before)):
                 del self.refused[name]
                 self.unfit.pop(name, None)
+
+    def _is_aside(self, job: JobSeen) -> bool:
+        """Tell whether a job waits and is not to be tried yet."""
+        return job.id in self.aside and job.phase == "waiting"
 
     def _is_other(self, job: JobSeen) -> bool:
         """Tell whether a job is on nodes that its row cannot have: more, fewer, or of another class."""
@@ -281,7 +285,7 @@ class Mirror:
 
     def _newcomers(self, jobs: list[JobSeen]) -> None:
         """Tell of jobs that came, in the order in which they were submitted; what runs is counted, whatever it is."""
-        new = [job for job in jobs if job.phase not in GONE and job.id not in self.aside]
+        new = [job for job in jobs if job.phase not in GONE and not self._is_aside(job)]
         for job in sorted(new, key=lambda job: (job.submit_s, job.id)):
             holds, why = job.phase in HOLDING and bool(job.on), ""
             if holds and self.nodes.extents(job.on) is None:
