@@ -149,6 +149,15 @@ def test_answers_that_are_cut_off_are_refused() -> None:
         job_rows("x~~" + "y~~" * (len(JOB_FIELDS) - 1) + "\n", "~~", {})
 
 
+def test_excluded_nodes_are_read(tmp_path: Path) -> None:
+    """Nodes that jobs exclude come by name; a list that nobody can mean is no answer."""
+    made = script(tmp_path, "squeue", "#!/bin/sh\nprintf '7_1|n[1-2]\\n8|\\n9|n3\\n'\n")
+    assert made.excluded() == {"7_1": ("n1", "n2"), "9": ("n3",)}
+    made = script(tmp_path, "squeue", "#!/bin/sh\necho '7|n[1-9999999]'\n")
+    with pytest.raises(ManagerError, match="is too long"):
+        made.excluded()
+
+
 def test_admin_comments_of_old_and_new_versions(tmp_path: Path) -> None:
     """Slurm 22.05 writes plain numbers, later versions objects; tasks of arrays have the names that squeue gives."""
     old = '{"jobs": [{"job_id": 9, "array_job_id": 7, "array_task_id": 2, "admin_comment": "wattline=run"}]}'

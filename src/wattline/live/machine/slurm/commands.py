@@ -101,7 +101,10 @@ class Commands:
         """Return the nodes that pending jobs exclude; long output does not have them."""
         said = self._ask("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%x")
         pairs = (line.partition("|") for line in said.splitlines())
-        return {job.strip(): names for job, _, text in pairs if (names := hosts(text.strip()))}
+        try:
+            return {job.strip(): names for job, _, text in pairs if (names := hosts(text.strip()))}
+        except ValueError as problem:
+            raise ManagerError(f"squeue: not understood ({problem})") from None
 
     def admin_comments(self) -> dict[str, str]:
         """Return what administrators noted of each job; text output does not have it."""
