@@ -4,6 +4,7 @@ files.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -106,6 +107,14 @@ def refuse_journal_file(path: Path | str) -> None:
         tables = told.get("tables")
         if found.name == manifest.name or found.stem in (tables if isinstance(tables, dict) else {}):
             raise TraceError.at(path, "belongs to a journal, so it is not overwritten", hint="give another name")
+
+
+def as_its_folder(path: Path) -> None:
+    """Give a file that root made to the owner of its folder, who is to use it."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            owner = path.parent.stat()
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def write_whole(path: Path | str, content: bytes) -> None:

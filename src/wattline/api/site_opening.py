@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattline.api.site_plan import Planned, most_w, site_limit_w
-from wattline.errors import InputError
+from wattline.errors import InputError, WattlineError
 from wattline.files import write_whole
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wattline.live.signals.openadr import AdrSettings
     from wattline.live.signals.stale import Change
     from wattline.live.watch.logs import Log
+    from wattline.live.watch.metrics import Metrics
     from wattline.wiring.bound import Bound
 
 DRY_RUN = "dry-run"
@@ -69,12 +70,19 @@ def make_bound(planned: Planned) -> Bound:
 
 
 def open_site(
-    planned: Planned, clock: Clock, log: Log, lease: Lease, done: Callable[[], bool], *, dry_run: bool = False
+    planned: Planned,
+    clock: Clock,
+    log: Log,
+    lease: Lease,
+    done: Callable[[], bool],
+    *,
+    dry_run: bool = False,
+    metrics: Metrics | None = None,
 ) -> Site:
     """Open everything that a controller needs; its run goes on where its folder has one.
 
-    A dry run stands beside whoever leads: it listens nowhere and has a folder of its own. Whoever takes over from a
-    controller that did not give up waits for the addresses that it still has.
+    A dry run stands beside whoever leads: it listens nowhere, tells no metrics and has a folder of its own. Whoever
+    takes over from a controller that did not give up waits for the addresses that it still has.
     """
     import numpy as np
 
@@ -95,7 +103,7 @@ def open_site(
     from wattline.live.controller.replay import FACTS
     from wattline.live.controller.serve import Site
     from wattline.live.controller.setup import describe, rebuild
-    from wattline.live.watch.metrics import open_metrics
+    from wattline.live.watch.metrics import NoMetrics
     from wattline.live.watch.socket import StatusServer, default_socket
     from wattline.wiring.newcomers import Desk
 
@@ -173,7 +181,6 @@ def open_site(
     where = default_socket(spec.site) if spec.status.socket is None else base / spec.status.socket
     if dry_run:
         where = where.with_stem(f"{where.stem}-{DRY_RUN}")
-    metrics = None if dry_run else spec.metrics.listen
     return Site(
         name=spec.site,
         policy=study.policies.select.name,
@@ -182,7 +189,7 @@ def open_site(
         journal=journal,
         signals=signals,
         topics=topics,
-        metrics=open_metrics("controller", metrics, patient if lease.after else None),
+        metrics=NoMetrics() if metrics is None else metrics,
         status=StatusServer(where, replace=bool(lease.after)),
         log=log,
         lease=None if dry_run else lease,
@@ -307,24 +314,26 @@ def _open_when_free(
 
 
 def open_any(planned: Planned, clock: Clock) -> tuple[str, Bus]:
-    """Open the bus as a controller of the site whose address is free: one that hangs keeps its own. Return as whom."""
+    """Open the bus as a controller of the site whose key is here and whose address is free: one that hangs keeps its
+    own. Return as whom.
+    """
     from wattline.live.bus.open import open_bus
     from wattline.live.controller.config import bus_settings
 
     spec = planned.spec
     names = sorted({spec.name, *bus_settings(planned.path, spec).controllers}, key=lambda name: name != spec.name)
+    problems: list[WattlineError] = []
     for name in names:
-        settings = bus_settings(planned.path, spec.model_copy(update={"name": name}))
         until_s = time.monotonic() + WAIT_S
         try:
+            settings = bus_settings(planned.path, spec.model_copy(update={"name": name}))
             return name, _open_when_free(
                 lambda: open_bus(settings, "controller", name, clock),  # noqa: B023  (called at once)
                 lambda: time.monotonic() < until_s,  # noqa: B023
             )
-        except InputError as problem:
-            if "in use" not in str(problem) or name == names[-1]:
-                raise
-    raise AssertionError("a site has a controller")
+        except WattlineError as problem:  # a host has the key of its own controller alone
+            problems.append(problem)
+    raise problems[0]
 
 
 def _epoch_s(path: Path, clock: Clock, journal: LiveJournal) -> float:

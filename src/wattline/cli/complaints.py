@@ -7,6 +7,8 @@ from typing import Any
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 """Exit codes."""
+NOT_RELEASED, LEASE_LOST = 3, 4
+"""Of a controller and of off: it ended as it was told, but something is not released; another one leads."""
 
 said: list[int] = []
 """Codes of what was complained about during this call."""

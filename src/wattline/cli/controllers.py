@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wattline.cli.complaints import FAILED
+from wattline.cli.complaints import LEASE_LOST, NOT_RELEASED, complain
 from wattline.cli.terminal import Json, Quiet, Terminal
 
 SiteFile = Annotated[
@@ -31,9 +31,13 @@ def controller(
     """Lead a machine: start, stop and continue jobs and set caps, so that it stays inside its power envelope.
 
     One controller leads, by a lease in its journal's folder; others with the
-    same folder stand by. A dry run may run beside them. SIGTERM and Ctrl-C end it in an orderly way: stopped
-    jobs go on, and agents put back what they found. --check lists at its end
+    same folder stand by. A dry run may run beside them. SIGTERM and Ctrl-C end it in an orderly way: who stands
+    by leads on; where nobody does, stopped jobs go on, and agents put back what they found. --check lists at its end
     what is not there yet. docs/live/first-steps.md leads through all of it.
+
+    Exit codes: 0 it was told to end, 1 something failed, 2 a file is wrong,
+    3 it was told to end and a stopped job could not be continued, 4 it lost
+    its lease to another one.
 
     For example:
 
@@ -45,6 +49,7 @@ def controller(
     """
     from wattline.api.controlling import run_site
     from wattline.api.site_plan import manager_notes, missing, plan_site
+    from wattline.live.controller.lease import LeaseLost
 
     terminal = Terminal(as_json, quiet)
     planned = plan_site(file, name)
@@ -59,27 +64,49 @@ def controller(
             terminal.line(f"{'not there yet':18} {line}")
         terminal.data({**dict(planned.lines()), "notes": notes, "not there yet": absent})
         return
-    left = run_site(planned, dry_run=dry_run)
+    try:
+        left = run_site(planned, dry_run=dry_run)
+    except LeaseLost as lost:
+        raise typer.Exit(complain(str(lost), LEASE_LOST)) from None
     if left:
         terminal.line(f"{len(left)} jobs could not be continued: {', '.join(left[:8])}")
-        raise typer.Exit(FAILED)
+        raise typer.Exit(NOT_RELEASED)
 
 
-def off(file: SiteFile, *, as_json: Json = False, quiet: Quiet = False) -> None:
+MOST_LINES = 20
+"""Things that were not released, each in a line of its own; --json has all of them."""
+
+
+def off(
+    file: SiteFile,
+    *,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Say it as this controller of the file, by its key.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Let a machine go: stopped jobs go on, and agents put back the limits that they found.
 
     A controller that leads, and those that stand by, are told to end. Where
-    none leads, its place is taken for a moment to tell the agents.
+    none leads, its place is taken for a moment to tell the agents; the key is
+    that of --name, or of any controller of the file whose key is here.
+    All of it is tried, whatever fails. The exit code is 0 if everything is
+    released, and 3 if something is not, which is named.
 
     For example:
 
       wattline off site.toml
+
+      wattline off site.toml --name standby
     """
     from wattline.api.controlling import switch_off
     from wattline.api.site_plan import plan_site
 
     terminal = Terminal(as_json, quiet)
-    done = switch_off(plan_site(file))
-    for line in done:
+    done = switch_off(plan_site(file, name))
+    for line in done.lines(MOST_LINES):
         terminal.line(line)
-    terminal.data({"done": done})
+    terminal.data(done.data())
+    if done.kept:
+        raise typer.Exit(NOT_RELEASED)

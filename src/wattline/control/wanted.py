@@ -15,7 +15,7 @@ from wattline.kernel.compiled import seldom
 from wattline.model import codes
 from wattline.model.many_running import listed
 from wattline.model.state.record import State
-from wattline.physics.power import class_cap_w, system_w
+from wattline.physics.power import class_cap_w, pledged_w, system_w
 
 
 @seldom(types.float64(State.record_type, types.float64[::1], types.int64[::1]))
@@ -48,3 +48,9 @@ def wanted(s: State, cap_w: Any, row: Any) -> float:
                 row[node] = j
             x = s.hx_next[x]
     return system_w(s)
+
+
+@seldom(types.float64(State.record_type))
+def committed(s: State) -> float:
+    """Return what the model says that the machine will draw when all jobs are there that were told to start."""
+    return system_w(s) + pledged_w(s)

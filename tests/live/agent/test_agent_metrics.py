@@ -50,6 +50,8 @@ def test_a_status_is_told_to_prometheus_too(world: Callable[..., World]) -> None
     assert told.values["wattline_node_pid_error_watts"] == pytest.approx(200.0 - last["w"])
     assert told.values["wattline_node_lease_seconds"] == last["lease"]
     assert math.isfinite(told.values["wattline_node_limit_watts"])
+    named = {*told.values, *told.words, "wattline_build_info"}  # the last is set where metrics are opened
+    assert named == {name for name, metric in BY_NAME.items() if "agent" in metric.who}
 
 
 def test_metrics_are_of_one_node(tmp_path: Path) -> None:

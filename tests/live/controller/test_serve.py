@@ -27,8 +27,9 @@ from wattline.live.controller.config import bus_settings, read_site
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease
 from wattline.live.controller.meters import Meters
+from wattline.live.controller.off import OFF, OFF_WAIT_S, Off, let_go
 from wattline.live.controller.onlooker import Onlooker
-from wattline.live.controller.serve import OFF, OFF_WAIT_S, Off, Site, let_go, stand_by
+from wattline.live.controller.serve import Site, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log
 
@@ -200,7 +201,7 @@ def test_off_goes_by_the_address_of_another_controller_where_one_hangs(
         path = tmp_path / "site.toml"
         path.write_text(path.read_text().replace(', standby = "', ', controller2 = "'))
         planned.spec = read_site(path)
-        with pytest.raises(InputError, match="cannot be read"):
+        with pytest.raises(InputError, match="in use"):
             open_any(planned, Clock())
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from live.faults.faulty import LIMIT_W, NODES, Faulty, busy
 from wattline.live.controller.lease import Lease
-from wattline.live.controller.serve import OFF, Off, Site, stand_by
+from wattline.live.controller.off import OFF, Off
+from wattline.live.controller.serve import Site, stand_by
 from wattline.live.machine.base import ManagerError
 from wattline.live.signals.open import Signals, SignalSettings
 from wattline.live.watch.logs import Log

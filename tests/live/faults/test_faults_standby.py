@@ -6,8 +6,9 @@ import json
 import signal
 from pathlib import Path
 
-from live.faults.rig import NODES, Rig, led_machine, listening
+from live.faults.rig import LEASE_S, NODES, Rig, led_machine, listening
 from wattline.api.controlling import LEAST_LEASE_S
+from wattline.cli.complaints import LEASE_LOST
 from wattline.errors import InputError
 from wattline.live.controller.replay import replay
 from wattline.live.controller.setup import rebuild
@@ -44,10 +45,17 @@ def terms(rig: Rig) -> list[list[int]]:
     return list(found.values())
 
 
+def said_by_agents(rig: Rig) -> set[str]:
+    """Return all events that agents have logged."""
+    lines = [line for path in rig.layout.agent_files for line in path.with_suffix(".out").read_text().splitlines()]
+    return {json.loads(line).get("event", "") for line in lines if line.startswith("{")}
+
+
 def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
     """A leader that is stopped (SIGSTOP), and one that is killed (-9), is replaced within lease, margin and the time to
-    open; the stopped one goes on, finds that it leads no more and ends with exit code 1 without a word to machine or
-    folder. A dry run beside the leader hears all nodes, says what it would do, listens nowhere and takes no lease.
+    open; the stopped one goes on, finds that it leads no more and ends with exit code 4 without a word to machine or
+    folder. One that is told to end (SIGTERM) hands over: no node is let go. A dry run beside the leader hears all
+    nodes, says what it would do, listens nowhere and takes no lease.
     """
     with led_machine(tmp_path, standby=True) as rig:
         first = rig.processes.running["controller"]
@@ -73,7 +81,7 @@ def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
             assert rig.processes.running.pop("controller").poll() is None
         finally:
             first.send_signal(signal.SIGCONT)
-        assert first.wait(10.0) == 1
+        assert first.wait(10.0) == LEASE_LOST
         assert rig.log().count("lease-lost") == 1
         assert rig.led()
 
@@ -81,15 +89,26 @@ def test_a_leader_that_is_stopped_or_killed_is_replaced(tmp_path: Path) -> None:
         rig.until(lambda: rig.log().count("stands-by") == 2, 40.0, "the one that stands by")
         rig.kill("standby")
         assert leads_after(rig, 3) <= LEAST_LEASE_S + MARGIN_S + OPENS_S
+
+        rig.start("standby")
+        rig.until(lambda: rig.log().count("stands-by") == 3, 40.0, "the one that stands by")
+        told = rig.processes.running.pop("controller")
+        told.send_signal(signal.SIGTERM)
+        assert leads_after(rig, 4) <= LEASE_S + OPENS_S
+        assert told.wait(10.0) == 0
+        assert "hands-over" in rig.log()
+        assert said_by_agents(rig).isdisjoint({"off", "restored"})
+
         rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
         rig.processes.stop("dry-run")
-        rig.processes.stop("controller")
+        rig.processes.stop("standby")
+        assert "off" in said_by_agents(rig)
         assert set(rig.released().values()) == {1}  # the last tick before a kill may be missing
         found = replay(tmp_path / "journal", rebuild)
         assert found.identical, found.difference
-        assert (found.starts, found.ended) == (3, True)
+        assert (found.starts, found.ended) == (4, True)
         for reigns in terms(rig):
             assert reigns == sorted(reigns)
-            assert set(reigns) <= {1, 2, 3}
-            assert reigns[-1] == 3
+            assert set(reigns) <= {1, 2, 3, 4}
+            assert reigns[-1] in (3, 4)  # led on, there is no line
     assert rig.processes.left == []

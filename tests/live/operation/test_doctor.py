@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -119,6 +120,16 @@ def test_folders(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     assert bad(list(files.folder(tmp_path / "open", "journal"))) == [("fail", "journal")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_root_leaves_in_a_folder_of_the_controller(tmp_path: Path) -> None:
+    """A file that is root's would stop the controller's user; ``off``, which root says, does not."""
+    os.chown(tmp_path, 65534, 65534)
+    (tmp_path / "off").touch()
+    assert bad(list(files.folder(tmp_path, "journal"))) == []
+    (tmp_path / "lease.json").touch()
+    assert bad(list(files.folder(tmp_path, "journal"))) == [("fail", "journal")]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from wattline.cli.app import app
+from wattline.cli.complaints import BAD_INPUT, FAILED, LEASE_LOST, NOT_RELEASED
 from wattline.errors import TraceError
 from wattline.live.agent.config import read_settings
 from wattline.live.agent.wires import bus_form
@@ -86,6 +87,17 @@ def test_units_are_hardened(unit: str) -> None:
     assert found["CapabilityBoundingSet"] == found["AmbientCapabilities"] == [wanted]
     assert float(found["WatchdogSec"][0]) >= 30.0
     assert f"u {found['User'][0]} " in (FOLDER / "wattline.conf").read_text()
+
+
+def test_a_controller_that_was_switched_off_is_not_started_again() -> None:
+    """Neither of the codes with which a controller ends when it was told to is one that systemd answers with a start;
+    a crash and a lost lease are.
+    """
+    found = keys("wattline-controller")
+    assert found["Restart"] == ["on-failure"]
+    prevented = {int(word) for word in found["RestartPreventExitStatus"][0].split()}
+    assert prevented == {NOT_RELEASED}
+    assert prevented.isdisjoint({FAILED, BAD_INPUT, LEASE_LOST})
 
 
 def test_what_an_agent_found_outlives_a_crash() -> None:

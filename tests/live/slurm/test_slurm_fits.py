@@ -151,8 +151,10 @@ def test_all_waiting_jobs_are_given_back_with_few_commands() -> None:
     fake.done.clear()
     fake.refuses = {"120"}
     fake.refuses |= {",".join(f"{k}" for k in range(100, 150))}
-    assert made.give_back() == ["149 jobs that were held are Slurm's again", "not given back: 120: refused"]
-    assert len(fake.done) == 2 + 1 + 2 * 49 + 1
+    found = made.give_back()
+    assert {job: why for job, why in found.items() if why is not None} == {"120": "refused"}
+    assert len(found) == 150
+    assert len(fake.done) == 2 + 1 + 3 * 49 + 1
     assert [job for job, row in fake.rows.items() if row.priority == 0.0] == ["120"]
 
 
@@ -214,7 +216,7 @@ def test_jobs_that_have_their_nodes_are_not_given_back() -> None:
     look(made)
     assert look(made)["7"].phase == "starting"
     fake.done.clear()
-    assert made.give_back() == ["1 jobs that were held are Slurm's again"]
+    assert made.give_back() == {"8": None}
     assert not [words for words in fake.done if words[1] == "7"]
 
 

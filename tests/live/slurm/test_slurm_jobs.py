@@ -382,8 +382,9 @@ def test_switched_off_jobs_are_slurms_again() -> None:
     fake.job("8", priority=0.0, reason="JobHeldUser")
     made = manager(fake)
     look(made)
-    assert made.give_back() == ["1 jobs that were held are Slurm's again"]
-    assert fake.names()[-2:] == RELEASED
+    assert list(made.give_back().values()) == [None]
+    assert fake.names()[-3:] == [*RELEASED, "update 7"]
+    assert fake.comments["7"] == ""
     assert (fake.rows["7"].priority, fake.rows["8"].priority) == (100.0, 0.0)
     assert look(made)["7"].phase == "ineligible"
 
@@ -397,7 +398,7 @@ def test_switching_off_touches_no_job_that_was_not_held_for_us() -> None:
     fake.job("8", priority=0.0, reason="JobHeldUser", comment="held_for=wattline", dependency="afterok:7(unfulfilled)")
     fake.job("9", batch=False, priority=0.0, reason="JobHeldUser", comment="held_for=wattline", wanted=("n1",))
     fake.job("10", state="CANCELLED", priority=0.0, reason="JobHeldUser", comment="held_for=wattline")
-    assert manager(fake, act=False).give_back() == ["2 jobs that were held are Slurm's again"]
+    assert list(manager(fake, act=False).give_back().values()) == [None, None]
     assert fake.names() == ["release 8,9"]
     assert fake.rows["9"].wanted == ("n1",)
 
@@ -427,3 +428,39 @@ def test_a_slurm_that_does_not_answer_loses_nothing() -> None:
         look(made)
     fake.answers = True
     assert (look(made)["7"].phase, look(made)["7"].on) == ("starting", ("n1",))
+
+
+def test_a_job_without_an_answer_keeps_no_other_from_being_given_back() -> None:
+    """A command that is not answered is told for its job, which whoever says off the next time knows by its mark."""
+    fake = slurm()
+    for name in ("7", "8", "9", "10", "11"):
+        fake.job(name)
+    made = manager(fake)
+    look(made)
+    release, deaf = fake.release, {"8"}
+
+    def sometimes(job: str) -> str | None:
+        if deaf & set(job.split(",")):
+            raise ManagerError("no answer")
+        return release(job)
+
+    fake.release = sometimes  # type: ignore[method-assign]
+    assert made.give_back() == {"7": None, "8": "no answer", "9": None, "10": None, "11": None}
+    deaf.clear()
+    assert manager(fake, act=False).give_back() == {"8": None}
+    assert fake.comments["8"] == ""
+
+
+def test_a_slurm_that_does_not_answer_is_not_asked_for_every_job() -> None:
+    """After three commands in a row without an answer the others are named, and wait for the next round."""
+    fake = slurm()
+    for name in range(10, 20):
+        fake.job(str(name))
+    made = manager(fake)
+    look(made)
+
+    def deaf(job: str) -> str | None:
+        raise ManagerError("no answer")
+
+    fake.release = deaf  # type: ignore[method-assign]
+    assert list(made.give_back().values()) == 2 * ["no answer"] + 8 * ["not tried: Slurm does not answer"]

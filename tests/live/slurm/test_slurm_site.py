@@ -87,7 +87,9 @@ def test_a_real_slurm_is_asked_and_let_go(cluster: SlurmCluster, tmp_path: Path)
     made = open_manager(planned.spec.manager, tmp_path, Clock())
     made.snapshot()
     assert cluster.shown(job, "Reason") == "JobHeldAdmin"
-    assert switch_off(planned)[-1] == "1 jobs that were held are Slurm's again"
+    done = switch_off(planned)
+    assert done.released == [f"job {job} (held)"]
+    assert set(done.kept) == {f"node {name}" for name in planned.names}
     made.snapshot()
     assert cluster.shown(job, "State") in ("PENDING", "RUNNING", "COMPLETING", "COMPLETED")
     assert cluster.shown(job, "PriorityLong") != "0"

@@ -15,6 +15,9 @@ from wattline.live.controller.meters import Meters
 from wattline.model import codes
 from wattline.model.state.record import State
 
+TAKES_S = 0.5
+"""Seconds after which an agent that has a cap says so."""
+
 
 @dataclass
 class CapSender:
@@ -43,8 +46,12 @@ class CapSender:
     sent_s: Floats = field(init=False)
     sent: int = 0
     dropped: int = 0
+    refused: int = 0
+    """Caps that an agent did not bring into force, by its own word."""
     modelled_w: float = np.nan
     """What the machine draws, as the model says."""
+    committed_w: float = np.nan
+    """The same with all jobs that are about to start."""
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -53,9 +60,10 @@ class CapSender:
 
     def want(self, s: State) -> None:
         """Read from the state what each node should have."""
-        from wattline.control.wanted import wanted
+        from wattline.control.wanted import committed, wanted
 
         self.modelled_w = float(wanted(s, self.wanted_w, self.row))
+        self.committed_w = float(committed(s))
         limit_w = float(s.limit_w[0])
         if s.n_starting[0] and limit_w < np.inf:
             self._hold_newcomers(s, limit_w)
@@ -84,6 +92,9 @@ class CapSender:
         due = now_s - self.sent_s >= self.lease_s / 3.0
         lost = (meters.term != term) & (now_s - self.sent_s >= 1.0) & ~meters.silent(now_s)
         who = np.flatnonzero(differs | due | lost)
+        told = self.act & (self.sent_s > -np.inf) & ~meters.silent(now_s)
+        never = (meters.term != term) & (meters.heard_s >= self.sent_s + TAKES_S)
+        self.refused += int((told & (meters.refuses | never))[who].sum())
         for at in who.tolist() if self.act else ():
             watts = float(self.wanted_w[at])
             body = {"cap_w": None if watts == np.inf else watts, "lease": self.lease_s, "term": term}
@@ -92,3 +103,9 @@ class CapSender:
             self.dropped += not ok
         self.sent_w[who], self.sent_s[who] = self.wanted_w[who], now_s
         return int(who.size)
+
+    def renew(self, now_s: float, term: int, meters: Meters) -> int:
+        """Send every cap that was sent once more: each lasts a whole lease from now on."""
+        self.wanted_w[:] = np.where(np.isnan(self.sent_w), self.wanted_w, self.sent_w)
+        self.sent_s[~np.isnan(self.sent_w)] = -np.inf
+        return self.send(now_s, term, meters)

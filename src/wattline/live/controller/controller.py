@@ -103,6 +103,8 @@ class Controller:
     errors: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
     """Tracking errors of the last periods, as parts of the reserve."""
     manager_seen_s: float = math.nan
+    late: int = 0
+    """Passes that were left out because the one before took too long."""
     _full_s: float = math.nan
     _unanswered: bool = False
 
@@ -151,6 +153,7 @@ class Controller:
             next_s += self.periods.cap_s
             now_s = self.clock.now_s()
             if next_s <= now_s:
+                self.late += 1 + int((now_s - next_s) / self.periods.cap_s)
                 next_s = now_s + self.periods.cap_s - (now_s - next_s) % self.periods.cap_s
             self.clock.wait_until(next_s)
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wattline.errors import RunError, TraceError
+from wattline.files import as_its_folder
 
 PLACE = 512
 """Bytes of each of the two places of the file."""
@@ -165,6 +166,11 @@ class Lease:
 
     # -------------------------------------------------------------- a standby
 
+    @property
+    def seen(self) -> Held | None:
+        """Return who held it at the last try to lead (None: nobody)."""
+        return self._seen
+
     def try_to_lead(self) -> bool:
         """Take over where the leader has not renewed for its lease and our margin, as we saw it; to be called often."""
         began_s = self._now()
@@ -222,7 +228,10 @@ class Lease:
         """Lock the file and yield it; -1 where another has it locked, or where it cannot be reached."""
         self.problem, file = "", -1
         try:
+            new = not self.path.exists()
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if new:
+                as_its_folder(self.path)  # root says off, and a user leads
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.problem = "another process has it locked" if isinstance(error, BlockingIOError) else str(error)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from wattline.live.clock import Clock
 from wattline.live.controller.config import ManagerSpec
 from wattline.live.machine.base import ManagerError, ResourceManager
+
+ROUNDS, ROUND_S = 3, 1.0
+"""How often ``wattline off`` tries what it could not release, and after how many seconds of the wall."""
 
 
 def open_manager(
@@ -70,14 +75,35 @@ def look_at(manager: ResourceManager) -> tuple[set[str], tuple[str, ...]]:
     return shown, manager.abilities.notes
 
 
-def give_back(manager: ResourceManager) -> list[str]:
-    """Let stopped jobs go on and waiting ones be the manager's own again; return what was done, a line each."""
-    lines: list[str] = []
+def give_back(manager: ResourceManager, rest: Callable[[float], None] = time.sleep) -> dict[str, str | None]:
+    """Let stopped jobs go on and waiting ones be the manager's own again; return each thing, and why it was not done.
+
+    One that fails keeps nobody from trying the others; what was not done is tried again in some rounds.
+    """
+    found: dict[str, str | None] = {}
+    for number in range(ROUNDS):
+        if number:
+            rest(ROUND_S)
+        found = {thing: None for thing, why in found.items() if why is None}
+        found |= _round(manager)
+        if all(why is None for why in found.values()):
+            break
+    return found
+
+
+def _round(manager: ResourceManager) -> dict[str, str | None]:
+    """Try all that is not released now."""
+    found: dict[str, str | None] = {}
     try:
         for job in [job for job in manager.snapshot().jobs if job.phase == "paused" and job.ours]:
-            why = manager.cont(job.id)
-            lines.append(f"job {job.id} goes on" if why is None else f"job {job.id} could not be continued: {why}")
-        lines += manager.give_back()
+            try:
+                found[f"job {job.id} (stopped)"] = manager.cont(job.id)
+            except ManagerError as problem:
+                found[f"job {job.id} (stopped)"] = str(problem)
     except ManagerError as problem:
-        lines.append(f"jobs could not be looked after: {problem}")
-    return lines
+        found["stopped jobs"] = f"nobody knows which they are: {problem}"
+    try:
+        found |= {f"job {job} (held)": why for job, why in manager.give_back().items()}
+    except ManagerError as problem:
+        found["held jobs"] = f"nobody knows which they are: {problem}"
+    return found

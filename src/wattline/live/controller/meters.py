@@ -19,6 +19,9 @@ LEASE_ENDED = "lease-ended"
 DISAGREE = "meters-disagree"
 """Word of an agent whose two meters have disagreed for too long."""
 
+REFUSED = frozenset({"write-refused", "clamped", "no-limit", "cap-clipped", "cap-stale", "cap-old-term"})
+"""Words of an agent that did not bring a cap into force, or another one in its place."""
+
 
 @dataclass
 class Meters:
@@ -60,6 +63,8 @@ class Meters:
     _ended: npt.NDArray[np.bool_] = field(init=False)
     """Whose last status said that a lease had ended."""
     faults: dict[str, int] = field(default_factory=dict)
+    refuses: npt.NDArray[np.bool_] = field(init=False)
+    """Nodes whose agents say that they did not bring a cap into force as it was sent."""
     disagree: npt.NDArray[np.bool_] = field(init=False)
     """Nodes with two meters that disagree: their agents tell the larger reading."""
     first_s: float = math.inf
@@ -76,6 +81,7 @@ class Meters:
         self.lease_until_s, self.loose_s = np.full(n, np.inf), np.full(n, -np.inf)
         self._ended = np.zeros(n, dtype=np.bool_)
         self.disagree = np.zeros(n, dtype=np.bool_)
+        self.refuses = np.zeros(n, dtype=np.bool_)
         self.gone = np.zeros(n, dtype=np.bool_)
         self._number = {name: i for i, name in enumerate(self.names)}
         self.idle_w = np.zeros(n) if self.idle_w is None else self.idle_w
@@ -98,6 +104,7 @@ class Meters:
         self.term[at] = int(body["term"])
         self._note_lease(at, body, at_s, boot)
         self.disagree[at] = DISAGREE in body["faults"]
+        self.refuses[at] = not REFUSED.isdisjoint(body["faults"])
         for word in body["faults"]:
             self.faults[word] = self.faults.get(word, 0) + 1
         return True

@@ -6,7 +6,7 @@ import math
 import signal as signals
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,50 +14,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wattline.live.bus.base import Bus
-from wattline.live.bus.inbox import Inbox
-from wattline.live.bus.messages import Outbox
 from wattline.live.bus.names import Topics
 from wattline.live.clock import Clock
 from wattline.live.controller.controller import Controller, Tick
+from wattline.live.controller.handover import Waiting, somebody_waits, taken
 from wattline.live.controller.journal import LiveJournal
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease, LeaseLost
-from wattline.live.controller.meters import Meters
+from wattline.live.controller.off import OFF_WAIT_S, let_go, note_freed
 from wattline.live.notify import notify
 from wattline.live.signals.open import Signals
 from wattline.live.watch.document import Action, Document, Power, SignalStatus
 from wattline.live.watch.logs import Log
 from wattline.live.watch.metrics import Metrics
 from wattline.live.watch.socket import StatusServer
+from wattline.live.watch.table import TABLE
 from wattline.model import codes
 
-OFF = "off"
-"""A file of this name in the journal's folder, touched by ``wattline off``, ends controllers in an orderly way."""
 SET_S = 2.0
 """A wall clock that was set by more is told."""
 STANDBY_WAIT_S = 0.5
-OFF_WAIT_S, OFF_AGAIN_S, OFF_LEAST = 7.0, 0.2, 3
-"""Seconds (of the wall) for which off is said at most, how often, and how many times at least."""
 ACTIONS, POINTS = 20, 240
-
-
-class Off:
-    """Whether somebody has said ``wattline off`` since this was made; a file that was there before does not count."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / OFF
-        self._before = self._touched()
-
-    def _touched(self) -> int | None:
-        try:
-            return self._path.stat().st_mtime_ns
-        except OSError:
-            return None
-
-    def __call__(self) -> bool:
-        """Tell it."""
-        return self._touched() not in (None, self._before)
 
 
 @dataclass
@@ -82,6 +59,8 @@ class Site:
     kept: SignalKeeper | None = None
     asked_in: Path | None = None
     """Where a leader keeps what he is asked, which a dry run reads (none: where our journal is)."""
+    off: Callable[[], bool] = lambda: False
+    """Tells whether somebody has said off: then nobody shall lead, also none of those who stand by."""
     off_wait_s: float = OFF_WAIT_S
     """Seconds (of the wall) for which nodes may take to say that they are free, at the end."""
     _renewed: float = -math.inf
@@ -121,29 +100,61 @@ class Site:
     def _end(self) -> list[str]:
         """Let everything go on as if nobody led: jobs continue, agents are told to restore.
 
-        Where somebody else leads, machine and folder are his: nothing is touched.
+        Where somebody else leads, machine and folder are his: nothing is touched. Where somebody stands by and nobody
+        said off, they become his as they are.
         """
         notify().stopping()
         c = self.controller
         led = self.lease is None or self.lease.leads()
         left: list[str] = []
+        doors = [self.signals.close, self.metrics.close, *([] if self.status is None else [self.status.close])]
+        closes = [self.journal.close if led else self.journal.abandon, *doors]
+        if led and not self.dry_run and self._is_awaited():
+            assert self.lease is not None  # noqa: S101  (he waits for it)
+            with self.lease.kept():
+                self._close(closes)
+            closes = []
+            led = not self._hand_over()
         if led and not self.dry_run:
             left = c.reconciler.release_all()
             bound = self._term if self.lease is not None else None
             unheard = let_go(c.bus, c.inbox, c.meters, c.caps.outbox, self.topics, self.clock, bound, self.off_wait_s)
             if unheard:
                 self.log.say("off-unanswered", "warning", nodes=len(unheard), first=unheard[0])
-        keeps = self.journal.close if led else self.journal.abandon
-        closes = [keeps, c.manager.close, c.bus.close, self.signals.close, self.metrics.close]
-        for close in [*closes, *([] if self.status is None else [self.status.close])]:
-            try:
-                close()
-            except Exception as problem:  # the others are closed all the same
-                self.log.say("not-closed", "error", what=close.__qualname__, why=str(problem))
+            if self.lease is not None:
+                note_freed(self.journal.folder, self.lease.term, unheard)
+        self._close([*closes, c.manager.close, c.bus.close])
         if self.lease is not None:
             self.lease.give_up()  # whoever takes it finds the bus and the journal free
         self.log.say("ends", jobs_left_stopped=left)
         return left
+
+    def _is_awaited(self) -> bool:
+        """Tell whether somebody is there to whom the machine can be handed over."""
+        if self.lease is None or self.off():
+            return False
+        with self.lease.kept():
+            return somebody_waits(self.journal.folder, self.clock.monotonic, self.clock.rest)
+
+    def _hand_over(self) -> bool:
+        """Leave caps and stopped jobs to who stands by, with all the time that a lease gives; tell whether he leads."""
+        assert self.lease is not None  # noqa: S101  (he waits for it)
+        c = self.controller
+        try:
+            self.lease.renew()
+            c.caps.renew(self.clock.now_s(), self.lease.check(), c.meters)
+        except LeaseLost:
+            return True  # he leads already
+        gone = taken(self.lease, self.clock.monotonic, self.clock.rest)
+        self.log.say("hands-over" if gone else "nobody-took-over", "info" if gone else "warning")
+        return gone
+
+    def _close(self, closes: Sequence[Callable[[], None]]) -> None:
+        for close in closes:
+            try:
+                close()
+            except Exception as problem:  # the others are closed all the same
+                self.log.say("not-closed", "error", what=close.__qualname__, why=str(problem))
 
     # ------------------------------------------------------------------ what is told
 
@@ -264,6 +275,7 @@ def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
         ("limit_watts", power.limit_w),
         ("measured_power_watts", power.measured_w),
         ("modelled_power_watts", power.modelled_w),
+        ("committed_power_watts", c.caps.committed_w),
         ("tracking_error_ratio", power.error),
         ("signal_value", document.signal.value),
         ("signal_age_seconds", document.signal.age_s),
@@ -278,40 +290,14 @@ def tell_metrics(metrics: Metrics, document: Document, site: Site) -> None:
     metrics.counts("wattline_jobs", dict(document.jobs))
     metrics.counts("wattline_nodes", dict(document.nodes))
     metrics.total("wattline_caps_sent_total", c.caps.sent)
+    metrics.total("wattline_caps_refused_total", c.caps.refused)
+    metrics.total("wattline_passes_late_total", c.late)
+    metrics.total("wattline_journal_written_bytes_total", site.journal.log.written_bytes)
+    for took_s in site.journal.log.new_syncs():
+        metrics.observe("wattline_journal_fsync_seconds", took_s)
     metrics.total("wattline_reconcile_retries_total", c.reconciler.retries)
     metrics.totals("wattline_messages_dropped_total", {k: n for k, n in c.inbox.counts().items() if k != "accepted"})
     metrics.totals("wattline_faults_total", dict(document.faults))
-
-
-def let_go(
-    bus: Bus,
-    inbox: Inbox,
-    meters: Meters,
-    outbox: Outbox,
-    topics: Topics,
-    clock: Clock,
-    each_turn: Callable[[], object] | None = None,
-    wait_s: float = OFF_WAIT_S,
-) -> list[str]:
-    """Say off until every node says that it is free; return those that did not within some seconds.
-
-    An agent that was not connected hears it when it is, after 5 s at the latest.
-    """
-    until_s, turns = clock.monotonic() + wait_s, 0
-    while True:
-        try:
-            if each_turn is not None:
-                each_turn()
-        except LeaseLost:
-            return []
-        bus.publish(topics.off, outbox.encode("off", {}))
-        for message in inbox.take_all(bus.poll(OFF_AGAIN_S)):
-            if message.kind == "status":
-                meters.take(message.sender, message.body, message.at_s)
-        turns += 1
-        left = [name for name, mode in zip(meters.names, meters.mode, strict=True) if mode != "free"]
-        if (not left and turns >= OFF_LEAST) or clock.monotonic() >= until_s:
-            return left
 
 
 @contextmanager
@@ -326,16 +312,41 @@ def until_stopped() -> Iterator[threading.Event]:
             signals.signal(number, handler)
 
 
-def stand_by(lease: Lease, clock: Clock, stop: Callable[[], bool], log: Log) -> bool:
+def stand_by(
+    lease: Lease,
+    clock: Clock,
+    stop: Callable[[], bool],
+    log: Log,
+    waiting: Waiting | None = None,
+    metrics: Metrics | None = None,
+) -> bool:
     """Wait until the lease is ours; return False where somebody said stop before, or switched the site off."""
     said = False
-    while not stop():
-        if lease.try_to_lead():
-            return True
-        if not said:
-            log.say("stands-by")
-            notify().ready("stands by")
-            said = True
-        notify().alive()
-        clock.rest(STANDBY_WAIT_S / max(1.0, clock.speed))
-    return False
+    try:
+        while not stop():
+            if lease.try_to_lead():
+                return True
+            if not said:
+                log.say("stands-by")
+                notify().ready("stands by")
+                said = True
+            if waiting is not None:
+                waiting.say()
+            if metrics is not None:
+                tell_standby(metrics, lease)
+            notify().alive()
+            clock.rest(STANDBY_WAIT_S / max(1.0, clock.speed))
+        return False
+    finally:
+        if waiting is not None:
+            waiting.end()
+
+
+def tell_standby(metrics: Metrics, lease: Lease) -> None:
+    """Set the metrics of one who stands by: who leads, and nothing of a machine that it does not see."""
+    for metric in TABLE:
+        if "controller" in metric.who and metric.kind == "gauge" and not metric.label:
+            metrics.set(metric.name, math.nan)
+    held = lease.seen
+    metrics.set("wattline_leader", 0.0)
+    metrics.set("wattline_lease_term", 0.0 if held is None else float(held.term))

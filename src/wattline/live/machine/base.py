@@ -128,8 +128,11 @@ class ResourceManager(Protocol):
     def leave(self, job: str, why: str) -> str | None:
         """Let the manager start a waiting job when and where it likes: Wattline cannot place it."""
 
-    def give_back(self) -> list[str]:
-        """Let jobs that wait for us start as if nobody led the machine (``wattline off``); return what was done."""
+    def give_back(self) -> dict[str, str | None]:
+        """Let jobs that wait for us start as if nobody led the machine (``wattline off``).
+
+        All of them are tried. Return each with None, or with a line that says why it waits on.
+        """
 
     def close(self) -> None:
         """Let go of whatever is open; jobs stay as they are."""

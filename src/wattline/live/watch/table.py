@@ -52,7 +52,7 @@ TABLE: tuple[Metric, ...] = (
     Metric(
         "wattline_pass_seconds", "histogram", _C, "Time of a pass of the policies.", "pass", ("full", "cap"), _QUICK
     ),
-    Metric("wattline_passes_late_total", "counter", _C, "Passes that began after the next was due."),
+    Metric("wattline_passes_late_total", "counter", _C, "Passes left out because the one before took too long."),
     Metric("wattline_caps_sent_total", "counter", _C, "Caps sent to agents."),
     Metric("wattline_caps_refused_total", "counter", _C, "Caps that an agent did not bring into force."),
     Metric("wattline_messages_dropped_total", "counter", _BOTH, "Messages of the bus that were dropped.", "reason"),

@@ -109,9 +109,9 @@ class LauncherClient:
         """Refuse: a launcher starts no job by itself. It is its user's to change or to cancel."""
         return "it stays where it is: the launcher starts no job by itself; change or cancel it"
 
-    def give_back(self) -> list[str]:
+    def give_back(self) -> dict[str, str | None]:
         """Nothing: a launcher starts no job by itself, jobs wait for the next controller."""
-        return []
+        return {}
 
     def cancel(self, job: str) -> str | None:
         """End a job, whatever it does."""

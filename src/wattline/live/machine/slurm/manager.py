@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wattline.live.machine.base import Form, ManagerError, one_line
+from wattline.live.machine.base import Form, ManagerError
 from wattline.live.machine.slurm.commands import is_gone
 from wattline.live.machine.slurm.judge import PENDING, Known, is_entry, is_held
 from wattline.live.machine.slurm.marks import Mark
 from wattline.live.machine.slurm.molding import asked_for, molded, sized
 from wattline.live.machine.slurm.watching import MOST_AT_ONCE, Watching
+
+UNANSWERED = 3
+"""After so many commands in a row without an answer the others are not given, in this round."""
 
 
 @dataclass
@@ -167,8 +171,8 @@ class SlurmManager(Watching):
             known.mark, known.left, known.phase = Mark("theirs"), why, "ineligible"
         return refused
 
-    def give_back(self) -> list[str]:
-        """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return what was done."""
+    def give_back(self) -> dict[str, str | None]:
+        """Let Slurm schedule all jobs that wait under our hold (``wattline off``); return each, and why not."""
         self.snapshot()
         entry: list[str] = []
         plain: list[str] = []
@@ -182,30 +186,47 @@ class SlurmManager(Watching):
                 (other if known.mark.asked or row.wanted or known.tried else plain).append(job)
             elif known.mark.word == "" and is_entry(row):  # seen by nobody yet
                 entry.append(job)
-        refused: dict[str, str] = {}
-        given = sum(self._give(jobs, refused) for some in (entry, plain) for jobs in _parts(some, MOST_AT_ONCE))
-        given += sum(self._give([job], refused) for job in other)
-        lines = [f"{given} jobs that were held are Slurm's again"] if given else []
-        return [*lines, *([f"not given back: {one_line(refused)}"] if refused else [])]
+        found: dict[str, str | None] = {}
+        unanswered = 0
+        line = deque([*_parts(entry, MOST_AT_ONCE), *_parts(plain, MOST_AT_ONCE), *([job] for job in other)])
+        while line:
+            jobs = line.popleft()
+            if unanswered == UNANSWERED:
+                found |= dict.fromkeys(jobs, "not tried: Slurm does not answer")
+                continue
+            try:
+                self._give(jobs, found)
+                unanswered = 0
+            except ManagerError as problem:  # the others are tried all the same
+                unanswered += 1
+                left = [job for job in jobs if job not in found]
+                if len(jobs) == 1:
+                    found |= dict.fromkeys(left, str(problem))
+                else:
+                    line.extendleft([job] for job in reversed(left))
+        return found
 
-    def _give(self, jobs: Sequence[str], refused: dict[str, str]) -> int:
-        """Give jobs back that are alike, with two commands; one by one where Slurm refuses that. Return how many."""
+    def _give(self, jobs: Sequence[str], found: dict[str, str | None]) -> None:
+        """Give jobs back that are alike, with few commands; one by one where Slurm refuses that."""
         known = self._jobs[jobs[0]]
-        names = ",".join(jobs)
+        names, marked = ",".join(jobs), bool(known.mark.word)  # nobody has touched the others yet
         self.commands.begin()
-        free = {"reqnodelist": ""} if len(jobs) == 1 else {}  # Slurm changes named nodes of one job at a time
-        changes = {**free, "admincomment": "", **asked_for(known.mark, known.row)}
-        why = self.commands.update(names, **changes) if known.mark.word else None  # nobody has touched the others yet
-        why = why or self.commands.release(names)
+        free = {"reqnodelist": ""} if marked and len(jobs) == 1 else {}  # Slurm changes these of one job at a time
+        changes = {**free, **asked_for(known.mark, known.row)} if marked else {}
+        why = (self.commands.update(names, **changes) if changes else None) or self.commands.release(names)
         if why is not None and len(jobs) > 1:
-            return sum(self._give([job], refused) for job in jobs)
+            for job in jobs:
+                self._give([job], found)
+            return
         if why is not None:
             if not is_gone(why):
-                refused[names] = why
-            return 0
+                found[names] = why
+            return
+        if marked:  # last of all: without its mark nobody would know that we held it
+            self.commands.update(names, admincomment="")
         for job in jobs:
             self._jobs[job].mark, self._jobs[job].left = Mark("theirs"), "given back to Slurm"
-        return len(jobs)
+            found[job] = None
 
     def close(self) -> None:
         """Nothing is open; jobs stay as they are."""
