@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
+import pytest
 from test_docs_commands import BLOCK, ROOT, works
 
 from programs import command
+from wattline.demo.slurm_cluster import why_not
+from wattline.kernel.compiled import JIT
 from wattline.live.doctor.slurm import SCHEDULER
 
 LIVE = ROOT / "docs" / "live"
@@ -34,6 +42,42 @@ def test_the_install_guide_can_be_followed(tmp_path: Path) -> None:
     assert "not there yet" in said[2].out
     assert "keys/secret/controller.key" in said[2].out
     assert (tmp_path / "keys" / "secret" / "n032.key").exists()
+
+
+NAMESPACES = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+def test_the_install_guide_is_typed_on_a_real_slurm() -> None:
+    """Every command of the guide works, in order, on 32 nodes of a real Slurm.
+
+    The doctor finds nothing that fails, all agents are heard, a dry run holds no job, the controller leads as Slurm's
+    user and agents as theirs, it is back after kill -9, off releases everything, and no file, limit or held job is
+    left. What stands in for what is told in tests/docs/guide.
+    """
+    why = why_not()
+    if why or os.geteuid() != 0 or not JIT:
+        pytest.skip(why or "needs root, and compiled code")
+    with tempfile.TemporaryDirectory(prefix="wattline-guide-") as folder:
+        Path(folder).chmod(0o755)
+        if subprocess.run([*NAMESPACES, "mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode != 0:
+            pytest.skip("namespaces and mounts are not allowed here")
+        typed = [*NAMESPACES, sys.executable, str(Path(__file__).parent / "guide" / "typed.py"), folder]
+        done = subprocess.run(typed, capture_output=True, text=True, timeout=240.0)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert "not there yet" in seen["check"]
+    assert " 0 fail\n" in seen["doctor again"]
+    assert "all 32 were heard" in seen["bus"]
+    assert seen["state in the dry run"] == "RUNNING"
+    assert '"would"' in seen["dry run"]
+    assert "leader, term 1" in seen["status"]
+    assert seen["users"] == ["slurm", "wattline-agent"]
+    assert "NOT released" not in seen["back"]
+    assert seen["back"].count("released: 32 nodes") == 2
+    assert seen["codes"] == ["0", "-9", "0"]  # dry run, killed, switched off
+    assert not seen["reason"].startswith("JobHeld")
+    assert seen["limits"] == seen["limits before"]
+    assert (seen["left"], seen["files"]) == ({}, [])
 
 
 def test_names_in_the_guide_are_those_of_the_files() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import socket
@@ -38,8 +39,13 @@ def get_ready(planned: Planned) -> None:
         )
 
 
-def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool] | None = None) -> list[str]:
-    """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end."""
+def run_site(
+    planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool] | None = None, began_s: float = math.inf
+) -> list[str]:
+    """Lead the machine until SIGTERM, Ctrl-C or ``stop``; return the jobs that could not be continued at the end.
+
+    ``began_s``: an off that was said after this time (of the wall) counts, though it was said before this call.
+    """
     from wattline.live.controller.handover import Waiting
     from wattline.live.controller.lease import Lease, LeaseLost
     from wattline.live.controller.off import Off
@@ -58,7 +64,7 @@ def run_site(planned: Planned, *, dry_run: bool = False, stop: Callable[[], bool
     folder.mkdir(parents=True, exist_ok=True)
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     lease = Lease(folder / "lease.json", owner, lease_s=max(LEAST_LEASE_S, spec.control.lease / spec.clock.speed))
-    off = Off(folder)
+    off = Off(folder, began_s)
     try:
         for line in missing(planned):
             log.say("missing", "warning", text=line)

@@ -50,6 +50,7 @@ def controller(
     from wattline.api.controlling import run_site
     from wattline.api.site_plan import manager_notes, missing, plan_site
     from wattline.live.controller.lease import LeaseLost
+    from wattline.live.controller.off import process_began_s
 
     terminal = Terminal(as_json, quiet)
     planned = plan_site(file, name)
@@ -65,7 +66,7 @@ def controller(
         terminal.data({**dict(planned.lines()), "notes": notes, "not there yet": absent})
         return
     try:
-        left = run_site(planned, dry_run=dry_run)
+        left = run_site(planned, dry_run=dry_run, began_s=process_began_s())
     except LeaseLost as lost:
         raise typer.Exit(complain(str(lost), LEASE_LOST)) from None
     if left:

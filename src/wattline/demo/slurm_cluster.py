@@ -54,7 +54,7 @@ CONF = """ClusterName=wattline
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser={user}
-SlurmdUser={user}
+SlurmdUser={starter}
 AuthType=auth/munge
 AuthInfo=socket={munge},cred_expire={cred_expire}
 CryptoType=crypto/munge
@@ -140,6 +140,10 @@ class SlurmCluster:
     """How long a requeued job waits before it may start again (Slurm's own: 120 s)."""
     min_job_age_s: int = 300
     slurmd_timeout_s: int = 10
+    digits: int = 0
+    """Digits of the nodes' names (0: as many as their number has)."""
+    user: str = ""
+    """Slurm's own user, where root starts the daemons ("": whoever starts them)."""
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -153,7 +157,7 @@ class SlurmCluster:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the nodes."""
-        width = len(str(self.nodes))
+        width = self.digits or len(str(self.nodes))
         return tuple(f"n{k:0{width}d}" for k in range(1, self.nodes + 1))
 
     @property
@@ -180,10 +184,14 @@ class SlurmCluster:
         (self.base / "job_submit.lua").write_text(LUA, encoding="utf-8")
         (self.base / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\n", encoding="utf-8")
         first = _free_ports(self.nodes + 1)
+        if self.user:
+            for name in ("state", "log", "run"):
+                shutil.chown(self.base / name, self.user)
         prolog = "" if self.task_prolog is None else f"TaskProlog={self.task_prolog.resolve()}\n"
         text = CONF.format(
             host=socket.gethostname().split(".")[0],
-            user=pwd.getpwuid(os.getuid()).pw_name,
+            user=self.user or pwd.getpwuid(os.getuid()).pw_name,
+            starter=pwd.getpwuid(os.getuid()).pw_name,
             port=first,
             munge=self.base / "run" / "munge.sock",
             base=self.base,

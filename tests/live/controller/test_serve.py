@@ -27,7 +27,7 @@ from wattline.live.controller.config import bus_settings, read_site
 from wattline.live.controller.keep_signals import SignalKeeper
 from wattline.live.controller.lease import Lease
 from wattline.live.controller.meters import Meters
-from wattline.live.controller.off import OFF, OFF_WAIT_S, Off, let_go
+from wattline.live.controller.off import OFF, OFF_WAIT_S, Off, let_go, process_began_s
 from wattline.live.controller.onlooker import Onlooker
 from wattline.live.controller.serve import Site, stand_by
 from wattline.live.signals.open import Signals, SignalSettings
@@ -114,6 +114,15 @@ def test_off_ends_who_stands_by(tmp_path: Path) -> None:
     assert not stand_by(standby, clock, off, Log("test"))
     assert not standby.leads()
     assert len(waited) == 3
+
+
+def test_off_counts_while_a_controller_is_still_loading(tmp_path: Path) -> None:
+    """What was said after the process began is meant for it, though it looks for the first time later."""
+    (tmp_path / OFF).touch()
+    said_s = (tmp_path / OFF).stat().st_mtime
+    assert Off(tmp_path, began_s=said_s - 1.0)()
+    assert not Off(tmp_path, began_s=said_s + 1.0)()
+    assert 0.0 < time.time() - process_began_s() < 86400.0
 
 
 def test_load_targets_survive_a_restart(tmp_path: Path) -> None:

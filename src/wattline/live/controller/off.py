@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,11 +58,15 @@ class LetGo:
 
 
 class Off:
-    """Whether somebody has said ``wattline off`` since this was made; a file that was there before does not count."""
+    """Whether somebody has said ``wattline off`` since this was made, or since ``began_s``; one of before is none.
 
-    def __init__(self, folder: Path) -> None:
+    A controller takes seconds until it has read everything: what is said meanwhile is meant for it, too.
+    """
+
+    def __init__(self, folder: Path, began_s: float = math.inf) -> None:
         self._path = folder / OFF
-        self._before = self._touched()
+        touched = self._touched()
+        self._before = None if touched is not None and touched > began_s * 1e9 else touched
 
     def _touched(self) -> int | None:
         try:
@@ -70,6 +77,15 @@ class Off:
     def __call__(self) -> bool:
         """Tell it."""
         return self._touched() not in (None, self._before)
+
+
+def process_began_s() -> float:
+    """Return when this process began, by the wall's clock (now, where the system does not tell)."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return time.time()
+    return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def say_off(folder: Path) -> None:
