@@ -109,6 +109,13 @@ def refuse_journal_file(path: Path | str) -> None:
             raise TraceError.at(path, "belongs to a journal, so it is not overwritten", hint="give another name")
 
 
+def shipped_examples(first: str) -> Path | None:
+    """Return the folder of examples that has this file: in the package, or beside its sources (None: there is none)."""
+    package = Path(__file__).resolve().parent
+    folders = (package / "examples", package.parents[1] / "examples")
+    return next((folder for folder in folders if (folder / first).is_file()), None)
+
+
 def as_its_folder(path: Path) -> None:
     """Give a file that root made to the owner of its folder, who is to use it."""
     if os.geteuid() == 0:

@@ -12,10 +12,17 @@ import tempfile
 import time
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 
 from programs import command
+from wattline.api.controlling import get_ready
+from wattline.api.site_plan import plan_site
+from wattline.demo.rmap import AskedRmap, beside
+from wattline.demo.rmap_page import lines, power_figure, start_figure, write_beside
+from wattline.demo.run import run_demo
 from wattline.demo.slurm_cluster import why_not as slurm_missing
+from wattline.kernel.compiled import JIT
 
 
 def processes_of(folder: Path) -> list[str]:
@@ -87,6 +94,73 @@ def test_a_minute_on_a_real_slurm() -> None:
         told = [json.loads(line) for line in (base / "controller.log").read_text().splitlines()]
         released = [line["job"] for line in told if line.get("what") == "release" and line["event"] == "does"]
         assert len(released) == len(set(released)) >= found["live"]["started"]
+
+
+@pytest.mark.skipif(bool(slurm_missing()) or not JIT, reason=slurm_missing() or "plain Python takes too long")
+def test_a_few_moldable_jobs_on_a_real_slurm_beside_their_simulation() -> None:
+    """Each of the first jobs of the thesis' trace runs once, in a configuration of its application's table, under the
+    limit; those that find the machine empty start in the simulator's configuration; the page has both runs.
+    """
+    with tempfile.TemporaryDirectory(prefix="wattline-demo-") as folder:
+        base = Path(folder) / "demo"
+        asked = AskedRmap(minutes=0.25, jobs=5, agents=2)
+        ran = run_demo(asked, base, get_ready=lambda file: get_ready(plan_site(file)))
+        found = beside(ran)
+        page = write_beside(found, base).read_text()
+        assert (ran.left, found.doubled, processes_of(base)) == ([], (), [])
+        assert found.ran() == 5
+        live, simulated, _ = found.runs
+        assert found.limit_w == 12_000.0 + 64 * 169.0
+        assert 64 * 169.0 < live.most_w() <= found.limit_w * 1.01
+        assert live.jobs[0] is not None
+        assert simulated.jobs[0] is not None
+        assert live.jobs[0].form == simulated.jobs[0].form
+        tables = {
+            (row[0], f"{row[1]} x {row[2]}, {row[3]} W")
+            for row in map(str.split, (base / "times.txt").read_text().splitlines())
+        }
+        for kind, job in zip(found.kinds, live.jobs, strict=True):
+            assert job is not None
+            assert (kind, job.form) in tables
+            assert page.count(job.form) >= 2
+        assert json.loads((base / "rmap.json").read_text())["ran"] == 5
+        assert len(lines(found)) == 5 + 5
+        for figure in (power_figure(found), start_figure(found)):
+            go.Figure(json.loads(figure.figure.to_json()))
+
+
+@pytest.mark.skipif(bool(slurm_missing()) or not JIT, reason=slurm_missing() or "plain Python takes too long")
+def test_ctrl_c_ends_slurm_too() -> None:
+    """Interrupted while its daemons run, the demonstration ends them all."""
+    with tempfile.TemporaryDirectory(prefix="wattline-demo-") as folder:
+        base = Path(folder) / "demo"
+        line = [sys.executable, "-m", "wattline", "live-demo", "--slurm", "--rmap", "--agents", "1", "--out", str(base)]
+        process = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 240.0
+        while not (base / "agents-00.out").exists():
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert any("slurmd" in one for one in processes_of(base))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=90)
+        assert process.returncode == 130, said
+        assert processes_of(base) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rmap"], "give --slurm, too"),
+        (["--slurm", "--rmap", "--policy", "rmap-adaptiv"], "did you mean 'rmap-adaptive'"),
+        (["--slurm", "--rmap", "--nodes", "32"], "the trace is one of 64 nodes"),
+    ],
+)
+def test_what_rmap_cannot_do_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+    """What does not fit is refused before anything is started."""
+    done = command(["wattline", "live-demo", *words, "--out", "demo"], tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert said in done.err
 
 
 def test_slurm_does_not_run_faster_than_the_wall(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
+from wattline.files import shipped_examples
 
 FIRST = "power-limit.toml"
 """The example that all instructions begin with."""
@@ -22,11 +23,10 @@ def shipped() -> Path:
     """Return the folder of examples: inside the package where it was installed from a wheel, else beside its
     sources.
     """
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "examples", package.parents[1] / "examples"):
-        if (folder / FIRST).is_file():
-            return folder
-    raise ScenarioError("this installation has no examples; install Wattline again")
+    found = shipped_examples(FIRST)
+    if found is None:
+        raise ScenarioError("this installation has no examples; install Wattline again")
+    return found
 
 
 def examples(

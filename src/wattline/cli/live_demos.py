@@ -15,9 +15,11 @@ from wattline.errors import InputError
 
 if TYPE_CHECKING:
     from wattline.demo.beside import Beside, Side
+    from wattline.demo.rmap import AskedRmap
+    from wattline.demo.run import Asked, Ran
 
 
-BY_ITSELF, ON_SLURM = (15.0, 10.0), (3.0, 1.0)
+BY_ITSELF, ON_SLURM, RMAP = (15.0, 10.0), (3.0, 1.0), (2.0, 1.0)
 """Minutes of machine time, and machine seconds in a second, if nothing else is asked for."""
 
 
@@ -28,7 +30,12 @@ def live_demo(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=1.0, max=1440.0, help="Minutes of machine time (default 15; with --slurm 3)."),
+        typer.Option(
+            "--minutes",
+            min=1.0,
+            max=1440.0,
+            help="Minutes of machine time (default 15; with --slurm 3; with --rmap 2).",
+        ),
     ] = None,
     speed: Annotated[
         float | None,
@@ -39,8 +46,20 @@ def live_demo(
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Let a real Slurm of its own run the jobs (Debian's slurmctld, slurmd).")
     ] = False,
-    nodes: Annotated[int, typer.Option("--nodes", min=4, max=256, help="Emulated nodes.")] = 32,
-    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="slackline, or gps (AQA).")] = "slackline",
+    rmap: Annotated[
+        bool, typer.Option("--rmap", help="With --slurm: thirty moldable jobs, whose configurations RMAP chooses.")
+    ] = False,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", min=4, max=256, help="Emulated nodes (default 32; with --rmap 64).")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            metavar="NAME",
+            help="slackline, or gps (AQA); with --rmap rmap-traditional, rmap-naive, rmap-adaptive or surplus.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of jobs, signal and noise.")] = 1,
     agents: Annotated[int, typer.Option("--agents", min=1, max=256, help="Processes that the agents share.")] = 8,
     as_json: Json = False,
@@ -61,33 +80,25 @@ def live_demo(
       wattline live-demo --minutes 60 --speed 20 --out demo
 
       wattline live-demo --slurm
+
+      wattline live-demo --slurm --rmap --policy rmap-naive
     """
-    from wattline.api.controlling import get_ready
-    from wattline.api.site_plan import plan_site
     from wattline.demo.beside import compare
-    from wattline.demo.run import Asked, run_demo
+    from wattline.demo.run import Asked
 
     terminal = Terminal(as_json, quiet)
-    usual = ON_SLURM if slurm else BY_ITSELF
+    usual = RMAP if rmap else ON_SLURM if slurm else BY_ITSELF
     minutes, speed = minutes or usual[0], speed or usual[1]
     if slurm and speed != 1.0:
         raise InputError(f"--speed {speed:g}: Slurm's clock is the wall's; leave --speed out")
-    folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))
-    asked = Asked(minutes=minutes, speed=speed, nodes=nodes, select=policy, seed=seed, agents=agents, slurm=slurm)
-    terminal.say(
-        f"{nodes} emulated nodes, {minutes:g} minutes of machine time in {minutes * 60 / speed:.0f} s and some for "
-        f"the start; in {folder}"
-    )
-    said: list[str] = []
-    with terminal.progress("machine seconds", ", and ending all processes") as bar:
-
-        def progress(what: str, part: float) -> None:
-            bar(round(60 * minutes * part), round(60 * minutes))
-            if what not in said:
-                said.append(what)
-                terminal.say(what)
-
-        ran = run_demo(asked, folder, progress, lambda file: get_ready(plan_site(file)))
+    if rmap:
+        rmap_demo(terminal, out, asked_rmap(minutes, nodes, policy, seed, agents, slurm=slurm))
+        return
+    asked = Asked(
+        minutes=minutes, speed=speed, nodes=nodes or 32, select=policy or "slackline", seed=seed, agents=agents,
+        slurm=slurm,
+    )  # fmt: skip
+    ran = played(terminal, out, asked)
     found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))
     (ran.base / "beside.json").write_text(json.dumps(found.data(), indent=1), encoding="utf-8")
     for line in lines(found):
@@ -99,6 +110,67 @@ def live_demo(
     terminal.line(f"      wattline report {next((ran.base / 'journal' / 'journals').iterdir())}")
     terminal.data({**found.data(), "left_behind": ran.left, "out": str(ran.base)})
     if ran.left:
+        raise typer.Exit(FAILED)
+
+
+def played(terminal: Terminal, out: Path | None, asked: Asked) -> Ran:
+    """Run a demonstration, and show how far it is."""
+    from wattline.api.controlling import get_ready
+    from wattline.api.site_plan import plan_site
+    from wattline.demo.run import run_demo
+
+    folder = out if out is not None else Path(tempfile.mkdtemp(prefix="wattline-demo-"))
+    lasts_s, said = 60 * asked.minutes, list[str]()
+    terminal.say(
+        f"{asked.nodes} emulated nodes, {asked.minutes:g} minutes of machine time in {lasts_s / asked.speed:.0f} s and "
+        f"some for the start; in {folder}"
+    )
+    with terminal.progress("machine seconds", ", and ending all processes") as bar:
+
+        def progress(what: str, part: float) -> None:
+            bar(round(asked.lasts_s * part), round(asked.lasts_s))
+            if what not in said:
+                said.append(what)
+                terminal.say(what)
+
+        return run_demo(asked, folder, progress, lambda file: get_ready(plan_site(file)))
+
+
+def asked_rmap(
+    minutes: float, nodes: int | None, policy: str | None, seed: int, agents: int, *, slurm: bool
+) -> AskedRmap:
+    """Return what is asked for; what does not fit is refused in a line."""
+    from wattline.demo.rmap import POLICIES, AskedRmap
+    from wattline.errors import did_you_mean
+
+    if not slurm:
+        raise InputError("--rmap: the demonstration is one of Slurm; give --slurm, too")
+    made = AskedRmap(minutes=minutes, select=policy or "rmap-adaptive", seed=seed, agents=agents)
+    if made.select not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise InputError(f"--policy {policy}: with --rmap one of {known}{did_you_mean(made.select, POLICIES)}")
+    if nodes is not None and nodes != made.nodes:
+        raise InputError(f"--nodes {nodes}: the trace is one of {made.nodes} nodes; leave it out")
+    return made
+
+
+def rmap_demo(terminal: Terminal, out: Path | None, asked: AskedRmap) -> None:
+    """Run RMAP inside Slurm, and show it beside its simulation."""
+    from wattline.demo.rmap import beside
+    from wattline.demo.rmap_page import lines as rows
+    from wattline.demo.rmap_page import write_beside
+
+    ran = played(terminal, out, asked)
+    found = beside(ran)
+    page = write_beside(found, ran.base)
+    for line in rows(found):
+        terminal.line(line)
+    ran.left += [f"job {job} began twice" for job in found.doubled]
+    for what in ran.left:
+        terminal.line(f"left behind: {what}")
+    terminal.line(f"all of it is in {ran.base}; the page: {page}")
+    terminal.data({**found.data(), "left_behind": ran.left, "out": str(ran.base)})
+    if ran.left or found.ran() < len(found.kinds):
         raise typer.Exit(FAILED)
 
 

@@ -70,11 +70,11 @@ def compare(ran: Ran, warmup_s: float) -> Beside:
     """Hold a live run against its simulation, from the end of the warm-up on."""
     to_s = ran.end_s - ran.begin_s
     from_s = min(warmup_s, to_s / 2.0)
-    time_s, power_w = _plant(ran)
-    late_s = _late(ran)
+    time_s, power_w = plant_power(ran)
+    late = late_s(ran)
     told = replace(
         ran.study.options,
-        late_start_s=(late_s[0] / 2.0, max(late_s[1], late_s[0])) if late_s[1] > 0.0 else (0.0, 0.0),
+        late_start_s=(late[0] / 2.0, max(late)) if late[1] > 0.0 else (0.0, 0.0),
         late_cap_s=(LAG_S, LAG_S + CAPS_S),
         noise=NOISE_W / ran.study.cluster.nodes**0.5 / ran.study.cluster.classes[0].max_w,
     )
@@ -84,7 +84,7 @@ def compare(ran: Ran, warmup_s: float) -> Beside:
         _simulated(ran, replace(ran.study, options=told).simulate(), from_s, to_s),
         from_s,
         to_s,
-        late_s,
+        late,
         int(time_s.size),
     )
 
@@ -110,7 +110,7 @@ def errors(ran: Ran, time_s: Floats, power_w: Floats, from_s: float, to_s: float
     return float((error * dt).sum() / total_s), float(dt[error > EXCEED].sum() / total_s)
 
 
-def _plant(ran: Ran) -> tuple[Floats, Floats]:
+def plant_power(ran: Ran) -> tuple[Floats, Floats]:
     """Return what the emulated machine drew, by its own account: times since the begin, and watts."""
     with (ran.base / "plant.csv").open(encoding="utf-8", newline="") as file:
         rows = [(float(row["time_s"]) - ran.begin_s, float(row["power_w"])) for row in csv.DictReader(file)]
@@ -172,7 +172,7 @@ def _broken(ran: Ran, served: list[tuple[int, float, float]]) -> tuple[str, ...]
     return tuple(broken)
 
 
-def _late(ran: Ran) -> tuple[float, float]:
+def late_s(ran: Ran) -> tuple[float, float]:
     """Return how long jobs took from the controller's command to their first process."""
     import json
 
@@ -182,11 +182,11 @@ def _late(ran: Ran) -> tuple[float, float]:
             told = json.loads(line)
             if told.get("what") == "release":
                 asked.setdefault(str(told["job"]), float(told["time"]))
-    late = [
+    took = [
         seen.start_s - asked[seen.id]
         for _, seen in ran.jobs
         if seen is not None and seen.id in asked and not math.isnan(seen.start_s)
     ]
-    if not late:
+    if not took:
         return math.nan, math.nan
-    return float(np.median(late)), float(np.quantile(late, 0.9))
+    return float(np.median(took)), float(np.quantile(took, 0.9))

@@ -38,7 +38,7 @@ class Jobs(Protocol):
     def answers(self) -> bool:
         """Tell whether it is there."""
 
-    def submit(self, work_s: float, nodes: int, kind: str, speed: float) -> str:
+    def submit(self, work_s: float, nodes: int, kind: str, speed: float, request_s: float = math.inf) -> str:
         """Submit a job and return its number."""
 
     def seen(self) -> list[JobSeen]:
@@ -83,7 +83,7 @@ class LauncherJobs:
             return False
         return True
 
-    def submit(self, work_s: float, nodes: int, kind: str, speed: float) -> str:
+    def submit(self, work_s: float, nodes: int, kind: str, speed: float, request_s: float = math.inf) -> str:  # noqa: ARG002
         """Submit a job."""
         command = command_line(work_s, str(self.base / "speeds" / "{node}"), speed)
         with self._client() as client:
@@ -151,7 +151,7 @@ class SlurmJobs:
         """Tell whether it is there."""
         return self.cluster.command("scontrol", "ping", check=False).returncode == 0
 
-    def submit(self, work_s: float, nodes: int, kind: str, speed: float) -> str:
+    def submit(self, work_s: float, nodes: int, kind: str, speed: float, request_s: float = math.inf) -> str:  # noqa: ARG002
         """Submit a job, which notes when its first line ran: Slurm's own times are whole seconds."""
         times = self.base / "times"
         command = shlex.join(command_line(work_s, str(self.base / "speeds" / "{node}"), speed))

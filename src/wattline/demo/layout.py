@@ -21,6 +21,10 @@ LAG_S, NOISE_W = 0.3, 2.0
 """Time constant with which emulated processors follow their limits, and the noise of a node."""
 
 
+FORMS = "forms"
+"""Folder in which moldable jobs say what a node of theirs draws: a file for each, of its number."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where everything is, and how fast time goes."""
@@ -53,7 +57,7 @@ def free_port() -> int:
 def write_layout(layout: Layout, study: Study, scenario: str) -> None:
     """Write all files."""
     base, names = layout.base, layout.names
-    for folder in ("trees", "speeds", "run"):
+    for folder in ("trees", "speeds", "run", FORMS):
         (base / folder).mkdir(parents=True, exist_ok=True)
     make_keys(base / "keys", SITE, [("controller", "controller"), *(("agent", name) for name in names)])
     for name in names:
@@ -149,5 +153,6 @@ def _write_nature(layout: Layout, study: Study) -> None:
         "held_at": 0.99,
         "seed": study.seed,
         "kinds": {kind.name: [kind.draw_w, kind.floor_w, kind.stretch] for kind in study.options.kinds},
+        "forms": str(layout.base / FORMS),
     }
     (layout.base / "plant.json").write_text(json.dumps(told), encoding="utf-8")

@@ -80,6 +80,7 @@ class Nature:
         self.base = Path(told["base"])
         self.kinds: dict[str, list[float]] = told["kinds"]
         self.names: list[str] = told["nodes"]
+        self.forms = Path(told.get("forms", "forms"))
         self.clock = Clock(told["speed"], told["origin"])
         nodes = [FakeNode(name, self.base / "trees" / name, told["idle_w"], told["memory_w"]) for name in self.names]
         model = PROFILES[told["profile"]]
@@ -123,9 +124,17 @@ class Nature:
             if not job and name in self.on:
                 self.plant.idle(name)
                 del self.on[name]
-            elif job and self.on.get(name) != job:
-                self.plant.busy(name, *self.kinds[kind])
+            elif job and self.on.get(name) != job and (draws := self.kinds.get(kind) or self._form(job)):
+                self.plant.busy(name, *draws)
                 self.on[name] = job
+
+    def _form(self, job: str) -> list[float]:
+        """Return what a node of a moldable job draws, as it says itself; nothing before it has begun."""
+        try:
+            watts = float((self.forms / job).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return []
+        return [watts, watts, 1.0]
 
     def close(self) -> None:
         """End it."""

@@ -70,8 +70,22 @@ class Asked:
     slurm: bool = False
     """Whether a real Slurm runs the jobs, at the speed of the wall."""
 
-    def scenario(self) -> str:
-        """Return the text of the scenario."""
+    @property
+    def lasts_s(self) -> float:
+        """Return how long it takes, in machine seconds."""
+        return 60.0 * self.minutes
+
+    @property
+    def ends_early(self) -> bool:
+        """Tell whether it is over when all jobs have ended, though there is time left."""
+        return False
+
+    def manager(self, base: Path) -> Jobs:
+        """Return who runs the jobs."""
+        return SlurmJobs(base, self.nodes) if self.slurm else LauncherJobs(base, self.nodes)
+
+    def scenario(self, base: Path | None = None) -> str:  # noqa: ARG002  (other demonstrations write files there)
+        """Return the text of the scenario; the files that it names are written into the folder."""
         return SCENARIO.format(
             nodes=self.nodes,
             seed=self.seed,
@@ -118,10 +132,10 @@ def run_demo(
 
     base = base.resolve()
     with _empty_folder(base):
-        text = asked.scenario()
+        text = asked.scenario(base)
         (base / "scenario.toml").write_text(text, encoding="utf-8")
         study = wire(variants(read_scenario(base / "scenario.toml"))[0])
-        jobs: Jobs = SlurmJobs(base, asked.nodes) if asked.slurm else LauncherJobs(base, asked.nodes)
+        jobs = asked.manager(base)
         origin_s = time.time()
         count = min(asked.agents, asked.nodes)
         layout = Layout(base, jobs.names, asked.speed, origin_s, origin_s, count, free_port(), jobs)
@@ -139,7 +153,7 @@ def run_demo(
             processes.start(path.stem, "-m", "wattline", "agent", str(path))
         clock = Clock(asked.speed, origin_s)
         layout = _lead(layout, study, clock, processes, progress)
-        ran.begin_s, ran.end_s = layout.begin_s, layout.begin_s + 60.0 * asked.minutes
+        ran.begin_s, ran.end_s = layout.begin_s, layout.begin_s + asked.lasts_s
         _play(ran, jobs, clock, processes, progress)
         _wind_down(ran, layout, processes, progress)
     ran.left += [*processes.left, *jobs.left()]
@@ -205,11 +219,14 @@ def _play(ran: Ran, manager: Jobs, clock: Clock, processes: Processes, progress:
     while clock.now_s() < ran.end_s:
         while at < len(jobs) and ran.begin_s + float(jobs.submit_s[at]) <= clock.now_s():
             name = jobs.kinds[int(jobs.kind[at])]
-            ids.append(manager.submit(float(jobs.work_s[at]), int(jobs.nodes[at]), name, clock.speed))
+            work_s, request_s = float(jobs.work_s[at]), float(jobs.request_s[at])
+            ids.append(manager.submit(work_s, int(jobs.nodes[at]), name, clock.speed, request_s))
             at += 1
         processes.check()
         done = (clock.now_s() - ran.begin_s) / (ran.end_s - ran.begin_s)
         progress(f"it runs: wattline status {ran.base / 'site.toml'} shows it", min(1.0, max(0.0, done)))
+        if ran.asked.ends_early and at == len(jobs) and all(job.phase == "ended" for job in manager.seen()):
+            ran.end_s = clock.now_s()
         following_s = ran.begin_s + float(jobs.submit_s[at]) if at < len(jobs) else ran.end_s
         clock.wait_until(min(ran.end_s, following_s, clock.now_s() + 0.5 * clock.speed))
     seen = {job.id: job for job in manager.seen()}
