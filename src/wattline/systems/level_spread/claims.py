@@ -22,7 +22,7 @@ from wattline.systems.level_spread.cases import (
     Setting,
 )
 from wattline.systems.level_spread.fixed import fixed_claims
-from wattline.systems.level_spread.points import Estimate, points, standing
+from wattline.systems.level_spread.points import Estimate, Standing, points, standing
 from wattline.systems.level_spread.study import Found, Study
 from wattline.systems.reproduction import Claim
 
@@ -40,9 +40,7 @@ SQUEEZED = (
 
 
 def claims(study: Study) -> Iterator[Claim]:
-    """Yield all statements with verdicts. Sizes hold if ours is at least half as large, shares of worse cases if at
-    most twice.
-    """
+    """Yield all statements with verdicts; the tolerance of each is in its sentence."""
     for crossbar in study.scale.crossbars:
         where = f"crossbar {crossbar:g}"
         yield from fixed_claims(study, crossbar)
@@ -64,17 +62,19 @@ def _random(found: Found, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "59 % strictly better",
-        "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases",
+        "Fig. 3.10: Level-Spread is strictly better than a baseline, for small and for large jobs, in 59 % of cases "
+        "(within 10 points beside our interval)",
         f"{s.better.percent()} of cases; better for small jobs only {s.only_small.mean:.1%}, for large ones only "
         f"{s.only_large.mean:.1%}",
-        holds=s.better.mean >= 0.295,
+        holds=abs(s.better.mean - 0.59) <= 0.10 + s.better.wide,
     )
     by = {p: standing(found, (p,)).worse.mean for p in BASELINES}
     worst = max(by, key=lambda p: by[p])
     yield Claim(
         where,
         "3 % strictly worse",
-        "Fig. 3.10: a baseline is strictly better than Level-Spread, for small and for large jobs, in 3 % of cases",
+        "Fig. 3.10: a baseline is strictly better than Level-Spread, for small and for large jobs, in 3 % of cases (at "
+        "most in 6 %)",
         f"{s.worse.percent()} of cases; most against {worst} ({by[worst]:.1%})",
         holds=s.worse.mean <= 0.06,
         because="" if s.worse.mean <= 0.06 else BEHIND,
@@ -82,18 +82,20 @@ def _random(found: Found, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "−16 % on average",
-        "Fig. 3.10: communication time falls by 16 % on average over small and large jobs, baselines and workloads",
+        "Fig. 3.10: communication time falls by 16 % on average over small and large jobs, baselines and workloads "
+        "(within 5 points beside our interval)",
         f"−{s.reduction.percent()}: small jobs −{s.of_small.percent()}, large ones −{s.of_large.percent()}".replace(
             "−-", "+"
         ),
-        holds=s.reduction.mean >= 0.08,
+        holds=abs(s.reduction.mean - 0.16) <= 0.05 + s.reduction.wide,
     )
     yield Claim(
         where,
         "−71 % at best",
-        "Fig. 3.10: communication time falls by 71 % in the best case",
+        "Fig. 3.10: communication time falls by 71 % in the best case (within 10 points)",
         f"−{s.best:.0%} as the mean of both sizes, −{s.best_single:.0%} for one of them",
-        holds=s.best >= 0.355,
+        holds=abs(s.best - 0.71) <= 0.10,
+        because="" if s.best >= 0.61 else f"it is the best of {found.time_s.shape[1]} workloads, published of 1000",
     )
     yield _strategies(found, where)
 
@@ -115,7 +117,8 @@ def _strategies(found: Found, where: str) -> Claim:
     return Claim(
         where,
         "grouping suits small, spreading large jobs",
-        "Fig. 3.10: grouping policies favour small jobs over large ones, spreading policies large ones over small ones",
+        "Fig. 3.10: grouping policies favour small jobs over large ones, spreading policies large ones over small ones "
+        "(the others take more than 5 % longer than with Level-Spread)",
         "; ".join(told),
         holds=bool(holds),
     )
@@ -136,7 +139,8 @@ def _single(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         where,
         "single patterns: 1 to 8 % strictly worse",
         "§3.4.4, workloads of one pattern: a baseline is strictly better in "
-        + ", ".join(f"{share:.0%} ({pattern})" for pattern, share in SINGLE.items()),
+        + ", ".join(f"{share:.0%} ({pattern})" for pattern, share in SINGLE.items())
+        + " (at most in twice as many, or in 6 %)",
         ", ".join(f"{pattern} {s.worse.percent()} (better in {s.better.mean:.0%})" for pattern, s in found.items()),
         holds=not beyond,
         because=f"more than 6 % and twice the published share for {', '.join(beyond)}" if beyond else "",
@@ -164,7 +168,8 @@ def _adverse(first: Found, late: Found, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "large jobs first: at least as good as the baselines",
-        "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines",
+        "Fig. 3.11: with large jobs placed first Level-Spread performs at least as well as the baselines (not slower "
+        "on average, and strictly better in more cases than strictly worse)",
         f"−{s.reduction.percent()} on average, strictly better in {s.better.percent()}, strictly worse in "
         f"{s.worse.percent()}".replace("−-", "+"),
         holds=bool(holds),
@@ -191,26 +196,32 @@ def _jokanovic(study: Study, base: Setting, where: str) -> Iterator[Claim]:
             f"−{s.of_small.mean:.1%}".replace("−-", "+")
             for name, s in by.items()
         )
-        published = (
-            "64 % of workloads and strictly worse in none" if not large_first else "more workloads than it is worse"
-        )
-        holds = (
-            text.better.mean >= 0.32 and text.worse.mean <= 0.02
-            if not large_first
-            else text.better.mean > text.worse.mean and text.reduction.mean > 0
-        )
+        if large_first:
+            published, holds = "more workloads than it is strictly worse in", text.better.mean > text.worse.mean
+            because = SQUEEZED if text.of_small.mean < 0 or not holds else ""
+        else:
+            published = (
+                "64 % of workloads (within 10 points beside our interval) and strictly worse in none (at most in 2 %)"
+            )
+            holds = abs(text.better.mean - 0.64) <= 0.10 + text.better.wide and text.worse.mean <= 0.02
+            because = "" if holds else _released(by["Jokanovic, released"])
         yield Claim(
             where,
             f"Jokanovic, {order}: " + ("64 % / 0 %" if not large_first else "still better"),
             f"Fig. {figure}: against Jokanovic's policy, {order}, Level-Spread is strictly better in {published}",
             told,
             holds=bool(holds),
-            because=""
-            if holds
-            else SQUEEZED
-            if large_first
-            else "small jobs get whole groups from both policies; the gain is in the large ones",
+            because=because,
         )
+
+
+def _released(released: Standing) -> str:
+    """Say whether the released code, which overwrites the group found for a small job, explains the figure."""
+    near = abs(released.better.mean - 0.64) <= 0.10 and released.worse.mean <= 0.02
+    told = (
+        f"against the released code, which overwrites the group found for a small job, it is {released.better.mean:.0%}"
+    )
+    return told + ("; the figure most likely is the code's" if near else "")
 
 
 def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
@@ -230,12 +241,15 @@ def _beyond(study: Study, base: Setting, where: str) -> Iterator[Claim]:
             f"; on average {_less(s.reduction)}, without knowing what jobs send {_less(by[BLIND].reduction)}, "
             f"without knowing who is placed next {_less(by[HASTY].reduction)}"
         )
+        holds = s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean
         yield Claim(
             where,
             f"Least-Contention, {order}",
-            f"ours: Least-Contention, {order}, takes less time than Level-Spread",
+            f"ours: Least-Contention, {order}, takes less time than Level-Spread (beyond the interval, and strictly "
+            "better in more workloads than strictly worse)",
             told,
-            holds=s.reduction.mean > s.reduction.wide and s.better.mean > s.worse.mean,
+            holds=holds,
+            because="" if holds or s.reduction.mean < 0 else f"{found.time_s.shape[1]} workloads are too few to tell",
         )
 
 

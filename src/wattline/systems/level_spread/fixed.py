@@ -64,12 +64,12 @@ def _motivation(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     grouped = {pattern: found.mean_over("RDG", SMALL, "RDN") - 1 for pattern, found in small.items()}
     spread = {pattern: found.mean_over("RDN", LARGE, "RDG") - 1 for pattern, found in large.items()}
     mean = float(np.mean(list(spread.values())))
-    holds = max(grouped.values()) < 0 and mean <= -0.15
+    holds = max(grouped.values()) < 0 and abs(mean + 0.30) <= 0.10
     yield Claim(
         where,
         "4 × 68 nodes: RDN −30 %",
-        "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN; four 68-node jobs take 30 % less with "
-        "RDN than with RDG",
+        "Fig. 3.2: seventeen 16-node jobs are faster with RDG than with RDN, for every pattern; four 68-node jobs take "
+        "30 % less with RDN than with RDG (on average over patterns, within 10 points)",
         f"16 nodes: RDG {_span(list(grouped.values()))}; 68 nodes: RDN {mean:+.0%} on average over patterns "
         f"({', '.join(f'{p} {v:+.0%}' for p, v in spread.items())})",
         holds=holds,
@@ -101,8 +101,8 @@ def _sixteen(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "16-node jobs: −15 to −89 %",
-        "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take 15 to 89 % less than RDR, RRR, RDN and RRN for "
-        "16-node jobs",
+        "Fig. 3.4(a): Level-Spread, Simple, Slurm and RDG take less time than RDR, RRR, RDN and RRN for 16-node jobs, "
+        "in at least 95 % of comparisons (published: 15 to 89 % less)",
         f"{_span(list(less.values()))} over patterns, link ratios and pairs of policies; "
         + ", ".join(
             f"{_span([v for ((_, r), _, _), v in less.items() if r == ratio])} at ratio {ratio:g}"
@@ -134,7 +134,8 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "64-node jobs: −22 to −54 % vs Simple",
-        "Fig. 3.4(b): at ratio 1 Level-Spread takes 22 to 54 % less than Simple for 64-node jobs",
+        "Fig. 3.4(b): at ratio 1 Level-Spread takes 22 to 54 % less than Simple for 64-node jobs (at least half of 22 "
+        "% for every pattern)",
         ", ".join(f"{pattern} {value:+.0%}" for pattern, value in level.items()),
         holds=max(level.values()) <= -0.11,
         because=""
@@ -152,7 +153,7 @@ def _sixty_four(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         where,
         "64-node jobs: spreaders beat groupers",
         "Fig. 3.4(b): Level-Spread, RDR, RRR, RDN and RRN outperform Simple, Slurm and RDG for 64-node jobs, at every "
-        "ratio and pattern",
+        "ratio and pattern (in at least 95 % of comparisons)",
         f"{1 - len(against) / len(less):.0%} of {len(less)} comparisons; {_span(list(less.values()))}",
         holds=len(against) <= 0.05 * len(less),
         because=_which([f"{p} at ratio {r:g} ({s} against {g})" for ((p, r), s, g) in against], len(less)),
@@ -187,7 +188,8 @@ def _narrowing(study: Study, base: Setting, where: str) -> Claim:
     return Claim(
         where,
         "faster global links: less difference",
-        "Figs. 3.4, 3.7(a): differences among policies fall as global links get faster",
+        "Figs. 3.4, 3.7(a): differences among policies fall as global links get faster (by at least 1 % from ratio to "
+        "ratio)",
         "slowest over fastest policy, mean over patterns: "
         + ", ".join(f"{w:.2f} at ratio {r:g}" for r, w in zip(study.scale.ratios, wide, strict=True)),
         holds=all(b < 0.99 * a for a, b in pairwise(wide)),
@@ -210,7 +212,8 @@ def _mixed(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "mixed: small jobs as with groupers",
-        "Fig. 3.7(a): 16-node jobs beside 64-node jobs take as long with Level-Spread as with Simple, Slurm and RDG",
+        "Fig. 3.7(a): 16-node jobs beside 64-node jobs take as long with Level-Spread as with Simple, which places "
+        "them as Slurm and RDG do (at most 10 % longer, for every pattern and ratio)",
         f"{_span(list(small.values()))} against Simple",
         holds=max(small.values()) <= NEAR,
         because=_which([f"{p} at ratio {r:g} {v:+.0%}" for (p, r), v in small.items() if v > NEAR], len(small)),
@@ -218,7 +221,8 @@ def _mixed(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "mixed: large jobs as with spreaders",
-        "Fig. 3.7(a): the 64-node jobs take in general as long with Level-Spread as with RDR, RRR, RDN and RRN",
+        "Fig. 3.7(a): the 64-node jobs take in general as long with Level-Spread as with RDR, RRR, RDN and RRN (at "
+        "most 10 % longer than their mean, in at least nine of ten patterns and ratios)",
         f"{_span(list(large.values()))} against their mean; "
         + ", ".join(
             f"{np.mean([v for (_, r), v in large.items() if r == ratio]):+.0%} at ratio {ratio:g}"
@@ -243,7 +247,7 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         where,
         "1056 nodes: 16-node jobs −32 to −64 %",
         "Fig. 3.7(b): on 1056 nodes Level-Spread cuts the time of 16-node jobs by 32 % (broadcast) to 64 % "
-        "(all-to-all)",
+        "(all-to-all; at least half of 32 % for every pattern)",
         "against the mean of the spreaders: " + ", ".join(f"{p} {v:+.0%}" for p, v in less.items()),
         holds=max(less.values()) <= -0.16,
     )
@@ -270,7 +274,8 @@ def _machines(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "larger machines: more difference",
-        "Fig. 3.7(b): Level-Spread outperforms the others on all machines, and larger machines magnify the difference",
+        "Fig. 3.7(b): Level-Spread outperforms the others on all machines (the mean of small and large jobs' times is "
+        "at most 10 % above anybody's), and the difference is larger on 1056 nodes than on 272",
         "slowest policy over Level-Spread, mean over patterns and sizes: "
         + ", ".join(f"{w:.2f} on {m} nodes" for m, w in sorted(wide.items())),
         holds=best and wide[1056] > wide[272],
@@ -377,7 +382,8 @@ def _used(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "70 % use as 90 %",
-        "§§3.4.1, 3.4.2: a machine used to 70 % instead of 90 % changes relative performance negligibly",
+        "§§3.4.1, 3.4.2: a machine used to 70 % instead of 90 % changes relative performance negligibly (by at most "
+        "10 % on average)",
         f"times over Level-Spread's change by {np.mean(np.abs(values)):.1%} on average, {off[far]:+.0%} at most "
         f"({far[0]} {far[1]}, {far[2]})",
         holds=bool(np.mean(np.abs(values)) <= 0.1),
@@ -417,11 +423,11 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
     yield Claim(
         where,
         "100 KB as 1 KB, 100 × as long",
-        "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long and leaves relative performance "
-        "as it was",
+        "§3.4.3: 100 KB for all jobs instead of 1 KB takes about 100 times as long (50 to 200) and leaves relative "
+        "performance as it was (within 10 % on average)",
         f"{min(times):.0f} to {max(times):.0f} × as long; times over Level-Spread's change by {mean:.0%} on average "
         f"({_span(off)}); {better:.0%} of comparisons keep their sign",
-        holds=mean <= 0.1,
+        holds=mean <= 0.1 and min(times) >= 50 and max(times) <= 200,
         because=""
         if mean <= 0.1
         else "queues that last make adaptive routing take detours, which evens policies out; with minimal routing 100 "
@@ -446,8 +452,8 @@ def _messages(study: Study, base: Setting, where: str) -> Iterator[Claim]:
         yield Claim(
             where,
             f"Fig. 3.8: heavy {other} jobs hurt spread {name} jobs",
-            f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies, much "
-            "less with the others",
+            f"Fig. 3.8: {other} jobs with 100 KB instead of 1 KB slow {name} jobs down with spreading policies (by "
+            "more than 10 %), less with the others",
             f"{name} jobs take {spread:.2f} × as long with spreading policies, {group:.2f} × with Level-Spread and "
             "groupers",
             holds=spread > group and spread > 1.1,
