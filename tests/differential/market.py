@@ -269,7 +269,7 @@ def _params(rng: np.random.Generator, select: str, *, dyadic: bool) -> list[tupl
             ("force", of(1.5)),
             ("hold", of(1.5)),
             ("slow", of(1.5)),
-            ("preempt", float(rng.integers(3))),
+            ("stop", of(1.5) if rng.random() < 0.6 else 0.0),
             ("fill", of(1.0)),
         ]
     if select == "qoscap":
@@ -301,7 +301,7 @@ def twin_of(w: World) -> target.Machine:
     preempt = int(params.pop("preempt", 0))
     rules: dict[str, Any] = {
         "gps": lambda: gps.sharing(carry=params["carry"] == 1, preempt=preempt > 0, standby=params["standby"] == 1),
-        "slackline": lambda: slackline.by_need(**params, preempt=preempt > 0),
+        "slackline": lambda: slackline.by_need(**params),
         "qoscap": lambda: qoscap.sparing(near=params["near"], meets=params["meets"], hold=params["hold"] == 1),
         "tracking-only": lambda: track.below_target,
         "energyqare": lambda: track.energyqare(largest=int(params["largest"])),
@@ -329,7 +329,7 @@ def twin_of(w: World) -> target.Machine:
         dyadic=dyadic and w.late_start[1] == w.late_cap[1] == 0,
         **_delays(w),
     )
-    return target.Machine(jobs, setup, rules[w.select](), holds=preempt == 1)
+    return target.Machine(jobs, setup, rules[w.select](), holds=preempt == 1 or params.get("stop", 0.0) > 0)
 
 
 def engine_of(w: World) -> Any:

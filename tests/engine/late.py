@@ -32,7 +32,9 @@ def simulation(name: str) -> Simulation:
     random = np.random.default_rng(5)
     rows = sorted((float(random.uniform(0, 900)), kinds[random.integers(0, 4)].name) for _ in range(150))
     how = options(kinds, signal(*random.uniform(-1, 1, 250)), (0.0, Bid(1500.0, 300.0)))
-    chosen = policies({"select": {"preempt": 1.0}}, select=name, cap="match-target")
+    chosen = policies(
+        {"select": {"stop": 0.9} if name == "slackline" else {"preempt": 1.0}}, select=name, cap="match-target"
+    )
     return Simulation(table_of(kinds, *rows), machine(), chosen, replace(how, until_s=1000.0, **LATE), seed=2)
 
 

@@ -214,7 +214,7 @@ def test_late_jobs_of_unknown_power_are_counted(learner: str, start: tuple[float
 def test_late_followers_are_sound_after_every_instant(select: str, start: tuple[float, float]) -> None:
     """Policies that follow a target, with pauses and standby jobs, leave nodes, queue and caps in order at any time."""
     made = late.simulation("gps")
-    chosen = policies({"select": {"preempt": 1.0}} if select in ("gps", "slackline") else {}, select=select)
+    chosen = policies({"select": {"gps": {"preempt": 1.0}, "slackline": {"stop": 0.9}}.get(select, {})}, select=select)
     chosen = replace(chosen, cap=made.policies.cap)
     sim = Simulation(made.jobs, made.cluster, chosen, replace(made.options, late_start_s=start), seed=4)
     seen = set()

@@ -131,7 +131,7 @@ PARAMS: dict[str, Any] = {
     "gps": {"carry": (0, 1), "preempt": (0, 1, 2), "standby": (0, 1)},
     "tracking-only": {},
     "energyqare": {"largest": (0, 1)},
-    "slackline": {"preempt": (0, 1, 2)},
+    "slackline": {"stop": (0, 0.5, 1.5)},
 }
 EVER_AFTER = (60.0, Bid(8000.0, 0.0))
 """A bid under which all that waits can start."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from reference.target import LEAST_WORK_S, Job, Machine, Plan, longer
+from reference.target import CLOSE, LEAST_WORK_S, Job, Machine, Plan, UnclearError, held_exactly, longer
 
 
 def slack_used(m: Machine, job: Job, slow: float) -> Fraction:
@@ -20,13 +20,89 @@ def slack_used(m: Machine, job: Job, slow: float) -> Fraction:
     return waited / slack if m.beyond(slack, 0) else Fraction(1)
 
 
-def by_need(*, force: float, hold: float, slow: float, preempt: bool, fill: float) -> Callable[[Machine], Plan]:
+def slack(m: Machine, job: Job, slow: float) -> Fraction | float:
+    """Return the wait that a job can afford."""
+    kind = m.setup.kinds[job.kind]
+    if kind.standby or math.isinf(kind.limit):
+        return math.inf
+    grows = longer(job, m.lowest(job)) - 1
+    return (Fraction(kind.limit) - Fraction(slow) * grows) * max(Fraction(job.work), Fraction(LEAST_WORK_S))
+
+
+def spare(m: Machine, job: Job, slow: float) -> Fraction | float:
+    """Return for how long a job on nodes can still be paused."""
+    return slack(m, job, slow) - gone(m, job)
+
+
+def gone(m: Machine, job: Job) -> Fraction:
+    """Return what a job on nodes has used up of its slack: by waiting, pauses and caps."""
+    return Fraction(m.now) - Fraction(job.submit) - (Fraction(job.work) - Fraction(m.left(job)))
+
+
+def used_on_nodes(m: Machine, job: Job, slow: float) -> Fraction | float:
+    """Return that as a part of its slack."""
+    most = slack(m, job, slow)
+    if math.isinf(most):
+        return 0.0
+    return gone(m, job) / most if m.beyond(most, 0) else 1.0
+
+
+def in_line(m: Machine, jobs: list[Job], value: Callable[[Job], Fraction | float]) -> list[Job]:
+    """Return jobs by a value, the largest first; of equals the first in the trace."""
+    line = sorted(jobs, key=lambda j: (-value(j), j.number))
+    for i, a in enumerate(line):
+        for b in line[i + 1 :]:
+            x, y = value(a), value(b)
+            if math.isinf(x) or math.isinf(y) or {slack(m, j, 0) for j in (a, b)} == {math.inf}:
+                continue
+            alike = (a.kind, a.work, a.submit, a.story, a.draw, a.floor) == (
+                b.kind,
+                b.work,
+                b.submit,
+                b.story,
+                b.draw,
+                b.floor,
+            )
+            if abs(x - y) <= CLOSE * max(1.0, abs(x)) and not alike:
+                exact = x == y and not {m.profile(a), m.profile(b)} & m.noisy
+                if not (exact and m.setup.dyadic and held_exactly(x, y, gone(m, a), gone(m, b))):
+                    raise UnclearError(f"jobs {a.number} and {b.number} can spare as much at {m.now}")
+    return line
+
+
+def stop_or_go(m: Machine, plan: Plan, *, stop: float, force: float, slow: float) -> None:
+    """Let paused jobs go on that must or that fit below the target; pause some that can afford it where the lowest caps
+    exceed it.
+    """
+    room = math.inf if m.target is None else m.target - m.low()
+    m.beyond(room, 0.0)
+    net = {j: j.nodes * (m.lowest(j) - m.setup.idle) for j in m.on_nodes}
+    taken = 0.0
+    for job in in_line(m, [j for j in m.on_nodes if j.status == "paused"], lambda j: used_on_nodes(m, j, slow)):
+        must = m.most(force, used_on_nodes(m, job, slow))
+        if (m.beyond(net[job], room) and not must) or not m.under_limit(m.rise_in_force(job), taken):
+            break
+        plan.resumes.append(job)
+        room, taken = room - net[job], taken + m.rise_in_force(job)
+    may = [
+        j
+        for j in m.working()
+        if net[j] > 0.0 and m.beyond(min(stop, force), used_on_nodes(m, j, slow)) and m.beyond(0.0, room)
+    ]
+    for job in in_line(m, may, lambda j: spare(m, j, slow)):
+        if not m.beyond(0.0, room) or m.beyond(room + 0.5 * net[job], 0.0):
+            return
+        plan.stops.append(job)
+        room += net[job]
+
+
+def by_need(*, force: float, hold: float, slow: float, stop: float, fill: float) -> Callable[[Machine], Plan]:
     """Return the rule."""
 
     def select(m: Machine) -> Plan:
         plan = Plan()
-        if preempt:
-            m.pause_or_resume(plan)
+        if stop > 0:
+            stop_or_go(m, plan, stop=stop, force=force, slow=slow)
         if plan.stops or plan.resumes:
             return plan  # who was stopped goes first; the next period sees what is left
         lines = {k: [j for j in m.waiting() if j.kind == k] for k in range(len(m.setup.kinds))}

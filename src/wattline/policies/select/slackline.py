@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from wattline.kernel.compiled import kernel
-from wattline.model.codes import CHOSEN, TICK, URGENT
+from wattline.model.codes import CHOSEN, PAUSED, RUNNING, TICK, URGENT
+from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.physics.cap_rates import longer_by
 from wattline.physics.power import committed_span_w, headroom_w, lowest_node_w, start_increase_w, uncapped_increase_w
-from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, pause_or_resume
+from wattline.policies.select.kinds import LEAST_WORK_S, fill_with_standby, resume_increase_w, work_left_s
 from wattline.policies.select.proposals import propose
 
-P_FORCE, P_HOLD, P_SLOW, P_PREEMPT, P_FILL = range(5)
+P_FORCE, P_HOLD, P_SLOW, P_STOP, P_FILL = range(5)
 FIRST, LAST = range(2)
 """memory: the next of its kind for every job, then the first and the last waiting job of every kind"""
 
@@ -54,6 +55,103 @@ def slack_used(s: State, j: int, slow: float) -> float:
 
 
 @kernel
+def slack_s(s: State, j: int, slow: float) -> float:
+    """Return the wait that a job can afford (inf: nothing was promised to it)."""
+    k = s.kind[j]
+    if k < 0 or s.k_standby[k] == 1 or s.k_limit[k] == np.inf:
+        return np.inf
+    return (s.k_limit[k] - slow * longer_by(s, j, lowest_node_w(s, j))) * max(s.work[j], LEAST_WORK_S)
+
+
+@kernel
+def spare_s(s: State, j: int, slow: float) -> float:
+    """Return for how long a job that holds nodes can still be paused: its slack, less what it has used up of it."""
+    return slack_s(s, j, slow) - (s.now[0] - s.submit_s[j] + work_left_s(s, j) - s.work[j])
+
+
+@kernel
+def used_on_nodes(s: State, j: int, slow: float) -> float:
+    """Return which part of its slack a job that holds nodes has used up, by waiting, pauses and caps."""
+    most_s = slack_s(s, j, slow)
+    if most_s == np.inf:
+        return 0.0
+    return 1.0 - spare_s(s, j, slow) / most_s if most_s > 0.0 else 1.0
+
+
+@kernel
+def saved_w(s: State, j: int) -> float:
+    """Return by how much the lowest caps fall when a running job pauses."""
+    return s.nodes[j] * (lowest_node_w(s, j) - s.idle_w[s.pool[j]])
+
+
+@kernel
+def longest_spare(s: State, stop: float, slow: float, marked: Any) -> int:
+    """Return the place of the running job that can be paused for longest (-1: none may be).
+
+    Of equals it is the first in the trace: places in ``running`` depend on who has left.
+    """
+    best = -1
+    best_s = -np.inf
+    for i in range(listed(s)):
+        j = s.running[i]
+        if s.status[j] == RUNNING and marked[i] == 0.0 and used_on_nodes(s, j, slow) < stop and saved_w(s, j) > 0.0:
+            left_s = spare_s(s, j, slow)
+            if best < 0 or left_s > best_s or (left_s == best_s and j < s.running[best]):
+                best = i
+                best_s = left_s
+    return best
+
+
+@kernel
+def most_used(s: State, slow: float, marked: Any) -> int:
+    """Return the place of the paused job that has used up most of its slack (-1: nobody is paused)."""
+    best = -1
+    most = -np.inf
+    for i in range(listed(s)):
+        j = s.running[i]
+        if s.status[j] == PAUSED and marked[i] == 0.0:
+            used = used_on_nodes(s, j, slow)
+            if best < 0 or used > most or (used == most and j < s.running[best]):
+                best = i
+                most = used
+    return best
+
+
+@kernel
+def stop_or_go(s: State, low_w: float, param: Any, marked: Any) -> None:
+    """Let paused jobs go on that must or for which the target has room; else pause some that can afford it.
+
+    ``low_w`` is the power at the lowest caps, ``marked`` room for one number a job on nodes.
+    """
+    for i in range(listed(s)):
+        marked[i] = 0.0
+    room_w = s.target_w[0] - low_w
+    limit_w = headroom_w(s) if s.paused[0] > 0 else 0.0
+    while s.paused[0] > 0:
+        i = most_used(s, param[P_SLOW], marked)
+        if i < 0:
+            break
+        j = s.running[i]
+        must = used_on_nodes(s, j, param[P_SLOW]) >= param[P_FORCE]
+        if (saved_w(s, j) > room_w and not must) or resume_increase_w(s, j) > limit_w:
+            break
+        marked[i] = 1.0
+        limit_w -= resume_increase_w(s, j)
+        room_w -= saved_w(s, j)
+        s.resume_job[s.n_resume[0]] = j
+        s.n_resume[0] += 1
+    while room_w < 0.0:
+        i = longest_spare(s, min(param[P_STOP], param[P_FORCE]), param[P_SLOW], marked)
+        if i < 0 or room_w + 0.5 * saved_w(s, s.running[i]) > 0.0:
+            break  # the nearest match: half a job too many is left running
+        marked[i] = 1.0
+        room_w += saved_w(s, s.running[i])
+        s.stop_job[s.n_stop[0]] = s.running[i]
+        s.stop_holds[s.n_stop[0]] = 1
+        s.n_stop[0] += 1
+
+
+@kernel
 def most_pressing(s: State, first: Any, slow: float) -> int:
     """Return the kind whose first waiting job has used up most of its slack (-1: nobody waits)."""
     best = -1
@@ -80,8 +178,8 @@ def most_pressing(s: State, first: Any, slow: float) -> int:
         "force": Param(0.95, "part of its slack after which a job starts whatever the target says", tried=(0.95, 0.7)),
         "hold": Param(0.6, "part of its slack after which nodes are kept free for a job that does not fit"),
         "slow": Param(0.5, "part of the longest run time under caps that is set aside from a job's slack"),
-        "preempt": Param(
-            0.0, "1: pause jobs on their nodes when caps do not suffice; 2: queue them again; 0: neither", whole=True
+        "stop": Param(
+            0.0, "part of its slack up to which a running job may be paused where caps do not suffice (0: none is)"
         ),
         "fill": Param(
             0.25, "part of the reserve by which power may stay below the target before a job starts for that alone"
@@ -101,8 +199,8 @@ def slackline(s: State, mask: int, param: Any, memory: Any) -> int:
     following, rest = memory[: s.status.shape[0]], memory[s.status.shape[0] :]
     first = rest[FIRST * kinds : (FIRST + 1) * kinds]
     low_w, high_w = committed_span_w(s)
-    if param[P_PREEMPT] > 0.0:
-        pause_or_resume(s, 1 if param[P_PREEMPT] == 1.0 else 0, rest[2 * kinds :])
+    if param[P_STOP] > 0.0:
+        stop_or_go(s, low_w if low_w == low_w else high_w, param, rest[2 * kinds :])
     if s.q_len[0] == 0 or s.n_stop[0] + s.n_resume[0] > 0:
         return 0  # who was stopped goes first; the next period sees what it left
     line_up(s, first, rest[LAST * kinds : (LAST + 1) * kinds], following)
