@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     from wattline.live.signals.stale import Change
     from wattline.live.watch.logs import Log
     from wattline.live.watch.metrics import Metrics
+    from wattline.model.regulation import Bidding, Signal
     from wattline.wiring.bound import Bound
 
 DRY_RUN = "dry-run"
 """Folder of the journals of dry runs, and part of the names of their files."""
+KEPT_PERIODS = 4
+"""Periods of bids of which a state has room for the signal: a policy looks at the one that ends."""
+DAY_S = 86400.0
 WAIT_S = 3.0
 """Seconds for which a controller waits for an address that is just being let go of."""
 
@@ -47,11 +51,12 @@ def make_bound(planned: Planned) -> Bound:
     from wattline.wiring.bound import Bound
 
     spec, study = planned.spec, planned.study
+    bidding = None if spec.bid is not None else study.options.bidding
     options = replace(
         study.options,
-        signal=None,
+        signal=None if bidding is None else _blank_signal(bidding, spec.control.period),
         bids=(),
-        bidding=None,
+        bidding=None if bidding is None else replace(bidding, first_s=0.0, until_s=math.inf),
         limit_w=(),
         start_s=0.0,
         until_s=math.inf,
@@ -67,6 +72,15 @@ def make_bound(planned: Planned) -> Bound:
     )
     nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))
     return Bound(nobody, study.cluster, study.policies, options, seed=study.seed)
+
+
+def _blank_signal(bidding: Bidding, step_s: float) -> Signal:
+    """Return room for what is heard of the signal in the last periods of bids."""
+    import numpy as np
+
+    from wattline.model.regulation import Signal
+
+    return Signal(0.0, step_s, np.zeros(KEPT_PERIODS * max(2, math.ceil(bidding.every_s / step_s))))
 
 
 def open_site(
@@ -86,6 +100,7 @@ def open_site(
     """
     import numpy as np
 
+    from wattline.control.facts import PERIODS
     from wattline.live.bus.messages import Outbox
     from wattline.live.bus.names import Topics
     from wattline.live.bus.open import open_bus
@@ -148,6 +163,8 @@ def open_site(
     ledger = journal.ledger
     nodes = NodeNames(planned.names)
     epoch_s = _epoch_s(folder / "epoch", clock, journal)
+    if journal.recovered is None and ledger.bound.options.bidding is not None:
+        ledger.tell(PERIODS, -(epoch_s % DAY_S))  # periods of bids are counted from midnight (UTC) on
     applications = [m.truth.application for m in study.options.configurations]
     desk = Desk(study.cluster, study.options.kinds, spec.default_kind, applications=applications)
     mirror = Mirror(ledger, nodes, desk, epoch_s, code=journal.words.code)

@@ -69,11 +69,14 @@ class Planned:
         ]
 
     def _bid(self) -> str:
-        from wattline.units import show_power
+        from wattline.units import show_duration, show_power
 
         bid = self.spec.bid
         if bid is not None:
             return f"mean {show_power(bid.mean)}, reserve {show_power(bid.reserve)}"
+        bidding = self.study.options.bidding
+        if bidding is not None:
+            return f"made by {self.study.policies.bid.name} every {show_duration(bidding.every_s)}"
         steps = [b for _, b in self.study.options.bids if b is not None]
         return f"{len(steps)} of the scenario" if steps else "none"
 

@@ -46,7 +46,9 @@ from wattline.physics import clocks, power
     TARGET,
     HAPPENED,
     FREE,
-) = range(21)
+    SIGNAL,
+    PERIODS,
+) = range(23)
 VERBS = (
     "time",  # now_s
     "enter",  # 1 if it has not arrived yet, control.rows.FACTS: a job gets a row and, if it has arrived, waits
@@ -69,6 +71,8 @@ VERBS = (
     "target",  # mean, reserve, target in watts (NaN, 0, NaN: none)
     "happened",  # bits of what woke whom: a tick, a sample
     "free",  # row: nobody needs it any more
+    "signal",  # its value, seconds since the one before in which power was too far from the target, as measured
+    "periods",  # when the first period of bids began: the bid policy is asked for the one that holds now
 )
 WIDTH = 2 + len(rows.FACTS)
 """Numbers of a fact: verb, row or first number, and up to as many as are said of a new job."""
@@ -289,6 +293,20 @@ def _about_machine(s: State, verb: int, fact: Any, wake: Any, profile: Any, para
         s.target_w[0] = fact[3]
         if changed:
             log_bid(s)
+    elif verb == SIGNAL:
+        if s.signal.shape[0] == 0 or not abs(fact[1]) < np.inf or not 0.0 <= fact[2] < np.inf:
+            return -codes.NO_SUCH
+        if s.signal_at[0] >= s.signal.shape[0]:
+            s.signal_at[0] = 0
+        s.signal[s.signal_at[0]] = fact[1]
+        s.signal_at[0] += 1
+        s.exceed_s[0] += fact[2]
+    elif verb == PERIODS:
+        if not fact[1] <= s.now[0] or not s.bidding_s[0] < np.inf:
+            return -codes.NO_SUCH
+        s.bid_first_s[0] = fact[1]
+        s.bidding_k[0] = _whole((s.now[0] - fact[1]) // s.bid_every_s[0])
+        s.bidding_s[0] = s.now[0]
     elif verb == HAPPENED:
         if not 0.0 <= fact[1] <= codes.EVERYTHING:
             return -codes.NO_SUCH

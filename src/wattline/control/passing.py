@@ -11,9 +11,12 @@ from wattline.physics import power
 
 @outlined
 def measure_tracking(s: State, dt: float) -> None:
-    """Count time with a reserve in force, and the part of it in which power is too far from the target."""
+    """Count time with a reserve in force, and the part of it in which power is too far from the target.
+
+    A real machine measures the latter itself (the fact ``signal``).
+    """
     s.offered_s[0] += dt
-    if abs(power.metered_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
+    if s.outside[0] == 0 and abs(power.metered_w(s) - s.target_w[0]) > MARGIN * s.reserve_w[0]:
         s.exceed_s[0] += dt
 
 

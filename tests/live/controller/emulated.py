@@ -299,7 +299,7 @@ class World:
             start_s=0.0,
             timeline=False,
             placements=False,
-            signal=None,
+            signal=self.options.signal,
             bids=(),
         )
         nobody = JobTable.build(submit_s=np.zeros(0), work_s=np.zeros(0), nodes=np.zeros(0, dtype=np.int64))

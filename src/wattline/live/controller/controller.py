@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from wattline.control.facts import HAPPENED, LIMIT, TARGET, TIME
+from wattline.control.facts import HAPPENED, LIMIT, SIGNAL, TARGET, TIME
 from wattline.live.bus.base import Bus
 from wattline.live.bus.inbox import Inbox
 from wattline.live.bus.messages import Message
@@ -27,6 +27,7 @@ from wattline.live.controller.mirror import Mirror
 from wattline.live.controller.reconcile import Reconciler
 from wattline.live.machine.base import ManagerError, ResourceManager
 from wattline.live.signals.open import SignalsNow
+from wattline.market.tracking import MARGIN
 from wattline.model import codes
 
 HISTORY = 3600
@@ -92,6 +93,7 @@ class Controller:
     guard: Guard = field(default_factory=Guard)
     signals: Asks | None = None
     bids: Sequence[BidStep] = ()
+    """Those of a file or a table; where a bid policy makes them, there are none here."""
     most_w: float = math.inf
     """What all nodes together can draw: a limit that is not below is none."""
     periods: Periods = field(default_factory=Periods)
@@ -106,6 +108,11 @@ class Controller:
     late: int = 0
     """Passes that were left out because the one before took too long."""
     _full_s: float = math.nan
+    _made: BidStep | None = None
+    """The bid in force, where a policy makes them."""
+    _beyond_s: float = 0.0
+    """Seconds beyond the tracking margin that the state was not told of yet."""
+    _accounted_s: float = math.nan
     _unanswered: bool = False
 
     # ------------------------------------------------------------------ one turn
@@ -123,7 +130,7 @@ class Controller:
         if full or (self.manager.abilities.quick and not self._unanswered):  # caps know who came and went since
             looked = self._look(now_s)
         began = self.clock.monotonic()
-        target_w, limit_w = self._envelope(now_s)
+        target_w, limit_w = self._envelope(now_s, full=full)
         self.ledger.tell(HAPPENED, codes.TICK)
         leads = full and not self._manager_is_gone(now_s)
         actions = self.ledger.control(None if leads else codes.CAP)
@@ -139,7 +146,7 @@ class Controller:
         modelled_w = self.caps.modelled_w
         self.guard.compare(now_s, measured_w, modelled_w, limit_w)
         if full:
-            self._account(now_s, measured_w, target_w)
+            self._account(now_s, measured_w, modelled_w, target_w)
         tick = Tick(now_s, full, target_w, limit_w, measured_w, heard, modelled_w, actions, sent, pass_s)
         if self.on_tick is not None:
             self.on_tick(tick)
@@ -194,12 +201,14 @@ class Controller:
     def _manager_is_gone(self, now_s: float) -> bool:
         return not now_s - self.manager_seen_s <= self.periods.manager_s
 
-    def _envelope(self, now_s: float) -> tuple[float, float]:
+    def _envelope(self, now_s: float, *, full: bool) -> tuple[float, float]:
         """Tell the state target and limit; return them as they were asked for, the target within its ramps."""
         self.guard.outside_w = self._outside_w(now_s)
         asked = None if self.signals is None else self.signals.now(now_s)
         limit_w = math.inf if asked is None or asked.limit_w >= self.most_w else asked.limit_w
         self.ledger.tell(LIMIT, self.guard.limit_w(limit_w))
+        if full and self.makes_bids:
+            self._bid(math.nan if asked is None or asked.y is None else asked.y.value)
         bid = self.bid_at(now_s)
         if bid is None or asked is None or asked.y is None:
             self.ledger.tell(TARGET, math.nan, 0.0, math.nan)
@@ -218,19 +227,45 @@ class Controller:
         watts, _ = self.meters.node_w(now_s, self.caps.row)
         return float(sum(watts[at] for at in out if self.caps.row[at] < 0))
 
+    @property
+    def makes_bids(self) -> bool:
+        """Whether a bid policy makes the bids, and not a file."""
+        return self.ledger.bound.options.bidding is not None
+
+    def _bid(self, y: float) -> None:
+        """Tell the bid policy what the signal is and how well it was followed, and let it speak when it is time."""
+        if not math.isnan(y):
+            self.ledger.tell(SIGNAL, y, self._beyond_s)
+            self._beyond_s = 0.0
+        state = self.ledger.state
+        if self._made is None:  # as it was when the run was cut off
+            self._made = BidStep(-math.inf, float(state.mean_w[0]), float(state.reserve_w[0]))
+        made = self.ledger.bid()
+        if made is not None:
+            mean_w, reserve_w, next_mean_w, next_reserve_w, *_ = made
+            self._made = BidStep(-math.inf, mean_w, reserve_w)
+            bid = "none" if math.isnan(next_mean_w) else f"mean {next_mean_w:.0f} W, reserve {next_reserve_w:.0f} W"
+            self._say(f"the bid of the next period is made: {bid}")
+
     def bid_at(self, now_s: float) -> BidStep | None:
         """Return the bid in force."""
-        found = None
+        found = self._made
         for step in self.bids:
             if step.from_s <= now_s:
                 found = step
         return None if found is None or math.isnan(found.mean_w) else found
 
-    def _account(self, now_s: float, measured_w: float, target_w: float) -> None:
-        """Hold what is drawn against the target."""
-        bid = self.bid_at(now_s)
-        if bid is not None and bid.reserve_w > 0.0 and not math.isnan(measured_w):
+    def _account(self, now_s: float, measured_w: float, modelled_w: float, target_w: float) -> None:
+        """Hold what is drawn against the target; where nobody measured it, what the model says counts as late."""
+        bid, since_s = self.bid_at(now_s), now_s - self._accounted_s
+        self._accounted_s = now_s
+        if bid is None or not bid.reserve_w > 0.0:
+            return
+        if not math.isnan(measured_w):
             self.errors.append(abs(measured_w - target_w) / bid.reserve_w)
+        drawn_w = modelled_w if math.isnan(measured_w) else measured_w
+        if abs(drawn_w - target_w) > MARGIN * bid.reserve_w:  # of a longer time nobody knows
+            self._beyond_s += min(since_s, 2.0 * self.periods.full_s) if since_s > 0.0 else 0.0
 
     def mean_error(self) -> float:
         """Return the mean tracking error of the last periods, as a part of the reserve (NaN: nothing is followed)."""

@@ -24,8 +24,8 @@ MAGIC = b"WATTFACT\x01\x00\x00\x00\x00\x00\x00\x00"
 """What a file begins with: a name, and the version of this layout."""
 SUFFIX = ".facts"
 
-START, BATCH, PASS, NOTE, CHECKPOINT, GAP, END = range(1, 8)
-KINDS = ("", "start", "batch", "pass", "note", "checkpoint", "gap", "end")
+START, BATCH, PASS, NOTE, CHECKPOINT, GAP, END, BID = range(1, 9)
+KINDS = ("", "start", "batch", "pass", "note", "checkpoint", "gap", "end", "bid")
 
 _FRAME = struct.Struct("<II")  # bytes that follow, their checksum
 _NUMBER = struct.Struct("<Q")
@@ -91,6 +91,11 @@ def unpack_pass(data: bytes) -> Passed:
     """Return the pass again."""
     only, actions, checksum = _PASS.unpack(data)
     return Passed(None if only < 0 else only, actions, checksum)
+
+
+def pack_bid(made: Sequence[float]) -> bytes:
+    """Return what came of asking for a bid as bytes."""
+    return np.array(made, dtype=np.float64).tobytes()
 
 
 def pack_words(words: Any) -> bytes:

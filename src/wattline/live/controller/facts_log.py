@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,10 @@ class FactsLog:
     def passed(self, only: int | None, actions: int, checksum: int) -> None:
         """Note a pass (``Ledger.passed``)."""
         self._records.append((form.PASS, form.pack_pass(form.Passed(only, actions, checksum))))
+
+    def bade(self, made: Sequence[float]) -> None:
+        """Note that the bid policy was asked (``Ledger.bade``)."""
+        self._records.append((form.BID, form.pack_bid(made)))
 
     def note(self, words: Mapping[str, Any]) -> None:
         """Note anything that was said: faults, signals, modes; plain data, with a ``what``."""

@@ -114,7 +114,7 @@ class LiveJournal:
         else:
             self.ledger = Ledger(build(self.start), record=Record())
             self.ledger.bound.__enter__()
-        self.ledger.keep, self.ledger.passed = self.log.batch, self.log.passed
+        self.ledger.keep, self.ledger.passed, self.ledger.bade = self.log.batch, self.log.passed, self.log.bade
         self.log.start({**self.start, "wattline": __version__, "goes_on": self.recovered is not None})
         self.checkpoints = Checkpoints(self.folder / CHECKPOINTS, self.log)
         now_s = float(self.ledger.state.now[0])

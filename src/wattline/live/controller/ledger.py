@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from wattline.arrays import Floats, Ints
+from wattline.control.bidding import put_in_force
 from wattline.control.facts import ENTER, FREE, VERBS, WIDTH
 from wattline.errors import RunError
 from wattline.kernel.compiled import direct, straight
@@ -82,6 +83,8 @@ class Ledger:
         Called with every batch after it was applied.
     passed
         Called after every pass with the one slot that passed (None: all), the number of actions and their checksum.
+    bade
+        Called after the bid policy was asked, with the bid in force, the last one that was made and when it holds.
     record
         Keeps what becomes of jobs; without one, what the state logs is dropped when the logs are full.
     """
@@ -89,6 +92,7 @@ class Ledger:
     bound: Bound
     keep: Callable[[Batch], None] | None = None
     passed: Callable[[int | None, int, int], None] | None = None
+    bade: Callable[[tuple[float, ...]], None] | None = None
     record: Record | None = None
     row: dict[str, int] = field(default_factory=dict)
     name: dict[int, str] = field(default_factory=dict)
@@ -240,6 +244,32 @@ class Ledger:
         if self.passed is not None:
             self.passed(only, n, self.checksum())
         return n
+
+    def bid(self) -> tuple[float, ...] | None:
+        """Put a bid in force whose time has come, and ask the bid policy where a period is about to begin.
+
+        Return what ``bade`` is told; None where nothing was due. Facts that are still waiting are applied first.
+        """
+        self.flush()
+        s = self.bound.state
+        now_s = float(s.now[0])
+        if now_s < min(float(s.next_bid_s[0]), float(s.bidding_s[0])):
+            return None
+        self.empty_logs()
+        while now_s >= min(float(s.next_bid_s[0]), float(s.bidding_s[0])):  # the periods of a night that it was down
+            if s.next_bid_s[0] <= now_s:
+                s.next_bid_s[0] = np.inf
+                put_in_force(s, float(s.next_mean_w[0]), float(s.next_reserve_w[0]))
+            if s.bidding_s[0] <= now_s:
+                self.bound.make_bid()
+        if 2 * s.signal_at[0] >= s.signal.shape[0]:
+            s.signal_at[0] = 0  # policies have seen it: the record of the signal begins anew
+        made = tuple(
+            float(x[0]) for x in (s.mean_w, s.reserve_w, s.next_mean_w, s.next_reserve_w, s.next_bid_s, s.bidding_s)
+        )
+        if self.bade is not None:
+            self.bade(made)
+        return made
 
     def checksum(self) -> int:
         """Return the checksum of the last pass's actions (0: there were none)."""

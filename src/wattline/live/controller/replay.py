@@ -39,6 +39,7 @@ class Replayed:
     facts: int = 0
     passes: int = 0
     actions: int = 0
+    bids: int = 0
     checkpoints: int = 0
     starts: int = 0
     difference: str = ""
@@ -74,7 +75,9 @@ class _Player:
                 self._batch(form.unpack_batch(data), frame)
             elif kind == form.PASS and not self.lost:
                 self._pass(form.unpack_pass(data), frame)
-            elif kind not in (form.BATCH, form.PASS):
+            elif kind == form.BID and not self.lost:
+                self._bid(data, frame)
+            elif kind not in (form.BATCH, form.PASS, form.BID):
                 self._words(kind, json.loads(data), frame)
             if self.found.difference:
                 return
@@ -109,6 +112,13 @@ class _Player:
         if (n, checksum) != (passed.actions, passed.checksum):
             was, now = f"{passed.actions} ({passed.checksum:08x})", f"{n} ({checksum:08x})"
             self.found.difference = f"{self.at(frame)}: a pass decided {now} actions, in the log {was}"
+
+    def _bid(self, data: bytes, frame: form.Frame) -> None:
+        made = self._of(frame).bid() or ()
+        self.found.bids += 1
+        if form.pack_bid(made) != data:
+            told = np.frombuffer(data).tolist()
+            self.found.difference = f"{self.at(frame)}: a bid came out as {list(made)}, in the log {told}"
 
     def _words(self, kind: int, words: Mapping[str, Any], frame: form.Frame) -> None:
         if kind == form.START:

@@ -25,7 +25,8 @@ class Field:
     fixed
         Whether it never changes during a run.
     entered
-        Whether it is written when a job that was not known at the start gets a row; otherwise it is fixed.
+        Whether a real machine writes it (a job that was not known at the start gets a row, the signal is heard);
+        otherwise it is fixed.
     block
         Fields of one block are interleaved in memory: what is touched together lies together.
     nothing

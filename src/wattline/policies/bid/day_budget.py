@@ -26,7 +26,8 @@ HOUR_S = 3600.0
 def stood_still(s: State, first: int, stale_s: float) -> bool:
     """Tell whether the signal, from a value on, held another value than ±1 for so long that it must be missing."""
     same = 0
-    for i in range(max(1, first), s.signal_at[0]):
+    begin = first if first <= s.signal_at[0] else 0  # a real machine keeps the last hours only, and begins anew
+    for i in range(max(1, begin), s.signal_at[0]):
         same = same + 1 if s.signal[i] == s.signal[i - 1] and abs(s.signal[i]) < 1.0 else 0
         if same > 0 and (same + 1) * s.signal_step_s[0] > stale_s:
             return stale_s > 0.0

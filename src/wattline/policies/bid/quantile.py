@@ -36,7 +36,8 @@ def see_signal(s: State, memory: Any, std: float) -> None:
     """Add the values of the signal since the last bid to the bins; before there are any, a normal law stands in."""
     seen = int(memory[SEEN])
     now = s.signal_at[0]
-    if seen == 0 or now > seen:
+    begin = seen if seen <= now else 0  # a real machine keeps the last hours only, and begins anew
+    if seen == 0 or now > begin:
         for b in range(BINS):
             memory[b] *= KEPT
     if seen == 0:
@@ -49,7 +50,7 @@ def see_signal(s: State, memory: Any, std: float) -> None:
     if seen == 0:
         for b in range(BINS):
             memory[b] *= 100.0 / total  # a few minutes' worth: soon outweighed by what is seen
-    for i in range(seen, now):
+    for i in range(begin, now):
         b = min(BINS - 1, int((s.signal[i] + 1.0) * 0.5 * BINS))
         memory[b] += 1.0
     memory[SEEN] = max(1.0, float(now))
