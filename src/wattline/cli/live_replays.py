@@ -56,8 +56,8 @@ def replay_live(
     for line in (*found.said, *found.inexact):
         terminal.line(line)
     terminal.line(
-        f"{found.ticks:,} ticks, {found.facts:,} facts, {found.passes:,} passes, {found.actions:,} actions, {found.bids:,} bids, "
-        f"{found.checkpoints:,} checkpoints" + ("" if found.ended else "; the run was cut off, or goes on")
+        f"{found.ticks:,} ticks, {found.facts:,} facts, {found.passes:,} passes, {found.actions:,} actions, "
+        f"{found.bids:,} bids, {found.checkpoints:,} checkpoints" + ("" if found.ended else "; the run was cut off, or goes on")
     )
     terminal.line("identical" if found.identical else f"first difference: {found.difference}")
     terminal.data(

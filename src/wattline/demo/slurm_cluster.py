@@ -57,7 +57,7 @@ SlurmUser={user}
 SlurmdUser={starter}
 AuthType=auth/munge
 AuthInfo=socket={munge},cred_expire={cred_expire}
-CryptoType=crypto/munge
+{tokens}CryptoType=crypto/munge
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 StateSaveLocation={base}/state
 SlurmctldPidFile={base}/run/slurmctld.pid
@@ -93,6 +93,17 @@ NodeName=DEFAULT CPUs={cpus} RealMemory=4000 State=UNKNOWN
 {nodes}
 {partitions}
 """
+
+TOKENS = "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={base}/jwt.key\n"
+NOBODY = 65534
+
+
+def why_no_rest() -> str:
+    """Return in a line why slurmrestd cannot be started here; empty if it can."""
+    missing = [name for name in ("slurmrestd", "setpriv") if _find(name) is None]
+    if missing or not list(Path("/usr/lib").glob("*/slurm-wlm/auth_jwt.so")):
+        return "slurmrestd and its tokens are not installed: apt-get install slurmrestd slurm-wlm-jwt-plugin"
+    return "" if os.geteuid() == 0 else "slurmrestd must be another user's, which needs root"
 
 
 def why_not() -> str:
@@ -140,6 +151,8 @@ class SlurmCluster:
     """How long a requeued job waits before it may start again (Slurm's own: 120 s)."""
     min_job_age_s: int = 300
     slurmd_timeout_s: int = 10
+    rest: bool = False
+    """Whether slurmrestd is started too, with tokens (root only: it must be another user's)."""
     digits: int = 0
     """Digits of the nodes' names (0: as many as their number has)."""
     user: str = ""
@@ -147,7 +160,7 @@ class SlurmCluster:
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.base = self.base.resolve()
+        self.base, self.rest_port = self.base.resolve(), 0
 
     @property
     def conf(self) -> Path:
@@ -183,7 +196,14 @@ class SlurmCluster:
                 link.symlink_to(Path(found).resolve())
         (self.base / "job_submit.lua").write_text(LUA, encoding="utf-8")
         (self.base / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\n", encoding="utf-8")
-        first = _free_ports(self.nodes + 1)
+        first = _free_ports(self.nodes + 2)
+        self.rest_port = first + self.nodes + 1
+        if self.rest:
+            secret = self.base / "jwt.key"
+            secret.touch(mode=0o600)
+            secret.write_bytes(os.urandom(32))
+            if self.user:
+                shutil.chown(secret, self.user)
         if self.user:
             for name in ("state", "log", "run"):
                 shutil.chown(self.base / name, self.user)
@@ -196,6 +216,7 @@ class SlurmCluster:
             munge=self.base / "run" / "munge.sock",
             base=self.base,
             cred_expire=self.cred_expire_s,
+            tokens=TOKENS.format(base=self.base) if self.rest else "",
             scheduler=self.scheduler,
             submit=("JobSubmitPlugins=lua\n" if self.held_at_entry else "") + prolog,
             slurmd_timeout=self.slurmd_timeout_s,
@@ -246,6 +267,8 @@ class SlurmCluster:
         for name in self.names:
             self.start_node(name)
         self._wait(lambda: self._idle() >= self.nodes, "all nodes")
+        if self.rest:
+            self.start_rest()
 
     def start_munge(self) -> None:
         """Start munge with a key and a socket of its own."""
@@ -268,6 +291,24 @@ class SlurmCluster:
         """Start slurmctld, and wait until it answers."""
         self._spawn("slurmctld", [str(self.base / "bin" / "slurmctld"), "-D", "-f", str(self.conf)])
         self._wait(lambda: self.command("scontrol", "ping", check=False).returncode == 0, "slurmctld")
+
+    def start_rest(self) -> None:
+        """Start slurmrestd as nobody, on loopback, and wait until it listens."""
+        for folder in (self.base, self.base / "run"):
+            folder.chmod(0o755)
+        who = [_find("setpriv") or "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        how = ["-f", str(self.conf), "-a", "rest_auth/jwt", "-s", "openapi/v0.0.38", f"127.0.0.1:{self.rest_port}"]
+        self._spawn("slurmrestd", [*who, _find("slurmrestd") or "slurmrestd", *how], {"SLURM_JWT": "daemon"})
+
+        def listens() -> bool:
+            with socket.socket() as one:
+                return one.connect_ex(("127.0.0.1", self.rest_port)) == 0
+
+        self._wait(listens, "slurmrestd")
+
+    def token(self, lasts_s: int = 3600) -> str:
+        """Return a token of Slurm's user, as ``scontrol token`` prints it."""
+        return self.command("scontrol", "token", f"lifespan={lasts_s}").stdout
 
     def start_node(self, name: str) -> None:
         """Start the slurmd of a node."""
@@ -292,6 +333,8 @@ class SlurmCluster:
         if "slurmctld" in self.daemons:
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 self.cancel_all()
+        if "slurmrestd" in self.daemons:
+            self.end("slurmrestd")
         nodes = [name for name in self.daemons if name not in ("slurmctld", "munged")]
         for name in nodes:
             self.daemons[name].terminate()
@@ -320,14 +363,14 @@ class SlurmCluster:
                     found.append(pid)
         return found
 
-    def _spawn(self, name: str, command: Sequence[str]) -> None:
+    def _spawn(self, name: str, command: Sequence[str], more: Mapping[str, str] | None = None) -> None:
         with (self.base / "log" / f"{name}.out").open("ab") as log:
             self.daemons[name] = subprocess.Popen(  # noqa: S603
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self.environment,
+                env={**self.environment, **(more or {})},
                 cwd=self.base,
                 start_new_session=True,
             )

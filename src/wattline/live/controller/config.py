@@ -12,6 +12,7 @@ from wattline.errors import InputError, did_you_mean
 from wattline.live.bus.names import checked_name, nodes_of
 from wattline.live.bus.settings import BusSettings
 from wattline.live.forms import Duration, Moment, Name, Power, Section, read_form
+from wattline.live.machine.slurm.rest import check_address
 from wattline.live.secret import handed_over
 from wattline.live.signals.openadr import AdrSettings
 from wattline.units import power_w
@@ -96,6 +97,8 @@ class ManagerSpec(Section):
     timeout: Duration = 5.0
     conf: str | None = None
     bin: str | None = None
+    rest: str | None = None
+    token: str | None = None
     partitions: list[str] = Field([])
     leave_partitions: list[str] = Field([])
     leave_accounts: list[str] = Field([])
@@ -200,6 +203,14 @@ def _check_manager(path: Path | str, spec: SiteSpec) -> None:
         return
     if manager.run_dir is not None:
         raise InputError(f'{path}: [manager] run_dir: is a key of kind = "launcher", this is Slurm')
+    if (manager.rest is None) != (manager.token is None):
+        absent = "token" if manager.token is None else "rest"
+        raise InputError(f"{path}: [manager] {absent}: is missing, Slurm's REST interface needs an address and a token")
+    if manager.rest is not None:
+        try:
+            check_address(manager.rest)
+        except InputError as problem:
+            raise InputError(f"{path}: [manager] {problem}") from None
     if spec.clock.speed != 1.0:
         raise InputError(f"{path}: [clock] speed: must be 1 with Slurm, whose clock is the wall's")
 

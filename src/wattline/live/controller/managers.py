@@ -32,11 +32,17 @@ def open_manager(
         from wattline.live.machine.slurm.manager import SlurmManager
         from wattline.live.machine.slurm.rules import Rules
 
-        commands = Commands(
-            None if spec.conf is None else (base / spec.conf).resolve(),
-            None if spec.bin is None else (base / spec.bin).resolve(),
-            timeout_s,
-        )
+        conf = None if spec.conf is None else (base / spec.conf).resolve()
+        folder = None if spec.bin is None else (base / spec.bin).resolve()
+        if spec.rest is not None and spec.token is not None:
+            from wattline.live.machine.slurm.rest import RestCommands, Token
+
+            # not a credential of systemd: that would be the token of the service's start, which expires
+            commands: Commands = RestCommands(
+                conf, folder, timeout_s, rest=spec.rest, token=Token((base / spec.token).resolve())
+            )
+        else:
+            commands = Commands(conf, folder, timeout_s)
         rules = Rules(
             partitions=frozenset(spec.partitions),
             leave_partitions=frozenset(spec.leave_partitions),
@@ -62,6 +68,7 @@ def where(spec: ManagerSpec, base: Path) -> str:
     return "; ".join(
         [
             "slurm of " + ("its own slurm.conf" if spec.conf is None else str((base / spec.conf).resolve())),
+            *([] if spec.rest is None else [f"REST at {spec.rest}"]),
             "partitions " + (", ".join(spec.partitions) or "all"),
             "left alone " + (", ".join(left) or "nobody"),
             f"stops {spec.stop}",

@@ -69,7 +69,8 @@ def _site(path: Path, machine: Machine, *, listen: bool) -> Iterator[Finding]:
     yield from files.configuration(path)
     token = None if spec.signal.token is None else base / spec.signal.token
     ven = None if spec.openadr is None or spec.openadr.key is None else base / spec.openadr.key
-    yield from files.secrets([bus.key, bus.password, token, ven], machine)
+    jwt = None if spec.manager.token is None else base / spec.manager.token
+    yield from files.secrets([bus.key, bus.password, token, ven, jwt], machine)
     yield from files.secrets([bus.known], machine, 0o022)
     for told in () if spec.openadr is None else (spec.openadr.cert, spec.openadr.authority):
         if told is not None:
