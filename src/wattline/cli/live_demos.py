@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BY_ITSELF, ON_SLURM, RMAP = (15.0, 10.0), (3.0, 1.0), (2.0, 1.0)
 """Minutes of machine time, and machine seconds in a second, if nothing else is asked for."""
+NODES = 32
+"""Nodes, if nothing else is asked for; RMAP's trace is one of 64."""
 
 
 def live_demo(
@@ -95,7 +97,7 @@ def live_demo(
         rmap_demo(terminal, out, asked_rmap(minutes, nodes, policy, seed, agents, slurm=slurm))
         return
     asked = Asked(
-        minutes=minutes, speed=speed, nodes=nodes or 32, select=policy or "slackline", seed=seed, agents=agents,
+        minutes=minutes, speed=speed, nodes=nodes or NODES, select=policy or "slackline", seed=seed, agents=agents,
         slurm=slurm,
     )  # fmt: skip
     ran = played(terminal, out, asked)

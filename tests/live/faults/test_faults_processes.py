@@ -66,8 +66,9 @@ def test_processes_are_killed_one_after_another(rig: Rig) -> None:
     rig.until(lambda: all(rig.phases().get(job) == "ended" for job in rig.jobs), 60.0, "the jobs")
     assert took_s <= LEASE_S + START_S
     assert max(rig.powers()) <= 1.03 * LIMIT_W
-    (said,) = off(rig)
+    said, released = off(rig)
     assert said.endswith("has ended and let the machine go")
+    assert released == "released: 6 nodes, which have put back what they found"
     assert rig.processes.running.pop("controller").wait(20.0) == 0
     assert _caps_left(rig.layout) == []
     assert rig.released() == dict.fromkeys(rig.jobs, 1)
@@ -90,6 +91,6 @@ def test_off_does_the_work_itself_and_a_launcher_that_hangs_ends_no_reign(rig: R
     assert "lease-lost" not in rig.log()
     assert "does not answer" in rig.log() or "no answer" in rig.log()
     rig.kill("controller")
-    assert "6 of 6 nodes have put back what they found" in off(rig)
+    assert "released: 6 nodes, which have put back what they found" in off(rig)
     rig.until(lambda: not _caps_left(rig.layout), 5.0, "the limits")
     assert "paused" not in rig.phases().values()
