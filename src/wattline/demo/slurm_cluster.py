@@ -1,4 +1,7 @@
-"""A real Slurm of its own on one computer, without systemd: munge, slurmctld and one slurmd a node, on loopback."""
+"""A real Slurm of its own on one computer, without systemd: munge, slurmctld and one slurmd a node, on loopback.
+
+Longer than other files: its configuration is a page, and starting, looking at and ending the daemons belong together.
+"""
 
 from __future__ import annotations
 

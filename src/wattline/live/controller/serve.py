@@ -34,6 +34,8 @@ from wattline.model import codes
 SET_S = 2.0
 """A wall clock that was set by more is told."""
 STANDBY_WAIT_S = 0.5
+SENT_S = 0.25
+"""Seconds (of the wall) within which messages that were sent are on their way."""
 ACTIONS, POINTS = 20, 240
 
 
@@ -145,6 +147,7 @@ class Site:
             c.caps.renew(self.clock.now_s(), self.lease.check(), c.meters)
         except LeaseLost:
             return True  # he leads already
+        self.clock.rest(SENT_S)  # so that none of them comes after one of his
         gone = taken(self.lease, self.clock.monotonic, self.clock.rest)
         self.log.say("hands-over" if gone else "nobody-took-over", "info" if gone else "warning")
         return gone
