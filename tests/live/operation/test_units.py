@@ -52,12 +52,17 @@ def keys(unit: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_systemd_takes_the_units(unit: str, tmp_path: Path) -> None:
-    """Systemd finds no unknown key, no wrong value and nothing that contradicts another."""
+    """Systemd finds no unknown key, no wrong value and nothing that contradicts another, with all drop-ins too."""
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed (Debian package systemd)")
     text = (FOLDER / f"{unit}.service").read_text()
     assert text.count("ExecStart=/opt/wattline/bin/wattline") >= 1
+    for drop_in in FOLDER.glob("*.conf") if unit == "wattline-controller" else ():
+        if drop_in.stem in ("dry-run", "slurm-user"):
+            (tmp_path / f"{unit}.service.d").mkdir(exist_ok=True)
+            said = drop_in.read_text().replace("/opt/wattline/bin/wattline", "/bin/true")
+            (tmp_path / f"{unit}.service.d" / drop_in.name).write_text(said)
     copy = tmp_path / f"{unit}.service"
     copy.write_text(text.replace("/opt/wattline/bin/wattline", "/bin/true"))
     done = subprocess.run([analyze, "verify", str(copy)], capture_output=True, text=True)

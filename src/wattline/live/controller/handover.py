@@ -12,8 +12,6 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from wattline.errors import TraceError
-from wattline.files import write_whole
 from wattline.live.controller.lease import Lease
 
 WAITS = "waits-"
@@ -28,10 +26,14 @@ class Waiting:
         self._path, self._number = folder / f"{WAITS}{name}", 0
 
     def say(self) -> None:
-        """Say it once more; a disk that is full makes nobody end."""
+        """Say it once more; a disk that is full makes nobody end.
+
+        The file stays the same one: on a network's file system another host sees at once what is in it, and a new file
+        of its name half a minute later.
+        """
         self._number += 1
-        with contextlib.suppress(TraceError):
-            write_whole(self._path, f"{self._number}\n".encode())
+        with contextlib.suppress(OSError):
+            self._path.write_text(f"{self._number}\n", encoding="utf-8")
 
     def end(self) -> None:
         """Say it no more."""
