@@ -152,6 +152,7 @@ def test_ctrl_c_ends_slurm_too() -> None:
     ("words", "said"),
     [
         (["--rmap"], "give --slurm, too"),
+        (["--rest"], "give --slurm, too"),
         (["--slurm", "--rmap", "--policy", "rmap-adaptiv"], "did you mean 'rmap-adaptive'"),
         (["--slurm", "--rmap", "--nodes", "32"], "the trace is one of 64 nodes"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,6 +48,9 @@ def live_demo(
     ] = None,
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Let a real Slurm of its own run the jobs (Debian's slurmctld, slurmd).")
+    ] = False,
+    rest: Annotated[
+        bool, typer.Option("--rest", help="With --slurm: go by slurmrestd, as far as that goes (needs root).")
     ] = False,
     rmap: Annotated[
         bool, typer.Option("--rmap", help="With --slurm: thirty moldable jobs, whose configurations RMAP chooses.")
@@ -93,12 +97,15 @@ def live_demo(
     minutes, speed = minutes or usual[0], speed or usual[1]
     if slurm and speed != 1.0:
         raise InputError(f"--speed {speed:g}: Slurm's clock is the wall's; leave --speed out")
+    if rest and not slurm:
+        raise InputError("--rest: is Slurm's interface; give --slurm, too")
     if rmap:
-        rmap_demo(terminal, out, asked_rmap(minutes, nodes, policy, seed, agents, slurm=slurm))
+        asked_for = asked_rmap(minutes, nodes, policy, seed, agents, slurm=slurm)
+        rmap_demo(terminal, out, replace(asked_for, rest=rest))
         return
     asked = Asked(
         minutes=minutes, speed=speed, nodes=nodes or NODES, select=policy or "slackline", seed=seed, agents=agents,
-        slurm=slurm,
+        slurm=slurm, rest=rest,
     )  # fmt: skip
     ran = played(terminal, out, asked)
     found = compare(ran, warmup_s=min(300.0, 20.0 * minutes))

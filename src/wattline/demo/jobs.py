@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from wattline.demo.slurm_cluster import SlurmCluster, why_not
+from wattline.demo.slurm_cluster import SlurmCluster, why_no_rest, why_not
 from wattline.errors import InputError
 from wattline.live.machine.base import JobSeen, ManagerError
 from wattline.live.machine.launcher.client import LauncherClient
@@ -123,19 +123,23 @@ class LauncherJobs:
 
 
 class SlurmJobs:
-    """Jobs are Slurm's: munge, slurmctld and a slurmd a node run in the demonstration's folder."""
+    """Jobs are Slurm's: munge, slurmctld and a slurmd a node run in the demonstration's folder.
 
-    def __init__(self, base: Path, nodes: int) -> None:
-        why = why_not()
+    ``rest``: slurmrestd too, and the controller goes by it.
+    """
+
+    def __init__(self, base: Path, nodes: int, *, rest: bool = False) -> None:
+        why = why_not() or (why_no_rest() if rest else "")
         if why:
             raise InputError(why)
         self.base = base
-        self.cluster = SlurmCluster(base / "slurm", nodes=nodes)
+        self.cluster = SlurmCluster(base / "slurm", nodes=nodes, rest=rest)
         self.names = self.cluster.names
 
     def section(self) -> str:
         """Return the keys of [manager]."""
-        return f'kind = "slurm"\nconf = "{self.cluster.conf}"\n'
+        rest = f'rest = "http://127.0.0.1:{self.cluster.rest_port}"\ntoken = "slurm.token"\n'
+        return f'kind = "slurm"\nconf = "{self.cluster.conf}"\n' + (rest if self.cluster.rest_port else "")
 
     def told(self) -> dict[str, Any]:
         """Return where nature looks."""
@@ -146,6 +150,9 @@ class SlurmJobs:
         (self.base / "times").mkdir(exist_ok=True)
         self.cluster.write()
         self.cluster.start()
+        if self.cluster.rest:
+            (self.base / "slurm.token").touch(mode=0o600)
+            (self.base / "slurm.token").write_text(self.cluster.token(86400), encoding="ascii")
 
     def answers(self) -> bool:
         """Tell whether it is there."""

@@ -95,7 +95,7 @@ class AskedRmap(Asked):
         examples = shipped_examples(PROLOG)
         if examples is None:
             raise InputError("this installation has no examples; install Wattline again")
-        return SlurmMoldable(base, self.nodes, examples / PROLOG)
+        return SlurmMoldable(base, self.nodes, examples / PROLOG, rest=self.rest)
 
     def scenario(self, base: Path | None = None) -> str:
         """Write jobs and configurations, shrunk so that the simulated run lasts ``minutes``; return the scenario."""
@@ -162,8 +162,8 @@ class AskedRmap(Asked):
 class SlurmMoldable(SlurmJobs):
     """Jobs whose work is to wait for as long as their application takes in the configuration that they were given."""
 
-    def __init__(self, base: Path, nodes: int, prolog: Path) -> None:
-        super().__init__(base, nodes)
+    def __init__(self, base: Path, nodes: int, prolog: Path, *, rest: bool = False) -> None:
+        super().__init__(base, nodes, rest=rest)
         self.cluster.task_prolog = prolog
 
     def submit(self, work_s: float, nodes: int, kind: str, speed: float, request_s: float = math.inf) -> str:  # noqa: ARG002

@@ -69,6 +69,8 @@ class Asked:
     agents: int = 8
     slurm: bool = False
     """Whether a real Slurm runs the jobs, at the speed of the wall."""
+    rest: bool = False
+    """Whether the controller goes by its REST interface."""
 
     @property
     def lasts_s(self) -> float:
@@ -82,7 +84,7 @@ class Asked:
 
     def manager(self, base: Path) -> Jobs:
         """Return who runs the jobs."""
-        return SlurmJobs(base, self.nodes) if self.slurm else LauncherJobs(base, self.nodes)
+        return SlurmJobs(base, self.nodes, rest=self.rest) if self.slurm else LauncherJobs(base, self.nodes)
 
     def scenario(self, base: Path | None = None) -> str:  # noqa: ARG002  (other demonstrations write files there)
         """Return the text of the scenario; the files that it names are written into the folder."""

@@ -200,8 +200,8 @@ class SlurmCluster:
         (self.base / "job_submit.lua").write_text(LUA, encoding="utf-8")
         (self.base / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=no\n", encoding="utf-8")
         first = _free_ports(self.nodes + 2)
-        self.rest_port = first + self.nodes + 1
         if self.rest:
+            self.rest_port = first + self.nodes + 1
             secret = self.base / "jwt.key"
             secret.touch(mode=0o600)
             secret.write_bytes(os.urandom(32))
