@@ -51,8 +51,8 @@ def test_the_install_guide_is_typed_on_a_real_slurm() -> None:
     """Every command of the guide works, in order, on 32 nodes of a real Slurm.
 
     The doctor finds nothing that fails, all agents are heard, a dry run holds no job, the controller leads as Slurm's
-    user and agents as theirs, it is back after kill -9, off releases everything, and no file, limit or held job is
-    left. What stands in for what is told in tests/docs/guide.
+    user and agents as theirs, a standby takes over from one that is stopped, off releases everything, and no file,
+    limit or held job is left. What stands in for what is told in tests/docs/guide.
     """
     why = why_not()
     if why or os.geteuid() != 0 or not JIT:
@@ -74,7 +74,9 @@ def test_the_install_guide_is_typed_on_a_real_slurm() -> None:
     assert seen["users"] == ["slurm", "wattline-agent"]
     assert "NOT released" not in seen["back"]
     assert seen["back"].count("released: 32 nodes") == 2
-    assert seen["codes"] == ["0", "-9", "0"]  # dry run, killed, switched off
+    assert "stands-by" in seen["standby"]
+    assert seen["held meanwhile"] == "JobHeldAdmin"
+    assert seen["codes"] == [["0", "0"], ["0"]]  # dry run, stopped; switched off
     assert not seen["reason"].startswith("JobHeld")
     assert seen["limits"] == seen["limits before"]
     assert (seen["left"], seen["files"]) == ({}, [])

@@ -148,7 +148,6 @@ def systemctl(words: list[str]) -> int:
     if verb == "daemon-reload":
         return 0
     if verb == "kill":  # kill -s KILL UNIT
-        (OWN / units[-1] / "ready").unlink(missing_ok=True)
         os.kill(pid_of(units[-1]), signal.Signals[f"SIG{units[0]}"])
         return 0
     code = 0

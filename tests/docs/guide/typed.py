@@ -25,8 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from wattline.demo.slurm_cluster import LUA, SlurmCluster
+from wattline.errors import InputError
 from wattline.kernel.sources import cache_root
 from wattline.live.power.fake import FakeNode, Plant, make_tree
+from wattline.live.watch.document import Document
 from wattline.live.watch.socket import fetch
 
 ROOT = Path(__file__).parents[3]
@@ -162,7 +164,9 @@ def install(guide: Guide, slurm: SlurmCluster) -> None:
     guide.type(2, "wattline units")
     guide.type(2, "systemd-sysusers")
     change("units/site.toml", ('kind = "launcher"', 'kind = "slurm"\npartitions = ["main"]'))
-    change("units/site.toml", ('run_dir = "/run/wattline-launcher"\n', ""))
+    change("units/site.toml", ('run_dir = "/run/wattline-launcher"\n', ""), ("controller.key", "{name}.key"))
+    both = '{ controller = "tcp://10.0.0.1:7411", standby = "tcp://10.0.0.2:7411" }'
+    change("units/site.toml", ('"tcp://10.0.0.1:7411"', both))
     change("units/node.toml", ('safe = "180 W"', 'powercap = "/run/trees/n001"\nsafe = "180 W"'))
     for name in ("site.toml", "node.toml"):
         shutil.copy(f"units/{name}", f"/etc/wattline/{name}")
@@ -200,6 +204,32 @@ def others(names: tuple[str, ...]) -> None:
         subprocess.Popen(["wattline", "agent", "/etc/wattline/others.toml"], stdout=log, stderr=log)
 
 
+def stand_by(guide: Guide) -> None:
+    """Do what step 9 says on a host that is this one, too: its unit has another name, and the folder of the socket."""
+    text = (ROOT / "docs" / "live" / "install-slurm.md").read_text()
+    drop_in = text.split("## 9.")[1].split("```ini\n")[1].split("```")[0]
+    units = Path("/etc/systemd/system")
+    shutil.copy(units / "wattline-controller.service", units / "wattline-standby.service")
+    shutil.copytree(units / "wattline-controller.service.d", units / "wattline-standby.service.d")
+    (units / "wattline-standby.service.d" / "standby.conf").write_text(drop_in)
+    shutil.copy("/root/wattline-keys/secret/standby.key", "/etc/wattline/keys/secret/standby.key")
+    subprocess.run(["systemctl", "start", "wattline-standby"], check=True)
+    guide.seen["standby"] = Path("/run/systemd-like/wattline-standby/log").read_text()
+
+
+def status() -> Document:
+    """Return what the controller that leads shows; nothing while nobody does."""
+    try:
+        return fetch("/run/wattline-controller/status.sock")
+    except InputError:
+        return Document("nobody", 0.0)
+
+
+def limit_files() -> list[Path]:
+    """Return the files of all limits."""
+    return list(Path("/run/trees").glob("*/intel-rapl:?/constraint_0_power_limit_uw"))
+
+
 def lead(guide: Guide, slurm: SlurmCluster) -> None:
     """Type steps 6 to 8: agents, the dry run, and a led partition."""
     seen, like = guide.seen, Path("/run/systemd-like")
@@ -211,6 +241,8 @@ def lead(guide: Guide, slurm: SlurmCluster) -> None:
     seen["dry run"] = guide.type(7, "dry-run.conf", codes=(0, 1))  # 1: nothing to do for it
     seen["state in the dry run"] = slurm.shown(job, "State")
     change("/etc/wattline/node.toml", ('start = "free"', 'start = "safe"'))
+    kept = Path("/etc/systemd/system/wattline-controller.service.d/kept.conf")
+    kept.write_text("[Service]\nRuntimeDirectoryPreserve=yes\n")  # the standby's socket will be in the same folder
     seen["status"] = guide.type(8, "restart wattline-controller")
     seen["users"] = [
         Path(f"/proc/{(like / name / 'pid').read_text()}").owner() for name in ("wattline-controller", "wattline-agent")
@@ -223,16 +255,18 @@ def lead(guide: Guide, slurm: SlurmCluster) -> None:
     until("jobs start", lambda: all(slurm.shown(one, "State") == "RUNNING" for one in jobs))
     waits = [slurm.submit("true", "--comment=kind=solver", "-t", "60", nodes=30)]
     until("a job is held", lambda: slurm.shown(waits[0], "Reason") == "JobHeldAdmin")
-    until("led", lambda: fetch("/run/wattline-controller/status.sock").nodes["led"] == NODES)
-    subprocess.run(["systemctl", "kill", "-s", "KILL", "wattline-controller"], check=True)
-    until("started again", (like / "wattline-controller" / "ready").exists)
+    until("led", lambda: status().nodes.get("led") == NODES)
+    stand_by(guide)
+    subprocess.run(["systemctl", "stop", "wattline-controller"], check=True)
+    until("the standby leads", lambda: (status().term, status().nodes.get("led")) == (2, NODES))
+    seen["held meanwhile"] = slurm.shown(waits[0], "Reason")
     slurm.conf.write_text(conf)
     seen["back"] = guide.type(8, "wattline off", codes=(0, 1))  # of grep: nothing is held
-    seen["codes"] = (like / "wattline-controller" / "codes").read_text().split()
+    seen["codes"] = [
+        (like / name / "codes").read_text().split() for name in ("wattline-controller", "wattline-standby")
+    ]
     seen["reason"] = slurm.shown(waits[0], "Reason")
-    limits = {
-        path.read_text().strip() for path in Path("/run/trees").glob("*/intel-rapl:?/constraint_0_power_limit_uw")
-    }
+    limits = {path.read_text().strip() for path in limit_files()}
     seen["limits"] = sorted(limits)
 
 
@@ -264,11 +298,12 @@ def main() -> None:
     Path("/etc/slurm").mkdir(exist_ok=True)
     Path("/etc/slurm/slurm.conf").symlink_to(slurm.conf)
     with slurm.running(), nature(slurm.names):
-        before = {path.read_text() for path in Path("/run/trees").glob("*/intel-rapl:?/constraint_0_power_limit_uw")}
+        before = {path.read_text() for path in limit_files()}
         guide.seen["limits before"] = sorted(text.strip() for text in before)
         install(guide, slurm)
         lead(guide, slurm)
         guide.type(10, "userdel")
+        shutil.rmtree("/run/wattline-controller")  # systemd removes it where no other unit on the host has it
         guide.seen["files"] = [
             str(path) for name in ("etc", "opt", "var", "usr/local/bin", "run") for path in _ours(name)
         ]
