@@ -167,7 +167,7 @@ class Storm(SlurmRun):
 
     def running_one(self) -> str:
         """Return a job of one node that runs, submitted for the purpose."""
-        (job,) = self.submit(8.0, 1)
+        (job,) = self.submit(5.0, 1)
         self.go(lambda: self.phase(job) == "running")
         return job
 

@@ -248,3 +248,17 @@ def test_clocks_that_are_set_do_not_move_jobs(set_s: float) -> None:
     fake.done.clear()
     assert look(made)["8"].phase == "paused"
     assert fake.done == []
+
+
+def test_a_stop_of_the_future_is_no_stop_of_this_moment() -> None:
+    """A controller that is started after the clock was set back lets a job go on whose stop Slurm has forgotten."""
+    fake = slurm()
+    made = released(fake)
+    fake.starts("7", "n1")
+    look(made)
+    made.stop("7")
+    fake.job("7", state="RUNNING")
+    fake.set_s = -3600.0
+    fake.done.clear()
+    assert look(manager(fake))["7"].phase == "running"
+    assert fake.done == [("signal", "7", "CONT")]

@@ -219,7 +219,7 @@ class Watching:
             known.left = "" if ours else "released by an administrator"
         if phase == "paused" and (known.over or self._is_over(row, known, now_s)):
             return "ended"
-        if phase == "running" and mark.word == "stopped" and not now_s - mark.since_s <= SETTLE_S:
+        if phase == "running" and mark.word == "stopped" and not abs(now_s - mark.since_s) <= SETTLE_S:
             # Somebody let it go on, or a slurmctld that was restarted forgot the stop: its processes may stand still.
             if self.act and self.commands.signal(row.id, "CONT") is None:
                 known.mark = mark.goes_on(now_s)
