@@ -165,9 +165,9 @@ class Storm(SlurmRun):
         seen = self.controller.mirror.seen
         return seen[job].phase if job in seen else "gone"
 
-    def running_one(self) -> str:
+    def running_one(self, seconds: float = 5.0) -> str:
         """Return a job of one node that runs, submitted for the purpose."""
-        (job,) = self.submit(5.0, 1)
+        (job,) = self.submit(seconds, 1)
         self.go(lambda: self.phase(job) == "running")
         return job
 
@@ -243,7 +243,7 @@ class Storm(SlurmRun):
         self.slurm.start_controller()
         self.pass_s(1.0)
 
-    def slurmctld_hangs(self, seconds: float = 4.0) -> None:
+    def slurmctld_hangs(self, seconds: float = 2.0) -> None:
         """It takes requests and does not answer them until it goes on: then it does what nobody waits for any more."""
         process = self.slurm.daemons["slurmctld"]
         some(self, 3)
@@ -374,7 +374,7 @@ class Storm(SlurmRun):
         assert after - before == 2000, inbox.counts()
         assert victim.wire.dropped == {}
 
-    def an_agent_lies(self, seconds: float = 3.0) -> None:
+    def an_agent_lies(self, seconds: float = 2.4) -> None:
         """The agent of a node says that it draws next to nothing, then far too much."""
         agent = self.staffed[self.slurm.names[4]]
         for told_w in (0.5 * self.idle_w, 1.19 * MAX_W, 1e6):
@@ -384,7 +384,7 @@ class Storm(SlurmRun):
 
     def an_agent_is_started_anew(self) -> None:
         """It lets a stopped job go on, which Slurm does not know: it is stopped again, until it is to go on."""
-        job = self.running_one()
+        job = self.running_one(60.0)
         (node,) = self.controller.mirror.seen[job].on
         ledger = self.controller.ledger
         ledger.tell_of(PAUSED, job)
@@ -395,7 +395,9 @@ class Storm(SlurmRun):
         self.go(lambda: node not in self.busy(), 10.0)
         assert int(ledger.state.status[ledger.row[job]]) == codes.PAUSED
         ledger.tell_of(RESUMED, job)
-        self.go(lambda: self.phase(job) != "paused")
+        self.go(lambda: self.phase(job) != "paused" and node in self.busy())
+        self.slurm.command("scancel", job)
+        del self.jobs[job]
 
     def two_controllers(self, folder: Path, lease_s: float = 2.0) -> None:
         """The leader hangs, another takes over, the first one goes on: it finds that it leads no more."""
