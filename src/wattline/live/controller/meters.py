@@ -116,7 +116,8 @@ class Meters:
         if anew or (ended and not self._ended[at]) or (mode != "led" and self.mode[at] != mode):
             self.loose_s[at] = at_s
         self.mode[at], self.boot[at], self._ended[at] = mode, boot, ended
-        self.lease_until_s[at] = at_s + float(body["lease"] or 0.0) if mode == "led" else np.inf
+        left_s = body.get("lease")
+        self.lease_until_s[at] = at_s + float(left_s) if mode == "led" and left_s is not None else np.inf
 
     def let_go_s(self, now_s: float) -> Floats:
         """Return when each agent last let stopped jobs go on, as far as is known (-inf: never).
