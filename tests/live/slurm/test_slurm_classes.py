@@ -31,6 +31,7 @@ def go(run: SlurmRun, until: Callable[[], bool]) -> None:
 def test_jobs_run_on_nodes_of_their_class_that_suit_them() -> None:
     """Memory, generic resources, excluded nodes and partitions decide where a job runs, and it runs at the first try.
 
+    Slurm's BadConstraints about nodes that were named before is not the end of a job.
     A job that no class has room for is given back with the reason; it runs across classes, its nodes are taken and
     counted by class.
     """
@@ -67,4 +68,18 @@ def test_jobs_run_on_nodes_of_their_class_that_suit_them() -> None:
             free_w = (2 - fat) * 200.0 + (4 - (5 - fat)) * 100.0
             assert run.controller.caps.modelled_w == pytest.approx(fat * 900.0 + (5 - fat) * 400.0 + free_w)
             go(run, run.over)
+            commands = run.controller.manager.commands  # type: ignore[attr-defined]
+            (bad,) = run.submit(1.0, 1, "--gres=fpga:1")  # an earlier version of us named n5 for it
+            assert commands.update(bad, reqnodelist="n5", admincomment="wattline=run") is None
+            assert commands.release(bad) is None
+            until = time.monotonic() + 20.0
+            while slurm.shown(bad, "Reason") != "BadConstraints":
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            run.controller.bus.close()
+            run.controller = run.start()
+            run.turn()
+            assert slurm.shown(bad, "Reason") == "JobHeldAdmin"
+            go(run, run.over)
+            assert set(hosts(run.lines(bad, "begin")[0][0])) <= {"n1", "n2"}
         assert slurm.left() == []

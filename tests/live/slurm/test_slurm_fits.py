@@ -62,6 +62,18 @@ def test_a_job_whose_user_excludes_a_node_later_is_looked_at_again() -> None:
     assert look(made)["7"].fits == {"n2", "n3", "n4"}
 
 
+def test_no_job_is_released_to_nodes_that_do_not_suit_it() -> None:
+    """Whoever names such nodes hears so at once, and Slurm is not asked."""
+    fake = mixed()
+    fake.job("7", memory_mb=6000.0)
+    made = manager(fake)
+    look(made)
+    fake.done.clear()
+    assert made.release("7", ["n2"]) == "nodes n2 do not suit it (memory, CPUs, generic resources, or excluded)"
+    assert fake.done == []
+    assert made.release("7", ["n3"]) is None
+
+
 def released(fake: FakeSlurm, **more: object) -> SlurmManager:
     """Return a manager that has released a job to n1."""
     fake.job("7", **more)
@@ -93,6 +105,17 @@ def test_nodes_that_do_not_suit_are_not_tried_for_ever() -> None:
     assert fake.rows["7"].priority > 0.0
     assert fake.rows["7"].wanted == ()
     assert "no suitable nodes" in made.problems["7"]
+
+
+def test_nodes_that_an_earlier_controller_named_and_do_not_suit_are_forgotten() -> None:
+    """A job that Slurm has put aside for them waits for the controller that starts anew."""
+    fake = slurm()
+    released(fake)
+    fake.job("7", priority=0.0, reason="BadConstraints")
+    anew = manager(fake)
+    look(anew)
+    assert fake.rows["7"].reason == "JobHeldAdmin"
+    assert look(anew)["7"].phase == "waiting"
 
 
 def test_what_cannot_be_placed_is_given_back_and_stays_so() -> None:

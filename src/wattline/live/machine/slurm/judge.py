@@ -137,7 +137,7 @@ def judge_pending(row: JobRow, known: Known, now_s: float, others: Others) -> Ve
 
 def _judge_held(row: JobRow, known: Known, now_s: float, others: Others) -> Verdict:
     by_user = row.reason != "JobHeldAdmin"
-    if known.mark.word == "run" and row.reason.startswith(BAD):
+    if known.mark.word in ("held", "run") and row.reason.startswith(BAD):  # after a restart it is taken for held
         return Verdict("ineligible", row.reason, "hold")
     if by_user:
         entry = known.mark.word == "" and words(row.comment).get(ENTRY[0]) == ENTRY[1]

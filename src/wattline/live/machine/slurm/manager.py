@@ -38,6 +38,10 @@ class SlurmManager(Watching):
         misplaced = self._machine.why_not(on, row.partitions)
         if misplaced:
             return misplaced
+        fits = self._fits.of(row, nodes, known.excluded)
+        if fits is not None and not fits.issuperset(on):
+            unfit = ",".join(sorted(set(on) - fits)[:4])
+            return f"nodes {unfit} do not suit it (memory, CPUs, generic resources, or excluded)"
         self._count(2)
         mark = known.mark.waits("run") if form is None else molded(known.mark, asked, row.limit_s, form)
         changes = {"reqnodelist": ",".join(on), "numnodes": f"{nodes}-{nodes}"}
