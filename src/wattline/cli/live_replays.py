@@ -57,7 +57,8 @@ def replay_live(
         terminal.line(line)
     terminal.line(
         f"{found.ticks:,} ticks, {found.facts:,} facts, {found.passes:,} passes, {found.actions:,} actions, "
-        f"{found.bids:,} bids, {found.checkpoints:,} checkpoints" + ("" if found.ended else "; the run was cut off, or goes on")
+        f"{found.bids:,} bids, {found.checkpoints:,} checkpoints"
+        + ("" if found.ended else "; the run was cut off, or goes on")
     )
     terminal.line("identical" if found.identical else f"first difference: {found.difference}")
     terminal.data(
