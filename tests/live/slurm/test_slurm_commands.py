@@ -101,6 +101,18 @@ def test_a_refusal_is_a_line(tmp_path: Path) -> None:
     assert made.release("7") == "Invalid job id specified for job 7"
 
 
+def test_a_job_that_is_just_changing_is_tried_again(tmp_path: Path) -> None:
+    """Slurm says so while it starts or ends a job; what it says of nothing else is taken for its word."""
+    count, again = tmp_path / "count", "echo 'Job can not be altered now, try again later' >&2; exit 1"
+    said = f"#!/bin/sh\necho x >> {count}\n[ $(wc -l < {count}) -ge 2 ] && exit 0\n{again}\n"
+    assert script(tmp_path, "scontrol", said).update("7", comment="x") is None
+    assert count.read_text() == "x\nx\n"
+    told = script(tmp_path, "scontrol", f"#!/bin/sh\necho x >> {count}\n{again}\n").update("7", comment="x")
+    assert told is not None
+    assert "try again later" in told
+    assert count.read_text() == 5 * "x\n"
+
+
 def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
     """After the time-out the command is ended, and Slurm has not answered."""
     made = script(tmp_path, "squeue", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")

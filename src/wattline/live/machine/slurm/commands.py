@@ -39,6 +39,8 @@ UNREACHABLE = (
 )
 """Words of an answer that says nothing about the job: Slurm is not there, or does not know us."""
 MOST_TOLD = 200
+BUSY, BUSY_TRIES, BUSY_S = "try again later", 3, 0.15
+"""What Slurm says of a job that it is just starting or ending, how often it is told, and how long we wait between."""
 LEAST_S = 0.1
 """Time that the last of several commands has at least."""
 
@@ -162,8 +164,13 @@ class Commands:
         return done.stdout
 
     def _do(self, *words: str) -> str | None:
-        """Give a command; return the refusal in a line."""
+        """Give a command; return the refusal in a line. A job that is just changing is tried again, for a moment."""
         done = self._run(words)
+        for _ in range(BUSY_TRIES - 1):
+            if done.returncode == 0 or BUSY not in _told(done).lower():
+                break
+            time.sleep(BUSY_S)
+            done = self._run(words)
         if done.returncode == 0:
             return None
         told = _told(done)
