@@ -17,7 +17,7 @@ from wattline.systems.rmap.tables import STAND_IN, TURBO_W, machines, moldable
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 
-SIX = ("Traditional", "Naive", "Adaptive, 0 %", "Adaptive, 10 %", "Adaptive, unbounded", "Surplus")
+SIX = ("Traditional", "Naive", "Adaptive, 0 %", "Adaptive, 10 %", "Adaptive, unbounded", "Surplus, 0 %")
 
 
 def _six(task: rmap_study.Task) -> int:

@@ -199,6 +199,8 @@ def draw(rng: np.random.Generator, size: str) -> World:
         params.append(("best_fit", float(rng.integers(0, 2))))
     if select == "rmap-adaptive" and rng.random() < 0.3:
         params.append(("small", float(rng.choice([0.25, 0.5, 1.0]))))
+    if select == "rmap-adaptive" and rng.random() < 0.4:
+        params.append(("power_only", 1.0))
     return World(
         nodes,
         idle,
@@ -313,6 +315,7 @@ def twin(world: World, made: type[MoldableScheduler] | None = None) -> MoldableS
         slower=params.get("slower", 0.0),
         best_fit=params.get("best_fit", BEST_FIT.get(world.select, 0.0)) == 1.0,
         small=params.get("small", 0.0),
+        power_only=params.get("power_only", 0.0) == 1.0,
     )
     found = (made or TWINS[world.select])(jobs, setup)
     found.run()

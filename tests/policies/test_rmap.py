@@ -173,15 +173,58 @@ def test_who_fits_in_nodes_fits_in_watts(seed: int, limit_w: float) -> None:
 
 
 def test_who_waits_alone_gets_all() -> None:
-    """Nobody else waits: surplus gives a job more than its share, and its share when somebody does."""
-    rows = configurations("x", (2, 4, 51, 20.0, 240.0), (4, 4, 51, 12.0, 480.0), (8, 4, 51, 6.0, 960.0))
+    """Nobody else waits: surplus gives a job more than its share, and less when somebody can start beside it."""
+    rows = configurations("x", (2, 4, 51, 20.0, 240.0), (4, 4, 51, 12.0, 480.0), (8, 4, 51, 9.0, 960.0))
     options = Options(limit_w=[(0, 1000.0)], configurations=[Moldable(rows)])
     machine = cluster(8, idle_w=0.0, max_w=230.0)
     one = table({"submit": 0, "work": 12, "nodes": 4, "request": 30, "kind": 0}, kinds=("x",))
-    assert run(one, machine, select="surplus", options=options).state.work.tolist() == [6.0]
+    assert run(one, machine, select="surplus", options=options).state.work.tolist() == [9.0]
     assert run(one, machine, select="rmap-adaptive", options=options).state.work.tolist() == [12.0]
     two = table(*({"submit": 0, "work": 12, "nodes": 4, "request": 30, "kind": 0} for _ in range(2)), kinds=("x",))
     assert run(two, machine, select="surplus", options=options).state.work.tolist() == [12.0, 12.0]
+
+
+def test_who_scales_well_goes_one_after_the_other() -> None:
+    """Two jobs that are twice as fast on twice the nodes are done sooner, in the mean, one after the other."""
+    rows = configurations("x", (4, 4, 51, 12.0, 480.0), (8, 4, 51, 6.0, 960.0))
+    options = Options(limit_w=[(0, 1000.0)], configurations=[Moldable(rows)])
+    two = table(*({"submit": 0, "work": 12, "nodes": 4, "request": 30, "kind": 0} for _ in range(2)), kinds=("x",))
+    s = run(two, cluster(8, idle_w=0.0, max_w=230.0), select="surplus", options=options).state
+    assert s.end_s.tolist() == [6.0, 12.0]
+
+
+@given(st.integers(0, 100_000), st.sampled_from([0.0, 0.2, 1.0]))
+@examples(60)
+def test_surplus_slows_nobody_beyond_what_adaptive_may(seed: int, slower: float) -> None:
+    """A job takes at most (1 + slower) × what its user asked for, or as long as its fair share would."""
+    rng = np.random.default_rng(seed)
+    options = Options(limit_w=[(0, 1000.0)], configurations=tables(rng, 8))
+    jobs = workload(rng, 8)
+    params = {"select": {"slower": slower}}
+    s = run(jobs, cluster(8, idle_w=0.0, max_w=230.0), select="surplus", params=params, options=options).state
+    for j in np.flatnonzero(s.shape >= 0):
+        rows = np.arange(s.app_first[s.app[j]], s.app_first[s.app[j]] + s.app_count[s.app[j]])
+        under = rows[s.sh_told_w[rows] <= jobs.nodes[j] / 8 * 1000.0]
+        share_s = s.sh_told_s[under].min() if under.size else s.sh_told_s[rows[np.argmin(s.sh_told_w[rows])]]
+        assert s.work[j] <= max(share_s, (1 + slower) * jobs.request_s[j]) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("power_only", "start", "nodes"), [(0.0, 1.0, 4), (1.0, 50.0, 8)])
+def test_adaptive_has_two_readings(power_only: float, start: float, nodes: int) -> None:
+    """Where a job's share of power is free and its nodes are not, Adaptive takes the nodes that are (§5.1), or waits
+    for them with ``power_only`` (Algorithm 1 by its letter).
+    """
+    rows = configurations("x", (4, 4, 51, 12.0, 100.0), (8, 4, 51, 10.0, 200.0))
+    jobs = table(
+        {"submit": 0, "work": 50, "nodes": 4, "request": 50, "kind": 1, "draw": 10.0},
+        {"submit": 1, "work": 10, "nodes": 4, "request": 15, "kind": 0},
+        kinds=("x", "rigid"),
+    )
+    options = Options(limit_w=[(0, 1000.0)], configurations=[Moldable(rows)])
+    params = {"select": {"power_only": power_only}}
+    machine = cluster(8, idle_w=0.0, max_w=230.0)
+    s = run(jobs, machine, select="rmap-adaptive", params=params, options=options).state
+    assert (s.started_s[1], s.nodes[1]) == (start, nodes)
 
 
 def test_told_is_not_true() -> None:

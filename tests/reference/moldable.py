@@ -88,6 +88,8 @@ class MoldableSetup(Setup):
     slower: float = 0.0
     best_fit: bool = False
     small: float = 0.0
+    power_only: bool = False
+    """Who has the power of its share waits for nodes."""
 
 
 class MoldableScheduler(Scheduler):

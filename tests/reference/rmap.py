@@ -131,8 +131,8 @@ class Rmap(MoldableScheduler):
         while free > 0:
             able: Going = []
             for job in list(others):
-                row = self.choose(job, None, free, watts, going)
-                if row is None or not self.may_pass(job, row, at, extra, extra_w):
+                row = self.passing(job, free, watts, going, (at, extra, extra_w))
+                if row is None:
                     others.remove(job)
                     continue
                 able.append((job, row))
@@ -146,6 +146,13 @@ class Rmap(MoldableScheduler):
             free, watts = free - row.nodes, watts - self.adds(job, row)
             going.append((job, row))
             others.remove(job)
+
+    def passing(
+        self, job: MoldableJob, free: int, watts: float, going: Going, left: tuple[float, float, float]
+    ) -> Row | None:
+        """The configuration in which a job passes the head, or None; ``left``: its reservation, and what is extra."""
+        row = self.choose(job, None, free, watts, going)
+        return row if row is not None and self.may_pass(job, row, *left) else None
 
     def may_pass(self, job: MoldableJob, row: Row, at: float, extra: float, extra_w: float) -> bool:
         """Whether a job is gone before the head starts, or content with what is left over then."""
@@ -172,10 +179,15 @@ class Adaptive(Rmap):
     def choose(
         self, job: MoldableJob, behind: Sequence[MoldableJob] | None, free: int, watts: float, going: Going
     ) -> Row | None:
-        """Algorithm 1: as Naive where the share is free, else by the power that is."""
+        """Algorithm 1: as Naive where the share is free, else by the power and nodes that are.
+
+        By its letter (``power_only``) a job that has the power and not the nodes waits for them.
+        """
         row = super().choose(job, behind, free, watts, going)
-        if row is not None or not job.rows or self.is_small(job) or self.needs(job) <= watts:
+        if row is not None or not job.rows or self.is_small(job):
             return row
+        if self.setup.power_only and self.needs(job) <= watts:
+            return None
         row = self.fastest(job, job.rows, watts, free)
         return row if row is not None and self.allowed(job, row) else None
 

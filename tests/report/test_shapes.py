@@ -63,7 +63,7 @@ def row(**changes: Any) -> dict[str, Any]:
         (
             {"rule": "other"},
             (
-                "fastest with what others who wait would leave of the 750 W and 10 nodes that were left; 5.75 % "
+                "least time for all who waited, with the 750 W and 10 nodes that were left; 5.75 % "
                 "more time "
                 "than its fair share of 800 W would take (8 × 12 at 65 W)"
             ),

@@ -433,8 +433,8 @@ def measured_jobs(path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["log-quadratic", "mixed"])
 def test_an_upper_bound_keeps_the_limit_where_the_mean_does_not(scenario: Path, data_dir: Path, source: str) -> None:
-    """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit, by its upper bound it does
-    not.
+    """On measured tables, fitted to a tenth: power told by its mean breaks a tight limit five times as long as power
+    told by its upper bound, which a miss in twenty allows for a thousandth of the time (log-quadratic: never).
     """
     measured_jobs(scenario.parent / "jobs.csv")
     table = data_dir / "powercap" / "rzmerl_powercap_configs.csv.gz"
@@ -451,5 +451,6 @@ def test_an_upper_bound_keeps_the_limit_where_the_mean_does_not(scenario: Path, 
     assert upper.shapes is not None
     assert mean.power.worst_above_w > (50 if source == "log-quadratic" else 20)
     assert mean.shapes.power_too_low > 0.3
-    assert upper.power.above_limit_s == 0
+    assert upper.power.above_limit_s < 0.2 * mean.power.above_limit_s
+    assert upper.power.above_limit_share <= (0 if source == "log-quadratic" else 0.001)
     assert upper.shapes.power_too_low < 0.1

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from wattline.systems.reproduction import Reproduction
+from wattline.systems.rmap.claims import about
 from wattline.systems.rmap.page import reproduce
-from wattline.systems.rmap.study import JOBS, SLACK, draw_trace, row_asked
+from wattline.systems.rmap.study import JOBS, SLACK, THRESHOLDS, Task, carry_out, draw_trace, row_asked
 from wattline.systems.rmap.tables import MEASURED, SHAPES, STAND_IN, machines, moldable, stand_in
 
 
@@ -20,16 +21,49 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 
 def test_the_quick_one_says_what_it_found(found: Reproduction) -> None:
-    """No bound is exceeded, small jobs do worse with Adaptive than with Traditional where power is plenty, ours does
-    better.
+    """No bound is exceeded, small jobs do worse where Adaptive waits for nodes than where it takes what is free, and
+    ours does better.
     """
     by = {claim.short: claim for claim in found.claims}
     assert by["never above the bound"].holds
     year = found.numbers[STAND_IN]["small"]["exact"]["12000.0"]
-    assert year["Adaptive, 0 %"]["turnaround_s"] > year["Traditional"]["turnaround_s"]
-    assert year["Surplus"]["turnaround_s"] < 0.95 * year["Adaptive, 0 %"]["turnaround_s"]
+    assert year["Adaptive, 0 %, power only"]["turnaround_s"] > 1.2 * year["Adaptive, 0 %"]["turnaround_s"]
+    assert year["Surplus, 0 %"]["turnaround_s"] < 0.95 * year["Adaptive, 0 %"]["turnaround_s"]
     assert json.dumps(found.to_dict())
     assert "Figs. 5.6 to 5.9" in found.path.read_text(encoding="utf-8")
+
+
+def test_what_does_not_hold_has_a_cause_that_was_tested(found: Reproduction) -> None:
+    """Every statement of the thesis that does not hold says in which other views it does or does not, and for how many
+    single traces.
+    """
+    failed = [claim for claim in found.claims if not claim.holds and claim.where != "ours"]
+    assert failed
+    for claim in failed:
+        assert "power-only reading" in claim.because
+        assert "of 16 single traces" in claim.because
+
+
+@pytest.mark.parametrize(
+    ("value", "same"), [(-0.143, True), (-0.0715, True), (-0.286, True), (-0.07, False), (-0.29, False), (0.143, False)]
+)
+def test_a_change_is_about_another(value: float, *, same: bool) -> None:
+    """A change agrees with a published one that has its sign and half to twice its size."""
+    assert about(value, -0.143) == same
+
+
+def test_as_many_do_not_wait_as_published() -> None:
+    """The load is such that 14 of 30 jobs of the second random trace do not wait with Traditional at 14,000 W."""
+    found = carry_out(Task(STAND_IN, "random 2", "model", (4,), range(5000, 5030)))[4]
+    assert JOBS * np.mean(found.wait_s["Traditional"] <= 1e-9) == pytest.approx(14.0, abs=1.0)
+
+
+def test_surplus_does_not_lose_at_equal_permission() -> None:
+    """On seeds that nothing was fitted to, Surplus has at most Adaptive's mean turnaround time at each threshold."""
+    for trace in ("large", "random 1"):
+        for found in carry_out(Task(STAND_IN, trace, "exact", (0, 4), range(3000, 3010))).values():
+            for name in THRESHOLDS:
+                assert found.turnaround_s[f"Surplus, {name}"].mean() <= found.turnaround_s[f"Adaptive, {name}"].mean()
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
@@ -59,7 +93,7 @@ def test_traces_follow_the_rules() -> None:
 
 def test_models_tell_something_else() -> None:
     """With a model policies are told times and powers that are near the truth and are not it."""
-    for pair in moldable(STAND_IN, "log-quadratic"):
+    for pair in moldable(STAND_IN, "model"):
         assert pair.told is not None
         error = np.abs(pair.told.time_s / pair.truth.time_s - 1)
         assert 0 < error.mean() < 0.15

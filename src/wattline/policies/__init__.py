@@ -39,7 +39,7 @@ BUILTIN = {
         "rmap-traditional rmap-naive rmap-adaptive surplus",
         in_order="first-fit",
         track="tracking-only energyqare",
-        rmap="rmap-traditional rmap-naive rmap-adaptive surplus",
+        rmap="rmap-traditional rmap-naive rmap-adaptive",
     ),
     "place": _family(
         "place",

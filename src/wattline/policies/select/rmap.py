@@ -18,8 +18,11 @@ from wattline.physics.power import end_decrease_w, headroom_w, shape_increase_w,
 from wattline.policies.select.proposals import estimated_wall_s
 from wattline.policies.select.shapes import allowed_s, asked_row, best_row, fair_w, share_row
 
-TRADITIONAL, NAIVE, ADAPTIVE, SURPLUS = range(4)
-"""Which configuration a job gets."""
+TRADITIONAL, NAIVE, ADAPTIVE, POWER_ONLY, SURPLUS = range(5)
+"""Which configuration a job gets. Adaptive is read in two ways: it adapts to free nodes and watts, or to watts alone.
+
+Surplus (``surplus.py``) waits for the same configuration as Naive, and for what that draws.
+"""
 
 WANTED, PASSED, COLUMNS = range(3)
 """memory: for each job the configuration it waits for (0: not looked up, 1: as it is), and the pass in which it was
@@ -82,35 +85,18 @@ def needed_w(s: State, j: int, mode: int, want: int) -> float:
 
 
 @outlined
-def startable(
-    s: State, j: int, mode: int, threshold: float, free: int, watts: float, others_w: float, others: int, memory: Any
-) -> int:
-    """Return the configuration in which a job starts now, given free nodes and watts, or WAIT.
-
-    ``others_w`` and ``others`` are the fair shares of watts and nodes of all who wait besides.
-    """
+def startable(s: State, j: int, mode: int, threshold: float, free: int, watts: float, memory: Any) -> int:
+    """Return the configuration in which a job starts now, given free nodes and watts, or WAIT."""
     want = wanted(s, j, mode, memory)
     fits = width(s, j, want) <= free and needed_w(s, j, mode, want) <= watts
     if s.app[j] < 0 or mode <= NAIVE:
         return want if fits else WAIT
-    if not fits and s.sh_told_w[s.app_least[s.app[j]]] > watts:
+    if fits or s.sh_told_w[s.app_least[s.app[j]]] > watts:
+        return want if fits else WAIT
+    if mode == POWER_ONLY and needed_w(s, j, mode, want) <= watts:  # then it waits for nodes, as with Naive
         return WAIT
-    if mode == ADAPTIVE:
-        if needed_w(s, j, mode, want) <= watts:  # then as the naive policy does
-            return want if fits else WAIT
-        row = best_row(s, s.app[j], watts, free)
-    else:
-        bound_w = watts
-        if watts < np.inf:
-            bound_w = min(watts, max(fair_w(s, j), watts - others_w))
-        row = best_row(s, s.app[j], bound_w, min(free, max(s.asked_nodes[j], free - others)))
-        if row >= 0 and fair_w(s, j) <= watts and s.sh_told_s[row] <= s.sh_told_s[want]:
-            return row  # no worse than its fair share would be, whatever was asked for
-        if row < 0 or s.sh_told_s[row] > allowed_s(s, j, threshold):
-            row = best_row(s, s.app[j], watts, free)
-    if row >= 0 and s.sh_told_s[row] <= allowed_s(s, j, threshold):
-        return row
-    return want if mode == SURPLUS and fits else WAIT
+    row = best_row(s, s.app[j], watts, free)
+    return row if row >= 0 and s.sh_told_s[row] <= allowed_s(s, j, threshold) else WAIT
 
 
 @kernel
@@ -168,19 +154,6 @@ def reserve(s: State, need: int, need_w: float, n: int, free: int, watts: float)
 
 
 @outlined
-def sooner(s: State, j: int, n: int, free: int, watts: float, memory: Any) -> int:
-    """Return a configuration that fits now and ends a job sooner than waiting for the one it wants would, or WAIT."""
-    if s.app[j] < 0 or free == 0:
-        return WAIT
-    row = best_row(s, s.app[j], watts, free)
-    if row < 0:
-        return WAIT
-    want = wanted(s, j, SURPLUS, memory)
-    shadow_s, _, _ = reserve(s, width(s, j, want), increase_w(s, j, want), n, free, watts)
-    return row if s.now[0] + s.sh_told_s[row] <= shadow_s + s.sh_told_s[want] else WAIT
-
-
-@outlined
 def forget_wanted(s: State, memory: Any) -> None:
     """Forget what jobs wait for when the limit has changed."""
     jobs = s.app.shape[0]
@@ -196,26 +169,13 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
     forget_wanted(s, memory)
     free = s.free[0]
     watts = headroom_w(s)
-    limited = s.limit_w[0] < np.inf  # without a limit everybody's share is endless
-    others_w = 0.0
-    others = 0
-    if mode == SURPLUS:
-        for i in range(s.q_head[0], s.q_tail[0]):
-            if s.queue[i] >= 0:
-                others_w += fair_w(s, s.queue[i]) if limited else 0.0
-                others += s.asked_nodes[s.queue[i]]
     n = 0
     i = s.q_head[0]
     head = -1
     while i < s.q_tail[0]:
         j = s.queue[i]
         if j >= 0:
-            others_w -= fair_w(s, j) if limited else 0.0
-            others -= s.asked_nodes[j]
-            treated = mode_of(s, j, mode, small)
-            row = startable(s, j, treated, threshold, free, watts, others_w, others, memory)
-            if row == WAIT and treated == SURPLUS:
-                row = sooner(s, j, n, free, watts, memory)
+            row = startable(s, j, mode_of(s, j, mode, small), threshold, free, watts, memory)
             if row == WAIT:
                 head = j
                 break
@@ -241,7 +201,7 @@ def plan(s: State, mode: int, threshold: float, best_fit: float, small: float, m
             # what is left only shrinks: who had to wait in this pass is not asked again
             if j < 0 or passed[j] == this_pass:
                 continue
-            row = startable(s, j, mode_of(s, j, mode, small), threshold, free, watts, np.inf, s.pool_count[0], memory)
+            row = startable(s, j, mode_of(s, j, mode, small), threshold, free, watts, memory)
             late = row != WAIT and lasts_s(s, j, row) > shadow_s - s.now[0]
             if row == WAIT or (late and (width(s, j, row) > extra or increase_w(s, j, row) > extra_w)):
                 passed[j] = this_pass
@@ -272,6 +232,14 @@ BEST_FIT = Param(0.0, "1: of those that may pass, first who adds most power; 0: 
 
 SMALL = Param(
     0.0, "jobs that ask for at most this part of the nodes start as Traditional would (the source's pSmall)", 0, 1
+)
+ALONE = Param(
+    0.0,
+    "1: who has the power of its share waits for nodes (Algorithm 1 by its letter); 0: it takes those that are free "
+    "(§5.1)",
+    0,
+    1,
+    whole=True,
 )
 MEMORY = Memory(fixed=1, per_job=COLUMNS)
 
@@ -312,25 +280,10 @@ def naive(s: State, mask: int, param: Any, memory: Any) -> int:
     sorted_running=True,
     one_class=True,
     shapes=True,
-    params={"slower": SLOWER, "best_fit": BEST_FIT, "small": SMALL},
+    params={"slower": SLOWER, "best_fit": BEST_FIT, "small": SMALL, "power_only": ALONE},
     memory=MEMORY,
-    source="T. Patki's thesis, §5.2.3",
+    source="T. Patki's thesis, §5.1, 5.2.3",
 )
 def adaptive(s: State, mask: int, param: Any, memory: Any) -> int:
-    """RMAP Adaptive: as Naive, or at once with the power that is left if that is fast enough."""
-    return plan(s, ADAPTIVE, param[0], param[1], param[2], memory)
-
-
-@mechanism(
-    "select",
-    "surplus",
-    sorted_running=True,
-    one_class=True,
-    shapes=True,
-    params={"slower": SLOWER, "best_fit": Param(1.0, BEST_FIT.meaning, 0, 1, whole=True)},
-    memory=MEMORY,
-    source="Wattline",
-)
-def surplus(s: State, mask: int, param: Any, memory: Any) -> int:
-    """Give a starting job its fair share of power and nodes, and what the others who wait would leave over."""
-    return plan(s, SURPLUS, param[0], param[1], 0.0, memory)
+    """RMAP Adaptive: as Naive, or at once with the nodes and the power that are left if that is fast enough."""
+    return plan(s, POWER_ONLY if param[3] == 1.0 else ADAPTIVE, param[0], param[1], param[2], memory)

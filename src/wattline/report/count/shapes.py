@@ -102,9 +102,7 @@ def why_words(row: Mapping[str, Any]) -> str:
         return f"fastest with {left}" + _against(row, "share", f"; {{}} than {share} would take")
     if rule == "least":
         return f"of least power: nothing fits under {share}"
-    return f"fastest with what others who wait would leave of {left}" + _against(
-        row, "share", f"; {{}} than {share} would take"
-    )
+    return f"least time for all who waited, with {left}" + _against(row, "share", f"; {{}} than {share} would take")
 
 
 def _against(row: Mapping[str, Any], other: str, text: str) -> str:

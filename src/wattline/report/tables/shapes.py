@@ -21,7 +21,7 @@ RULES = {
     "room": "fastest with what was left",
     "asked": "as asked for",
     "least": "of least power",
-    "other": "fastest with what others would leave",
+    "other": "least time for all who waited",
 }
 
 

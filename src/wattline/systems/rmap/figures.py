@@ -15,7 +15,7 @@ from wattline.report.figures.style import AMBER, BLUE, GREY, TEAL, VIOLET, Drawn
 from wattline.systems.rmap.study import JOBS, POLICIES, Study, Task, worlds
 from wattline.systems.rmap.tables import MODEL, machines
 
-SHOWN = {"Traditional": GREY, "Adaptive, 0 %": BLUE, "Adaptive, 20 %": VIOLET, "Surplus": TEAL}
+SHOWN = {"Traditional": GREY, "Adaptive, 0 %": BLUE, "Adaptive, 20 %": VIOLET, "Surplus, 0 %": TEAL}
 """Policies of the figures of single traces."""
 
 EDGE, STEP = 0.4, 0.05

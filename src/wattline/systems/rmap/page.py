@@ -17,7 +17,7 @@ from wattline.report.page import Page, folded, table
 from wattline.systems.reproduction import FOOTER, SMALLER, Claim, Reproduction, begin_page
 from wattline.systems.rmap.claims import claims
 from wattline.systems.rmap.figures import draw_errors, draw_jobs, draw_timeline
-from wattline.systems.rmap.study import POLICIES, Scale, Study, run_study
+from wattline.systems.rmap.study import Scale, Study, policies_of, run_study
 from wattline.systems.rmap.tables import MEASURED, machines
 
 NAME = "rmap"
@@ -35,6 +35,7 @@ TOLD = {
     "model": "tables by the thesis's model",
     "upper": "tables by our model, upper bounds of power",
     "generous": "exact tables, requests of twice the time",
+    "predicted": "the thesis's model is told and is what happens",
 }
 COLOURS = {
     "Traditional": GREY,
@@ -44,8 +45,9 @@ COLOURS = {
     "Adaptive, 20 %": BLUE,
     "Adaptive, 30 %": VIOLET,
     "Adaptive, unbounded": RED,
-    "Surplus": TEAL,
-    "Surplus, caps raised": TEAL,
+    "Adaptive, 0 %, power only": GREY,
+    "Surplus, 0 %": TEAL,
+    "Surplus, unbounded": TEAL,
 }
 
 
@@ -97,7 +99,9 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
         for trace in study.scale.traces:
             page.add(_table(study, machine, trace, "exact"), page.figure(_draw(study, machine, trace)))
             others = "".join(
-                _table(study, machine, trace, source) for source in study.scale.sources if source != "exact"
+                _table(study, machine, trace, source)
+                for source in study.scale.sources
+                if source != "exact" and _pieces(study, machine, trace, source)
             )
             if others:
                 page.add(folded(f"{machine}: {trace}, told otherwise", others))
@@ -116,7 +120,7 @@ def _page(study: Study, stated: list[Claim], remarks: list[str]) -> Page:
 def _table(study: Study, machine: str, trace: str, source: str) -> str:
     bounds = [machines()[machine].bounds_w[b] for b in study.scale.bounds]
     rows = []
-    for name in POLICIES:
+    for name in policies_of(source):
         by = [study.found[p].turnaround_s[name] for p in _pieces(study, machine, trace, source)]
         rows.append((name, *(f"{values.mean():.0f} ± {values.mean() - _interval(values)[0]:.0f}" for values in by)))
     caption = f"{machine}: {trace}, {TOLD[source]}"
@@ -141,7 +145,8 @@ def _draw(study: Study, machine: str, trace: str) -> Drawn:
             "Adaptive, 10 %": "dot",
             "Adaptive, 20 %": "dash",
             "Adaptive, 30 %": "dashdot",
-            "Surplus, caps raised": "dot",
+            "Adaptive, 0 %, power only": "dot",
+            "Surplus, unbounded": "dot",
         }.get(name, "solid")
         figure.add_scatter(
             x=[bounds[p.bound] / bounds[-1] for p in pieces],
@@ -168,7 +173,11 @@ asked for, the
 deadline moves, as in the thesis.</li>
 <li><i>Model</i>: the log-quadratic regression on a tenth of each table tells policies time and power; what happens is
 the truth.</li>
-<li>Surplus gives a starting job its fair share of power and nodes and what all who wait would leave over; and it starts
-a job slowly at once if
-that ends sooner than waiting would.</li>
+<li>Adaptive is node-aware: it takes what is left of power <i>and nodes</i> (§5.1). By the letter of Algorithm 1 it
+compares watts alone and waits for nodes (<i>power only</i>).</li>
+<li>Arrivals are so dense that 14 of 30 jobs do not wait in the random trace at 14,000 W with Traditional (§5.6.4),
+found on seeds of their own.</li>
+<li>Surplus starts a job in the configuration that costs all who wait the least time, among those that Adaptive could
+give it at the same tolerance: neither takes longer than that tolerance, or than the job's fair share would. Its weights
+were found on other seeds.</li>
 </ul>"""

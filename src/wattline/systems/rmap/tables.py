@@ -97,8 +97,8 @@ def moldable(name: str, source: str) -> tuple[Moldable, ...]:
     """Return the applications of a machine as policies are told of them: the truth, or what a model fitted to a tenth
     predicts.
 
-    ``exact``, ``model`` (the thesis's: means) or ``upper`` (ours: mean times, and the highest power that a prediction
-    interval from so few measurements can tell of).
+    ``exact``, ``model`` (the thesis's: means), ``upper`` (ours: mean times, and the highest power that a prediction
+    interval from so few measurements can tell of) or ``predicted`` (what the thesis's model predicts is what happens).
     """
     tables = machines()[name].tables
     if source == "exact":
@@ -109,10 +109,10 @@ def moldable(name: str, source: str) -> tuple[Moldable, ...]:
     found = []
     for i, table in enumerate(tables):
         rows = draw(table, sample_size(len(table), 0.1), np.random.default_rng([7, i]))
-        fitted = fit(table, rows, MODEL if source == "model" else OUR_MODEL)
+        fitted = fit(table, rows, OUR_MODEL if source == "upper" else MODEL)
         time_s, power_w = fitted.predict(table.nodes, table.cores, table.cap_w)
         if source == "upper":
             power_w = fitted.interval(table.nodes, table.cores, table.cap_w, 2.0 / (rows.size + 1)).most_w
         told = Configurations(table.application, table.nodes, table.cores, table.cap_w, time_s, power_w, table.turbo_w)
-        found.append(Moldable(table, told))
+        found.append(Moldable(told) if source == "predicted" else Moldable(table, told))
     return tuple(found)
