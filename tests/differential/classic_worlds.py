@@ -213,6 +213,7 @@ def _params(rng: np.random.Generator, select: str, order: str) -> dict[str, floa
             "window": float(rng.integers(1, 7)),
             "widen": float(some),
             **({"patience": float(rng.integers(0, 30))} if rng.random() < 0.6 else {}),
+            **({"plugged": 1.0} if rng.random() < 0.4 else {}),
         }
     return {}
 

@@ -88,7 +88,9 @@ def _of_family(rng: np.random.Generator, family: str, *, limited: bool) -> dict[
             "select": pick(*selects),
             "cap": pick("none", "under-limit", "lone-whims"),
             "sleeps": rng.random() < 0.4,
-            "profile": pick("known", "known", "maximum", "oracle", "t-test", "quantile", "pooled"),
+            "profile": pick(
+                "known", "known", "maximum", "oracle", "t-test", "quantile", "pooled", "measured", "t-test-per-job"
+            ),
             "sample": float(rng.choice([0.0, 3.0, 7.5])),
             "shed": shed,
             "exceed": limited,

@@ -12,7 +12,7 @@ from wattline.model.series import PowerSeries
 from wattline.sim.simulate import Simulation
 from wattline.wiring.options import Options
 
-LEARNERS = ("t-test", "quantile", "pooled", "oracle", "maximum")
+LEARNERS = ("t-test", "t-test-per-job", "quantile", "pooled", "oracle", "maximum", "measured")
 
 
 def jobs(seed: int = 0, count: int = 60) -> JobTable:

@@ -80,7 +80,10 @@ def test_every_joule_is_accounted_for(seed: int, select: str, cap: str) -> None:
     assert np.all(result.state.status == codes.FINISHED)
 
 
-@given(st.integers(0, 10_000), st.sampled_from(["maximum", "t-test", "quantile", "pooled", "oracle", "known"]))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["maximum", "measured", "t-test", "t-test-per-job", "quantile", "pooled", "oracle", "known"]),
+)
 @examples(60)
 def test_a_limit_that_falls_is_kept_by_caps(seed: int, profile: str) -> None:
     """Power is never above a limit of at least idle and lowest powers, not even when it falls in the middle of jobs."""

@@ -205,6 +205,40 @@ def test_a_change_of_behaviour_is_noticed() -> None:
     assert (calm.start_profile_w[40:] < 60).mean() > 0.8
 
 
+def test_a_profile_stays_until_it_is_rejected() -> None:
+    """By the letter a known profile does not change while the samples of running jobs agree with it, and the first that
+    differ from it and from their group make the maximum.
+    """
+    calm = result_of(learned(campaign(level=lambda i: 50.0, sd=1.0), "t-test-per-job", recover=0.0)).state
+    own = calm.start_profile_w[(calm.start_profile_w < 60) & (np.arange(120) % 2 == 0) & (np.arange(120) > 6)]
+    assert np.unique(own[:6]).size == 1
+    jobs = campaign(level=lambda i: 50.0 if i < 60 else 75.0, sd=1.0)
+    s = result_of(learned(jobs, "t-test-per-job", recover=0.0)).state
+    assert s.start_profile_w[50] < 60
+    assert np.all(s.start_profile_w[70:] == 100.0)
+    again = result_of(learned(jobs, "t-test-per-job")).state
+    assert np.median(again.start_profile_w[100:]) == pytest.approx(75 + 2.33, abs=1.0)
+
+
+def test_runs_beside_each_other_are_tested_apart() -> None:
+    """Two runs of a key at once, one at 50 W and one at 70 W, are each held against what is older: the mixture of both
+    that came before has two levels, and neither run alone agrees with it.
+    """
+    jobs = campaign(jobs=40, level=lambda i: 50.0 if i % 4 < 2 else 70.0, sd=1.0)
+    s = result_of(learned(jobs, "t-test-per-job", recover=0.0)).state
+    assert np.all(s.start_profile_w[20:] == 100.0)
+
+
+def test_naive_capping_measures_who_runs() -> None:
+    """A job that waits counts with the greatest power of its nodes, one that runs with what was measured last."""
+    jobs = campaign(jobs=4, level=lambda i: 50.0, sd=0.5)
+    tight = 2 * 100.0 + 2 * 60.0  # one job at the maximum beside one that was measured
+    told = {name: result_of(learned(jobs, name, limit_w=tight)).state for name in ("maximum", "measured")}
+    assert told["maximum"].started_s[1] == 3600.0
+    assert told["measured"].started_s[1] == 1800.0
+    assert np.all(told["measured"].start_profile_w == 100.0)
+
+
 @pytest.mark.parametrize("miss", [0.02, 0.1])
 def test_the_stated_miss_probability_holds(miss: float) -> None:
     """Samples exceed the quantile learner's profile about as often as stated, and no more."""

@@ -114,6 +114,22 @@ def test_a_wider_window_finds_what_fits() -> None:
     assert starts(run(table(*rows), machine, select="window", params=wide, options=options)) == [10.0, 20.0, 0.0]
 
 
+@pytest.mark.parametrize(("plugged", "start"), [(0.0, 100.0), (1.0, 1.0)])
+def test_a_window_that_is_plugged(plugged: float, start: float) -> None:
+    """Where each job of a full window would exceed the limit alone, ``plugged`` starts its first one beside those that
+    run (§VIII-B); otherwise it waits until nothing runs.
+    """
+    long = {"submit": 0, "work": 100, "nodes": 1, "request": 100}
+    jobs = table(long, *({"submit": 1, "work": 10, "nodes": 3} for _ in range(2)))
+    options = Options(limit_w=[(0, 600.0)], exceed=True)
+    params = {"select": {"window": 2.0, "plugged": plugged}}
+    result = run(jobs, cluster(4, idle_w=0.0), select="window", params=params, options=options)
+    assert starts(result)[1] == start
+    alone = table(long, {"submit": 1, "work": 10, "nodes": 3})
+    held = run(alone, cluster(4, idle_w=0.0), select="window", params=params, options=options)
+    assert starts(held)[1] == 100.0  # a window that is not full is not plugged
+
+
 @given(st.data())
 @examples(60)
 def test_nobody_waits_for_ever(data: st.DataObject) -> None:

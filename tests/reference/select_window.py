@@ -3,9 +3,11 @@
 Readings: the window holds the first jobs of a node class whether they fit or not; of equal choices the one with the
 earlier jobs wins. A job is overdue once it has waited as long as the patience; the longest-waiting one counts, the
 first in line among equals. If it fits it starts; otherwise nobody starts on its class who would still run at its
-reservation. One that never fits (with all nodes in service idle and nothing else running) is passed over, unless it may
-exceed the limit: then it starts once nothing runs, and meanwhile nobody starts who would outlast all that runs. Node
-classes under one power limit are served in the order in which their first jobs stand in the line, others as declared.
+reservation. With ``plugged``, a full window (of the whole line) all of whose jobs would exceed the limit alone starts
+its first one as soon as it has the nodes, and no other. One that never fits (with all nodes in service idle and nothing
+else running) is passed over, unless it may exceed the limit: then it starts once nothing runs, and meanwhile nobody
+starts who would outlast all that runs. Node classes under one power limit are served in the order in which their first
+jobs stand in the line, others as declared.
 """
 
 from __future__ import annotations
@@ -26,8 +28,14 @@ def window(m: Scheduler, _happened: set[str]) -> None:
     if m.shares_watts():
         lines = sorted((p, line) for p, line in lines if line)
         lines.sort(key=lambda one: m.queue.index(one[1][0]))
-    params = {"window": 20, "patience": math.inf, "widen": 0, **m.setup.params}
+    params = {"window": 20, "patience": math.inf, "widen": 0, "plugged": 0, **m.setup.params}
     within = math.inf
+    first = m.queue[: int(params["window"])]
+    full = len(first) == params["window"] and all(_never_fits(m, job) for job in first)
+    if params["plugged"] and m.setup.exceed and full:
+        if first[0].nodes <= len(m.free[first[0].pool]):
+            m.start(first[0])
+        return
     if params["patience"] < math.inf and m.setup.exceed:
         due = _overdue(m, m.queue, params["patience"])
         if due is not None and _never_fits(m, due) and due.nodes <= _in_service(m, due.pool):

@@ -37,8 +37,9 @@ def judge_start(s: State, j: int, count: int, cap_w: float, why: int, shape: int
         slack_w = power.LIMIT_SLACK * s.limit_w[0]  # on top of what policies may already use
         increase_w = power.shape_increase_w(s, j, shape) if shape >= 0 else power.start_increase_w(s, j, cap_w)
         if increase_w > power.headroom_w(s) + slack_w:
-            alone = why == codes.DEADLOCK and s.option[OPT_EXCEED] == 1 and s.n_running[0] == 0
-            return codes.EXCEEDS if alone else codes.OVER_LIMIT
+            stuck = why == codes.DEADLOCK and s.option[OPT_EXCEED] == 1
+            may = stuck and (s.n_running[0] == 0 or power.exceeds_alone(s, j))
+            return codes.EXCEEDS if may else codes.OVER_LIMIT
     return codes.OK
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from wattline.arrays import Floats
-from wattline.learn import pooled, quantile, t_test
+from wattline.learn import pooled, quantile, t_test, t_test_per_job
 from wattline.learn.moments import M2, MEAN, N
 
 
@@ -24,6 +24,13 @@ def merge_t_test(a: Floats, b: Floats) -> Floats:
     last = out[t_test.RING : t_test.RING + int(min(out[t_test.NEXT], t_test.RECENT))]
     whole = merge_pooled(out[old], np.array([last.size, last.mean(), ((last - last.mean()) ** 2).sum()]))
     out[t_test.MEAN_W], out[t_test.SD_W] = whole[MEAN], np.sqrt(whole[M2] / max(1.0, whole[N] - 1.0))
+    return out
+
+
+def merge_per_job(a: Floats, b: Floats) -> Floats:
+    """Return the moments of the samples of both; the profile that is told is the later one, where that is known."""
+    out = (b if b[t_test_per_job.HIGH_W] > 0.0 else a).copy()
+    out[t_test_per_job.DATA : t_test_per_job.DATA + 3] = merge_pooled(a[:3], b[:3])
     return out
 
 
@@ -45,6 +52,7 @@ def merge_pooled(a: Floats, b: Floats) -> Floats:
 
 MERGE: dict[str, tuple[int, Callable[[Floats, Floats], Floats]]] = {
     "t-test": (t_test.ROW, merge_t_test),
+    "t-test-per-job": (t_test_per_job.ROW, merge_per_job),
     "quantile": (quantile.ROW, merge_quantile),
     "pooled": (pooled.ROW, merge_pooled),
 }

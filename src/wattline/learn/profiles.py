@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from wattline.kernel.compiled import kernel
-from wattline.model.codes import ARRIVAL, RUNNING
+from wattline.model.codes import ARRIVAL, RUNNING, SAMPLE
+from wattline.model.many_running import listed
 from wattline.model.mechanism import mechanism
 from wattline.model.state.record import State
 
@@ -44,11 +45,28 @@ def known(s: State, arg: int, param: Any, memory: Any) -> int:
     return 0
 
 
-@mechanism("profile", "maximum", wake=ARRIVAL, source="knapsack §VIII-C (naive capping)")
+@mechanism("profile", "maximum", wake=ARRIVAL)
 def maximum(s: State, arg: int, param: Any, memory: Any) -> int:
     """Count with the greatest power of a node, whatever the job."""
     if arg >= 0:
         assume_maximum(s, arg)
+    return 0
+
+
+@mechanism("profile", "measured", wake=ARRIVAL | SAMPLE, source="knapsack §VIII-C (naive capping)")
+def measured(s: State, arg: int, param: Any, memory: Any) -> int:
+    """Count with the greatest power of a node for jobs that wait, with what was measured last for those that run."""
+    if arg < 0:
+        return 0
+    if arg < s.submit_s.shape[0]:
+        assume_maximum(s, arg)
+        return 0
+    for i in range(listed(s)):
+        j = s.running[i]
+        watts = sampled_w(s, j)
+        if watts >= 0.0:
+            s.profile_w[j] = watts
+            s.profile_from[j] = 0
     return 0
 
 

@@ -372,6 +372,17 @@ def is_shape(s: State, j: int, row: int) -> bool:
     return a >= 0 and s.app_first[a] <= row < s.app_first[a] + s.app_count[a]
 
 
+@outlined
+def exceeds_alone(s: State, j: int) -> bool:
+    """Tell whether a job would exceed the limit even if it ran alone (nodes that sleep are taken as idle)."""
+    if s.limit_w[0] == np.inf:
+        return False
+    total_w = s.nodes[j] * (node_w(s, j, np.inf) - s.idle_w[s.pool[j]] + s.margin[0] * s.spread_w[j])
+    for p in range(s.free.shape[0]):
+        total_w += (s.free[p] + s.busy[p]) * s.idle_w[p]
+    return total_w > s.limit_w[0] * (1.0 + LIMIT_SLACK)
+
+
 @kernel
 def shape_increase_w(s: State, j: int, row: int) -> float:
     """Return by how much the system's power rises, as it is told, if a job starts in a configuration on idle nodes."""

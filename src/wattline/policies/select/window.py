@@ -12,7 +12,7 @@ from wattline.model.many_running import listed
 from wattline.model.mechanism import Memory, Param, mechanism
 from wattline.model.state.record import State
 from wattline.model.state.switches import OPT_EXCEED
-from wattline.physics.power import LIMIT_SLACK, node_w, start_increase_w
+from wattline.physics.power import exceeds_alone, start_increase_w
 from wattline.policies.select.easy import fits, reservation
 from wattline.policies.select.knapsack import choose, gcd
 from wattline.policies.select.proposals import headroom_left_w, outlasts, propose
@@ -20,7 +20,7 @@ from wattline.policies.select.proposals import headroom_left_w, outlasts, propos
 MOST = 1000
 """Jobs of the largest window."""
 
-W_WINDOW, W_PATIENCE, W_WIDEN = range(3)
+W_WINDOW, W_PATIENCE, W_WIDEN, W_PLUGGED = range(4)
 M_JOB, M_WIDTH, M_WATTS, M_TAKEN, M_TABLE = (i * MOST for i in range(5))
 
 
@@ -81,17 +81,6 @@ def pick(n: int, free: int, watts: float, memory: Any) -> None:
 
 
 @outlined
-def never_fits(s: State, j: int) -> bool:
-    """Tell whether a job would exceed the limit even if it ran alone (nodes that sleep are taken as idle)."""
-    if s.limit_w[0] == np.inf:
-        return False
-    total_w = s.nodes[j] * (node_w(s, j, np.inf) - s.idle_w[s.pool[j]] + s.margin[0] * s.spread_w[j])
-    for p in range(s.free.shape[0]):
-        total_w += (s.free[p] + s.busy[p]) * s.idle_w[p]
-    return total_w > s.limit_w[0] * (1.0 + LIMIT_SLACK)
-
-
-@outlined
 def overdue(s: State, p: int, patience_s: float) -> int:
     """Return the job that has waited longest, if longer than one has to be patient for (-1: none).
 
@@ -104,9 +93,28 @@ def overdue(s: State, p: int, patience_s: float) -> int:
         if j < 0 or (p >= 0 and s.pool[j] != p) or s.now[0] - s.eligible_s[j] < patience_s:
             continue
         older = oldest < 0 or s.eligible_s[j] < s.eligible_s[oldest]
-        if older and (p < 0 or not never_fits(s, j)):
+        if older and (p < 0 or not exceeds_alone(s, j)):
             oldest = j
     return oldest
+
+
+@outlined
+def plugged(s: State, most: int) -> int:
+    """Return the first job of a full window all of whose jobs would exceed the limit alone (-1: there is no such)."""
+    first = -1
+    seen = 0
+    i = s.q_head[0]
+    while i < s.q_tail[0] and seen < most:
+        j = s.queue[i]
+        i += 1
+        if j < 0:
+            continue
+        if not exceeds_alone(s, j):
+            return -1
+        seen += 1
+        if first < 0:
+            first = j
+    return first if seen == most else -1
 
 
 @kernel
@@ -176,6 +184,14 @@ def window_shared(s: State, drained_s: float, param: Any, memory: Any) -> int:
             np.inf, "wait in seconds after which nobody may delay a job any further (inf: others always may)", 0
         ),
         "widen": Param(0.0, "1: look behind the window when nothing runs and nothing in it fits", 0, 1, whole=True),
+        "plugged": Param(
+            0.0,
+            "1: where jobs may exceed the limit, the first of a full window in which each would alone starts beside "
+            "those that run",
+            0,
+            1,
+            whole=True,
+        ),
     },
     source="knapsack §VI, solved exactly (decision 16)",
 )
@@ -185,9 +201,13 @@ def window(s: State, mask: int, param: Any, memory: Any) -> int:
     Of node classes that share a power limit, the one whose job stands first in the line takes its watts first.
     """
     drained_s = np.inf
+    if param[W_PLUGGED] == 1.0 and s.option[OPT_EXCEED] == 1:
+        stuck = plugged(s, int(param[W_WINDOW]))
+        if stuck >= 0:
+            return propose(s, 0, stuck, DEADLOCK) if s.nodes[stuck] <= s.free[s.pool[stuck]] else 0
     if param[W_PATIENCE] < np.inf and s.option[OPT_EXCEED] == 1:
         due = overdue(s, -1, param[W_PATIENCE])
-        if due >= 0 and never_fits(s, due) and s.nodes[due] <= s.free[s.pool[due]] + s.busy[s.pool[due]]:
+        if due >= 0 and exceeds_alone(s, due) and s.nodes[due] <= s.free[s.pool[due]] + s.busy[s.pool[due]]:
             if s.n_running[0] == 0:
                 return propose(s, 0, due, DEADLOCK)
             # it may run above the limit, alone: skip jobs that would outlast all that run now

@@ -104,7 +104,7 @@ class Learning:
     @property
     def learns(self) -> bool:
         """Whether profiles come from samples; otherwise a learning rate says nothing."""
-        return self.learner not in (MAXIMUM, "oracle")
+        return self.learner not in (MAXIMUM, "measured", "oracle")
 
 
 def learning_rate(

@@ -88,7 +88,7 @@ class PolicySpec(Section):
     @property
     def learns_power(self) -> bool:
         """Whether some profile policy learns what jobs draw."""
-        return any(m.name not in ("known", "maximum", "oracle") for m in self.profile)
+        return any(m.name not in ("known", "maximum", "measured", "oracle") for m in self.profile)
 
 
 def check_policy(spec: PolicySpec, *, regulated: bool) -> Iterator[Problem]:

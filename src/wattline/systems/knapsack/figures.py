@@ -6,7 +6,7 @@ import numpy as np
 
 from wattline.report.figures.style import BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure
 from wattline.systems.knapsack.claims import LEARNED, LEARNED_DAY
-from wattline.systems.knapsack.study import CURVE_KW, FIXED_KW, NAIVE, OURS, PAPER, UNCAPPED, Study, careful
+from wattline.systems.knapsack.study import CURVE_KW, FIXED_KW, NAIVE, OURS, PAPER, STRICT, UNCAPPED, Study, careful
 
 COLOURS = {NAIVE: GREY, PAPER: BLUE, OURS: TEAL}
 
@@ -71,7 +71,7 @@ def draw_power(study: Study, limit: float | str, title: str) -> Drawn:
 def draw_months(study: Study, order: str, limit: float, *, use: bool) -> Drawn:
     """Draw the change against no cap by month: of waits (Figs. 8 and 9), or of utilization (Figs. 10 and 11)."""
     figure = new_figure(280)
-    base = study.get(order, UNCAPPED, None)
+    base = study.get(order, STRICT, None)
     for scheme, colour in COLOURS.items():
         year = study.get(order, scheme, limit)
         if year is None or base is None:
@@ -89,9 +89,9 @@ def draw_months(study: Study, order: str, limit: float, *, use: bool) -> Drawn:
     return Drawn(
         figure,
         f"{what} at {limit:,.0f} kW, {order} (Fig. {published})",
-        "Relative change by month against EASY without a cap."
+        "Relative change by month against strict order without a cap."
         if use
-        else "Mean wait by month of submission over that of EASY without a cap: 1 is as long, below is shorter.",
+        else "Mean wait by month of submission over that of strict order without a cap; below 1 is shorter.",
     )
 
 

@@ -22,7 +22,7 @@ from wattline.report.count.capping import Capping, measure
 from wattline.report.count.learning import learning_rate
 from wattline.sim.ensemble import in_processes
 from wattline.sim.simulate import Simulation
-from wattline.systems.knapsack.data import LOAD, MACHINES, RACK_KW, Machine, load_jobs
+from wattline.systems.knapsack.data import FULL_MACHINE, LOAD, MACHINES, RACK_KW, Machine, load_jobs
 from wattline.wiring.options import Options
 from wattline.wiring.policies import Policies
 from wattline.wiring.result import Result
@@ -53,15 +53,22 @@ class Scheme:
     """(slot, parameter, value)"""
 
 
-NAIVE = Scheme("naive", "in-order", "maximum")
-PAPER = Scheme("window 20, t-test", "window", "t-test", (("select", "window", WINDOW),))
+NAIVE = Scheme("naive", "in-order", "measured")
+MAXIMA = Scheme("naive, maxima for running jobs too", "in-order", "maximum")
+LETTER = (("select", "window", WINDOW), ("select", "plugged", 1.0))
+PAPER = Scheme("window 20, t-test", "window", "t-test-per-job", LETTER)
+KEPT = replace(PAPER, name="window 20, t-test, rejected for good", params=(*LETTER, ("profile", "recover", 0.0)))
+EVERY = replace(PAPER, name="window 20, t-test at every sample", profile="t-test")
+ALONE = replace(PAPER, name="window 20, t-test, deadlocks when nothing runs", params=LETTER[:1])
 ORACLE = Scheme("window 20, oracle", "window", "oracle", (("select", "window", WINDOW),))
 QUANTILE = Scheme("window 20, quantile", "window", "quantile", (("select", "window", WINDOW),))
-EASY = Scheme("EASY, t-test", "easy", "t-test")
+EASY = Scheme("EASY, t-test", "easy", "t-test-per-job")
 OURS = Scheme("window 100, pooled", "window", "pooled", (("select", "window", OUR_WINDOW),))
 UNCAPPED = Scheme("uncapped EASY", "easy", "known")
 STRICT = Scheme("uncapped, strict order", "in-order", "known")
 CAPPED = (NAIVE, PAPER, QUANTILE, ORACLE, EASY, OURS)
+READINGS = (MAXIMA, KEPT, EVERY, ALONE)
+"""Other readings of the text, shown beside its letter at 3,000 kW."""
 
 
 def careful() -> dict[str, list[Scheme]]:
@@ -92,6 +99,7 @@ class Piece:
     load: float = LOAD
     drawn: bool = False
     noise: float = 0.0
+    full: float = FULL_MACHINE
 
     def __str__(self) -> str:
         limit = (
@@ -132,12 +140,12 @@ class Scale:
     schemes: tuple[Scheme, ...] = CAPPED
     curve: bool = True
     recorded: bool = True
-    heavy: bool = True
+    sweep: bool = True
 
     @classmethod
     def quick(cls) -> Scale:
         """Two months, one order, one fixed and one changing limit."""
-        return cls(61.0, ("wfp",), (3000.0, CHANGING), (NAIVE, PAPER, OURS), curve=False, recorded=False, heavy=False)
+        return cls(61.0, ("wfp",), (3000.0, CHANGING), (NAIVE, PAPER, OURS), curve=False, recorded=False, sweep=False)
 
 
 @dataclass
@@ -147,16 +155,13 @@ class Study:
     scale: Scale
     found: dict[Piece, Year] = field(default_factory=dict)
 
-    def get(self, order: str, scheme: Scheme, limit: float | str | None, machine: str = "mira-like") -> Year | None:
-        """Return what became of a piece of the main study, if it was part of it."""
-        for piece, year in self.found.items():
-            if piece.noise == 0.0 and (piece.machine, piece.order, piece.scheme, piece.limit, piece.load) == (
-                machine,
-                order,
-                scheme,
-                limit,
-                LOAD,
-            ):
+    def get(
+        self, order: str, scheme: Scheme, limit: float | str | None, load: float = LOAD, full: float = FULL_MACHINE
+    ) -> Year | None:
+        """Return what became of a piece of the generated year, if it was part of the study."""
+        for p, year in self.found.items():
+            same = (p.machine, p.order, p.scheme, p.limit) == ("mira-like", order, scheme, limit)
+            if same and (p.load, p.full, p.noise) == (load, full, 0.0):
                 return year
         return None
 
@@ -195,7 +200,7 @@ def limit_steps(limit: float | str | None, begin_s: float, span_s: float, whole_
 
 def carry_out(piece: Piece) -> Year:
     """Simulate one piece."""
-    machine, jobs = MACHINES[piece.machine], load_jobs(piece.machine, piece.days, piece.load, piece.noise)
+    machine, jobs = MACHINES[piece.machine], load_jobs(piece.machine, piece.days, piece.load, piece.noise, piece.full)
     cluster = Cluster((NodeClass(piece.machine, machine.nodes, 0.0, machine.max_w),))
     begin_s = float(jobs.submit_s[0])
     span_s = piece.days * 86400.0
@@ -288,9 +293,21 @@ def pieces_of(scale: Scale) -> list[Piece]:
         todo += [Piece("mira-like", "wfp", scheme, kw, scale.days) for kw in CURVE_KW for scheme in (PAPER, OURS)]
         for schemes in careful().values():
             todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days) for scheme in schemes]
-    if scale.heavy:
-        todo += [Piece("mira-like", "wfp", UNCAPPED, None, scale.days, HEAVY)]
-        todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days, HEAVY) for scheme in (PAPER, EASY, OURS)]
+    if scale.sweep:
+        for order in scale.orders:
+            todo += [Piece("mira-like", order, scheme, 3000.0, scale.days) for scheme in READINGS]
+            todo += [
+                Piece("mira-like", order, scheme, limit, scale.days, load)
+                for load in SWEEP
+                for scheme, limit in (
+                    (STRICT, None),
+                    *((s, kw) for kw in FIXED_KW for s in (NAIVE, PAPER)),
+                    (OURS, 3000.0),
+                )
+            ]
+            todo += [
+                Piece("mira-like", order, PAPER, limit, scale.days, full=FEWER_FULL) for limit in (3000.0, CHANGING)
+            ]
         todo += [Piece("mira-like", "wfp", scheme, 3000.0, scale.days, noise=NOISE) for scheme in (PAPER, OURS)]
     if scale.recorded:
         for name, machine in MACHINES.items():
@@ -303,8 +320,11 @@ def pieces_of(scale: Scale) -> list[Piece]:
 NOISE = 0.015
 """Runs of a key set apart by 1 kW a rack, as a check: in the generated year they are alike to 0.15 kW."""
 
-HEAVY = 0.86
-"""The load at which a machine without a limit is used as leadership machines are: 86 %."""
+SWEEP = (0.4, 0.5, 0.65)
+"""Lower loads, for what the load decides."""
+
+FEWER_FULL = 0.001
+"""A share of full-machine jobs with which the published success rates agree, for what that share decides."""
 
 
 def run_study(scale: Scale, say: Say) -> Study:
@@ -319,7 +339,11 @@ def run_study(scale: Scale, say: Say) -> Study:
         say(f"{done} of {len(todo)}: {piece}")
 
     say(f"{len(todo)} pieces of {scale.days:g} days each")
-    for profile in ("t-test", "pooled"):  # what is not compiled yet is compiled once, not by every process
+    for profile in (
+        "t-test-per-job",
+        "pooled",
+        "measured",
+    ):  # what is not compiled yet is compiled once, not by every process
         _tiny(profile)
     workers = 1 if len(todo) < 12 else None
     for piece, year in zip(todo, in_processes(carry_out, todo, done=tell, workers=workers), strict=True):
