@@ -44,6 +44,18 @@ def test_errors_are_shown_with_power_too_low_first(wattline: Call, table: str, m
     assert found["errors"]["time_mean"] < (0.12 if model == "log-quadratic" else 0.02)
 
 
+def test_rows_may_be_chosen_instead_of_drawn(wattline: Call, table: str) -> None:
+    """With ``--chosen`` the title says that rows were chosen, and a line the largest error of the worst draw; it goes
+    with ``--share``.
+    """
+    shown = wattline("configs", "fit", table, "--share", "0.4", "--draws", "2", "--chosen")
+    assert shown.out.splitlines()[0] == "made by mixed: 35 chosen of 80 measurements, median of 2 draws"
+    assert "largest time error of the worst draw: " in shown.out
+    refused = wattline("configs", "fit", table, "--chosen")
+    assert refused.code == 2
+    assert "--chosen: goes with --share" in refused.err
+
+
 def test_all_applications_are_judged_in_one_table(wattline: Call, table: str, folder: Path) -> None:
     """Without a name each application is a row, in 80 columns; one with too few rows is named and left out."""
     header, *rows = TABLE.splitlines()

@@ -204,7 +204,7 @@ def test_the_page_on_prices_works(tmp_path: Path) -> None:
 
 def test_the_page_on_models_of_configurations_works(tmp_path: Path) -> None:
     """Every program and command of the page, in order; the predicted table is there."""
-    assert len(follow("config-models.md", tmp_path)) == 6
+    assert len(follow("config-models.md", tmp_path)) == 7
     assert (tmp_path / "predicted.parquet").exists()
 
 

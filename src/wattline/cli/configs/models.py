@@ -72,6 +72,12 @@ def fit(
     ] = Reduction.MEDIAN,
     turbo: TurboFlag = None,
     *,
+    chosen: Annotated[
+        bool,
+        typer.Option(
+            "--chosen", help="With --share: draw 14 rows only, and choose the others by what the model does not know."
+        ),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -90,25 +96,29 @@ def fit(
     terminal = Terminal(as_json, quiet)
     if share is not None and not 0.0 < share < 1.0:
         raise ScenarioError(f"--share: must lie between 0 and 1, got {share:g}")
+    if chosen and share is None:
+        raise ScenarioError("--chosen: goes with --share, which says how many rows to choose")
     if out is not None:
         refuse_same(table, out)
     axes = {"nodes": _counts("--nodes", nodes), "cores": _counts("--cores", cores), "caps_w": _numbers("--caps", caps)}
     turbo_w = asked("--turbo", power_w, turbo)
     read = read_configurations(table, reduce=reduce.value, turbo_w=turbo_w)
     if app_name is None and len(read.tables) > 1 and out is None and not next_count:
-        _show_all(terminal, list(read.tables.values()), model.value, share, draws, seed)
+        _show_all(terminal, list(read.tables.values()), model.value, share, draws, seed, chosen=chosen)
         return
     measured = read.table(app_name)
-    fitted, errors, spread, told = _judge(measured, model.value, share, draws, seed)
+    fitted, errors, spread, told = _judge(measured, model.value, share, draws, seed, chosen=chosen)
     if terminal.for_people:
         terminal.show(_table(errors, f"{measured.application} by {model}: {told}"))
-    found = chosen = None
+        if spread is not None:
+            terminal.line(f"largest time error of the worst draw: {100 * spread[1]:.1f} %")
+    found = named = None
     if out is not None or next_count:
         found = _predict(fitted, measured, axes, miss)
     if found is not None and next_count:
-        chosen = _choose(fitted, found, next_count, cost)
+        named = _choose(fitted, found, next_count, cost)
         terminal.line("")
-        for rank, row in enumerate(chosen, 1):
+        for rank, row in enumerate(named, 1):
             terminal.line(f"{rank}. measure {_named(row)}")
     if found is not None and out is not None:
         from wattline.formats.tables.predicted import write_predicted
@@ -127,16 +137,24 @@ def fit(
             "model": fitted.model,
             "measurements": int(fitted.rows.size),
             "errors": errors._asdict(),
-            "time_max_below_a_third": spread,
+            "time_max_below_a_third": None if spread is None else spread[0],
+            "time_max_of_the_worst_draw": None if spread is None else spread[1],
             "judged": told,
-            "next": chosen,
+            "next": named,
             "file": None if out is None else str(out),
         }
     )
 
 
 def _show_all(
-    terminal: Terminal, tables: list[Configurations], model: str, share: float | None, draws: int, seed: int
+    terminal: Terminal,
+    tables: list[Configurations],
+    model: str,
+    share: float | None,
+    draws: int,
+    seed: int,
+    *,
+    chosen: bool,
 ) -> None:
     """Judge a model on every application of a table; those with too few rows are named."""
     from rich.table import Table
@@ -150,7 +168,7 @@ def _show_all(
         lines.add_column(name, justify="left" if name == "application" else "right", no_wrap=True, overflow="ellipsis")
     for table in tables:
         try:
-            fitted, errors, _, _ = _judge(table, model, share, draws, seed)
+            fitted, errors, _, _ = _judge(table, model, share, draws, seed, chosen=chosen)
         except InputError as problem:
             terminal.say(f"left out: {problem}")
             continue
@@ -167,16 +185,19 @@ def _show_all(
 
 
 def _judge(
-    measured: Configurations, model: str, share: float | None, draws: int, seed: int
-) -> tuple[Fitted, Errors, float | None, str]:
-    """Return the model, its errors, the share of draws with a largest time error below 33 %, and how they were
-    found.
+    measured: Configurations, model: str, share: float | None, draws: int, seed: int, *, chosen: bool
+) -> tuple[Fitted, Errors, tuple[float, float] | None, str]:
+    """Return the model, its errors, how they were found; and of draws: the share with a largest time error below 33 %,
+    and that of the worst one.
     """
+    import functools
+
     import numpy as np
 
     from wattline.learn.configs import errors as judge
     from wattline.learn.configs import fit as fit_model
     from wattline.learn.configs import models
+    from wattline.learn.configs.choice import chosen_rows
 
     if share is None:
         folds = min(10, len(measured))
@@ -184,10 +205,12 @@ def _judge(
         errors = judge.cross_validate(models()[model], measured, folds=folds, seed=seed)
         return fitted, errors, None, f"{len(measured)} measurements, {folds} folds"
     count = judge.sample_size(len(measured), share)
-    found = judge.errors_over_draws(models()[model], measured, share=share, draws=draws, seed=seed)
-    fitted = fit_model(measured, judge.draw(measured, count, next(judge.generators(seed, 1))), model)
-    told = f"{count} of {len(measured)} measurements, median of {draws} draws"
-    return fitted, judge.median_errors(found), float(np.mean([e.time_max < 0.33 for e in found])), told
+    pick: judge.Pick = functools.partial(chosen_rows, models()[model]) if chosen else judge.draw
+    found = judge.errors_over_draws(models()[model], measured, share=share, draws=draws, seed=seed, pick=pick)
+    fitted = fit_model(measured, pick(measured, count, next(judge.generators(seed, 1))), model)
+    told = f"{count} {'chosen ' if chosen else ''}of {len(measured)} measurements, median of {draws} draws"
+    largest = np.array([e.time_max for e in found])
+    return fitted, judge.median_errors(found), (float(np.mean(largest < 0.33)), float(largest.max())), told
 
 
 def _predict(fitted: Fitted, measured: Configurations, axes: dict[str, Any], miss: float) -> Predicted:

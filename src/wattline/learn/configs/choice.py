@@ -1,4 +1,4 @@
-"""Which configuration to measure next: the one after which all the others would be known best."""
+"""Which configurations to measure: the ones after which all the others would be known best."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from wattline.arrays import Floats, Ints
 from wattline.errors import InputError
-from wattline.learn.configs.errors import TURBO
-from wattline.learn.configs.fitted import Curve, Fitted, Points, points_of
+from wattline.learn.configs.errors import TURBO, draw
+from wattline.learn.configs.fitted import Curve, Fit, Fitted, Points, points_of
 from wattline.model.configurations import Configurations
 
 
@@ -42,6 +42,25 @@ def next_rows(
     if len(chosen) < count:
         chosen += _by_variance(fitted, table, unknown, price, count - len(chosen), chosen)
     return np.asarray(chosen, dtype=np.int64)
+
+
+FIRST, STEP = 14, 4
+"""Rows that are drawn before any can be chosen, and rows that are chosen before the model is fitted again."""
+
+
+def chosen_rows(fit: Fit, table: Configurations, count: int, rng: np.random.Generator) -> Ints:
+    """Return rows to fit to: a few drawn at random, the others chosen by what the model does not know after them.
+
+    It costs as many measurements as a random draw of ``count``, and leaves smaller errors, the largest above all. Times
+    and powers of rows that are not chosen are not looked at.
+    """
+    if not 0 < count <= len(table):
+        raise InputError(f"{table.application}: cannot choose {count} of {len(table)} configurations")
+    rows = draw(table, min(FIRST, count), rng)
+    while rows.size < count:
+        more = next_rows(fit(table, rows), table, min(STEP, count - rows.size))
+        rows = np.sort(np.concatenate([rows, more]))
+    return rows
 
 
 def _turbo_first(

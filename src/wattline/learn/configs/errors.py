@@ -4,7 +4,7 @@ low first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,10 @@ TURBO = 2
 
 OVERDRAFT = 0.10
 """Power predicted lower than the truth by more than this share of it breaks a cap, by the published measure."""
+
+
+Pick = Callable[[Configurations, int, np.random.Generator], Ints]
+"""Takes so many rows of a table."""
 
 
 class Errors(NamedTuple):
@@ -139,13 +143,23 @@ def unseen(table: Configurations, rows: Ints) -> Ints:
 
 
 def errors_over_draws(
-    fit: Fit, table: Configurations, *, share: float = 0.1, draws: int = 200, seed: int = 1, least: int = LEAST
+    fit: Fit,
+    table: Configurations,
+    *,
+    share: float = 0.1,
+    draws: int = 200,
+    seed: int = 1,
+    least: int = LEAST,
+    pick: Pick | None = None,
 ) -> list[Errors]:
-    """Return the errors on unseen rows for many random draws of the measurements; the same draws for every model."""
+    """Return the errors on unseen rows for many random draws of the measurements; the same draws for every model.
+
+    ``pick`` chooses the rows in another way than at random.
+    """
     count = sample_size(len(table), share, least)
     found = []
     for rng in generators(seed, draws):
-        rows = draw(table, count, rng)
+        rows = (pick or draw)(table, count, rng)
         found.append(errors_of(fit(table, rows), table, unseen(table, rows)))
     return found
 
