@@ -29,43 +29,48 @@ def ours(study: Study) -> Iterator[Claim]:
     yield from (*_main(study), *_lighter(study), *_noisy(study), *_recorded(study))
 
 
-def at_equal_success(study: Study) -> tuple[Year, Scheme, Year] | None:
-    """Return what the paper's scheme came to at 3,000 kW, and the scheme of ours with as much success that waits
+def success(year: Year, *, apart: bool) -> float:
+    """Return the share of intervals under the cap, apart from deadlock starts or with them (NaN: there was no cap)."""
+    if year.capping is None:
+        return np.nan
+    return float(year.capping.apart.success if apart else year.capping.whole.success)
+
+
+def _equal(study: Study, *, apart: bool) -> Iterator[Claim]:
+    """Yield the statement on waits at equal success: of all miss probabilities with as much, the one that waits
     least.
     """
     paper = study.get("wfp", PAPER, 3000.0)
-    if paper is None or paper.capping is None:
-        return None
     tried = [(scheme, study.get("wfp", scheme, 3000.0)) for schemes in careful().values() for scheme in schemes]
-    enough = [
-        (scheme, year)
-        for scheme, year in tried
-        if year is not None
-        and year.capping is not None
-        and year.capping.whole.success >= paper.capping.whole.success - SAME
-    ]
-    if not enough:
-        return None
-    return paper, *min(enough, key=lambda found: found[1].wait_s)
+    known: list[tuple[Scheme, Year]] = [(scheme, year) for scheme, year in tried if year is not None]
+    if paper is None or not known:
+        return
+    least = success(paper, apart=apart)
+    enough = [(scheme, year) for scheme, year in known if success(year, apart=apart) >= least - SAME]
+    scheme, best = (
+        min(enough, key=lambda one: one[1].wait_s)
+        if enough
+        else max(known, key=lambda one: success(one[1], apart=apart))
+    )
+    words = "apart from deadlock starts" if apart else "deadlock starts included"
+    yield Claim(
+        "ours",
+        f"same success ({words}), ≥ 10 % shorter waits",
+        f"a window of 100 and a learner with a stated miss probability wait at least 10 % less than {PAPER.name} at "
+        f"the same capping success, {words} (0.0005 points tolerated)",
+        f"{scheme.name}: {best.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h at "
+        f"{success(best, apart=apart):.3%} and {least:.3%}, wfp, 3,000 kW",
+        holds=bool(enough) and bool(best.wait_s <= 0.9 * paper.wait_s),
+        because=""
+        if enough
+        else "no miss probability reaches that success; jobs on all racks exceed the cap with any learner; apart from "
+        "deadlock starts it was tested too",
+    )
 
 
 def _main(study: Study) -> Iterator[Claim]:
-    found = at_equal_success(study) if study.scale.curve else None
-    if found is not None:
-        paper, scheme, best = found
-        assert paper.capping is not None  # noqa: S101
-        assert best.capping is not None  # noqa: S101
-        good = bool(best.wait_s <= 0.9 * paper.wait_s)
-        yield Claim(
-            "ours",
-            "same success, ≥ 10 % shorter waits",
-            f"a window of 100 and a learner with a stated miss probability wait at least 10 % less than {PAPER.name} "
-            "at the same capping success",
-            f"{scheme.name}: {best.wait_s / 3600:.2f} h against {paper.wait_s / 3600:.2f} h "
-            f"({best.wait_s / paper.wait_s - 1:+.0%}) at "
-            f"{best.capping.whole.success:.3%} and {paper.capping.whole.success:.3%}, wfp, 3,000 kW",
-            holds=good,
-        )
+    if study.scale.curve:
+        yield from (*_equal(study, apart=False), *_equal(study, apart=True))
     for order in study.scale.orders:
         ours, theirs = study.get(order, OURS, 3000.0), study.get(order, PAPER, 3000.0)
         if ours is None or theirs is None or ours.capping is None:
