@@ -454,6 +454,7 @@ def storm(slurm: SlurmCluster, **how: object) -> Iterator[Storm]:
             slurm.start_controller()
         slurm.cancel_all()
         slurm.command("scancel", "-u", pwd.getpwuid(NOBODY).pw_name, check=False)
+        slurm._wait(lambda: slurm._idle() >= slurm.nodes, "all nodes")  # others use it after us
 
 
 def ends_well(run: Storm) -> None:
