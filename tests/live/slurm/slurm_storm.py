@@ -406,8 +406,8 @@ class Storm(SlurmRun):
         assert reigns[0].try_to_lead()
         first = self.controller
         first.term = lambda: self._term(reigns[0])
-        self.submit(3.0, 2)
-        self.pass_s(2.0)
+        self.submit(2.0, 2)
+        self.pass_s(1.2)
         assert not reigns[1].try_to_lead()
         end = time.monotonic() + 20.0
         while not reigns[1].try_to_lead():  # the first one hangs
@@ -416,7 +416,7 @@ class Storm(SlurmRun):
         self.controller = self.start()
         self.controller.term = lambda: self._term(reigns[1])
         self.submit(1.0, 3)
-        self.pass_s(2.0)
+        self.pass_s(1.2)
         told = len(self.told)
         with contextlib.suppress(LeaseLost):
             first.turn(first.clock.now_s())

@@ -15,13 +15,13 @@ def test_daemons_fail_agents_lie_and_nonsense_arrives(cluster: SlurmCluster) -> 
     once, where they were placed, and the machine stays under its limit.
     """
     with storm(cluster) as run:
-        some(run)
+        some(run, 6)
         run.go(run.led)
         run.slurmctld_is_gone()
         run.slurmctld_hangs()
         run.nonsense_arrives()
         run.munge_is_down()
-        some(run, 4)
+        some(run, 3)
         run.an_agent_lies()
         run.slurmd_is_killed()
         run.an_agent_is_started_anew()
@@ -36,7 +36,7 @@ def test_others_act_while_a_controller_leads(cluster: SlurmCluster, tmp_path: Pa
         run.go(run.led)
         run.a_release_is_requeued()
         run.two_controllers(tmp_path)
-        some(run, 4)
+        some(run, 2)
         run.users_act()
         run.names_change_their_order()
         ends_well(run)
