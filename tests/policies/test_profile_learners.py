@@ -16,7 +16,7 @@ from engine.worlds import cluster, examples, policies
 from wattline.errors import InputError, TraceError
 from wattline.formats.tables.profiles import read_profiles, write_profiles
 from wattline.kernel.compiled import library
-from wattline.learn import merging, moments, pooled, quantile, student, t_test
+from wattline.learn import merging, moments, pooled, quantile, student, t_test, t_test_per_job
 from wattline.model.jobs import JobTable
 from wattline.model.series import PowerSeries
 from wattline.sim.simulate import Simulation
@@ -227,6 +227,24 @@ def test_runs_beside_each_other_are_tested_apart() -> None:
     jobs = campaign(jobs=40, level=lambda i: 50.0 if i % 4 < 2 else 70.0, sd=1.0)
     s = result_of(learned(jobs, "t-test-per-job", recover=0.0)).state
     assert np.all(s.start_profile_w[20:] == 100.0)
+
+
+def test_profiles_by_job_are_kept_and_merged() -> None:
+    """What is known of a key at the end of a run is known at the first job of the next; merged, samples of both count
+    and the later run tells the profile.
+    """
+    kept = learned(campaign(level=lambda i: 50.0, sd=1.0), "t-test-per-job").learned()
+    assert kept is not None
+    chosen = policies(None, select="window", profile="t-test-per-job")
+    machine = cluster(4, idle_w=0.0, max_w=100.0)
+    second = Simulation(campaign(seed=1), machine, chosen, Options(limit_w=[(0, 400.0)], exceed=True))
+    second.begin_with(kept)
+    assert second.run().state.submit_profile_from[0] == 0
+    later = kept.rows.copy()
+    later[:, t_test_per_job.HIGH_W] *= 2
+    both = merging.merge_per_job(kept.rows[0], later[0])
+    assert both[0] == 2 * kept.rows[0][0]
+    assert both[t_test_per_job.HIGH_W] == later[0][t_test_per_job.HIGH_W]
 
 
 def test_naive_capping_measures_who_runs() -> None:
