@@ -263,6 +263,8 @@ def _params(rng: np.random.Generator, select: str, *, dyadic: bool) -> list[tupl
             ("carry", float(rng.integers(2))),
             ("preempt", float(rng.integers(3))),
             ("standby", float(rng.integers(2))),
+            ("rounding", float(rng.integers(3))),
+            ("fixed", float(rng.integers(2))),
         ]
     if select == "slackline":
         return [
@@ -274,7 +276,9 @@ def _params(rng: np.random.Generator, select: str, *, dyadic: bool) -> list[tupl
         ]
     if select == "qoscap":
         return [("near", of(1.25)), ("meets", of(1.5)), ("hold", float(rng.integers(2)))]
-    return [("largest", float(rng.integers(3)))] if select == "energyqare" else []
+    if select == "energyqare":
+        return [("largest", float(rng.integers(3))), ("bounded", float(rng.integers(2)))]
+    return []
 
 
 # ------------------------------------------------------------------ both sides
@@ -300,11 +304,17 @@ def twin_of(w: World) -> target.Machine:
     params = dict(w.params)
     preempt = int(params.pop("preempt", 0))
     rules: dict[str, Any] = {
-        "gps": lambda: gps.sharing(carry=params["carry"] == 1, preempt=preempt > 0, standby=params["standby"] == 1),
+        "gps": lambda: gps.sharing(
+            carry=params["carry"] == 1,
+            preempt=preempt > 0,
+            standby=params["standby"] == 1,
+            rounding=int(params.get("rounding", 0)),
+            fixed=params.get("fixed", 0) == 1,
+        ),
         "slackline": lambda: slackline.by_need(**params),
         "qoscap": lambda: qoscap.sparing(near=params["near"], meets=params["meets"], hold=params["hold"] == 1),
         "tracking-only": lambda: track.below_target,
-        "energyqare": lambda: track.energyqare(largest=int(params["largest"])),
+        "energyqare": lambda: track.energyqare(largest=int(params["largest"]), bounded=params.get("bounded", 0) == 1),
     }
     setup = target.Setup(
         w.nodes,

@@ -113,14 +113,14 @@ def test_nodes_that_the_target_allows(target_w: float, down: int, expected: floa
     some, none = np.array([1.0, 0.0]), np.zeros(2)
     both = np.ones(2)
     mean_w = 0.2 * 300.0 + 0.8 * 240.0 - 100.0
-    assert source(gps_module.active_nodes)(s, both, none, none) == pytest.approx(
+    assert source(gps_module.active_nodes)(s, False, both, none, none) == pytest.approx(
         min(max((target_w - (20 - down) * 100.0) / mean_w, 0.0), 20.0 - down) if target_w == target_w else expected
     )
     # alone, only the first kind's power counts: 200 W a node; so it does where all the shares are its own
     only = expected if target_w != 2800.0 else 4.0
     only = 2.0 if (target_w, down) == (2000.0, 4) else only
-    assert source(gps_module.active_nodes)(s, some, none, none) == pytest.approx(only)
-    assert source(gps_module.active_nodes)(s, both, none, np.array([3.0, 0.0])) == pytest.approx(only)
+    assert source(gps_module.active_nodes)(s, False, some, none, none) == pytest.approx(only)
+    assert source(gps_module.active_nodes)(s, False, both, none, np.array([3.0, 0.0])) == pytest.approx(only)
 
 
 # ------------------------------------------------------------------ whole passes, written another way
@@ -202,6 +202,37 @@ def test_shares_round_to_the_nearest_job() -> None:
         assert [job for _, job in accepted(result, codes.ACT_START)] == list(range(jobs))
 
 
+@pytest.mark.parametrize(("rounding", "jobs"), [(0.0, (0, 0, 1, 1, 2)), (1.0, (0, 1, 1, 2, 2)), (2.0, (0, 0, 0, 1, 1))])
+def test_shares_round_as_told(rounding: float, jobs: tuple[int, ...]) -> None:
+    """Of 0, 1.4, 1.6, 4.4 and 4.6 nodes jobs of 3 nodes start by the nearest number, rounded up, or rounded down."""
+    for n, started in zip((0.0, 1.4, 1.6, 4.4, 4.6), jobs, strict=True):
+        how = options(KINDS, signal(0.0), (0.0, Bid(1000.0 + 160.0 * n, 0.0)), until_s=5.0)
+        result = follow(table_of(KINDS, *[(0.0, "wide")] * 4), machine(10), how, params={"rounding": rounding})
+        assert len(accepted(result, codes.ACT_START)) == started, n
+
+
+def test_rounding_takes_a_share_of_just_two_jobs_for_two() -> None:
+    """The last digits of a sum of floats are no reason to start a third job, nor to leave the second."""
+    s = state_of([WIDE])
+    for share, up, down in ((6.0 + 4e-10, 2.0, 2.0), (6.0 - 4e-10, 2.0, 2.0), (6.1, 3.0, 2.0), (5.9, 2.0, 1.0)):
+        for rounding, wanted_jobs in ((1.0, up), (2.0, down)):
+            starts = np.zeros(1)
+            given_jobs = (np.zeros(1), np.array([share]), starts, np.zeros(1))
+            source(gps_module.jobs_to_start)(s, False, rounding, *given_jobs)
+            assert starts[0] == wanted_jobs, (share, rounding)
+
+
+def test_fixed_weights_count_kinds_without_jobs() -> None:
+    """By eq. 11 a kind without jobs counts for the mean power of a busy node; by effective weights it does not."""
+    hungry = Kind("hungry", 1, 30.0, 400.0, 400.0, weight=0.5)
+    mild = Kind("mild", 1, 30.0, 200.0, 200.0, weight=0.5)
+    jobs = table_of((hungry, mild), *[(0.0, "mild")] * 8)
+    how = options((hungry, mild), signal(0.0), (0.0, Bid(800.0 + 400.0, 0.0)), until_s=2.0)
+    effective, fixed = (follow(jobs, machine(8), how, params={"fixed": x}) for x in (0.0, 1.0))
+    assert len(accepted(effective, codes.ACT_START)) == 4  # 400 W / (200 − 100 W)
+    assert len(accepted(fixed, codes.ACT_START)) == 2  # 400 W / (300 − 100 W)
+
+
 def test_first_come_first_served_within_a_kind_whatever_the_width() -> None:
     """A job that does not fit holds back later ones of its kind, not those of others."""
     jobs = table_of(KINDS, (0.0, "small"), (0.0, "wide"), (1.0, "wide"), (2.0, "small"), (2.0, "wide"))
@@ -246,7 +277,7 @@ def test_an_empty_queue_has_no_debt() -> None:
     """Nothing is owed to a kind that has no jobs."""
     s = state_of([WIDE])
     debt, starts = np.array([25.0]), np.zeros(1)
-    source(gps_module.jobs_to_start)(s, True, np.zeros(1), np.zeros(1), starts, debt)
+    source(gps_module.jobs_to_start)(s, True, 0.0, np.zeros(1), np.zeros(1), starts, debt)
     assert (debt[0], starts[0]) == (0.0, 0.0)
 
 

@@ -59,10 +59,12 @@ def in_order_below(s: State) -> list[int]:
     return starts
 
 
-def all_that_fits(s: State) -> list[int]:
-    """Return who starts in the second branch."""
+def all_that_fits(s: State, most_w: float = np.inf) -> list[int]:
+    """Return who starts in the second branch, until power without caps has reached a bound."""
     free, starts = int(s.free[0]), []
     for j in waiting(s):
+        if span_of(s)[1] + sum(rise_w(s, i) for i in starts) >= most_w:
+            break
         if s.k_standby[s.kind[j]] == 0 and s.nodes[j] <= free:
             starts.append(j)
             free -= int(s.nodes[j])
@@ -92,13 +94,14 @@ def suffering(s: State, *, largest: bool) -> float:
     return float(max(means) if largest else sum(means) / len(means))
 
 
-def both(largest: bool) -> Any:
+def both(largest: bool, *, bounded: bool = False) -> Any:
     """Return a reading of EnergyQARE's choice before a pass: the branch, how clear it was, who starts."""
 
     def look(s: State) -> tuple[bool, float, list[int]]:
         e = abs(power_of(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
         q = suffering(s, largest=largest)
-        helped = all_that_fits(s) if e < q else []  # with nobody to help it stays with the target
+        most_w = s.target_w[0] + q * TOLERATED * s.reserve_w[0] if bounded else np.inf
+        helped = all_that_fits(s, most_w) if e < q else []  # with nobody to help it stays with the target
         return bool(helped), abs(e - q), helped or in_order_below(s)
 
     return look
@@ -132,18 +135,19 @@ def test_tracking_only_starts_in_order_and_never_beyond_the_target(
                 assert span_of(s)[1] <= s.target_w[0] * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize(("largest", "bounded"), [(False, False), (True, False), (True, True)])
 @examples(12)
 @given(mix=MIXES, y=SIGNALS, mean_w=st.sampled_from([1009.0, 1403.0]))
 def test_energyqare_takes_the_branch_that_weighs_more(
-    largest: bool, mix: list[Any], y: list[float], mean_w: float
+    largest: bool, bounded: bool, mix: list[Any], y: list[float], mean_w: float
 ) -> None:
-    """If ε/0.3 is at least what users suffer it follows the target; otherwise it starts all that fits and caps nobody.
+    """If ε/0.3 is at least what users suffer it follows the target; otherwise it starts all that fits and caps nobody,
+    or (bounded) starts until ε/0.3 would be what users suffer.
 
     With nobody to start it follows the target too.
     """
-    sim = world(mix, y, mean_w, "energyqare", largest=float(largest))
-    for s, happened, (urgent, clear, expected) in passes(sim, both(largest)):
+    sim = world(mix, y, mean_w, "energyqare", largest=float(largest), bounded=float(bounded))
+    for s, happened, (urgent, clear, expected) in passes(sim, both(largest, bounded=bounded)):
         if happened & codes.TICK and clear > 1e-9:
             assert taken(s, codes.ACT_START) == expected
             low_w, high_w = span_of(s)
@@ -182,6 +186,17 @@ def test_energyqare_by_hand() -> None:
     assert accepted(result, codes.ACT_START)[1:] == [(36.0, 1), (36.0, 2), (36.0, 3)]
     whys = result.logs["a_why"][result.logs["a_kind"] == codes.ACT_START]
     assert whys.tolist() == [codes.FILL, codes.URGENT, codes.URGENT, codes.URGENT]
+
+
+def test_bounded_starts_end_when_the_error_weighs_as_much() -> None:
+    """At 36 s users suffer 0.675, so power may be 101 W above the target when the last job starts: two jobs, not three.
+
+    The last one starts at 40 s, when the first has ended: 800 W then, and users suffer 0.93.
+    """
+    how = options((FIXED,), signal(0.0), (0.0, Bid(700.0, 500.0)))
+    jobs = table_of((FIXED,), *[(0.0, "fixed")] * 4)
+    result = follow(jobs, machine(4), how, "energyqare", {"bounded": 1.0})
+    assert result.state.started_s.tolist() == [0.0, 36.0, 36.0, 40.0]
 
 
 def test_the_kind_that_suffers_most_may_count_alone() -> None:

@@ -48,7 +48,16 @@ def whole(m: Machine, x: Fraction, *parts: Fraction) -> int:
     return math.floor(x)
 
 
-def sharing(*, carry: bool, preempt: bool, standby: bool) -> Callable[[Machine], Plan]:
+def to_jobs(m: Machine, rounding: int, x: Fraction, *parts: Fraction) -> int:
+    """Round a share in jobs: to the nearest number, halves up (0), up (1), or down (2)."""
+    if rounding == 1:
+        return -whole(m, -x, *parts)
+    return whole(m, x if rounding == 2 else x + Fraction(1, 2), *parts)
+
+
+def sharing(
+    *, carry: bool, preempt: bool, standby: bool, rounding: int = 0, fixed: bool = False
+) -> Callable[[Machine], Plan]:
     """Return the rule, with the debts that it carries."""
     debts: dict[int, float] = {}
     clean: dict[int, bool] = {}
@@ -59,10 +68,13 @@ def sharing(*, carry: bool, preempt: bool, standby: bool) -> Callable[[Machine],
         holding = [sum(j.kind == k for j in m.on_nodes) for k in range(len(kinds))]
         uses = [Fraction(0 if x.standby else x.nodes * (queued[k] + holding[k])) for k, x in enumerate(kinds)]
         weights = [Fraction(x.weight) for x in kinds]
-        mean_over = [w if use else Fraction(0) for w, use in zip(weights, uses, strict=True)]
+        if fixed:
+            mean_over = [Fraction(0) if x.standby else w for w, x in zip(weights, kinds, strict=True)]
+        else:
+            mean_over = [w if use else Fraction(0) for w, use in zip(weights, uses, strict=True)]
         n = allowed(m, mean_over)
         shares = shared(n, weights, uses)
-        effective = shares if sum(shares) else mean_over
+        effective = shares if sum(shares) and not fixed else mean_over
         again = allowed(m, effective)
         parts = (n, again, *shares, *mean_over, mean_draw(m, mean_over), mean_draw(m, effective))
         shares = shared(again, weights, uses)
@@ -70,7 +82,7 @@ def sharing(*, carry: bool, preempt: bool, standby: bool) -> Callable[[Machine],
         for k, kind in enumerate(kinds):
             jobs = shares[k] / kind.nodes
             if not carry:
-                more.append(whole(m, jobs + Fraction(1, 2), *parts, *shares) - holding[k])
+                more.append(to_jobs(m, rounding, jobs, *parts, *shares) - holding[k])
                 continue
             asking = sum((w for w, use in zip(weights, uses, strict=True) if use), Fraction(0))
             spare = again * weights[k] / asking if uses[k] else Fraction(0)

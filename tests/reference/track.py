@@ -23,13 +23,18 @@ def below_target(m: Machine) -> Plan:
     return plan
 
 
-def all_that_fits(m: Machine) -> Plan:
-    """Start jobs in the order of the queue that find nodes, and set no cap."""
-    plan, free, taken = Plan(uncapped=True), len(m.free), 0.0
+def all_that_fits(m: Machine, most: float | None = None) -> Plan:
+    """Start jobs in the order of the queue that find nodes, and set no cap; none once power without caps is at
+    ``most``.
+    """
+    plan, free, taken, power = Plan(uncapped=True), len(m.free), 0.0, m.high()
     for job in m.waiting():
+        if most is not None and not m.beyond(most, power):
+            break
         if job.nodes <= free and m.under_limit(m.rise_in_force(job), taken):
             plan.starts.append(job)
             free, taken = free - job.nodes, taken + m.rise_in_force(job)
+            power += m.rise(job)
     return plan
 
 
@@ -51,15 +56,18 @@ def suffering(m: Machine, over: int) -> float:
     return max(0.0, *means) if over == 1 else sum(means) / len(means)
 
 
-def energyqare(*, largest: int) -> Callable[[Machine], Plan]:
+def energyqare(*, largest: int, bounded: bool = False) -> Callable[[Machine], Plan]:
     """Return the rule: users come first while they suffer more than the target, and somebody can be helped."""
 
     def select(m: Machine) -> Plan:
         if m.target is not None and m.reserve > 0.0:
             error = abs(m.power() - m.target) / m.reserve / 0.3
-            helped = all_that_fits(m)
-            if helped.starts and m.beyond(suffering(m, largest), error):
-                return helped
+            suffered, helped = suffering(m, largest), all_that_fits(m)
+            if helped.starts and m.beyond(suffered, error):
+                if bounded:
+                    helped = all_that_fits(m, m.target + suffered * 0.3 * m.reserve)
+                if helped.starts:
+                    return helped
         return below_target(m)
 
     return select

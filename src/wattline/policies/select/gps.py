@@ -20,17 +20,21 @@ from wattline.policies.select.kinds import (
 )
 from wattline.policies.select.proposals import propose
 
-P_CARRY, P_PREEMPT, P_STANDBY = range(3)
+P_CARRY, P_PREEMPT, P_STANDBY, P_ROUNDING, P_FIXED = range(5)
+NEAREST, CEIL, FLOOR = range(3)
+BARELY = 1e-9
+"""A share that is off a whole number of jobs by no more than this is that number: sums of floats are."""
+
 WAITING, RUNNING, NODES, STARTS, DEBT = range(5)
 """memory: numbers for every kind, one block after the other; then one for every running job"""
 
 
 @kernel
-def active_nodes(s: State, waiting: Any, running: Any, shares: Any) -> float:
+def active_nodes(s: State, fixed: bool, waiting: Any, running: Any, shares: Any) -> float:
     """Return n(t): how many nodes may be busy so that their power, uncapped, meets the target (AQA eq. 11).
 
     The mean power of a busy node is taken over the effective weights: of the shares if there are any, otherwise of the
-    kinds that have jobs.
+    kinds that have jobs. With ``fixed`` weights it is that of all kinds, whether they have jobs or not.
     """
     total = 0.0
     watts = 0.0
@@ -38,8 +42,8 @@ def active_nodes(s: State, waiting: Any, running: Any, shares: Any) -> float:
     for k in range(s.k_nodes.shape[0]):
         shared += shares[k]
     for k in range(s.k_nodes.shape[0]):
-        if waiting[k] + running[k] > 0.0 and s.k_standby[k] == 0:
-            weight = shares[k] if shared > 0.0 else s.k_weight[k]
+        if s.k_standby[k] == 0 and (fixed or waiting[k] + running[k] > 0.0):
+            weight = shares[k] if shared > 0.0 and not fixed else s.k_weight[k]
             total += weight
             watts += weight * s.k_draw_w[k]
     in_service = s.pool_count[0] - s.down[0]
@@ -78,14 +82,16 @@ def share_nodes(s: State, n: float, waiting: Any, running: Any, shares: Any) -> 
 
 
 @kernel
-def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any, debt: Any) -> None:
-    """Turn shares of nodes into whole jobs to start: the nearest number, or (carry) rounded down with a carried
-    debt.
-    """
+def jobs_to_start(s: State, carry: bool, rounding: float, running: Any, shares: Any, starts: Any, debt: Any) -> None:
+    """Turn shares of nodes into whole jobs to start: rounded as told, or (carry) rounded down with a carried debt."""
     for k in range(s.k_nodes.shape[0]):
         jobs = shares[k] / s.k_nodes[k] if s.k_nodes[k] > 0 else 0.0
         if not carry:
-            starts[k] = np.floor(jobs + 0.5) - running[k]
+            if rounding == NEAREST:
+                jobs = np.floor(jobs + 0.5)
+            else:
+                jobs = np.ceil(jobs - BARELY) if rounding == CEIL else np.floor(jobs + BARELY)
+            starts[k] = jobs - running[k]
             continue
         starts[k] = np.floor(jobs) - running[k]
         # what was owed in job-seconds; a job that runs beyond the whole ones pays it back
@@ -114,6 +120,16 @@ def jobs_to_start(s: State, carry: bool, running: Any, shares: Any, starts: Any,
         "standby": Param(
             0.0, "1: fill the target with standby jobs whenever nodes are free; 0: when no other job waits", whole=True
         ),
+        "rounding": Param(
+            0.0, "shares in whole jobs: 0: the nearest number; 1: rounded up; 2: rounded down", 0.0, 2.0, whole=True
+        ),
+        "fixed": Param(
+            0.0,
+            "mean power of a busy node: 0: of the kinds that have jobs, by their shares; 1: of all, by their weights",
+            0.0,
+            1.0,
+            whole=True,
+        ),
     },
     source="AQA §3.2–3.4, QoSG §2.4.4",
 )
@@ -134,9 +150,12 @@ def gps(s: State, mask: int, param: Any, memory: Any) -> int:
     count_kinds(s, waiting, running)
     for k in range(kinds):
         shares[k] = 0.0
-    share_nodes(s, active_nodes(s, waiting, running, shares), waiting, running, shares)
-    share_nodes(s, active_nodes(s, waiting, running, shares), waiting, running, shares)
-    jobs_to_start(s, param[P_CARRY] == 1.0, running, shares, starts, memory[DEBT * kinds : (DEBT + 1) * kinds])
+    fixed = param[P_FIXED] == 1.0
+    share_nodes(s, active_nodes(s, fixed, waiting, running, shares), waiting, running, shares)
+    if not fixed:
+        share_nodes(s, active_nodes(s, fixed, waiting, running, shares), waiting, running, shares)
+    debt = memory[DEBT * kinds : (DEBT + 1) * kinds]
+    jobs_to_start(s, param[P_CARRY] == 1.0, param[P_ROUNDING], running, shares, starts, debt)
     n = 0
     free = s.free[0]
     limit_w = headroom_w(s)

@@ -85,6 +85,13 @@ def relative_degradation(s: State, over: int, total: Any, count: Any) -> float:
             2.0,
             whole=True,
         ),
+        "bounded": Param(
+            0.0,
+            "1: stop the starts of a period when the error they lead to weighs as much as what users suffer; 0: do not",
+            0.0,
+            1.0,
+            whole=True,
+        ),
     },
     source="AQA §4.3 [5]",
 )
@@ -95,8 +102,9 @@ def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
     if s.reserve_w[0] > 0.0:
         kinds = s.k_nodes.shape[0]
         error = abs(system_w(s) - s.target_w[0]) / s.reserve_w[0] / TOLERATED
-        if error < relative_degradation(s, int(param[0]), memory[:kinds], memory[kinds : 2 * kinds]):
-            n = _start_all(s)
+        suffered = relative_degradation(s, int(param[0]), memory[:kinds], memory[kinds : 2 * kinds])
+        if error < suffered:
+            n = _start_all(s, suffered * TOLERATED * s.reserve_w[0] if param[1] == 1.0 else np.inf)
             if n > 0:  # with nobody to help, leaving the target would serve nobody
                 s.uncap[0] = 1
                 return n
@@ -104,14 +112,20 @@ def energyqare(s: State, mask: int, param: Any, memory: Any) -> int:
 
 
 @kernel
-def _start_all(s: State) -> int:
+def _start_all(s: State, beyond_w: float) -> int:
+    """Propose waiting jobs in order until the power, uncapped, is so far above the target."""
+    _, high_w = committed_span_w(s)
+    room_w = s.target_w[0] + beyond_w - high_w
     free = s.free[0]
     limit_w = headroom_w(s)
     n = 0
     for i in range(s.q_head[0], s.q_tail[0]):
+        if room_w <= 0.0:
+            break
         j = s.queue[i]
         if j >= 0 and s.nodes[j] <= free and s.k_standby[s.kind[j]] == 0 and start_increase_w(s, j, np.inf) <= limit_w:
             limit_w -= start_increase_w(s, j, np.inf)
+            room_w -= uncapped_increase_w(s, j)
             n = propose(s, n, j, URGENT)
             free -= s.nodes[j]
     return n
