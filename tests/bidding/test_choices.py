@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from wattline.bidding.aqa import FLOOR, aqa_bid, load_weights, start_bid
+from wattline.bidding.aqa import CAUTIOUS, CURVE, FLOOR, POINT, aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
 from wattline.bidding.choice import PAPER, STRICT, Choice, largest_reserve_w
 from wattline.bidding.grid import grid_bid, heuristic_bid
@@ -16,6 +16,7 @@ from wattline.bidding.rates import rate_of
 from wattline.bidding.search import is_safe, mean_power_w, search_bid
 from wattline.bidding.setting import Protocol, Setting
 from wattline.bidding.trial import Trial
+from wattline.errors import InputError
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, Follower
 from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 
@@ -93,6 +94,50 @@ def test_aqa_keeps_its_best_iterate_and_valid_weights() -> None:
         assert choice.outcome.cost == min(feasible)
     else:
         assert choice.outcome.excess() == min(step["excess"] for step in choice.history)
+
+
+@pytest.mark.parametrize("workload", ["W2", "W3", "W5", "W7", "W8", "W9", "W10", "W11", "W12"])
+def test_aqas_mean_power_stays_at_the_load(workload: str) -> None:
+    """On workloads with kinds of which few jobs end in an hour, AQA's mean power does not run away: no step goes above
+    the power of the jobs uncapped by a tenth.
+    """
+    made = setting(AQA, workload, paper=True)
+    choice = aqa_bid(Trial(made, [30_000]), iterations=60)
+    assert max(step["mean_w"] for step in choice.history) < 1.1 * (made.idle_total_w + made.load_w())
+
+
+def test_few_jobs_are_no_violation_unless_asked_for() -> None:
+    """With at least one late job in (n + 1) the mean power climbs towards the machine's maximum; without, it does
+    not, whether α is fitted to the curve or at the promise.
+    """
+    made = setting(AQA, "W3", paper=True)
+    last_w = {
+        fit: aqa_bid(Trial(made, [30_000]), iterations=60, fit=fit).history[-1]["mean_w"]
+        for fit in (CAUTIOUS, POINT, CURVE)
+    }
+    assert last_w[CAUTIOUS] > 0.9 * made.max_total_w
+    assert max(last_w[POINT], last_w[CURVE]) < 0.65 * made.max_total_w
+    with pytest.raises(InputError, match="fit: unknown 'line'; choose one of curve, point, cautious"):
+        aqa_bid(Trial(made, [30_000]), iterations=1, fit="line")
+
+
+def test_aqa_ends_when_it_has_long_found_nothing_cheaper() -> None:
+    """The search ends so many steps after the cheapest solution that meets all constraints, and not without one."""
+    made = setting(AQA, "W5", paper=True)
+    choice = aqa_bid(Trial(made, [30_000]), patience=5)
+    costs = [step["cost"] if step["excess"] == 0.0 else np.inf for step in choice.history]
+    assert len(costs) - 1 - int(np.argmin(costs)) == 5
+    assert len(aqa_bid(Trial(made, [30_000]), iterations=9, patience=9).history) == 9
+
+
+def test_the_curve_of_degradation_holds_the_share_at_the_promise() -> None:
+    """The curve falls from half of the limit to one and a half, and at the limit it is the share of late jobs."""
+    outcome = Trial(setting(AQA, "W4"), [1, 2]).run(start_bid(setting(AQA, "W4"), PAPER))
+    curve = outcome.curve()
+    assert curve.shape == (11, 8)
+    assert np.all(np.diff(curve, axis=0) <= 0.0)
+    assert np.any(curve[0] > curve[-1])
+    np.testing.assert_allclose(curve[5], outcome.shares())
 
 
 def test_aqa_starts_where_decided() -> None:

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from wattline.model.regulation import Bid
-from wattline.theory.gps_bounds import exceedance, fit_log_alpha, least_shares, needed_rate, weight_bound
+from wattline.theory.gps_bounds import (
+    exceedance,
+    fit_log_alpha,
+    fit_log_alpha_to_curve,
+    least_shares,
+    needed_rate,
+    weight_bound,
+)
 from wattline.theory.gps_moments import Blocks, Bursts, GammaBatch, Gaussian, LogMgf, PerType, PoissonBatch
 from wattline.theory.gps_tails import Flow, Theory, Types, active_servers, decay, delay_tail
 
@@ -20,16 +27,44 @@ SIGNALS = {"paper": Gaussian(0.4), "corrected": Gaussian.correlated(0.4, 150.0),
 
 
 def test_alpha_makes_the_tail_pass_through_what_was_observed() -> None:
-    """α·e^{−θ*·D_max} is the observed share of late jobs, or 1/(n + 1) where fewer were seen; no α overflows."""
-    observed, count, rate = (
-        np.array([0.07, 0.0, 0.0, 1.0]),
-        np.array([200, 49, 0, 10]),
-        np.array([0.02, 3.0, 0.0, np.inf]),
-    )
+    """α·e^{−θ*·D_max} is the observed share of late jobs, however few jobs there were; without a late job it is a
+    thousandth, or what one says. No α overflows.
+    """
+    observed, rate = np.array([0.07, 0.0, 0.0, 1.0]), np.array([0.02, 3.0, 0.0, np.inf])
     limit_s = np.array([100.0, 500.0, 70.0, 20.0])
-    log_alpha = fit_log_alpha(observed, count, rate, limit_s)
-    assert log_alpha[:3] == pytest.approx([np.log(0.07) + 2.0, 1500.0 - np.log(50.0), 0.0])
-    assert delay_tail(rate, log_alpha, limit_s) == pytest.approx([0.07, 0.02, 1.0, 0.0])
+    log_alpha = fit_log_alpha(observed, rate, limit_s)
+    assert log_alpha[:3] == pytest.approx([np.log(0.07) + 2.0, 1500.0 + np.log(1e-3), np.log(1e-3)])
+    assert delay_tail(rate, log_alpha, limit_s) == pytest.approx([0.07, 1e-3, 1e-3, 0.0])
+    cautious = fit_log_alpha(observed, rate, limit_s, 1.0 / np.array([201, 50, 1, 11]))
+    assert delay_tail(rate, cautious, limit_s) == pytest.approx([0.07, 0.02, 1.0, 0.0])
+
+
+def test_no_promise_seems_broken_where_no_job_was_late() -> None:
+    """A kind of which nine jobs ended in time needs no rate at all: its promise of 10 % holds at any."""
+    log_alpha = fit_log_alpha([0.0, 0.0, 0.0], np.zeros(3), TYPES.limit_s)
+    assert np.all(needed_rate(Theory(TYPES, 36, 169.0), log_alpha) < 0.0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.0, 0.05), st.floats(0.01, 2.0), st.floats(20.0, 200.0))
+def test_a_curve_of_the_theorys_own_form_gives_its_own_alpha(rate: float, alpha: float, limit_s: float) -> None:
+    """Where delays fall off as α·e^{−θ*·d} the fit to the curve is α, and so is the fit at the promise."""
+    delay_s = np.linspace(0.5, 1.5, 11)[:, None] * limit_s
+    tail = alpha * np.exp(-rate * delay_s)
+    assume(tail.min() >= 1e-3)
+    assert fit_log_alpha_to_curve(tail, [rate], delay_s)[0] == pytest.approx(np.log(alpha), abs=1e-9)
+    assert fit_log_alpha(tail[5], [rate], [limit_s])[0] == pytest.approx(np.log(alpha), abs=1e-9)
+
+
+def test_the_curve_is_fitted_by_least_squares() -> None:
+    """No other height of the line is nearer to the logarithm of the curve; delays that nobody had count as 10⁻³."""
+    curve, delay_s = np.array([0.5, 0.5, 0.2, 0.0]), np.array([30.0, 50.0, 70.0, 90.0])
+    found = fit_log_alpha_to_curve(curve[:, None], [0.03], delay_s[:, None])[0]
+
+    def miss(log_alpha: float) -> float:
+        return float(np.sum((np.log(np.maximum(curve, 1e-3)) - log_alpha + 0.03 * delay_s) ** 2))
+
+    assert all(miss(found) < miss(found + step) for step in (-0.1, -1e-3, 1e-3, 0.1))
 
 
 def test_late_jobs_are_counted_by_type() -> None:

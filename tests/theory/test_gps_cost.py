@@ -62,7 +62,7 @@ def test_the_promise_enters_as_it_was_observed() -> None:
     """With α fitted at the very point, each tail is the observed share, whatever the theory thinks of the rate."""
     theory, bid, weights = Theory(TYPES, 36, 169.0), Bid(10000.0, 2000.0), np.array([0.29, 0.25, 0.17, 0.29])
     rates = decay(theory, active_servers(theory, bid, weights), weights)
-    log_alpha = fit_log_alpha([0.3, 1.0, 0.02, 0.0], [100, 100, 100, 99], rates.rate_per_s, TYPES.limit_s)
+    log_alpha = fit_log_alpha([0.3, 1.0, 0.02, 0.01], rates.rate_per_s, TYPES.limit_s)
     cost = aqa_cost(theory, TERMS, bid, weights, log_alpha)
     assert cost.tail == pytest.approx([0.3, 1.0, 0.02, 0.01])
     assert cost.tracking == 0.0
@@ -131,7 +131,7 @@ def test_at_the_point_of_fitting_even_a_tail_of_one_has_a_slope() -> None:
     for first in np.linspace(0.2, 0.4, 21):
         weights = np.array([first, 0.25, 0.2, 0.55 - first])
         rates = decay(theory, active_servers(theory, bid, weights), weights)
-        log_alpha = fit_log_alpha(np.ones(4), np.full(4, 10), rates.rate_per_s, TYPES.limit_s)
+        log_alpha = fit_log_alpha(np.ones(4), rates.rate_per_s, TYPES.limit_s)
         assert aqa_cost(theory, TERMS, bid, weights, log_alpha).by_mean_per_w < -1e-4
 
 

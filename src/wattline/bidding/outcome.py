@@ -21,6 +21,10 @@ DRAWN = -1
 """Record of an hour whose signal was drawn: it is a draw of its own."""
 
 
+PLACES = np.linspace(0.5, 1.5, 11)
+"""Parts of the QoS limit at which the curve of degradation is kept: around the promise, on both sides alike."""
+
+
 @dataclass(frozen=True)
 class Hour:
     """One simulated hour: how the target was followed, the bill, measured jobs and violations of every kind.
@@ -39,6 +43,8 @@ class Hour:
     is_missing: bool = False
     reserve_w: float = math.nan
     """Reserve that was promised."""
+    curve: Ints | None = None
+    """Jobs whose degradation is at least a part of its limit: places × kinds."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +171,13 @@ class Outcome:
         jobs = self.jobs.sum(axis=0)
         missed: Floats = self.violations.sum(axis=0) / np.maximum(jobs, 1)
         return missed
+
+    def curve(self) -> Floats:
+        """Return the share of jobs whose degradation is at least a part of its limit: places × kinds."""
+        jobs = self.jobs.sum(axis=0)
+        beyond = np.sum([hour.curve for hour in self.hours if hour.curve is not None], axis=0)
+        found: Floats = beyond / np.maximum(jobs, 1)
+        return found
 
     def rates(self, confidence: float = CONFIDENCE) -> list[Rate]:
         """Return the violation rate of every kind with its intervals."""

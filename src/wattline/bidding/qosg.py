@@ -101,7 +101,7 @@ def first_bid(setting: Setting, mode: str) -> Bid:
 def fitted(theory: Theory, rows: list[int], bid: Bid, weights: Floats, seen: Outcome) -> Floats:
     """Return ln α of every promised kind from what a simulation of a bid and weights has shown."""
     rate = decay(theory, active_servers(theory, bid, weights[rows]), weights[rows]).rate_per_s
-    return fit_log_alpha(seen.shares()[rows], seen.jobs.sum(axis=0)[rows], rate, theory.types.limit_s)
+    return fit_log_alpha(seen.shares()[rows], rate, theory.types.limit_s)
 
 
 def _rank(choice: Choice) -> tuple[int, float]:

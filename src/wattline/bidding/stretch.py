@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 
 from wattline.arrays import Floats, Ints
-from wattline.bidding.outcome import DRAWN, Hour
+from wattline.bidding.outcome import DRAWN, PLACES, Hour
 from wattline.bidding.params import Params
 from wattline.bidding.setting import Setting
 from wattline.errors import InputError
@@ -107,7 +107,7 @@ class Stretch:
         while now_s < self.last_s and np.isnan(world.state.end_s[self.measured]).any():
             now_s, step_s = min(now_s + step_s, self.last_s), 2 * step_s
             world.run_until(now_s)
-        jobs, violations = self._count()
+        jobs, violations, curve = self._count()
         bids = self._made() if bidding else [bid] * count
         found = []
         for k, (begin_s, end_s) in enumerate(zip(self.edges_s[:-1].tolist(), self.edges_s[1:].tolist(), strict=True)):
@@ -117,7 +117,8 @@ class Stretch:
             book = self.setting.prices.of_hour(self.first_hour + k, begin_s)
             bill = bill_tried(followed, bids[k], book, time_s[here], power_w[here], self.signal, begin_s)
             counts = jobs[k], violations[k], standby_j, busy_j
-            found.append(Hour(self.seed, followed, bill, *counts, self.record, self.missing[k], bids[k].reserve_w))
+            more = self.record, self.missing[k], bids[k].reserve_w, curve[:, k]
+            found.append(Hour(self.seed, followed, bill, *counts, *more))
         return found
 
     def _made(self) -> list[Bid]:
@@ -146,15 +147,22 @@ class Stretch:
         q = self.degradation()
         return q, np.flatnonzero(np.isfinite(q)) if self.setting.protocol.paper else np.arange(q.size)
 
-    def _count(self) -> tuple[Ints, Ints]:
-        """Return the jobs that count and those that reached their limit: hours × kinds."""
+    def _count(self) -> tuple[Ints, Ints, Ints]:
+        """Return the jobs that count, those that reached their limit (hours × kinds), and those that reached each of
+        some parts of it (places × hours × kinds).
+        """
         q, rows = self._counted()
         shape = (self.edges_s.size - 1, len(self.setting.kinds))
         place = np.ravel_multi_index((self._hour, self.kind), shape)
-        late = rows[q[rows] >= self._limits[self.kind[rows]]]
         size = shape[0] * shape[1]
+        limits = self._limits[self.kind[rows]]
+        late = rows[q[rows] >= limits]
         jobs, violations = (np.bincount(place[these], minlength=size).reshape(shape) for these in (rows, late))
-        return jobs, violations
+        with np.errstate(invalid="ignore"):  # degradation without end, or no limit: reached, or never
+            reached = np.searchsorted(PLACES, q[rows] / limits, side="right")
+        met = np.bincount(place[rows] * (PLACES.size + 1) + reached, minlength=size * (PLACES.size + 1))
+        by_place = met.reshape(*shape, PLACES.size + 1)[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+        return jobs, violations, np.moveaxis(by_place[:, :, 1:], 2, 0)
 
 
 def _energies(s: State) -> tuple[float, float]:

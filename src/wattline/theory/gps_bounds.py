@@ -22,18 +22,40 @@ def exceedance(degradation: npt.ArrayLike, type_index: npt.ArrayLike, limit: npt
     return np.bincount(kind, weights=late, minlength=bound.size) / np.maximum(count, 1), count
 
 
+LEAST = 1e-3
+"""Share of late jobs that counts where none was seen: its logarithm exists, and no promise of a published workload is
+so strict that it would seem broken by it.
+"""
+
+
 def fit_log_alpha(
-    observed: npt.ArrayLike, count: npt.ArrayLike, rate_per_s: npt.ArrayLike, limit_s: npt.ArrayLike
+    observed: npt.ArrayLike, rate_per_s: npt.ArrayLike, limit_s: npt.ArrayLike, least: npt.ArrayLike = LEAST
 ) -> Floats:
     """Return ln α from α = Ŝ(D_max)·e^{D_max·θ*}: the predicted tail meets the observed one at the promise.
 
-    Ŝ is at least 1/(n + 1), so that a few jobs without a violation are no proof that none ever happens. α itself
-    overflows for rates that the paper's theory gives; hence its logarithm.
+    Ŝ counts as at ``least`` something, so that its logarithm exists. α itself overflows for rates that the paper's
+    theory gives; hence its logarithm.
     """
-    seen, rate = np.asarray(observed, dtype=np.float64), np.asarray(rate_per_s, dtype=np.float64)
-    floor = 1.0 / (np.asarray(count, dtype=np.float64) + 1.0)
-    logarithm: Floats = np.log(np.maximum(seen, floor)) + np.where(np.isinf(rate), 0.0, rate) * np.asarray(limit_s)
-    return logarithm
+    seen = np.maximum(np.asarray(observed, dtype=np.float64), least)
+    found: Floats = np.log(seen) + _finite(rate_per_s) * np.asarray(limit_s, dtype=np.float64)
+    return found
+
+
+def fit_log_alpha_to_curve(curve: npt.ArrayLike, rate_per_s: npt.ArrayLike, delay_s: npt.ArrayLike) -> Floats:
+    """Return ln α of the line ln α − θ*·d that is nearest to ln Ŝ(d), by least squares (AQA §3.5).
+
+    ``curve`` and ``delay_s`` have a row for each of some delays, a column for each type: the share of jobs that were
+    delayed at least so long. The slope is the theory's, so only the line's height is fitted.
+    """
+    seen = np.maximum(np.asarray(curve, dtype=np.float64), LEAST)
+    found: Floats = (np.log(seen) + _finite(rate_per_s) * np.asarray(delay_s, dtype=np.float64)).mean(axis=0)
+    return found
+
+
+def _finite(rate_per_s: npt.ArrayLike) -> Floats:
+    """Return rates, 0 for those without end: whatever α is, their tails are 0."""
+    rate = np.asarray(rate_per_s, dtype=np.float64)
+    return np.where(np.isinf(rate), 0.0, rate)
 
 
 def needed_rate(theory: Theory, log_alpha: Floats) -> Floats:

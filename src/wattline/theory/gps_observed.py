@@ -71,12 +71,12 @@ def observed_tails(
     α is fitted to these very jobs: every prediction meets them at the promise, whatever it says elsewhere.
     """
     types, kind = theory.types, np.asarray(type_index, dtype=np.int64)
-    seen, count = exceedance(degradation, kind, types.limit)
+    seen, _ = exceedance(degradation, kind, types.limit)
     found: list[dict[str, Predicted]] = [{} for _ in seen]
     for name, law in laws.items():
         under = replace(theory, signal=law)
         fall = decay(under, active_servers(under, bid, weights), weights)
-        log_alpha = fit_log_alpha(seen, count, fall.rate_per_s, types.limit_s)
+        log_alpha = fit_log_alpha(seen, fall.rate_per_s, types.limit_s)
         for j, by_law in enumerate(found):
             by_law[name] = Predicted(float(fall.rate_per_s[j]), float(log_alpha[j]), int(fall.case[j]))
     # rounding leaves a job that was never held up a little below zero
