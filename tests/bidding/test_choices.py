@@ -10,7 +10,7 @@ import pytest
 from wattline.bidding.aqa import CAUTIOUS, CURVE, FLOOR, POINT, aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
 from wattline.bidding.choice import PAPER, STRICT, Choice, largest_reserve_w
-from wattline.bidding.grid import grid_bid, heuristic_bid
+from wattline.bidding.grid import KEEPING, LEAST, TRACKING, grid_bid, grid_points, heuristic_bid, picked
 from wattline.bidding.qosg import qosg_bid
 from wattline.bidding.rates import rate_of
 from wattline.bidding.search import is_safe, mean_power_w, search_bid
@@ -23,7 +23,10 @@ from wattline.systems.npb import HIGHEST_W, IDLE_W, NODES, kinds_of
 
 def setting(policy: Follower = SLACKLINE, workload: str = "W14", *, paper: bool = False) -> Setting:
     """Return a published workload on its cluster."""
-    return Setting.alike(kinds_of(workload), NODES, IDLE_W, HIGHEST_W, policy.select, protocol=Protocol(paper=paper))
+    protocol = Protocol(paper=paper)
+    return Setting.alike(
+        kinds_of(workload), NODES, IDLE_W, HIGHEST_W, policy.select, params=policy.params, protocol=protocol
+    )
 
 
 def test_a_rate_is_pooled_and_its_interval_clustered() -> None:
@@ -156,6 +159,40 @@ def test_grid_takes_the_cheapest_feasible_point_or_the_least_violation() -> None
     again = trial.run(choice.bid)
     assert choice.outcome.cost == again.cost
     assert choice.feasible == (again.excess() == 0.0)
+
+
+def test_the_rules_of_a_grid_differ_as_the_texts_do() -> None:
+    """One rule takes the cheapest point that meets tracking, one the least of late jobs and error whatever it costs,
+    one the cheapest that keeps all; an unknown one is refused by name.
+    """
+    made = setting(ENERGYQARE, "W2", paper=True)
+    points = grid_points(Trial(made, [30_000]))
+    tracked = [p for p in points if p.outcome.exceed.share < 0.1]
+    assert tracked
+    assert picked(points, TRACKING).outcome.cost == min(p.outcome.cost for p in tracked)
+
+    def weight(choice: Choice) -> float:
+        late = max(share / kind.share for kind, share in zip(made.kinds, choice.outcome.shares(), strict=True))
+        return float(late + choice.outcome.exceed.share / 0.1)
+
+    assert weight(picked(points, LEAST)) == min(map(weight, points))
+    kept = [p.outcome.cost for p in points if p.feasible]
+    keeping = picked(points, KEEPING).outcome
+    assert keeping.cost == min(kept) if kept else keeping.excess() == min(p.outcome.excess() for p in points)
+    short = grid_points(Trial(setting(ENERGYQARE, "W4", paper=True), [30_000]), step=0.1)
+    assert len({picked(short, rule).bid for rule in (TRACKING, LEAST)}) == 2
+    with pytest.raises(InputError, match="rule: unknown 'dearest'; choose one of keeping, tracking, least"):
+        picked(points, "dearest")
+
+
+def test_a_wide_search_looks_beyond_the_load() -> None:
+    """Where something was found between the ends of the range, a wide search looks at the ends and beyond too."""
+    made = setting(workload="W9")
+    trial = Trial(made, [100, 101])
+    plain, wide = (search_bid(made, rounds=1, trial=trial, safe=False, wide=x) for x in (False, True))
+    assert plain.feasible
+    assert wide.runs > plain.runs
+    assert wide.outcome.cost <= plain.outcome.cost
 
 
 def test_qosg_bids_within_strict_reach() -> None:

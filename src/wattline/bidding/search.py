@@ -62,21 +62,24 @@ def search_bid(
     weights: Floats | None = None,
     safe: bool = True,
     quick: bool = False,
+    wide: bool = False,
 ) -> Choice:
     """Return the cheapest bid that keeps what is aimed at, on the hours or days of a trial.
 
     A mean power is named by its place between what the jobs need at their lowest caps (0) and uncapped (1). At each one
     the largest reserve is looked for, with common random numbers; mean powers are tried ever closer around the best,
     then other settings of the policy there; the result is made ``safe`` on other hours. If none keeps all, that of
-    least violation is returned as not feasible. A ``quick`` search looks at fewer bids.
+    least violation is returned as not feasible. A ``quick`` search looks at fewer bids. A ``wide`` one looks at the
+    ends of the range and beyond also where it has found something between them.
     """
     trial = trial or Trial(setting, SEARCH_SEEDS)
     scan = _Scan(trial, mode, aim or Aim(), weights, between=1 if quick else BETWEEN)
     choices = list(settings_of_policy or tried(setting.policies))[: 1 if quick else None]
     first = FIRST_PLACES[: 2 if quick else None]
     place, found = scan.cheapest([(place, choices[0]) for place in first])
-    if found is None:
-        place, found = scan.cheapest([(place, choices[0]) for place in FURTHER_PLACES])
+    if found is None or wide:
+        further = [(place, choices[0]) for place in FURTHER_PLACES]
+        place, found = scan.cheapest(further if found is None else [(place, choices[0]), *further])
     for i in range(1, 1 if quick else rounds):
         step = FIRST_STEP / 2**i
         near = (place, round(place - step, 6), round(place + step, 6))

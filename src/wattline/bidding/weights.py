@@ -51,18 +51,26 @@ def balance(trial: Trial, bid: Bid, weights: Floats, steps: int = STEPS) -> Floa
 
 
 def search_weights(
-    trial: Trial, *, mode: str = PAPER, rounds: int = 1, start: Floats | None = None, proof: Trial | None = None
+    trial: Trial,
+    *,
+    mode: str = PAPER,
+    rounds: int = 1,
+    start: Floats | None = None,
+    proof: Trial | None = None,
+    closer: int = 2,
+    wide: bool = False,
 ) -> Choice:
     """Return the best bid with the best weights: search the bid, balance the weights there, search again.
 
-    With ``proof`` hours the result is made safe on them.
+    Every search of the bid takes ``closer`` rounds; a ``wide`` one always looks at all mean powers. With ``proof``
+    hours the result is made safe on them.
     """
     setting = trial.setting
     weights = need_weights(setting.kinds) if start is None else start
     best: Choice | None = None
     runs = 0
     for left in range(rounds, -1, -1):
-        found = search_bid(setting, mode=mode, rounds=2, trial=trial, weights=weights, safe=False)
+        found = search_bid(setting, mode=mode, rounds=closer, trial=trial, weights=weights, safe=False, wide=wide)
         runs += found.runs
         if best is None or _rank(found) < _rank(best):
             best = found
