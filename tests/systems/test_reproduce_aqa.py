@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from wattline.systems import reproduce
+from wattline.systems.aqa.study import Scale
 from wattline.systems.reproduction import Reproduction
 
 
@@ -47,7 +48,44 @@ def test_numbers_come_by_workload_and_policy(found: Reproduction) -> None:
         low, high = numbers[policy]["interval"]
         assert low < numbers[policy]["ours"] < high
         assert set(numbers[policy]["certificates"]) == {"strict", "paper"}
-    assert set(numbers) == {"ratio", "AQA", "Slackline", "EnergyQARE", "Tracking-only"}
+    baselines = {"EnergyQARE", "EnergyQARE, cheapest", "Tracking-only", "Tracking-only, own bid"}
+    assert set(numbers) == {"ratio", "AQA", "Slackline"} | baselines
+
+
+def test_the_page_says_which_search_found_a_bid(found: Reproduction) -> None:
+    """AQA's bid is that of its own gradient or of our search for its weights, and page and numbers say of which."""
+    own, ours = "AQA", "AQA, searched"
+    numbers = found.numbers["W4"]["AQA"]
+    assert {numbers["in_sample"]["search"], *numbers["search"].values()} <= {own, ours}
+    page = Path(found.path).read_text(encoding="utf-8")
+    for search in {numbers["in_sample"]["search"], *numbers["search"].values()}:
+        assert {own: "its own gradient", ours: "our search of its weights"}[search] in page
+
+
+def test_every_reading_is_tried_on_hours_of_its_own(found: Reproduction) -> None:
+    """All three roundings, fixed weights, other signals and the earlier fit stand side by side, hour by hour."""
+    spread = found.numbers["spread"]
+    assert {"nearest", "ceil", "floor", "before", "ceil, fixed w", "ceil, τ = 94 s", "ceil, τ = 60 s"} <= set(spread)
+    for reading in spread.values():
+        assert reading["met"] == [int(reading["hours"]["W4"][0]["meets"])]
+    costs = [reading["hours"]["W4"][0]["cost"] for name, reading in spread.items() if name != "before"]
+    assert len(set(costs)) == len(costs)
+
+
+def test_the_published_bid_is_tried_by_every_reading(found: Reproduction) -> None:
+    """Rounded down, jobs wait longest and the target is missed most: the reading decides what the bid comes to."""
+    tried = found.numbers["published_w4"]
+    assert len(tried) == 12
+    plain = {name: tried[f"{name}, effective w, τ = 200 s"] for name in ("nearest", "ceil", "floor")}
+    assert plain["floor"]["error"] > max(plain["nearest"]["error"], plain["ceil"]["error"])
+    assert plain["floor"]["excess"] > plain["ceil"]["excess"]
+
+
+def test_both_search_alike() -> None:
+    """In the full study AQA chooses, and is made safe, on as many hours as Slackline."""
+    scale = Scale()
+    assert scale.aqa_hours == (scale.search_hours, scale.proof_hours)
+    assert scale.wide
 
 
 def test_slackline_keeps_what_it_promises(found: Reproduction) -> None:

@@ -18,5 +18,8 @@ class Follower:
 AQA = Follower("AQA", "gps")
 QOSG = Follower("QoSG", "gps")
 TRACKING_ONLY = Follower("Tracking-only", "tracking-only")
-ENERGYQARE = Follower("EnergyQARE", "energyqare")
+ENERGYQARE = Follower("EnergyQARE", "energyqare", {"select": {"largest": 1.0, "bounded": 1.0}})
+"""As AQA §4.3 has it: its block for users acts as soon as *any* kind suffers more than the error weighs, and, once the
+error weighs as much, no longer.
+"""
 SLACKLINE = Follower("Slackline", "slackline")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wattline.bidding.choice import PAPER, REACHES
-from wattline.systems.aqa.study import PUBLISHED, PUBLISHED_MEETS, Study, ratio_of
+from wattline.systems.aqa.spread import ROUNDINGS, met
+from wattline.systems.aqa.study import CHEAPEST, OWN, PUBLISHED, PUBLISHED_MEETS, Study, ratio_of
 from wattline.systems.reproduction import Claim
 
 ONE_HOUR = (
@@ -17,7 +18,8 @@ ONE_HOUR = (
 
 def claims(study: Study) -> list[Claim]:
     """Return all statements with verdicts."""
-    return [*_meets(study), *_costs(study), *_weights(study), *_ours(study), *_around(study)]
+    made = (_meets, _spread, _costs, _baselines, _weights, _ours, _around)
+    return [claim for make in made for claim in make(study)]
 
 
 def _meets(study: Study) -> list[Claim]:
@@ -44,10 +46,99 @@ def _meets(study: Study) -> list[Claim]:
 def _why_meets(policy: str) -> str:
     if policy == "AQA":
         return (
-            "with λ_j corrected by m_j, one hour of 36 nodes has stretches without waiting jobs in which a high target "
-            "cannot be met; the published experiment ran on hardware with another trace. " + ONE_HOUR
+            "which workloads pass depends on the hour and on how shares are rounded: see the distribution over hours. "
+            + ONE_HOUR
         )
-    return "the flow chart of the baseline is not printed; ours follows the text. " + ONE_HOUR
+    return (
+        "the flow chart of the baseline is not printed; ours follows the text: starts of a period end when the error "
+        "weighs as much as the worst kind's delay, and the bid has the least of both. " + ONE_HOUR
+    )
+
+
+def _spread(study: Study) -> list[Claim]:
+    """Return how AQA's own search fares on many hours, by reading."""
+    if not study.spread:
+        return []
+    most = len(study.scale.workloads)
+    counts = {name: met(by) for name, by in study.spread.items()}
+    told = "; ".join(
+        f"{name}: median {np.median(of):g} ({min(of)}…{max(of)}, {len(of)} hours)" for name, of in counts.items()
+    )
+    always = any(min(of) == most for of in counts.values())
+    best = max((name for name in ROUNDINGS if name in counts), key=lambda name: float(np.median(counts[name])))
+    found = [
+        Claim(
+            "§3.5",
+            "the gradient always finds a solution in < 200 steps",
+            "AQA's own search always finds a bid and weights that meet all constraints, in fewer than 200 iterations",
+            f"workloads of {most} that meet their own hour: {told}",
+            holds=always,
+            because=""
+            if always
+            else "no reading of rounding, of n(t) or of the signal's memory does on every hour: all were tried",
+        )
+    ]
+    if "before" in counts:
+        new, old = float(np.median(counts[best])), float(np.median(counts["before"]))
+        found.append(
+            Claim(
+                "ours",
+                "without phantom violations it finds more",
+                "with α fitted to the curve, and no violation counted that was not seen, the search meets more hours",
+                f"median {new:g} of {most} ({best}) instead of {old:g}",
+                holds=new > old,
+                because="" if new > old else "not on these few hours",
+            )
+        )
+    return found
+
+
+BASELINES = {"W4": {"Tracking-only": 0.77, "EnergyQARE": 0.78}, "W2": {"Tracking-only": 0.61, "EnergyQARE": 0.62}}
+"""What the baselines cost in the paper (§5.1, §5.2)."""
+
+
+def _baselines(study: Study) -> list[Claim]:
+    """Return the published dollars of the baselines, and that EnergyQARE has no bid on W13."""
+    found = []
+    for workload, published in BASELINES.items():
+        if workload not in study.in_sample:
+            continue
+        ours = {name: study.in_sample[workload][name].choice.outcome for name in published}
+        near = all(abs(ours[name].cost / dollars - 1.0) <= 0.1 for name, dollars in published.items())
+        told = ", ".join(
+            f"{name} ${o.cost:.2f} (ε > 0.3 {o.exceed.share:.0%}, worst kind {o.shares().max():.0%})"
+            for name, o in ours.items()
+        )
+        cheapest = study.in_sample[workload][CHEAPEST].choice.outcome
+        found.append(
+            Claim(
+                "§5.1" if workload == "W4" else "§5.2",
+                f"{workload}: " + ", ".join(f"{name} ${dollars:.2f}" for name, dollars in published.items()),
+                f"{workload}: "
+                + ", ".join(f"{name} costs ${d:.2f}" for name, d in published.items())
+                + ", within 10 %",
+                f"{told}; EnergyQARE bidding for cost under tracking ${cheapest.cost:.2f}",
+                holds=near,
+                because=""
+                if near
+                else "the bid decides, and the rule of the text does not say how to weigh QoS "
+                "against tracking; with the thesis' rule (cheapest under tracking) the cost is the one given last",
+            )
+        )
+    if "W13" in study.in_sample:
+        chosen = study.in_sample["W13"]["EnergyQARE"].choice
+        feasible = int(chosen.history[0]["feasible"])
+        found.append(
+            Claim(
+                "§5.2",
+                "W13: no (P̄, R) works for EnergyQARE",
+                "on W13 no pair of P̄ and R lets EnergyQARE meet tracking and QoS",
+                f"{feasible} of {chosen.runs} grid points do on our hour",
+                holds=feasible == 0,
+                because="" if feasible == 0 else ONE_HOUR,
+            )
+        )
+    return found
 
 
 def _costs(study: Study) -> list[Claim]:
@@ -77,6 +168,33 @@ def _costs(study: Study) -> list[Claim]:
 
 
 def _weights(study: Study) -> list[Claim]:
+    return [*_weights_w4(study), *_weights_w13(study)]
+
+
+def _weights_w13(study: Study) -> list[Claim]:
+    if "W13" not in study.in_sample:
+        return []
+    choice = study.in_sample["W13"]["AQA"].choice
+    names = [kind.name for kind in choice.outcome.kinds]
+    weights = choice.weights if choice.weights is not None else np.zeros(len(names))
+    wide, small = (float(weights[names.index(name)]) for name in ("ep.D.100", "mg.D.8"))
+    by = "its own gradient" if choice.method == OWN else "our search of its weights"
+    return [
+        Claim(
+            "§5.2",
+            "W13: ep.D.100 38.8 %, mg.D.8 4.2 %",
+            "on W13 ep.D.100 gets a much larger weight (38.8 %) than mg.D.8 (4.2 %): at least three times as much",
+            f"ep.D.100 {wide:.1%}, mg.D.8 {small:.1%}, found by {by}",
+            holds=wide >= 3.0 * small,
+            because=""
+            if wide >= 3.0 * small
+            else "how much weight a wide kind needs follows from the rounding of shares: rounded down, the same search "
+            "gives ep.D.100 more than twice the weight of mg.D.8",
+        )
+    ]
+
+
+def _weights_w4(study: Study) -> list[Claim]:
     if "W4" not in study.in_sample:
         return []
     choice = study.in_sample["W4"]["AQA"].choice
@@ -92,8 +210,8 @@ def _weights(study: Study) -> list[Claim]:
             holds=largest == "is.D.64",
             because=""
             if largest == "is.D.64"
-            else "which step of the search is best depends on the one hour it is made on; without a feasible one it "
-            "is the least bad",
+            else "how much weight a wide kind needs follows from the rounding of shares: rounded down, the same search "
+            "gives is.D.64 the largest; without a feasible step it is the least bad that is shown",
         )
     ]
 
@@ -106,7 +224,8 @@ def _ours(study: Study) -> list[Claim]:
         aqa_kept = [w for w, by in study.ours.items() if by[reach]["AQA"].kept]
         ratios = {w: ratio_of(study, w, reach) for w in study.ours}
         cheap = [w for w, ratio in ratios.items() if ratio <= 0.90]
-        fair = [w for w in study.ours if w in cheap or (w in kept and w not in aqa_kept)]
+        both_keep = [w for w in kept if w in aqa_kept]
+        fair = [w for w in both_keep if w in cheap]
         hours = study.scale.fresh_hours
         found.append(
             Claim(
@@ -121,7 +240,7 @@ def _ours(study: Study) -> list[Claim]:
             )
         )
         enough = min(12, len(study.ours))
-        alike = [ratios[w] for w in aqa_kept]
+        alike = [ratios[w] for w in both_keep]
         both = f"; where AQA keeps its promises too: {min(alike):.2f}…{max(alike):.2f}" if alike else ""
         found.append(
             Claim(
@@ -140,13 +259,16 @@ def _ours(study: Study) -> list[Claim]:
         found.append(
             Claim(
                 f"ours, {reach}",
-                "… at equal violation rates",
-                f"… or AQA has no bid that keeps what Slackline keeps ({reach} reach)",
-                f"in {len(fair)} of {len(study.ours)}",
-                holds=len(fair) >= enough,
+                "… where both keep every promise",
+                f"Slackline costs at most 0.90 × what AQA costs wherever both keep every promise ({reach} reach)",
+                f"in {len(fair)} of {len(both_keep)} workloads ({_list(both_keep)})",
+                holds=bool(both_keep) and len(fair) == len(both_keep),
                 because=""
-                if len(fair) >= enough
-                else "AQA keeps its promises elsewhere, at about the cost of the idle machine",
+                if both_keep and len(fair) == len(both_keep)
+                else "AQA keeps its promises nowhere"
+                if not both_keep
+                else f"not on {_list([w for w in both_keep if w not in fair])}: both are near the bill of the idle "
+                "machine there",
             )
         )
     return found
@@ -174,11 +296,12 @@ def _around(study: Study) -> list[Claim]:
         ),
         Claim(
             "§5.4",
-            "preemption on W5: 9.5 → 6.2 %",
-            "preemption lowers the tracking error on W5 and the cost a little",
-            f"{preempt['without'].error:.1%} → {preempt['with'].error:.1%}; ${preempt['without'].cost:.3f} → "
-            f"${preempt['with'].cost:.3f}",
-            holds=preempt["with"].error < preempt["without"].error,
+            "preemption on W5: 9.5 → 6.2 %, $0.31 → $0.30",
+            "at one bid on W5 preemption lowers the tracking error by a third and the cost a little",
+            f"at the bid that the published figures imply (7,727 W, 5,100 W): {preempt['without'].error:.1%} → "
+            f"{preempt['with'].error:.1%}; ${preempt['without'].cost:.3f} → ${preempt['with'].cost:.3f}",
+            holds=preempt["with"].error < 0.75 * preempt["without"].error
+            and preempt["with"].cost < preempt["without"].cost,
         ),
         Claim(
             "§5.5",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wattline.bidding.choice import REACHES
@@ -10,6 +10,7 @@ from wattline.bidding.trial import trial_hour
 from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_processes
 from wattline.systems.aqa import around
+from wattline.systems.aqa.spread import READINGS, at_published_bid, spread
 from wattline.systems.aqa.study import AROUND_SEED, Say, Scale, Study, certificates, in_sample, setting_of
 from wattline.systems.followers import AQA, ENERGYQARE, SLACKLINE, TRACKING_ONLY
 from wattline.systems.npb import kinds_of
@@ -36,6 +37,8 @@ class Piece:
             "large": "10,000 nodes",
             "sensitivity": "λ, T, p off by 20 %, bursts",
             "recorded": "recorded signal on W1",
+            "published": "the published bid, by every reading",
+            "spread": f"AQA's own search on {self.scale.spread_hours} hours, each by itself",
         }
         return f"{self.of}: {about[self.what]}"
 
@@ -43,8 +46,9 @@ class Piece:
 def pieces(scale: Scale) -> list[Piece]:
     """Return all pieces of a study, the longest first."""
     wanted = [(what, w) for what in ("paper", "strict", "paper protocol") for w in reversed(scale.workloads)]
+    wanted += [("spread", f"{w}, {reading.name}") for reading in READINGS for w in scale.workloads]
     if "W4" in scale.workloads:
-        wanted.append(("tight", "W4"))
+        wanted += [("tight", "W4"), ("published", "W4")]
     if scale.around:
         wanted[:0] = [("large", "W1"), ("sensitivity", "W4")]
         wanted += [("recorded", name) for name in around.recorded_laws()]
@@ -62,6 +66,14 @@ def carry_out(piece: Piece) -> Any:
         return certificates(of, what, scale)
     if what in ("paper protocol", "tight"):
         return in_sample(of, scale, kinds=around.limits(kinds_of(of), 0.5 if what == "tight" else 1.0))
+    if what == "published":
+        return at_published_bid(2 * scale.spread_hours)
+    if what == "spread":
+        workload, _, name = of.partition(", ")
+        reading = next(reading for reading in READINGS if reading.name == name)
+        return spread(
+            workload, replace(reading, iterations=min(reading.iterations, scale.iterations)), scale.spread_hours
+        )
     if what == "levels":
         return around.pair("W4", around.limits(kinds_of("W4"), around.LEVELS[of]), scale)
     if what == "random":
@@ -92,6 +104,11 @@ def run_study(scale: Scale, say: Say) -> Study:
     for workload in scale.workloads:
         study.in_sample[workload] = found[Piece("paper protocol", workload, scale)]
         study.ours[workload] = {reach: found[Piece(reach, workload, scale)] for reach in REACHES}
+    study.spread = {
+        reading.name: {w: found[Piece("spread", f"{w}, {reading.name}", scale)] for w in scale.workloads}
+        for reading in READINGS
+    }
+    study.published_w4 = found.get(Piece("published", "W4", scale), {})
     study.tight = found.get(Piece("tight", "W4", scale), {})
     if scale.around:
         study.around = _around(found, scale)

@@ -178,7 +178,9 @@ def _standby(study: Study) -> list[Claim]:
             f"fifth of it {percent(low)}, {_shares(low)}",
             without.meets and abs(saving(without.choice.outcome)[0] - 0.144) < 0.05,
             "without standby jobs power cannot exceed what jobs ask for. Tracking then needs a mean power "
-            "below the load and QoS one above it; the theory allows only the latter, and no reserve serves both",
+            "below the load and QoS one above it; the theory allows only the latter, so QoSG's own choice breaks "
+            "tracking. Other bids and weights of the same policy meet all with wider limits or a quicker signal, and "
+            "the thesis' are not known: " + _swept(study),
         ),
         _claim(
             "§2.5.2",
@@ -190,6 +192,20 @@ def _standby(study: Study) -> list[Claim]:
             "23 %; only what they add to idle nodes is as little as 16 %, which one hour's arrivals can bring to 14 %",
         ),
     ]
+
+
+def _swept(study: Study) -> str:
+    """Return the least factor on the limits that some bid keeps without standby jobs, for every signal, in words."""
+    told = []
+    for tau_s in sorted({point.tau_s for point in study.sweep}):
+        kept = [p for p in study.sweep if p.tau_s == tau_s and p.searched.outcome.excess() == 0.0]
+        if kept:
+            least = min(kept, key=lambda point: point.factor)
+            told.append(f"τ = {tau_s:g} s: limits × {least.factor:g}, {percent(least.searched.outcome)}")
+        else:
+            most = max(point.factor for point in study.sweep)
+            told.append(f"τ = {tau_s:g} s: none up to × {most:g}")
+    return "; ".join(told)
 
 
 def _baselines(study: Study) -> list[Claim]:

@@ -74,8 +74,12 @@ def kinds_of(
     mix: str = "mix-even",
     only: str | None = None,
     standby: bool = True,
+    factor: float = 1.0,
 ) -> tuple[Kind, ...]:
-    """Return the kinds of job of a case: λ_j = η N r_j / (T_j Σ r), thesis eq. 2.87, and standby jobs behind them."""
+    """Return the kinds of job of a case: λ_j = η N r_j / (T_j Σ r), thesis eq. 2.87, and standby jobs behind them.
+
+    QoS limits are those of the level times a factor.
+    """
     names: Sequence[str] = NAMES if only is None else (only,)
     parts = MIXES[mix] if only is None else (1.0,)
     kinds = []
@@ -83,7 +87,7 @@ def kinds_of(
         kind = APPLICATIONS[name].kind(name)
         load = utilization * nodes * part / sum(parts)
         kinds.append(
-            replace(kind, limit=LEVELS[level][name], weight=1.0 / len(names), arrival_per_s=load / kind.work_s)
+            replace(kind, limit=factor * LEVELS[level][name], weight=1.0 / len(names), arrival_per_s=load / kind.work_s)
         )
     if standby:
         kinds.append(replace(APPLICATIONS[STANDBY].kind(f"standby {STANDBY}"), standby=True))
@@ -95,7 +99,7 @@ def setting_of(policy: Follower, *, paper: bool = False, signal: SignalLaw | Non
     kinds = kinds_of(**case)
     highest_w = max(kind.draw_w for kind in kinds)
     law = signal or GaussianLaw(step_s=STEP_S)
-    named = {"name": policy.name, "signal": law, "protocol": Protocol(paper=paper)}
+    named = {"name": policy.name, "params": policy.params, "signal": law, "protocol": Protocol(paper=paper)}
     return Setting.alike(kinds, case.get("nodes", NODES), IDLE_W, highest_w, policy.select, **named)
 
 

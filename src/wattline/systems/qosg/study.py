@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattline.bidding.choice import STRICT, Choice, largest_reserve_w
-from wattline.bidding.grid import grid_bid
+from wattline.bidding.grid import TRACKING, grid_bid
 from wattline.bidding.laws import SignalLaw
 from wattline.bidding.outcome import Outcome
 from wattline.bidding.qosg import qosg_bid
@@ -22,6 +22,7 @@ from wattline.model.regulation import Bid
 from wattline.sim.ensemble import in_threads
 from wattline.systems.followers import ENERGYQARE, QOSG, SLACKLINE, TRACKING_ONLY
 from wattline.systems.qosg.jobs import IDLE_W, NODES, recorded_signals, setting_of
+from wattline.systems.qosg.sweep import Point, sweep_point
 from wattline.systems.tuned import HOUR_SEED, Tuned
 from wattline.theory.gps_moments import Gaussian
 from wattline.units import HOUR_S
@@ -54,6 +55,11 @@ class Scale:
     sizes: tuple[int, ...] = (20, 50, 500, 2500)
     alone: tuple[str, ...] = ("fs", "sc", "bt", "lu", "mg", "sp")
     slackline: tuple[str, ...] = ("default", "without standby", "12 servers", "η = 25 %", "η = 75 %", "tight", "loose")
+    factors: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0)
+    """Factors on the QoS limits, and time constants of the signal, that are swept without standby jobs."""
+    taus_s: tuple[float, ...] = (60.0, 80.0, 94.0, 140.0, 200.0)
+    sweep: tuple[int, int] = (30, 4)
+    """Mean powers and fits of α of the sweep."""
 
     @classmethod
     def quick(cls) -> Scale:
@@ -70,6 +76,9 @@ class Scale:
             sizes=(20,),
             alone=("fs", "bt"),
             slackline=("20 servers",),
+            factors=(1.0, 4.0),
+            taus_s=(80.0, 200.0),
+            sweep=(12, 2),
         )
 
 
@@ -100,6 +109,8 @@ class Study:
     """The same hour without standby jobs, at a mean power that is the jobs' own and a fifth of it as reserve."""
     signals: dict[str, Outcome] = field(default_factory=dict)
     """signal → an hour under the bid of the default"""
+    sweep: list[Point] = field(default_factory=list)
+    """Without standby jobs: limits × signals."""
     has_recorded: bool = False
 
 
@@ -119,6 +130,10 @@ def run_study(scale: Scale, say: Say) -> Study:
     plain = setting_of(QOSG, paper=True, standby=False)
     mean_w = plain.idle_total_w + plain.load_w()
     study.at_load = Trial(plain, [HOUR_SEED]).run(Bid(mean_w, 0.2 * mean_w), np.array([*PUBLISHED_WEIGHTS.values()]))
+    say(f"without standby jobs: limits × {scale.factors}, τ {scale.taus_s} s")
+    todo_points = [(factor, tau_s) for factor in scale.factors for tau_s in scale.taus_s]
+    points, fits = scale.sweep
+    study.sweep = in_threads(lambda at: sweep_point(*at, points=points, fits=fits), todo_points)
     days = recorded_signals()
     study.has_recorded = bool(days)
     study.signals = other_signals(study.found["default"]["QoSG"].choice, days)
@@ -190,8 +205,9 @@ def rule_of_thumb(setting: Setting) -> Bid:
 
 
 def energyqare(case: dict[str, Any], scale: Scale) -> Choice:
-    """Let EnergyQARE search its grid on the one hour."""
-    return grid_bid(Trial(setting_of(ENERGYQARE, paper=True, **case), [HOUR_SEED]), mode=STRICT, step=scale.grid_step)
+    """Let EnergyQARE search its grid on the one hour for the cheapest bid that meets tracking (thesis §2.5.1)."""
+    trial = Trial(setting_of(ENERGYQARE, paper=True, **case), [HOUR_SEED])
+    return grid_bid(trial, mode=STRICT, step=scale.grid_step, rule=TRACKING)
 
 
 def slackline(case: dict[str, Any], scale: Scale) -> Choice:
