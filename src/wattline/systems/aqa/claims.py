@@ -64,7 +64,7 @@ def _spread(study: Study) -> list[Claim]:
     told = "; ".join(
         f"{name}: median {np.median(of):g} ({min(of)}…{max(of)}, {len(of)} hours)" for name, of in counts.items()
     )
-    always = any(min(of) == most for of in counts.values())
+    always = any(min(counts[name]) == most for name in ROUNDINGS if name in counts)
     best = max((name for name in ROUNDINGS if name in counts), key=lambda name: float(np.median(counts[name])))
     found = [
         Claim(
