@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from wattline.bidding import search
 from wattline.bidding.aqa import CAUTIOUS, CURVE, FLOOR, POINT, aqa_bid, load_weights, start_bid
 from wattline.bidding.certificate import certify
 from wattline.bidding.choice import PAPER, STRICT, Choice, largest_reserve_w
@@ -223,3 +225,25 @@ def test_a_certificate_is_made_of_hours_the_search_has_not_seen(searched: dict[s
     assert [p["about"] for p in told["promises"]][1:] == [kind.name for kind in made.kinds]
     assert told["cost_low"] < told["cost"] < told["cost_high"]
     assert told["without_drawn"] > told["cost"]
+
+
+def test_a_mean_power_that_no_reserve_makes_safe_gives_way_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next cheapest mean power is made safe in its place; where none is, the cheapest stays, as not feasible."""
+    made = setting()
+    trial = Trial(made, range(4))
+    tried: list[float] = []
+
+    def unsafe_at(first: int) -> Choice:
+        def make(_: Setting, choice: Choice, proof: Trial | None) -> Choice:
+            tried.append(choice.bid.mean_w)
+            return replace(choice, feasible=len(tried) > first)
+
+        tried.clear()
+        monkeypatch.setattr(search, "make_safe", make)
+        return search_bid(made, rounds=1, trial=trial)
+
+    plain, moved, none = unsafe_at(0), unsafe_at(1), unsafe_at(99)
+    assert (plain.feasible, moved.feasible, none.feasible) == (True, True, False)
+    assert moved.bid.mean_w != plain.bid.mean_w == none.bid.mean_w
+    assert len(set(tried)) == len(tried) > 1
+    assert moved.outcome.cost >= plain.outcome.cost

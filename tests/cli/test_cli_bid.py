@@ -157,7 +157,7 @@ def test_weights_and_parameters_are_written_too(folder: Path) -> None:
     write_bid(document, setting, choice, folder / "new.toml")
     read = build_setting(read_scenario(folder / "new.toml"))
     assert [kind.weight for kind in read.kinds] == weights.tolist()
-    assert read.policies.params["select"] == {"force": 0.7, "hold": 0.6, "slow": 0.5, "preempt": 1.0}
+    assert read.policies.params["select"] == {"force": 0.7, "hold": 0.6, "slow": 0.5, "stop": 1.0}
     market = read_scenario(folder / "new.toml").spec.regulation
     assert market is not None
     assert market.mean == 1e4 / 3

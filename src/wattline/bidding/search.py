@@ -43,6 +43,9 @@ sample of hours lies beyond the edge of the next one more often than not.
 SAFE_STEPS = 8
 """Bisections of the reserve where a bid is made safe."""
 
+OTHER_PLACES = 4
+"""Other mean powers that are looked at where the cheapest one cannot be made safe."""
+
 DEARER = 0.004
 """Part of its cost by which a bid must be beaten on the first few draws before it is not looked at more closely."""
 
@@ -88,7 +91,23 @@ def search_bid(
     if found is None:
         return scan.least_bad()
     found = replace(found, runs=scan.runs)
-    return make_safe(setting, found, proof) if safe else found
+    return _safe_somewhere(setting, found, scan, proof) if safe else found
+
+
+def _safe_somewhere(setting: Setting, found: Choice, scan: _Scan, proof: Trial | None) -> Choice:
+    """Return a bid made safe; where no reserve is safe at its mean power, the cheapest one of another mean power.
+
+    A mean power that the jobs cannot fill in some hours breaks the tracking promise whatever the reserve is.
+    """
+    best = make_safe(setting, found, proof)
+    if best.feasible:
+        return best
+    others = [c for c in scan.found.values() if c is not None and c.bid.mean_w != found.bid.mean_w]
+    for other in sorted(others, key=lambda c: c.outcome.cost)[:OTHER_PLACES]:
+        made = make_safe(setting, replace(other, runs=scan.runs), proof)
+        if made.feasible:
+            return made
+    return best
 
 
 def mean_power_w(setting: Setting, place: float) -> float:
