@@ -96,3 +96,47 @@ def test_a_zone_for_a_log_without_local_times_is_said_to_change_nothing(folder: 
     trace = read_trace(folder / "u.txt", zone="Europe/Paris")
     assert "the log has no local times: zone changes nothing" in [note.reason for note in trace.notes]
     assert not read_trace(folder / "u.txt").zone_assumed
+
+
+TARIFF = "time,price\n" + "".join(f"{h:02}:00,{h}\n" for h in range(24))
+BY_DAY = 'prices.energy={file = "t.csv", unit = "$/kWh", repeat = true}'
+
+
+def tariff(folder: Path, *sets: str) -> tuple[float, str | None, list[str]]:
+    """Return what a kWh costs by a tariff whose price is the hour of the day, by which clock, and what is said."""
+    (folder / "t.csv").write_text(TARIFF)
+    text = SCENARIO.replace('zone = "Europe/Berlin"\n', "")
+    (folder / "s.toml").write_text(text)
+    study = wire(variants(read_scenario(folder / "s.toml", [BY_DAY, *sets]))[0])
+    assert study.billing is not None
+    price = float(study.billing.book.prices["energy"].at(float(study.trace.jobs.submit_s[0])))
+    return price, study.billing.about["start"], list(study.billing.warnings)
+
+
+def test_a_tariff_by_time_of_day_begins_when_the_log_does(folder: Path) -> None:
+    """The date that a log knows places times of day too, on the log's own clock, which needs no zone for that."""
+    assert tariff(folder) == (12.0, "2024-07-01T12:00+00:00", [])
+    assert tariff(folder, "trace.zone=Europe/Berlin") == (12.0, "2024-07-01T12:00+02:00", [])
+    both = ("trace.zone=UTC", "prices.zone=Europe/Berlin")
+    assert tariff(folder, *both) == (14.0, "2024-07-01T14:00+02:00", [])
+    price, _, said = tariff(folder, "prices.zone=Europe/Berlin")
+    assert price == 14.0
+    assert len(said) == 1
+    assert "taken as UTC" in said[0]
+    swf = "; UnixStartTime: 1719835200\n; MaxNodes: 1\n1 0 0 3600 1 -1 -1 1 3600 -1 1 1 1 1 1 1 -1 -1\n"
+    (folder / "l.swf").write_text(swf)
+    assert tariff(folder, "trace.file=l.swf") == (12.0, "2024-07-01T12:00+00:00", [])
+
+
+def test_flat_prices_stand_on_the_clock_of_the_log(folder: Path) -> None:
+    """Accounts with a number for a price show the date of a log that has one, and say nothing of zones."""
+    assert tariff(folder, "prices.energy=0.1")[1:] == ("2024-07-01T12:00+00:00", [])
+
+
+def test_a_zone_for_a_run_without_a_date_is_said_to_change_nothing(folder: Path) -> None:
+    """Without a date there is no clock that a zone could tell of."""
+    (folder / "j.csv").write_text("submit_s,work_s,nodes\n0,3600,1\n")
+    price, start, said = tariff(folder, "trace.file=j.csv", "prices.zone=Europe/Berlin")
+    assert (price, start) == (0.0, None)
+    assert len(said) == 1
+    assert "zone changes nothing" in said[0]

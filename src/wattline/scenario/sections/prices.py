@@ -43,16 +43,17 @@ from wattline.scenario.sections.series import (
 from wattline.units import HOUR_S
 
 if TYPE_CHECKING:
-    from wattline.model.jobs import JobTable
     from wattline.reading.notes import Trace
 
 _TYPES: dict[Kind, Any] = {"price": Price, "ratio": Ratio, "power": Power, "span": Span | None}
 
 
 ASSUMED_UTC = (
-    "prices by date: the log's times have no zone and are taken as UTC, so that hours may be charged prices of others; "
+    "prices by date or time of day: the log's times have no zone and are taken as UTC, so that hours may be charged "
+    "prices of others; "
     'say their zone: [trace] zone = "Europe/Paris" (replay --zone, read_trace(zone=…)), or "UTC"'
 )
+NO_DATE = "[prices] zone changes nothing: neither the log nor start says when the run begins; say it: start = …"
 
 
 def _moment(value: Any) -> Any:
@@ -96,7 +97,9 @@ class _Common(Section):
         None, description="when the run begins, on the clock of the series (default: when the trace says it did)"
     )
     zone: str | None = Field(
-        None, description="zone of `start` and of the accounts' clock (default: the offset of `start`, or UTC)"
+        None,
+        description="zone of `start` and of the accounts' clock (default: the offset of `start`, the zone of the log, "
+        "or UTC)",
     )
     energy: Price = Field(None, description="energy (default: `energy` of `[regulation] prices`)")
     carbon: Carbon = Field(None, description="carbon intensity (default: not accounted for)")
@@ -195,7 +198,7 @@ def build_billing(
         raise context.error(("prices",), f"{told}; end the run earlier ([run] until)")
     given = spec or PricesSpec()
     traces = {name: read_series(name, series, context) for name, series in _files(given)}
-    clock = _clock(given, context, traces, trace.jobs, start_s)
+    clock = _clock(given, context, traces, trace, start_s) if spec is not None else None
     held = {name: place_series(series, getattr(given, name), clock, start_s) for name, series in traces.items()}
     for name, series in held.items():
         check_length(name, getattr(given, name), context, series, clock, start_s, least_end_s)
@@ -206,7 +209,7 @@ def build_billing(
         _scoring(given.score),
     )
     notes = tuple(note for series in traces.values() for note in series.notes)
-    warnings = (ASSUMED_UTC,) if clock is not None and given.start is None and trace.zone_assumed else ()
+    warnings = _doubts(given, traces, trace, clock)
     about = {**_about(given, market, traces, clock), "warnings": list(warnings)}
     return Billing(book, start_s, hours, clock, about, notes, warnings)
 
@@ -242,9 +245,12 @@ def _files(given: PricesSpec) -> list[tuple[str, SeriesSpec]]:
 
 
 def _clock(
-    given: PricesSpec, context: Context, traces: Mapping[str, HeldTrace], jobs: JobTable, start_s: float
+    given: PricesSpec, context: Context, traces: Mapping[str, HeldTrace], trace: Trace, start_s: float
 ) -> Clock | None:
-    """Return when the run takes place: at `start`, or when the trace did; None if no series has dates."""
+    """Return when the run takes place: at `start`, or when the trace did; None if neither says it.
+
+    Its clock shows the time of `zone`, or else of `start`, or else of the log.
+    """
     if given.start is not None:
         try:
             begin = unix_of(given.start, given.zone or "UTC")
@@ -253,16 +259,27 @@ def _clock(
         offset = given.start.strip()[-6:]
         own = offset if len(given.start) > 11 and offset[0] in "+-" else "UTC"
         return Clock(begin, given.zone or own)
-    dated = next((name for name, trace in traces.items() if trace.placed == "date"), None)
-    if dated is None:
-        return None
-    if math.isnan(jobs.epoch_unix_s):
+    if math.isfinite(trace.jobs.epoch_unix_s):
+        return Clock(trace.jobs.epoch_unix_s + start_s, given.zone or trace.zone or "UTC")
+    dated = next((name for name, series in traces.items() if series.placed == "date"), None)
+    if dated is not None:
         span = span_text(traces[dated].held, given.zone or "UTC")
         raise context.error(
             ("prices",),
             f"{dated} is a series of dates ({span}) and the jobs have none: say when the run begins, start = …",
         )
-    return Clock(jobs.epoch_unix_s + start_s, given.zone or "UTC")
+    return None
+
+
+def _doubts(given: PricesSpec, traces: Mapping[str, HeldTrace], trace: Trace, clock: Clock | None) -> tuple[str, ...]:
+    """Return what is to be said loudly of the clock: a zone that was assumed, or one that changes nothing."""
+    if clock is None:
+        return () if given.zone is None else (NO_DATE,)
+    if given.start is not None or not trace.zone_assumed:
+        return ()
+    placed = {series.placed for series in traces.values()}
+    moved = given.zone is not None and given.zone != trace.zone  # a log's own time of day needs no zone
+    return (ASSUMED_UTC,) if "date" in placed or ("day" in placed and moved) else ()
 
 
 def _about(
