@@ -12,6 +12,7 @@ from wattline.arrays import Floats, Ints
 from wattline.errors import TraceError
 from wattline.model.jobs import UNKNOWN
 from wattline.reading.notes import Action, Finding
+from wattline.reading.plain import is_category
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,6 +103,8 @@ class Rows:
         import polars as pl
 
         series = self.frame[name]
+        if is_category(series.dtype):
+            series = series.cast(pl.String)
         if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null, pl.String)):
             raise TraceError.at(self.path, f"column must hold numbers, not {series.dtype}"[:200], field=name)
         given = series.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)

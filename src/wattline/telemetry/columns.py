@@ -136,10 +136,14 @@ def _unit_of(where: str, power: tuple[str, ...]) -> str:
     return units.pop()
 
 
-def powers_of(frame: pl.DataFrame, layout: Layout) -> Floats:
+def powers_of(frame: pl.DataFrame, layout: Layout, where: str) -> Floats:
     """Return watts, NaN where one is no number; a negative component makes the sum negative, so that it is found."""
     import polars as pl
 
+    for name in layout.power:
+        kind = frame[name].dtype
+        if not (kind.is_numeric() or kind in (pl.String, pl.Null)):
+            raise TraceError.at(where, f"column must hold powers, not {kind}"[:200], field=name)
     parts = [frame[name].cast(pl.Float64, strict=False).to_numpy().astype(np.float64) for name in layout.power]
     if len(parts) == 1:
         return parts[0] * layout.factor

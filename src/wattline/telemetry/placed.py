@@ -15,6 +15,7 @@ from wattline.model.jobs import JobTable
 from wattline.reading.notes import Note, listed
 from wattline.telemetry.columns import SENSOR_NAMES, Times
 from wattline.telemetry.hosts import expand_hosts
+from wattline.telemetry.ranges import NodeTable
 from wattline.telemetry.source import open_files
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def place(frame: pl.DataFrame, jobs: JobTable, last_only: Ints | None = None) ->
     import polars as pl
 
     notes: list[Note] = []
-    bad = ~((frame["end_s"] > frame["begin_s"]) & (frame["count"] > 0) & (frame["first"] >= 0)).fill_null(value=False)
+    timed = frame["end_s"].is_finite() & frame["begin_s"].is_finite() & (frame["end_s"] > frame["begin_s"])
+    bad = ~(timed & (frame["count"] > 0) & (frame["first"] >= 0)).fill_null(value=False)
     if bad.any():
         row = frame.filter(bad).row(0, named=True)
         example = f"job {jobs.job_id[row['job']]}: {row['begin_s']:g} s to {row['end_s']:g} s"
@@ -136,59 +138,103 @@ def from_times(jobs: JobTable) -> tuple[Placed, list[Note]]:
     return placed, notes + more
 
 
-def from_table(path: Path, jobs: JobTable, epoch_unix_s: float) -> tuple[Placed, tuple[str, ...], list[Note]]:
-    """Return who held what from a table of ranges or of host lists, and the names of nodes if it has names."""
+def from_table(
+    path: Path, jobs: JobTable, epoch_unix_s: float, nodes: int | None = None, *, strict: bool = False
+) -> tuple[Placed, tuple[str, ...], list[Note]]:
+    """Return who held what from a table of ranges or of host lists, and the names of nodes if it has names.
+
+    ``nodes``: those of the machine, if that is known. ``strict``: the first row that cannot be used is an error.
+    """
     import polars as pl
 
     source = open_files(path)
     columns = {name.strip().lower(): name for name in source.columns}
     job = _need(path, columns, SENSOR_NAMES["job"], "job_id")
-    start, end = _pick(columns, _STARTS), _pick(columns, _ENDS)
+    start, end = _both(path, columns)
     ranges = "first_node" in columns and "count" in columns
-    frame = pl.concat(list(source.batches(source.columns, start or job)))
-    ids = (
-        frame[job].cast(pl.Int64, strict=False)
-        if frame[job].dtype != pl.String
-        else frame[job].str.extract(r"^(\d+)$").cast(pl.Int64)
+    held = (
+        [columns["first_node"], columns["count"]]
+        if ranges
+        else [_need(path, columns, _LISTS, "first_node and count, or nodelist")]
     )
-    given: dict[str, Any] = {"job_id": ids, "line": np.arange(frame.height)}
+    rows = NodeTable(path, source, (job, start, end, *held))
+    given: dict[str, Any] = {"job_id": rows.numbers_of_jobs(job)}
     for name, column in (("begin_s", start), ("end_s", end)):
         if column is not None:
             times = Times(str(path), column, None)
-            seconds = times.seconds(frame[column])
-            given[name] = seconds - to_trace(str(path), times, epoch_unix_s, jobs)
-    names: tuple[str, ...] = ()
+            given[name] = times.seconds(rows.frame[column]) - to_trace(str(path), times, epoch_unix_s, jobs)
+            rows.known_times(column, given[name])
     if ranges:
-        given |= {"first": frame[columns["first_node"]].cast(pl.Int64), "count": frame[columns["count"]].cast(pl.Int64)}
-        table = pl.DataFrame(given)
+        given["first"] = rows.whole_numbers(held[0], "number of the first node", 0)
+        given["count"] = rows.whole_numbers(held[1], "count of nodes", 1)
+        rows.within(given["first"], given["count"], nodes, held[1])
     else:
-        lists = _need(path, columns, _LISTS, "first_node and count, or nodelist")
-        table, names = _numbered(path, pl.DataFrame(given), frame[lists])
-    rows, notes = with_rows(table, jobs, str(path))
-    stays = {
-        "begin_s": jobs.submit_s + jobs.recorded_wait_s,
-        "end_s": jobs.submit_s + jobs.recorded_wait_s + jobs.work_s,
-    }
-    rows = rows.with_columns(
-        [pl.Series(k, v[rows["job"].to_numpy()]) for k, v in stays.items() if k not in rows.columns]
-    )
-    placed, more = place(rows, jobs)
-    return placed, names, notes + more
+        given["text"] = rows.frame[held[0]].cast(pl.String).str.strip_chars()
+    table = pl.DataFrame(given)
+    rows.once(table, job)
+    notes = rows.notes(strict=strict)
+    sound = table.with_columns(pl.Series("line", rows.lines)).filter(pl.Series(~rows.bad))
+    names: tuple[str, ...] = ()
+    if not ranges:
+        sound, names = _numbered(path, sound, held[0])
+    found, more = with_rows(sound, jobs, str(path))
+    begin_s = jobs.submit_s + jobs.recorded_wait_s
+    stays = {"begin_s": begin_s, "end_s": begin_s + jobs.work_s}
+    at = found["job"].to_numpy()
+    found = found.with_columns([pl.Series(k, v[at]) for k, v in stays.items() if k not in found.columns])
+    found, doubtful = _like_the_jobs(path, found, jobs, strict=strict)
+    placed, last = place(found, jobs)
+    return placed, names, [*notes, *more, *doubtful, *last]
 
 
-def _numbered(path: Path, frame: pl.DataFrame, lists: pl.Series) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _both(path: Path, columns: dict[str, str]) -> tuple[str | None, str | None]:
+    """Return the columns of times: both, or none if those of the job log are to be taken."""
+    start, end = _pick(columns, _STARTS), _pick(columns, _ENDS)
+    if (start is None) != (end is None):
+        missing = _STARTS[0] if start is None else _ENDS[0]
+        told = f"column {missing!r} is missing: found {listed(columns.values())}"
+        raise TraceError.at(path, told, hint="give both times, or none: those of the job log are taken then")
+    return start, end
+
+
+def _like_the_jobs(path: Path, frame: pl.DataFrame, jobs: JobTable, *, strict: bool) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the stays that jobs can have had: on as many nodes as they have, and one after the other."""
+    import polars as pl
+
+    frame = frame.with_columns(pl.Series("nodes", jobs.nodes[frame["job"].to_numpy()]))
+    other = pl.col("count").sum().over("job", "begin_s", "end_s") != pl.col("nodes")
+    stays = frame.select("job", "begin_s", "end_s").unique().sort("job", "begin_s", "end_s")
+    before = pl.col("end_s").cum_max().shift(1).over("job")
+    twice = stays.filter(pl.col("begin_s") < before)["job"].unique()
+    notes = []
+    for reason, wrong in (
+        ("a job on more or fewer nodes than the job log says", other),
+        ("a job that is in two places at once", pl.col("job").is_in(twice.to_list())),
+    ):
+        found = frame.filter(wrong)
+        if found.height:
+            row = found.row(0, named=True)
+            if strict:
+                raise TraceError.at(path, reason, line=row["line"], field="job_id", value=row["job_id"])
+            told = f"{path.name}:{row['line']}: job {row['job_id']}, {row['nodes']} nodes in the log"
+            notes.append(Note("kept", f"{reason}: not used", found.height, told))
+        frame = frame.filter(~wrong)
+    return frame, notes
+
+
+def _numbered(path: Path, frame: pl.DataFrame, field: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return ranges of node numbers for lists of names, and the names in the order of their numbers."""
     import polars as pl
 
-    texts = lists.cast(pl.String).str.strip_chars()
+    texts = frame["text"]
     different: dict[str, list[str]] = {}
     for text in texts.drop_nulls().unique().to_list():
         if text and text.lower() not in ("none assigned", "(null)"):
             try:
                 different[text] = expand_hosts(text)
             except InputError as problem:
-                line = int((texts == text).arg_max() or 0) + 2
-                raise TraceError.at(path, str(problem), line=line, field=lists.name) from None
+                line = int(frame["line"][int((texts == text).arg_max() or 0)])
+                raise TraceError.at(path, str(problem), line=line, field=field) from None
     names = tuple(sorted({name for found in different.values() for name in found}, key=natural))
     number = {name: i for i, name in enumerate(names)}
     parts: list[tuple[str, int, int]] = []
@@ -197,7 +243,7 @@ def _numbered(path: Path, frame: pl.DataFrame, lists: pl.Series) -> tuple[pl.Dat
         cuts = np.flatnonzero(np.diff(nodes) > 1) + 1
         parts += [(text, int(run[0]), run.size) for run in np.split(nodes, cuts)]
     ranges = pl.DataFrame(parts, schema={"text": pl.String, "first": pl.Int64, "count": pl.Int64}, orient="row")
-    return frame.with_columns(texts.alias("text")).join(ranges, on="text", how="inner").drop("text"), names
+    return frame.join(ranges, on="text", how="inner").drop("text"), names
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:

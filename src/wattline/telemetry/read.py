@@ -100,7 +100,7 @@ class Reading:
     def _read(self, frame: pl.DataFrame) -> tuple[Ints, Floats, Floats]:
         code = self.sensors.codes(frame[self.layout.sensor])
         time_s = self.times.seconds(frame[self.layout.time])
-        power_w = powers_of(frame, self.layout)
+        power_w = powers_of(frame, self.layout, self.source.name)
         if self.work is not None:
             time_s = time_s - self.work.shift_s(self.source.name, self.times)
             power_w = power_w / self.work.scale(self.layout.by, code)
@@ -110,7 +110,7 @@ class Reading:
 
     def _count_components(self, frame: pl.DataFrame) -> None:
         for name in self.layout.power:
-            watts = powers_of(frame, replace(self.layout, power=(name,)))
+            watts = powers_of(frame, replace(self.layout, power=(name,)), self.source.name)
             counts = self.components.setdefault(name, {"nan": 0, "negative": 0})
             counts["nan"] += int(np.isnan(watts).sum())
             counts["negative"] += int((watts < 0).sum())

@@ -11,10 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import numpy as np
+
+from wattline.arrays import Ints
 from wattline.errors import TraceError
 from wattline.files import open_trace
 from wattline.reading.notes import listed
 from wattline.reading.parquet import reading_parquet
+from wattline.reading.plain import plain_column
 from wattline.reading.source import GZIP_MAGIC, PARQUET_MAGIC, unpacked
 from wattline.telemetry.merge import FolderSource
 from wattline.telemetry.part import Part, Source
@@ -76,14 +80,15 @@ class ParquetSource:
 
         self.path, self.name, self.share = path, str(path), 1
         with reading_parquet(path):
-            self.columns = list(pl.read_parquet_schema(path))
+            self.kinds = dict(pl.read_parquet_schema(path))
+            self.columns = list(self.kinds)
             self.rows: int | None = int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
     def batches(self, wanted: Sequence[str], time: str) -> Iterator[pl.DataFrame]:  # noqa: ARG002
         """Give the rows in order."""
         import polars as pl
 
-        scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(wanted)))
+        scan = pl.scan_parquet(self.path).select([self._column(name) for name in dict.fromkeys(wanted)])
         piece = max(ROWS // self.share, min(LEAST_ROWS, ROWS))
         for begin in range(0, self.rows or 0, piece):
             with reading_parquet(self.path):
@@ -95,7 +100,10 @@ class ParquetSource:
         import polars as pl
 
         with reading_parquet(self.path):
-            return pl.scan_parquet(self.path).select(pl.col(time).min()).collect()[time]
+            return pl.scan_parquet(self.path).select(self._column(time).min()).collect()[time]
+
+    def _column(self, name: str) -> pl.Expr:
+        return plain_column(self.path, name, self.kinds[name])
 
 
 class CsvSource:
@@ -157,6 +165,12 @@ class CsvSource:
     def beginning(self, time: str) -> pl.Series:
         """Return the first time, in the order of the file."""
         return next(self.batches([time], time)).head(1)[time]
+
+    def lines(self) -> Ints:
+        """Return the line of every row, where no row goes over several."""
+        content = b"".join(self._blocks()).split(b"\n")
+        found: Ints = np.array([i for i, line in enumerate(content, 1) if line.strip()][1:], dtype=np.int64)
+        return found
 
     def _full(self, text: bytes, rows: int) -> bool:
         """Tell whether every line has all its fields: a line with too few would be filled up."""

@@ -15,6 +15,7 @@ from wattline.telemetry.columns import By, Times
 from wattline.telemetry.faults import Tally
 from wattline.telemetry.hosts import expand_hosts
 from wattline.telemetry.placed import Placed, from_journal, from_table, from_times, to_trace
+from wattline.telemetry.ranges import MOST_NODES, NodeTable
 from wattline.telemetry.sensors import Coverage, Sensors
 from wattline.telemetry.source import open_files
 
@@ -100,13 +101,23 @@ class Work:
     def _named(self) -> tuple[list[str], Coverage]:
         if not self._sets:
             assert self.machine.sets is not None  # noqa: S101 - asked only then
-            self._sets["found"] = read_sets(self.machine.sets, self.names, self.machine.first)
+            self._sets["found"] = read_sets(self.machine.sets, self.names, self.machine)[:2]
         found: tuple[list[str], Coverage] = self._sets["found"]
         return found
 
 
-def load_work(jobs: Path, placements: Path | None, machine: Machine, epoch_unix_s: float = float("nan")) -> Work:
-    """Read the jobs (a journal, or a log of any format) and who held which nodes (the journal's, or a table)."""
+def load_work(
+    jobs: Path,
+    placements: Path | None,
+    machine: Machine,
+    epoch_unix_s: float = float("nan"),
+    *,
+    strict: bool = False,
+) -> Work:
+    """Read the jobs (a journal, or a log of any format) and who held which nodes (the journal's, or a table).
+
+    ``strict``: the first row of placements that cannot be used is an error.
+    """
     from wattline.formats.jobs import read_trace
     from wattline.journal.journal import is_journal, read_manifest
 
@@ -116,7 +127,8 @@ def load_work(jobs: Path, placements: Path | None, machine: Machine, epoch_unix_
     classes: tuple[tuple[str, int], ...] = ()
     idle_w, nodes = 0.0, machine.nodes or 0
     if placements is not None:
-        placed, names, notes = from_table(placements, trace.jobs, epoch)
+        known = machine.nodes or trace.suggested_nodes
+        placed, names, notes = from_table(placements, trace.jobs, epoch, known, strict=strict)
         nodes = nodes or len(names) or trace.suggested_nodes or int((placed.first + placed.count).max(initial=0))
     elif is_journal(jobs):
         placed, notes = from_journal(jobs, trace.jobs)
@@ -128,12 +140,20 @@ def load_work(jobs: Path, placements: Path | None, machine: Machine, epoch_unix_
         placed, notes = from_times(trace.jobs)
         nodes = 0
     if not placed.job.size:
-        raise TraceError.at(placements or jobs, "no job with known nodes and times in it")
-    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes))
+        why = "; ".join(f"{note.count} × {note.reason}" for note in notes)
+        raise TraceError.at(placements or jobs, f"no job with known nodes and times in it{f' ({why})' if why else ''}")
+    sets = {}
+    if machine.sets is not None:
+        sensors, coverage, more = read_sets(machine.sets, names, machine)
+        sets["found"], notes = (sensors, coverage), [*notes, *more]
+    return Work(trace, placed, nodes, names, machine, epoch, classes, idle_w, tuple(notes), sets)
 
 
-def read_sets(path: Path, names: tuple[str, ...], first: int) -> tuple[list[str], Coverage]:
-    """Read a table of sensors and the nodes they measure: ranges, or lists of hosts."""
+def read_sets(path: Path, names: tuple[str, ...], machine: Machine) -> tuple[list[str], Coverage, list[Note]]:
+    """Read a table of sensors and the nodes they measure: ranges, or lists of hosts.
+
+    A row that stands there twice is told in the notes, all else that is wrong is refused.
+    """
     import polars as pl
 
     source = open_files(path)
@@ -141,26 +161,43 @@ def read_sets(path: Path, names: tuple[str, ...], first: int) -> tuple[list[str]
     sensor = next((columns[n] for n in ("sensor", "rack", "node", "name", "set", "location") if n in columns), None)
     if sensor is None:
         raise TraceError.at(path, f"column 'sensor' is missing: found {listed(source.columns)}")
-    frame = pl.concat(list(source.batches(source.columns, sensor)))
-    labels = frame[sensor].cast(pl.String).fill_null("").to_list()
-    known = list(dict.fromkeys(labels))
+    in_ranges = "first_node" in columns and "count" in columns
+    lists = next((columns[n] for n in ("nodes", "nodelist", "hosts", "hostlist") if n in columns), None)
+    if not in_ranges and lists is None:
+        raise TraceError.at(path, f"needs first_node and count, or nodes: found {listed(source.columns)}")
+    asked = [columns["first_node"], columns["count"]] if in_ranges else [str(lists)]
+    rows = NodeTable(path, source, (sensor, *asked))
+    called = rows.frame[sensor].cast(pl.String).str.strip_chars().fill_null("")
+    rows.drop("the sensor has no name", (called == "").to_numpy(), sensor)
+    first, count = np.zeros(rows.height, dtype=np.int64), np.ones(rows.height, dtype=np.int64)
+    if in_ranges:
+        first = rows.whole_numbers(asked[0], "number of the first node", 0)
+        count = rows.whole_numbers(asked[1], "count of nodes", 1)
+        rows.within(first, count, machine.nodes, asked[1])
+    rows.once(rows.frame, sensor)
+    rows.refuse_first()
+    known = list(dict.fromkeys(called.to_list()))
     place = {name: i for i, name in enumerate(known)}
-    ranges: list[tuple[int, int, int]] = []
-    if "first_node" in columns and "count" in columns:
-        begin, count = (frame[columns[n]].cast(pl.Int64).to_list() for n in ("first_node", "count"))
-        ranges = [(int(b), int(c), place[label]) for b, c, label in zip(begin, count, labels, strict=True)]
-    else:
-        lists = next((columns[n] for n in ("nodes", "nodelist", "hosts", "hostlist") if n in columns), None)
-        if lists is None:
-            raise TraceError.at(path, f"needs first_node and count, or nodes: found {listed(source.columns)}")
-        number = {name: i for i, name in enumerate(names)}
-        for line, (text, label) in enumerate(zip(frame[lists].cast(pl.String).to_list(), labels, strict=True), 2):
-            try:
-                ranges += [(node, 1, place[label]) for node in _nodes(text, number, first)]
-            except InputError as problem:
-                raise TraceError.at(path, str(problem), line=line, field=lists) from None
-    found = np.array(ranges, dtype=np.int64).reshape(-1, 3)
-    return known, Coverage.of(found[:, 0], found[:, 1], found[:, 2], len(known))
+    number = {name: i for i, name in enumerate(names)}
+    ranges: list[tuple[int, int, int, int]] = []
+    for i in np.flatnonzero(~rows.bad).tolist():
+        line, code = int(rows.lines[i]), place[called[i]]
+        if in_ranges:
+            ranges.append((int(first[i]), int(count[i]), code, line))
+            continue
+        text = rows.frame[asked[0]][i]
+        try:
+            ranges += [(node, 1, code, line) for node in _nodes(str(text or ""), number, machine.first)]
+        except InputError as problem:
+            raise TraceError.at(path, str(problem), line=line, field=asked[0]) from None
+    found = np.array(ranges, dtype=np.int64).reshape(-1, 4)
+    if not found.size:
+        raise TraceError.at(path, "no sensor measures a node", field=asked[0])
+    try:
+        coverage = Coverage.of(found[:, 0], found[:, 1], found[:, 2], len(known))
+    except InputError as problem:
+        raise TraceError.at(path, str(problem)) from None
+    return known, coverage, rows.notes()
 
 
 def _nodes(text: str, number: dict[str, int], first: int) -> list[int]:
@@ -175,5 +212,8 @@ def _nodes(text: str, number: dict[str, int], first: int) -> list[int]:
         digits = "".join(c if c.isdigit() else " " for c in host).split()
         if not digits:
             raise InputError(f"host {host!r} has no number")
-        found.append(int(digits[-1]) - first)
+        node = int(digits[-1][:20]) - first
+        if not 0 <= node < MOST_NODES:
+            raise InputError(f"host {host!r}: numbers of nodes go from {first} on, and no machine has so many")
+        found.append(node)
     return found

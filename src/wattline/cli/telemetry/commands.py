@@ -187,7 +187,8 @@ def join(
     idle_w = asked("--idle", power_w, idle)
     bounded("--idle", idle_w, 0.0, MOST_W, "W")
     opened = telemetry.open_source(source, table=table, query=query, order=arrival, sort=sort, time_unit=time_unit)
-    work = load_work(jobs, placements, Machine(nodes, nodes_per_rack, first, sensors, per_node), epoch_of(epoch))
+    machine = Machine(nodes, nodes_per_rack, first, sensors, per_node)
+    work = load_work(jobs, placements, machine, epoch_of(epoch), strict=strict)
     split = Split(step_s, work.idle_w if idle_w is None else idle_w, own_samples)
     with terminal.progress("joining samples", "") as report:
         found = telemetry.join(

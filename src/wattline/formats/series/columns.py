@@ -24,6 +24,7 @@ from wattline.reading.delimited import Delimited
 from wattline.reading.fields import LONGEST, clock_s, numbers
 from wattline.reading.notes import Action, Finding, listed
 from wattline.reading.parts import TextParts
+from wattline.reading.plain import with_texts
 from wattline.reading.source import is_parquet, read_bytes
 from wattline.reading.table_text import tidy
 
@@ -147,7 +148,7 @@ def read_series(path: Path | str, texts: Collection[str] = ()) -> Series:
     """
     if is_parquet(path):
         frame, _ = read_parquet(path, read_bytes(path))
-        frame = frame.rename({name: name.strip().lower() for name in frame.columns})
+        frame = with_texts(frame.rename({name: name.strip().lower() for name in frame.columns}))
         return Series(path, frame, np.arange(1, frame.height + 1), ())
     first = _first_line(path)
     separator = next((mark for mark in ("\t", ";", ",") if mark in first), ",")
@@ -251,7 +252,7 @@ def values_of(texts: pl.Series) -> Floats:
 
     if texts.dtype == pl.String:
         return numbers(texts)
-    if texts.dtype.is_nested() or texts.dtype in (pl.Binary, pl.Object):
+    if texts.dtype.is_nested() or texts.dtype.is_temporal() or texts.dtype in (pl.Binary, pl.Object):
         return np.full(len(texts), np.nan)
     return texts.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=False)
 

@@ -135,6 +135,9 @@ def _chosen(series: Series, where: Mapping[str, str]) -> Series:
         key = name.strip().lower()
         if key not in series.frame.columns:
             raise TraceError.at(series.path, f"no such column: found {listed(series.frame.columns)}", field=name[:60])
+        kind = series.frame[key].dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
+            raise TraceError.at(series.path, f"column must hold texts or numbers, not {kind}"[:200], field=name[:60])
         found = series.frame[key].cast(pl.String)
         keep = (found == text).fill_null(value=False)
         if not keep.any():
