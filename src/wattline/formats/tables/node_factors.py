@@ -18,27 +18,57 @@ LAYOUT = "a column 'factor' (power over that of a typical node), or 'power_w' (m
 
 def read_factors(path: Path | str) -> tuple[list[str], NodeFactors]:
     """Return names of nodes (their line, where there is no column ``node``) and their factors."""
+    names, factors, _ = _read(path)
+    return names, factors
+
+
+def read_machine(path: Path | str, nodes: int) -> NodeFactors:
+    """Return the factors of a machine's nodes, in their order: the column ``node`` has the numbers 0 to nodes − 1."""
+    names, found, lines = _read(path, needed=True)
+    line_of: dict[int, int] = {}
+    factors = np.empty(nodes)
+    for name, line, factor in zip(names, lines, found.factors, strict=True):
+        if not (name.isascii() and name.isdigit() and len(name) < 10 and int(name) < nodes):
+            told = f"expected the number of a node, 0 to {nodes - 1}, as the cluster has {nodes}"
+            raise TraceError.at(path, told, line=line, field="node", value=name)
+        node = int(name)
+        if node in line_of:
+            raise TraceError.at(path, f"node is on line {line_of[node]} already", line=line, field="node", value=name)
+        line_of[node] = line
+        factors[node] = factor
+    if len(line_of) < nodes:
+        missing = next(node for node in range(nodes) if node not in line_of)
+        told = f"it has {len(line_of)} nodes, the cluster {nodes}: node {missing} is missing"
+        raise TraceError.at(path, told, hint="nodes count from 0")
+    return NodeFactors(factors)
+
+
+def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFactors, list[int]]:
+    """Return names of nodes, their factors and lines; ``needed``: a column ``node`` must name them."""
     rows = csv.DictReader(io.StringIO(read_utf8(path)))
     columns = [name.strip().lower() for name in rows.fieldnames or ()]
     rows.fieldnames = columns
     field = next((name for name in ("factor", "power_w") if name in columns), None)
     if field is None:
         raise TraceError.at(path, f"expected {LAYOUT}", value=", ".join(columns), line=1)
-    names, values = [], []
+    if needed and "node" not in columns:
+        raise TraceError.at(path, "column 'node' is missing: it says whose factor a line has", line=1)
+    names, values, lines = [], [], []
     seen: dict[str, int] = {}
     for row in rows:
-        name = str(row.get("node") or rows.line_num).strip()
+        name = str(row.get("node") or ("" if needed else rows.line_num)).strip()
         if name in seen:
             raise TraceError.at(
                 path, f"node is on line {seen[name]} already", line=rows.line_num, field="node", value=name
             )
         seen[name] = rows.line_num
         names.append(name)
+        lines.append(rows.line_num)
         values.append(_number(path, rows.line_num, field, row.get(field)))
     if not values:
         raise TraceError.at(path, "holds no node, only a header")
     found = np.array(values)
-    return names, NodeFactors(found) if field == "factor" else NodeFactors.measured(found)
+    return names, NodeFactors(found) if field == "factor" else NodeFactors.measured(found), lines
 
 
 def _number(path: Path | str, line: int, field: str, text: str | None) -> float:

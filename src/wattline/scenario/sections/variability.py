@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from wattline.formats.tables.node_factors import read_factors
+from wattline.formats.tables.node_factors import read_machine
 from wattline.model.variability import NodeFactors, Variability
 from wattline.scenario.read.base import KeyPath, Problem, Section
 from wattline.scenario.read.quantities import Finite, Power, Seed
@@ -25,7 +25,11 @@ class VariabilitySpec(Section):
         le=10,
         description="how much more the thirstiest node draws than the most frugal one, drawn by chance",
     )
-    file: str | None = Field(None, description="measured nodes instead: CSV with `node`, and `factor` or `power_w`")
+    file: str | None = Field(
+        None,
+        description="measured nodes instead: CSV with `node` (its number, from 0; each once), and `factor` or "
+        "`power_w`",
+    )
     caps: Literal["equal", "equal-speed"] = Field(
         "equal",
         description="all nodes of a job get the cap of its configuration, or shares of the same sum that make them "
@@ -52,9 +56,7 @@ def build_variability(spec: VariabilitySpec | None, context: Context, nodes: int
     if spec is None:
         return None
     if spec.file is not None:
-        _, found = context.located((*HERE, "file"), read_factors, context.base / spec.file)
+        found = context.located((*HERE, "file"), read_machine, context.base / spec.file, nodes)
     else:
         found = NodeFactors.drawn(nodes, float(spec.spread or 0.0), context.seed_of(spec.seed))
-    if len(found) != nodes:
-        raise context.error((*HERE, "file"), f"it has {len(found)} nodes, the cluster {nodes}")
     return Variability(found, spec.caps, spec.fixed)
