@@ -81,6 +81,11 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
         ("name,nodes,work_s,draw_w,standby\na,2,6,1,maybe\n", r"k.csv:2: field 'standby': expected yes or no"),
         ("name,nodes,work_s,draw_w\na,2,0,1\n", r"k.csv:2: kind 'a': the run time must be positive, got 0 s"),
         ("name,nodes,work_s,draw_w,floor_w\na,2,6,1,7\n", r"k.csv:2: kind 'a': need 0 <= lowest power <= power"),
+        (
+            "name,nodes,work_s,draw_w,floor_w,stretch\na,2,6,9,7,inf\n",
+            r"k.csv:2: kind 'a': at its lowest power it would",
+        ),
+        ("name,nodes,work_s,draw_w,floor_w,stretch\na,2,6,9,7,1e400\n", r"k.csv:2: kind 'a': at its lowest power"),
         ("name,nodes,work_s,draw_w\na,2,6,1\na,4,6,1\n", r"k.csv: kind 'a' is declared twice"),
         ("name,nodes,work_s,draw_w,weight\na,2,6,1,1\nb,4,6,1,\n", r"weights are given to some kinds, but not to 'b'"),
         ("name,nodes,work_s,draw_w,weight\na,2,6,1,.5\nb,4,6,1,.4\n", r"the weights must sum to 1, they sum to 0.9"),

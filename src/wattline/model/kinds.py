@@ -49,6 +49,8 @@ class Kind:
             raise InputError(f"{what}: need 0 <= lowest power <= power, got {self.floor_w:g} W and {self.draw_w:g} W")
         if not self.stretch >= 1.0:
             raise InputError(f"{what}: a cap cannot make a job faster, got a run time factor of {self.stretch:g}")
+        if not np.isfinite(self.stretch * self.work_s):
+            raise InputError(f"{what}: at its lowest power it would never end, a run time factor of {self.stretch:g}")
         if not self.limit > 0:
             raise InputError(f"{what}: the limit of its QoS degradation must be above 0, got {self.limit:g}")
         if not 0 < self.share <= 1:
