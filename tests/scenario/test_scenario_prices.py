@@ -300,6 +300,11 @@ def test_weights_of_the_score_in_the_scenario(sold: Journal) -> None:
             '[prices]\nenergy = {file = "n.csv", unit = "$/kWh", repeat = true}\n',
             "[prices] energy: n.csv would begin anew",
         ),
+        (
+            '[prices]\nenergy = {file = "u.csv", unit = "$/kWh", step = 5e-324}\n',
+            "[prices.energy] step: must be at least 0.001 s, got 5e-324",
+        ),
+        ('[prices]\nenergy = {file = "u.csv", unit = "$/kWh", step = inf}\n', "[prices.energy] step: "),
         ('[prices]\nenergy = {file = "u.csv"}\n', "the unit of column 'price' is not known: say unit"),
         ('[prices]\nenergy = {file = "w.csv", unit = "$/kWh"}\n', "s.toml:15: "),
     ],
@@ -319,6 +324,13 @@ def test_bad_prices_are_one_line(tmp_path: Path, text: str, said: str) -> None:
         (
             '[prices]\nrules = "pjm"\nenergy = 0.1\ncapacity = 1\nerror = 1\n',
             '[prices] error: does not go with rules = "pjm"',
+        ),
+        *(
+            (
+                f'[prices]\nrules = "pjm"\nenergy = 0.1\ncapacity = 1\nscore = {{{key} = inf}}\n',
+                "[prices] score: interval, window and longest delay must end, got inf",
+            )
+            for key in ("window", "longest")
         ),
         ("[prices]\nmileage = 2\n", '[prices] mileage: does not go with rules = "paper"'),
         (

@@ -48,6 +48,8 @@ class Scoring:
         weights = (self.correlation, self.delay, self.precision)
         if min(weights) < 0 or not math.isclose(sum(weights), 1.0, abs_tol=1e-9):
             raise InputError(f"score: the three weights must not be negative and sum to 1 (got {weights})")
+        if not all(map(math.isfinite, (self.interval_s, self.window_s, self.max_delay_s))):
+            raise InputError("score: interval, window and longest delay must end, got inf")
         if not (self.interval_s > 0 and 2 * self.interval_s <= self.window_s and self.max_delay_s > 0):
             raise InputError(
                 "score: the window must hold at least two intervals and the longest delay be positive "

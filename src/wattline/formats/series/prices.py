@@ -43,6 +43,8 @@ CARBON = ("carbon_intensity", "avg_ci", "carbon_g_per_kwh")
 
 MOST = 1e9
 """No price, ratio or intensity is so large; sums of larger ones would lose cents."""
+SHORTEST_S = 1e-3
+"""No series of prices has shorter steps."""
 _LOCAL = {"ept": "America/New_York"}
 """Endings of columns that name a zone: PJM's Eastern prevailing time."""
 
@@ -83,8 +85,8 @@ def read_held(
     A value of ``least`` is still allowed, a lower one is not.
     """
     told = how or Reading()
-    if told.step_s is not None and not (told.step_s > 0 and math.isfinite(told.step_s)):
-        raise InputError(f"series: the step must be positive (got {told.step_s})")
+    if told.step_s is not None and not SHORTEST_S <= told.step_s < math.inf:
+        raise InputError(f"series: the step must be at least {SHORTEST_S:g} s and end (got {told.step_s})")
     series = _chosen(read_series(path, [name.strip().lower() for name in told.where or ()]), told.where or {})
     time, column = _columns(series, told, known)
     series = series if time is None else _with_seconds(series, time)

@@ -21,7 +21,7 @@ from wattline.market.products.base import Kind
 from wattline.reading.calendar import check_zone, clock_of
 from wattline.scenario.built.billing import Clock
 from wattline.scenario.read.base import KeyPath, Problem, Section
-from wattline.scenario.read.quantities import Span, Words
+from wattline.scenario.read.quantities import Period, Words
 from wattline.scenario.read.source import Context
 from wattline.units import DAY_S
 
@@ -78,8 +78,8 @@ class SeriesSpec(Section):
     where: Annotated[dict[str, str], Words("table of texts")] | None = Field(
         None, description='only the rows with these texts, like `{pnode_name = "PJM-RTO"}`'
     )
-    step: Span | None = Field(
-        None, gt=0, description="how long a row holds at most (default: the most frequent distance)"
+    step: Period | None = Field(
+        None, allow_inf_nan=False, description="how long a row holds at most (default: the most frequent distance)"
     )
     repeat: bool = Field(False, description="begin anew at the end of the table")  # noqa: FBT003
     gaps: Literal["refuse", "hold"] = Field(
