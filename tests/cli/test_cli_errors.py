@@ -196,3 +196,14 @@ def test_a_run_that_gets_stuck_ends_with_code_1(wattline: Call, folder: Path) ->
     answer = wattline("run", "small.toml", "--set", "policy.select=lazy.py")
     assert answer.code == 1
     assert "'lazy' does not start job" in answer.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("most", ["1e300", "1e308"])
+def test_readings_that_no_server_has_are_one_line(wattline: Call, folder: Path, most: str) -> None:
+    """Powers whose squares are no numbers cannot be fitted, and that is said of the file."""
+    rows = "".join(f"{50 + i},{most if i % 3 else 100 + i}\n" for i in range(20))
+    (folder / "r.csv").write_text("cpu_w,server_w\n" + rows)
+    answer = wattline("calibrate", "r.csv")
+    assert answer.code == 2, answer.err
+    assert answer.err.count("\n") == 1
+    assert "r.csv" in answer.err

@@ -220,11 +220,15 @@ def calibrate(
 
       wattline calibrate readings.csv --write node.model.toml
     """
+    from wattline.errors import InputError
     from wattline.live.power.calibrate import calibrate as fit
     from wattline.live.power.server_model import write as write_profile
 
     terminal = Terminal(as_json, quiet)
-    found = fit(file)
+    try:
+        found = fit(file)
+    except (OverflowError, ValueError):  # of powers that no float can square
+        raise InputError(f"{file}: readings are too large to fit; they are powers in watts") from None
     model = found.model
     if not found.has_memory:
         terminal.say(f"{file}: has no column memory_w; phi_2 is 0 and phi_3 holds the mean power of the memory")
