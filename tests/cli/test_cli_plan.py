@@ -164,6 +164,26 @@ def test_a_large_machine_is_planned_in_no_time(wattline: Call, folder: Path) -> 
     assert found["verdict"][0].startswith("Buy 89,472 older nodes that share 20 MW (224 W each")
 
 
+def test_an_advantage_near_all_has_its_sensitivities(wattline: Call) -> None:
+    """A tenth more than 95 % would be no time at all: half of what is left is looked at instead, and told."""
+    near = [*FLAGS[:7], "0.95", *FLAGS[8:]]
+    found = json.loads(wattline("plan", *near, *LU, "--json", "--out", "x.html").out)
+    low, high = found["sensitivities"]["faster"]
+    assert low == pytest.approx(found["speedup"] * (1 - 0.855) / 0.05)
+    assert high == pytest.approx(found["speedup"] * 0.025 / 0.05)
+    assert any("97.5% (a tenth more would take no time)" in line for line in found["verdict"])
+
+
+def test_more_than_twice_the_speed_is_a_speed(wattline: Call) -> None:
+    """Six times as fast has one reading only, which is said."""
+    much = [*FLAGS[:7], "5", *FLAGS[8:]]
+    found = json.loads(wattline("plan", *much, *LU, "--reading", "speed", "--json", "--out", "x.html").out)
+    plain = json.loads(wattline("plan", *FLAGS, *LU, "--reading", "speed", "--json").out)
+    assert found["speedup"] == pytest.approx(plain["speedup"] * 1.27 / 6)
+    assert found["other_reading"] is None
+    assert any("can only mean more speed" in line for line in found["verdict"])
+
+
 BAD = [
     (("plan",), "--power is missing; give it, or a plan file"),
     (("plan", "gone.toml"), "gone.toml: no such plan file"),
@@ -181,6 +201,9 @@ BAD = [
     (("plan", *FLAGS), "slope: is missing; give slope and intercept, or a table"),
     (("plan", *FLAGS, "--table", "gone.csv"), "no such file"),
     (("plan", *FLAGS[:-2], *LU), "price: is missing; give the prices of both nodes, or cost_ratio"),
+    (("plan", *FLAGS, *LU, "--power", "1e25"), "1e+25 W would keep more than 10,000,000 nodes of 180 W on"),
+    (("plan", "plan.toml", "--set", "older.min=1e-300"), "7000 W would keep more than 10,000,000 nodes of 1e-300 W on"),
+    (("plan", *FLAGS, *LU, "--cost-ratio", "1e308"), "older nodes; is the cost ratio what it should be?"),
     (("plan", *FLAGS, *LU, "--set", "power=1"), "--set changes a plan file"),
 ]
 

@@ -72,7 +72,21 @@ def speedup(question: Question, applications: Sequence[Application], nodes: int 
 
 def sweep(question: Question, applications: Sequence[Application], parameter: Parameter, values: Floats) -> Floats:
     """Return s_ovp of the mix over values of one parameter."""
-    return np.array([speedup(changed(question, parameter, float(value)), applications) for value in values])
+    return np.array([_moved(question, applications, parameter, float(value)) for value in values])
+
+
+def _moved(question: Question, applications: Sequence[Application], parameter: Parameter, value: float) -> float:
+    """Return s_ovp with another value of a parameter, NaN where there is no such question."""
+    try:
+        return speedup(changed(question, parameter, value), applications)
+    except InputError:
+        return float("nan")
+
+
+def higher(question: Question, parameter: str, value: float) -> float:
+    """Return a tenth more of a parameter, or half of what is left where it cannot be so much: nothing takes no time."""
+    tenth = value * (1 + STEP)
+    return tenth if parameter != "faster" or question.reading == "speed" or tenth < 1 else (1 + value) / 2
 
 
 def break_even(question: Question, applications: Sequence[Application]) -> BreakEven:
@@ -160,7 +174,7 @@ def _powers(
 
 
 def sensitivities(question: Question, applications: Sequence[Application]) -> dict[str, tuple[float, float]]:
-    """Return s_ovp with each parameter a tenth lower and a tenth higher, the most telling first."""
+    """Return s_ovp with each parameter a tenth lower and a tenth higher (``higher``), the most telling first."""
     plan = solve(question, applications)
     known: dict[Parameter, float] = {
         "power_w": question.power_w,
@@ -173,7 +187,8 @@ def sensitivities(question: Question, applications: Sequence[Application]) -> di
         known["cost_ratio"] = question.cost_ratio
     found = {}
     for name, value in known.items():
-        low, high = (speedup(changed(question, name, value * factor), applications) for factor in (1 - STEP, 1 + STEP))
+        steps = (value * (1 - STEP), higher(question, name, value))
+        low, high = (_moved(question, applications, name, step) for step in steps)
         found[str(name)] = (low, high)
     return dict(sorted(found.items(), key=lambda item: -_swing(item[1])))
 

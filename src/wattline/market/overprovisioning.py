@@ -17,12 +17,16 @@ import numpy as np
 
 from wattline.arrays import Floats
 from wattline.errors import InputError
-from wattline.market.machine_cost import Bill, Life, Racks, affordable, bill
+from wattline.market.machine_cost import MOST_NODES, Bill, Life, Racks, affordable, bill
 from wattline.model.configuration_points import NONE, best_by_nodes, whole_nodes
 from wattline.model.configurations import Configurations
 
 Reading = Literal["time", "speed"]
 """What "27 % faster" means: 27 % less time (× 0.73, as published), or 27 % more speed (× 1/1.27)."""
+
+
+MOST_BOUGHT = 1e15
+"""More older nodes than this no money buys, whatever the power keeps on."""
 
 
 class Law(Protocol):
@@ -127,6 +131,10 @@ class Question:
         for name in ("power_w", "node_max_w", "node_min_w"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be a power above 0, got {getattr(self, name):g}")
+        least_w = min(self.node_max_w, self.node_min_w)
+        if self.power_w / least_w > MOST_NODES:
+            told = f"{self.power_w:g} W would keep more than {MOST_NODES:,} nodes of {least_w:g} W on"
+            raise InputError(f"{told}; are powers what they should be?")
         if not 0 <= self.faster < (1.0 if self.reading == "time" else math.inf):
             raise InputError(f"faster must be a share from 0 to below 1, like 0.27, got {self.faster:g}")
         if (self.cost_ratio is None) == (self.prices is None):
@@ -166,7 +174,10 @@ class Question:
         """
         n = self.worst_case_nodes
         if self.prices is None:
-            return math.floor(n * float(self.cost_ratio or 0.0) * (1 + 1e-12))
+            bought = n * float(self.cost_ratio or 0.0) * (1 + 1e-12)
+            if bought > MOST_BOUGHT:
+                raise InputError(f"the money buys {bought:g} older nodes; is the cost ratio what it should be?")
+            return math.floor(bought)
         both = self.bills(0)
         assert both is not None  # noqa: S101  # prices are known here
         return affordable(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from wattline.market.break_even import EVEN, TITLES, BreakEven, break_even, sensitivities
+from wattline.market.break_even import EVEN, STEP, TITLES, BreakEven, break_even, higher, sensitivities
 from wattline.market.overprovisioning import Application, Line, Measured, Plan, solve
 from wattline.report.show import number, plural
 from wattline.units import show_power
@@ -25,19 +25,21 @@ class Answered:
     plan: Plan
     even: BreakEven
     tenth: dict[str, tuple[float, float]]
-    other: Plan
+    other: Plan | None
+    """None: nothing can be so much faster under that reading."""
     applications: tuple[Application, ...]
 
 
 def answer(question: Any, applications: Sequence[Application]) -> Answered:
     """Solve a question, and find what would turn the answer."""
     plan = solve(question, applications)
-    other = replace(question, reading="speed" if question.reading == "time" else "time")
+    reading = "speed" if question.reading == "time" else "time"
+    other = replace(question, reading=reading) if reading == "speed" or question.faster < 1 else None
     return Answered(
         plan,
         break_even(question, applications),
         sensitivities(question, applications),
-        solve(other, applications),
+        None if other is None else solve(other, applications),
         tuple(applications),
     )
 
@@ -128,8 +130,11 @@ def _turns(found: Answered) -> list[str]:
     said.append(_other(found))
     telling = next(iter(found.tenth))
     low, high = found.tenth[telling]
+    most = higher(plan.question, "faster", plan.question.faster)
+    within = telling == "faster" and most < plan.question.faster * (1 + STEP)
+    more = f"{most:.1%} (a tenth more would take no time)" if within else "a tenth more"
     said.append(
-        f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, a tenth more "
+        f"Most depends on the {TITLES[telling]}: a tenth less gives a ratio of {number(low)}, {more} "
         f"{number(high)} (now {number(plan.speedup)})."
     )
     return [*said, *(told for a in found.applications for told in _law(a, max(plan.nodes, plan.worst_case_nodes)))]
@@ -167,6 +172,8 @@ def _powers(found: Answered) -> str:
 
 
 def _other(found: Answered) -> str:
+    if found.other is None:
+        return f'"{found.plan.question.faster:.0%} faster" can only mean more speed: nothing takes less than no time.'
     mine, other = found.plan.speedup, found.other.speedup
     turned = (mine >= 1 - EVEN) != (other >= 1 - EVEN)
     how = "more speed" if found.plan.question.reading == "time" else "less time"
@@ -203,7 +210,9 @@ def plan_facts(found: Answered) -> dict[str, Any]:
             for o in plan.outcomes
         ],
         "break_even": {**asdict(even), "powers_w": [list(span) for span in even.powers_w]},
-        "other_reading": {"reading": found.other.question.reading, "speedup": found.other.speedup},
+        "other_reading": None
+        if found.other is None
+        else {"reading": found.other.question.reading, "speedup": found.other.speedup},
         "sensitivities": {name: [None if math.isnan(v) else v for v in pair] for name, pair in found.tenth.items()},
         "bills": None
         if bills is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wattline.market.break_even import TITLES, Parameter, sweep
+from wattline.market.break_even import TITLES, Parameter, higher, sweep
 from wattline.market.overprovisioning import Application, Question
 from wattline.report.count.plan import Answered, verdict
 from wattline.report.figures.style import AMBER, BLUE, PALETTE, RED, TEAL, Drawn, new_figure, split_figure
@@ -74,7 +74,7 @@ def draw_sweep(
     spans = spans or {
         "cost_ratio": (1.0, max(3.0, 1.5 * here["cost_ratio"])),
         "power_w": (0.4 * question.power_w, 2 * question.power_w),
-        "faster": (0.0, 0.6),
+        "faster": (0.0, max(0.6, higher(question, "faster", question.faster))),
     }
     figure = split_figure(340, 1, 3, horizontal_spacing=0.07)
     names: tuple[Parameter, ...] = ("cost_ratio", "power_w", "faster")
@@ -148,7 +148,8 @@ def draw_tornado(found: Answered) -> Drawn:
     return Drawn(
         figure,
         "What it depends on",
-        "Each parameter alone, a tenth less and a tenth more; nodes are whole, so there are steps.",
+        "Each parameter alone, a tenth less and a tenth more (of an advantage near 100 %, half of what is left to it); "
+        "nodes are whole, so there are steps.",
     )
 
 
