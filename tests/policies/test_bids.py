@@ -15,7 +15,7 @@ import pytest
 from engine.regulated import FIRM, SMALL, WIDE, machine, options, signal, table_of
 from engine.worlds import policies
 from wattline.control.catalog import find
-from wattline.errors import InputError
+from wattline.errors import InputError, PolicyError
 from wattline.model import codes
 from wattline.model.cluster import Cluster
 from wattline.model.jobs import JobTable
@@ -168,6 +168,26 @@ def test_users_bids_and_the_guard(tmp_path: Path) -> None:
     assert means[0] == 1000.0
     assert np.isnan(means[1:]).all()
     assert run.state.refused[codes.BAD_BID] == 2  # in hours 1 and 3; in hour 2 it stayed out
+
+
+@pytest.mark.parametrize("answer", ["2", "-1", "7 if hour else 1"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_bid_policy_that_answers_something_else_is_refused(tmp_path: Path, answer: str, *, compiled: bool) -> None:
+    """1 is a bid and 0 is none: any other number is a mistake of the policy, not a bid."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from wattline import policy\n"
+        f"@policy('bid', compiled={compiled})\n"
+        "def mine(s, hour, param, memory):\n"
+        "    s.want_mean_w[0] = 1000.0\n"
+        "    s.want_reserve_w[0] = 50.0\n"
+        f"    return {answer}\n"
+    )
+    jobs = table_of(KINDS, (0.0, "small"), (100.0, "small"), work_s=[20.0, 250.0])
+    how = options(KINDS, CALM, bidding=Bidding(0.0, 100.0))
+    simulation = bid(jobs, how, find("bid", str(file)), select="in-order")
+    with pytest.raises(PolicyError, match=r"mine\.py:\d: policy 'mine' returned (2|-1|7); 0 is right"):
+        simulation.run()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import numpy as np
 
 from wattline.control.logs import log_event_now, record_now
 from wattline.control.users.compile import callable_from_python
+from wattline.control.users.complaints import where
+from wattline.errors import PolicyError
 from wattline.market.reach import misfit
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
@@ -47,7 +49,12 @@ def _ask(s: State, hour: int, policy: Mechanism, param: Any, memory: Any) -> boo
     s.words[WHO] = 0 if policy.builtin else 1 + codes.BID
     wants = policy_call(s, hour, param, memory)
     s.words[WHO] = 0
-    if int(wants) == 0:
+    if wants not in (0, 1):
+        raise PolicyError(
+            f"{where(policy)} returned {wants}; 0 is right to stay out of the market, or 1 after writing "
+            "s.want_mean_w and s.want_reserve_w"
+        )
+    if wants == 0:
         return False
     verdict = judge(s)
     _record(s, verdict)
