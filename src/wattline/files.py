@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -137,3 +138,18 @@ def write_whole(path: Path | str, content: bytes) -> None:
     except OSError as problem:
         temporary.unlink(missing_ok=True)
         raise TraceError.at(path, f"cannot be written ({problem.strerror or problem})") from None
+
+
+@contextlib.contextmanager
+def in_this_folder() -> Iterator[None]:
+    """Come back to the working folder, wherever code of users goes: relative paths keep their meaning."""
+    try:
+        here: Path | None = Path.cwd()
+    except OSError:  # it was removed
+        here = None
+    try:
+        yield
+    finally:
+        if here is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(here)

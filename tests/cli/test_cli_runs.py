@@ -382,3 +382,33 @@ def test_a_run_is_held_against_no_participation(wattline: Call, folder: Path) ->
     (folder / "priced.toml").write_text(PRICED.replace('baseline = "easy"\n', ""))
     assert json.loads(wattline("run", "priced.toml", "--out", "o", "--json").out)["baseline"] is None
     assert not (folder / "o/baseline").exists()
+
+
+WANDERER = """\
+import os
+import wattline as wl
+{first}
+@wl.policy("order", name="wanderer")
+def wanderer(s, arg, param, memory):
+    {then}
+    return 0
+"""
+
+
+@pytest.mark.parametrize("when", ["loaded", "called"])
+def test_a_policy_that_changes_the_folder_moves_no_results(wattline: Call, folder: Path, when: str) -> None:
+    """``--out`` means what it meant when the command was typed, in a run and in a comparison."""
+    (folder / "elsewhere").mkdir()
+    go = f"os.chdir({str(folder / 'elsewhere')!r})"
+    first, then = (go, "pass") if when == "loaded" else ("", go)
+    (folder / "wander.py").write_text(WANDERER.format(first=first, then=then))
+    answer = wattline("run", "small.toml", "--set", "policy.order=wander.py", "--out", "out/w")
+    assert answer.code == 0, answer.err
+    assert open_journal(folder / "out/w").manifest["stopped"] == "done"
+    assert (folder / "out/w/report.html").exists()
+    assert "journal  out/w\n" in answer.out
+    again = ("--set", "policy.order=wander.py", "--seeds", "2", "--out", "out/c")
+    assert wattline("compare", "small.toml", *again).code == 0
+    assert (folder / "out/c/comparison.html").exists()
+    assert not list((folder / "elsewhere").iterdir())
+    assert Path.cwd() == folder

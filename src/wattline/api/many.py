@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wattline.api.listener import Listener, Note
 from wattline.errors import ScenarioError
+from wattline.files import in_this_folder
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -110,13 +111,12 @@ def carry_out_all(
         return []
     clusters = [task.variant.document.spec.cluster for task in tasks]
     listener.warm_up(mechanisms(tasks), nodes_change=any(cluster.nodes_change for cluster in clusters))
+    places: list[Path | None] = [None] * len(tasks) if folders is None else [folder.absolute() for folder in folders]
     traces: dict[int, TraceCache] = {task.seed: TraceCache() for task in tasks}
     stop = threading.Event()
-    with listener.progress("runs") as progress, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        futures = [
-            pool.submit(_run, task, traces[task.seed], stop, None if folders is None else folders[i])
-            for i, task in enumerate(tasks)
-        ]
+    workers = threads or os.cpu_count() or 1
+    with listener.progress("runs") as progress, in_this_folder(), ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(_run, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
         try:
             while (n := sum(_succeeded(future) for future in futures)) < len(futures):
                 progress(n, len(futures))

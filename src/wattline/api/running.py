@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from wattline.errors import ScenarioError
+from wattline.files import in_this_folder
 
 if TYPE_CHECKING:
     from wattline.api.listener import Listener
@@ -27,7 +28,7 @@ def prepare(study: Study, listener: Listener, others: Iterable[Study] = ()) -> N
 
 def carry_out(study: Study, listener: Listener, *, what: str = "simulating", keeper: Keeper | None = None) -> Result:
     """Simulate a study, or carry it on; a machine on which no job can run is an error."""
-    with listener.progress(what) as progress:
+    with listener.progress(what) as progress, in_this_folder():
         result = study.simulate(progress, keeper)
     rejected = [note[1:] for note in result.notes if note[0] == "rejected"]
     if len(study.trace.jobs) == sum(count for _, count, _ in rejected):

@@ -17,6 +17,7 @@ from wattline.cli.folders import Force, check_writable, refuse_other, refuse_own
 from wattline.cli.paths import refuse_log, refuse_two
 from wattline.cli.runs import Sets, pick_one
 from wattline.cli.terminal import Json, Quiet, Terminal
+from wattline.files import in_this_folder
 
 NOT_CERTIFIED = 3
 """Exit code of a bid that was chosen and tested, but is not certified."""
@@ -107,7 +108,10 @@ def bid(
         refuse_other(out, CERTIFICATE, document.spec.name, force=force)
         check_writable(out)
     chosen = method.value if method else None
-    found = find_bid(document, terminal, method=chosen, hours=hours, confidence=confidence, quick=quick, across=across)
+    with in_this_folder():
+        found = find_bid(
+            document, terminal, method=chosen, hours=hours, confidence=confidence, quick=quick, across=across
+        )
     if write is not None:
         found.write(write, force=force)
     if terminal.for_people:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wattline.files import in_this_folder
 from wattline.scenario.documents import Document
 from wattline.scenario.sections import kinds, policy
 from wattline.scenario.sections.network import build_network
@@ -33,7 +34,8 @@ def build_policies(document: Document) -> Policies:
     """Find the policy of every slot and check its parameters."""
     spec = document.spec
     prices = {} if spec.regulation is None else spec.regulation.prices.model_dump()
-    return policy.build_policies(spec.policy, document.context, document.given.policies, prices)
+    with in_this_folder():
+        return policy.build_policies(spec.policy, document.context, document.given.policies, prices)
 
 
 def baseline_select(document: Document) -> Mechanism | None:
