@@ -355,3 +355,12 @@ def _coarse(trial: object, mode: str) -> object:
     from wattline.bidding.grid import grid_bid
 
     return grid_bid(trial, mode=mode, step=0.3)  # type: ignore[arg-type]
+
+
+def test_a_bid_without_a_reserve_has_no_error(wattline: Call, market: Path) -> None:
+    """Errors are shares of the reserve: without one there is none, which is said instead of a zero."""
+    answer = wattline("bid", market, "--method", "given", "--set", "regulation.reserve=0")
+    assert answer.code == 3
+    assert "no error is defined: nothing is offered (R = 0)" in answer.out
+    assert "no tracking error is defined" in answer.out
+    assert "no tracking error is defined" not in wattline("bid", market, "--method", "given").out

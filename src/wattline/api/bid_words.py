@@ -25,6 +25,9 @@ def verdict_lines(setting: Setting, found: Certificate) -> list[str]:
     lines = [found.verdict, *([f"  {found.basis}"] if found.certified else [])]
     for doubt in found.evidence.doubts:
         lines += wrap(f"DOUBT: {printable(doubt)}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+    if found.choice.bid.reserve_w == 0:
+        told = "nothing is offered (R = 0): no tracking error is defined, and what is said of tracking tells nothing"
+        lines += wrap(told, WIDTH, initial_indent="  ", subsequent_indent="    ")
     if found.kept:
         return lines
     limits = {kind.name: kind.limit for kind in found.outcome.kinds}
@@ -136,10 +139,13 @@ def money(found: Certificate) -> list[tuple[str, str]]:
         own, reserves = found.choice.outcome.cost, [day.reserve_w for day in found.evidence.table]
         rows = [("cost", f"${own:.4g} an hour for this bid, on all the days"), ("left out", told)]
         rows += [("", f"the bids tested had R = {show(min(reserves), 'W')} to {show(max(reserves), 'W')}")]
+    tracking = f"error {percent(data['error'])} of R on average; {days}{broken} of hours break the limit"
+    if found.choice.bid.reserve_w == 0:
+        tracking = "no error is defined: nothing is offered (R = 0)"
     rows += [
         ("without it", f"${drawn:.4g} for the power that was drawn: {_less(cost, drawn)}"),
         ("", f"${given:.4g} for the mean power that was bid: {_less(cost, given)}"),
-        ("tracking", f"error {percent(data['error'])} of R on average; {days}{broken} of hours break the limit"),
+        ("tracking", tracking),
         (
             "out of reach",
             f"{percent(data['unreachable_share'])} of the signal, which alone exceeds 30 % for {alone} of time",

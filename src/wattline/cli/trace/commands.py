@@ -135,7 +135,7 @@ def generate(
         int | None, typer.Option(min=1, help="Nodes of the machine the jobs are for (default: 128, or the cluster's).")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs to draw (default: 1000).")] = None,
-    load: Annotated[float | None, typer.Option(help="Offered load.")] = None,
+    load: Annotated[float | None, typer.Option(help="Offered load (poisson, bursty: in the long run).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 1,
     rate: Annotated[str | None, typer.Option(help='Arrivals of all types together, e.g. "30/h" (poisson).')] = None,
     mix: Annotated[Mix | None, typer.Option(help="One stream, or batch and interactive (lublin).")] = None,
