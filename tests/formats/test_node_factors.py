@@ -31,6 +31,7 @@ def test_factors_go_to_the_nodes_that_are_named(tmp_path: Path) -> None:
         ("node,factor\n0,1\n1.5,1\n2,1\n", "nodes.csv:3: field 'node': expected the number"),
         ("node,factor\n0,1\n-1,1\n2,1\n", "nodes.csv:3: field 'node': expected the number"),
         ("node,factor\n0,1\n,1\n2,1\n", "nodes.csv:3: field 'node': expected the number"),
+        ("node,factor\n0,1\n1,1,9\n2,1\n", "nodes.csv:3: expected 2 columns like the header"),
         ("node,factor\n0,1\ncn1,1\n2,1\n", "nodes.csv:3: field 'node': expected the number"),
     ],
 )

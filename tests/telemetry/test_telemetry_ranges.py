@@ -94,6 +94,15 @@ def test_a_range_that_cannot_be_is_left_out_and_counted(folder: Path, row: str, 
             loaded(folder, text, strict=True)
 
 
+@pytest.mark.parametrize("text", ["", "None assigned", "(null)"])
+def test_lists_that_name_no_node_are_counted(folder: Path, text: str) -> None:
+    """Jobs that never had nodes stand in Slurm's dumps: they are told, with the first of them."""
+    rows = [f"{i}|n[0-1]|{300 * i}|{300 * i + 300}" for i in range(4)]
+    rows[1] = f"1|{text}|300|600"
+    work = loaded(folder, "JobID|NodeList|Start|End\n" + "\n".join(rows))
+    assert [(note.count, note.reason) for note in work.notes] == [(1, "no node is named: not used")]
+
+
 def test_times_come_in_pairs_and_rows_are_needed(folder: Path) -> None:
     """Half of the times would be mixed with those of the log; a header alone places nobody."""
     only = "job_id,first_node,count,start_s\n" + "\n".join(row.rpartition(",")[0] for row in ROWS)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _LISTS = ("nodelist", "node_list", "hosts", "hostlist", "nodes", "location")
+_NOWHERE = ("", "none assigned", "(null)")
+"""What Slurm prints for jobs that never had nodes, in small letters."""
 _STARTS, _ENDS = ("start_s", "start", "begin"), ("end_s", "end")
 
 
@@ -169,7 +171,9 @@ def from_table(
         given["count"] = rows.whole_numbers(held[1], "count of nodes", 1)
         rows.within(given["first"], given["count"], nodes, held[1])
     else:
-        given["text"] = rows.frame[held[0]].cast(pl.String).str.strip_chars()
+        given["text"] = texts = rows.frame[held[0]].cast(pl.String).str.strip_chars()
+        nowhere = texts.fill_null("").str.to_lowercase().is_in(_NOWHERE)
+        rows.drop("no node is named", nowhere.to_numpy(), held[0])
     table = pl.DataFrame(given)
     rows.once(table, job)
     notes = rows.notes(strict=strict)
@@ -229,12 +233,11 @@ def _numbered(path: Path, frame: pl.DataFrame, field: str) -> tuple[pl.DataFrame
     texts = frame["text"]
     different: dict[str, list[str]] = {}
     for text in texts.drop_nulls().unique().to_list():
-        if text and text.lower() not in ("none assigned", "(null)"):
-            try:
-                different[text] = expand_hosts(text)
-            except InputError as problem:
-                line = int(frame["line"][int((texts == text).arg_max() or 0)])
-                raise TraceError.at(path, str(problem), line=line, field=field) from None
+        try:
+            different[text] = expand_hosts(text)
+        except InputError as problem:
+            line = int(frame["line"][int((texts == text).arg_max() or 0)])
+            raise TraceError.at(path, str(problem), line=line, field=field) from None
     names = tuple(sorted({name for found in different.values() for name in found}, key=natural))
     number = {name: i for i, name in enumerate(names)}
     parts: list[tuple[str, int, int]] = []

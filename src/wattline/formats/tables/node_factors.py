@@ -56,6 +56,8 @@ def _read(path: Path | str, *, needed: bool = False) -> tuple[list[str], NodeFac
     names, values, lines = [], [], []
     seen: dict[str, int] = {}
     for row in rows:
+        if None in row:
+            raise TraceError.at(path, f"expected {len(columns)} columns like the header", line=rows.line_num)
         name = str(row.get("node") or ("" if needed else rows.line_num)).strip()
         if name in seen:
             raise TraceError.at(
