@@ -174,6 +174,16 @@ def test_an_advantage_near_all_has_its_sensitivities(wattline: Call) -> None:
     assert any("97.5% (a tenth more would take no time)" in line for line in found["verdict"])
 
 
+def test_weights_are_of_any_size(wattline: Call, file: str) -> None:
+    """Only what they are to each other counts."""
+    told = [
+        json.loads(wattline("plan", file, *sets, "--json", "--out", "x.html").out)["speedup"]
+        for sets in ((), ("--set", "application.0.weight=2e-300", "--set", "application.1.weight=1e-300"))
+    ]
+    assert told[0] == pytest.approx(told[1], rel=1e-12)
+    assert wattline("plan", file, "--set", "application.0.weight=5e-324", "--out", "x.html").code == 0
+
+
 def test_more_than_twice_the_speed_is_a_speed(wattline: Call) -> None:
     """Six times as fast has one reading only, which is said."""
     much = [*FLAGS[:7], "5", *FLAGS[8:]]
@@ -204,6 +214,8 @@ BAD = [
     (("plan", *FLAGS, *LU, "--power", "1e25"), "1e+25 W would keep more than 10,000,000 nodes of 180 W on"),
     (("plan", "plan.toml", "--set", "older.min=1e-300"), "7000 W would keep more than 10,000,000 nodes of 1e-300 W on"),
     (("plan", *FLAGS, *LU, "--cost-ratio", "1e308"), "older nodes; is the cost ratio what it should be?"),
+    (("plan", "plan.toml", "--set", "application.0.slope=1e308"), "LU-MZ: inf s on one machine and inf s on the other"),
+    (("plan", *FLAGS, *LU, "--faster", "1e308", "--reading", "speed"), "cannot be compared; are its law and"),
     (("plan", *FLAGS, *LU, "--set", "power=1"), "--set changes a plan file"),
 ]
 

@@ -29,6 +29,10 @@ MOST_BOUGHT = 1e15
 """More older nodes than this no money buys, whatever the power keeps on."""
 
 
+MOST_RATIO = 1e12
+"""No machine is so many times faster than another for the same money."""
+
+
 class Law(Protocol):
     """Run time of an application on so many older nodes that share so much power."""
 
@@ -225,8 +229,9 @@ class Plan:
     @property
     def speedup(self) -> float:
         """s_ovp of the mix: the time that today's work takes on the high-end machine over that on the larger one."""
-        total = sum(o.weight for o in self.outcomes)
-        return total / sum(o.weight / o.speedup for o in self.outcomes)
+        most = max(o.weight for o in self.outcomes)  # as shares of the largest, none is too small a number to divide
+        shares = [o.weight / most for o in self.outcomes]
+        return sum(shares) / sum(share / o.speedup for share, o in zip(shares, self.outcomes, strict=True))
 
     @property
     def limited_by(self) -> str:
@@ -261,6 +266,12 @@ def solve(question: Question, applications: Sequence[Application], nodes: int | 
         )
         for a in applications
     )
+    for o in outcomes:
+        if not (
+            o.worst_case_s < math.inf and o.overprovisioned_s < math.inf and 1 / MOST_RATIO < o.speedup < MOST_RATIO
+        ):
+            told = f"{o.name}: {o.worst_case_s:g} s on one machine and {o.overprovisioned_s:g} s on the other"
+            raise InputError(f"{told} cannot be compared; are its law and the advantage what they should be?")
     units = worst * question.cost_ratio if question.cost_ratio is not None else float(bought)
     return Plan(question, worst, question.node_limit, units, bought, used, outcomes)
 
