@@ -334,13 +334,12 @@ def simulate(part: Part, since: Flush | None, terminal: Terminal) -> bool:
     from wattline.scenario.resume import hidden, keeper_for
 
     study = part.study
-    folder = part.folder.absolute()  # a policy may go to another folder while it runs
-    with keeper_for(study, folder, since) as keeper:
+    with keeper_for(study, part.folder, since) as keeper:
         result = simulate_study(study, terminal, what=part.what, keeper=keeper)
         keeper.finish()
         over = result.stopped != "interrupted"
         # still locked: nobody may take a run that is writing its journal for one that was cut off
-        study.write(result, folder, resume=None if over or hidden(study) else keeper.kept)
+        study.write(result, part.folder, resume=None if over or hidden(study) else keeper.kept)
     tidy(part.folder)  # network disks keep a file that is open, here the lock, until it is closed
     return over
 

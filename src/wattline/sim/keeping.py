@@ -53,7 +53,7 @@ class Keeper:
     def __init__(self, out: Path, describe: Describe, *, since: Flush | None = None, every_hour: bool = False) -> None:
         self.out, self.since = out, since
         self._describe, self._every_hour = describe, every_hour
-        self._writer = Writer(out, None if since is None else since.record)
+        self._writer = Writer(out.absolute(), None if since is None else since.record)  # policies may change the folder
         self._begun = False
         self._thread = ThreadPoolExecutor(1)
         self._writing: Future[float] | None = None
