@@ -20,10 +20,11 @@ def systems(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     def reproduce(_name: str, out: Path, say: Callable[[str], None], *, quick: bool) -> SimpleNamespace:
         calls.append((out, quick))
         say("drawing figure 1")
-        return SimpleNamespace(table="figure 1 agrees", path=out / "report.html")
+        return SimpleNamespace(table="figure 1 agrees", path=out / "report.html", to_dict=lambda: {"claims": []})
 
     module = ModuleType("wattline.systems")
     module.known = lambda: ["paper"]  # type: ignore[attr-defined]
+    module.ALL = "all"  # type: ignore[attr-defined]
     module.runs_engine = lambda _name: True  # type: ignore[attr-defined]
     module.reproduce = reproduce  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wattline.systems", module)
@@ -41,7 +42,9 @@ def test_reproduce_calls_the_system_and_shows_its_table(wattline: Call, systems:
     assert json.loads(wattline("reproduce", "paper", "--json").out) == {
         "name": "paper",
         "report": "out/paper/report.html",
+        "claims": [],
     }
+    assert json.loads(Path("here/reproduction.json").read_text())["claims"] == []
 
 
 def test_reproduce_lists_what_there_is(wattline: Call, systems: list[tuple[Path, bool]]) -> None:
