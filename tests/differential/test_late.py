@@ -117,7 +117,7 @@ def test_a_twin_that_is_late_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch
     """
     monkeypatch.setattr(target.Machine, name, wrong)
     rng = np.random.default_rng(3)
-    worlds = itertools.islice(iter(lambda: draw_late(rng, "small"), None), 400)
+    worlds = itertools.islice(iter(lambda: draw_late(rng, "small"), None), 1200)
     telling = (w for w in worlds if name != "send" or w.late_cap[1] - w.late_cap[0] > w.tick)  # others overtake nobody
     assert any(check(w) is not None for w in telling)
 

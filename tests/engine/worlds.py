@@ -82,10 +82,14 @@ def status_names(result: Result) -> list[str]:
 
 
 def timeline_energy_j(result: Result) -> float:
-    """Return the integral of the power of the timeline, a step function."""
-    rows = result.logs["timeline"]
-    times = np.append(rows[:, codes.TL_TIME], result.state.now[0])
-    return float(np.sum(rows[:, codes.TL_POWER] * np.diff(times)))
+    """Return the integral of the power of the timeline, a step function; before its first row all nodes idle.
+
+    (A run begins with the first job, and its timeline with the first that is not rejected.)
+    """
+    rows, s = result.logs["timeline"], result.state
+    times = np.append(rows[:, codes.TL_TIME], s.now[0])
+    before_j = (times[0] - s.start_s[0]) * float(np.sum(s.pool_count * s.idle_w))
+    return before_j + float(np.sum(rows[:, codes.TL_POWER] * np.diff(times)))
 
 
 def accounted_energy_j(result: Result) -> float:

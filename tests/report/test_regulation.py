@@ -36,7 +36,7 @@ nodes = 36
 idle = "169 W"
 max = "429 W"
 [policy]
-select = {name = "slackline", preempt = 1}
+select = {name = "slackline", stop = 0.9}
 cap = "match-target"
 [regulation]
 mean = "8.5 kW"

@@ -110,7 +110,7 @@ def test_a_job_that_is_just_changing_is_tried_again(tmp_path: Path) -> None:
     told = script(tmp_path, "scontrol", f"#!/bin/sh\necho x >> {count}\n{again}\n").update("7", comment="x")
     assert told is not None
     assert "try again later" in told
-    assert count.read_text() == 5 * "x\n"
+    assert count.read_text() == 6 * "x\n"
 
 
 def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:

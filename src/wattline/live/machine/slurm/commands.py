@@ -39,7 +39,7 @@ UNREACHABLE = (
 )
 """Words of an answer that says nothing about the job: Slurm is not there, or does not know us."""
 MOST_TOLD = 200
-BUSY, BUSY_TRIES, BUSY_S = "try again later", 3, 0.15
+BUSY, BUSY_TRIES, BUSY_S = "try again later", 4, 0.15
 """What Slurm says of a job that it is just starting or ending, how often it is told, and how long we wait between."""
 LEAST_S = 0.1
 """Time that the last of several commands has at least."""

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from wattline.errors import InputError
 from wattline.files import open_regular
 from wattline.live.machine.base import ManagerError
-from wattline.live.machine.slurm.commands import LEAST_S, MOST_TOLD, UNREACHABLE, Commands
+from wattline.live.machine.slurm.commands import BUSY, BUSY_S, BUSY_TRIES, LEAST_S, MOST_TOLD, UNREACHABLE, Commands
 from wattline.live.machine.slurm.text import ENDLESS_S, NOTHING, JobRow, NodeRow, hosts
 from wattline.live.secret import what_is_wrong
 
@@ -131,13 +131,13 @@ class RestCommands(Commands):
         """End the hold of a job; tasks of arrays have no number of their own before they run."""
         if "_" in job:
             return super().release(job)
-        return self._refusal(*self._call("POST", f"/job/{job}", {"hold": False}))
+        return self._told("POST", f"/job/{job}", {"hold": False})
 
     def signal(self, job: str, name: str) -> str | None:
         """Send a signal to all processes of a job, its script's included."""
         if "_" in job:
             return super().signal(job, name)
-        return self._refusal(*self._call("DELETE", f"/job/{job}?signal={name}"))
+        return self._told("DELETE", f"/job/{job}?signal={name}")
 
     # ------------------------------------------------------------------ how
 
@@ -161,6 +161,16 @@ class RestCommands(Commands):
         if not isinstance(found, list):
             raise ManagerError(f"slurmrestd: an answer without {key!r} is not understood")
         return found
+
+    def _told(self, method: str, path: str, body: object = None) -> str | None:
+        """Ask for something to be done; return the refusal. A job that is just changing is tried again soon."""
+        why = self._refusal(*self._call(method, path, body))
+        for _ in range(BUSY_TRIES - 1):
+            if why is None or BUSY not in why.lower():
+                break
+            time.sleep(BUSY_S)
+            why = self._refusal(*self._call(method, path, body))
+        return why
 
     def _refusal(self, status: int, told: dict[str, Any]) -> str | None:
         """Return the refusal in a line; whatever says nothing of the job is no answer."""
