@@ -256,7 +256,7 @@ class Controller:
         return None if found is None or math.isnan(found.mean_w) else found
 
     def _account(self, now_s: float, measured_w: float, modelled_w: float, target_w: float) -> None:
-        """Hold what is drawn against the target; where nobody measured it, what the model says counts as late."""
+        """Hold power against the target; the seconds beyond the margin go by the model where power was not measured."""
         bid, since_s = self.bid_at(now_s), now_s - self._accounted_s
         self._accounted_s = now_s
         if bid is None or not bid.reserve_w > 0.0:

@@ -40,23 +40,11 @@ def line_up(s: State, first: Any, last: Any, following: Any) -> None:
 
 
 @kernel
-def slack_used(s: State, j: int, slow: float) -> float:
-    """Return which part of the wait that a job may afford is over.
+def slack_s(s: State, j: int, slow: float) -> float:
+    """Return the wait that a job can afford (inf: nothing was promised to it).
 
     A share ``slow`` of the time by which the lowest cap makes its run longer is set aside.
     """
-    k = s.kind[j]
-    if s.k_limit[k] == np.inf:
-        return 0.0
-    work_s = max(s.work[j], LEAST_WORK_S)
-    wait_s = s.now[0] - s.submit_s[j] + s.remaining[j] - s.work[j]  # a job that was stopped has less to do
-    most_s = (s.k_limit[k] - slow * longer_by(s, j, lowest_node_w(s, j))) * work_s
-    return wait_s / most_s if most_s > 0.0 else 1.0
-
-
-@kernel
-def slack_s(s: State, j: int, slow: float) -> float:
-    """Return the wait that a job can afford (inf: nothing was promised to it)."""
     k = s.kind[j]
     if k < 0 or s.k_standby[k] == 1 or s.k_limit[k] == np.inf:
         return np.inf
@@ -64,18 +52,24 @@ def slack_s(s: State, j: int, slow: float) -> float:
 
 
 @kernel
-def spare_s(s: State, j: int, slow: float) -> float:
-    """Return for how long a job that holds nodes can still be paused: its slack, less what it has used up of it."""
-    return slack_s(s, j, slow) - (s.now[0] - s.submit_s[j] + work_left_s(s, j) - s.work[j])
+def waited_s(s: State, j: int) -> float:
+    """Return the time that a job has lost so far, by waiting, pauses and caps."""
+    return s.now[0] - s.submit_s[j] + work_left_s(s, j) - s.work[j]
 
 
 @kernel
-def used_on_nodes(s: State, j: int, slow: float) -> float:
-    """Return which part of its slack a job that holds nodes has used up, by waiting, pauses and caps."""
+def slack_used(s: State, j: int, slow: float) -> float:
+    """Return which part of the wait that a job can afford is over."""
     most_s = slack_s(s, j, slow)
     if most_s == np.inf:
         return 0.0
-    return 1.0 - spare_s(s, j, slow) / most_s if most_s > 0.0 else 1.0
+    return waited_s(s, j) / most_s if most_s > 0.0 else 1.0
+
+
+@kernel
+def spare_s(s: State, j: int, slow: float) -> float:
+    """Return for how long a job that holds nodes can still be paused: its slack, less what it has used up of it."""
+    return slack_s(s, j, slow) - waited_s(s, j)
 
 
 @kernel
@@ -94,7 +88,7 @@ def longest_spare(s: State, stop: float, slow: float, marked: Any) -> int:
     best_s = -np.inf
     for i in range(listed(s)):
         j = s.running[i]
-        if s.status[j] == RUNNING and marked[i] == 0.0 and used_on_nodes(s, j, slow) < stop and saved_w(s, j) > 0.0:
+        if s.status[j] == RUNNING and marked[i] == 0.0 and slack_used(s, j, slow) < stop and saved_w(s, j) > 0.0:
             left_s = spare_s(s, j, slow)
             if best < 0 or left_s > best_s or (left_s == best_s and j < s.running[best]):
                 best = i
@@ -110,7 +104,7 @@ def most_used(s: State, slow: float, marked: Any) -> int:
     for i in range(listed(s)):
         j = s.running[i]
         if s.status[j] == PAUSED and marked[i] == 0.0:
-            used = used_on_nodes(s, j, slow)
+            used = slack_used(s, j, slow)
             if best < 0 or used > most or (used == most and j < s.running[best]):
                 best = i
                 most = used
@@ -132,7 +126,7 @@ def stop_or_go(s: State, low_w: float, param: Any, marked: Any) -> None:
         if i < 0:
             break
         j = s.running[i]
-        must = used_on_nodes(s, j, param[P_SLOW]) >= param[P_FORCE]
+        must = slack_used(s, j, param[P_SLOW]) >= param[P_FORCE]
         if (saved_w(s, j) > room_w and not must) or resume_increase_w(s, j) > limit_w:
             break
         marked[i] = 1.0
