@@ -109,8 +109,10 @@ def starts_them_where_it_is_told(trial: Trial) -> None:
 
 def tells_the_end(trial: Trial) -> None:
     """An ended job is seen with its exit code and times, and its nodes are free."""
-    job, on = trial.running(0.0)
-    seen = trial.until(job, "ended")
+    job, on = trial.submit(1, 0.0), trial.free()
+    trial.until(job, "waiting")
+    trial.does(trial.manager.release(job, on), "a release")
+    seen = trial.until(job, "ended")  # it may be over before anybody saw it run
     if seen.exit != 0 or not seen.end_s >= seen.start_s or seen.on:
         raise CheckError(f"an ended job has exit code {seen.exit}, start {seen.start_s}, end {seen.end_s}, {seen.on}")
     held = {name for other in trial.manager.snapshot().jobs for name in other.on}

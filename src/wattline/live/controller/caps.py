@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,8 +84,12 @@ class CapSender:
         needs = np.minimum(self.wanted_w[at], s.draw_w[rows]) > held_w + self.least_change_w
         self.wanted_w[at[needs]] = held_w[needs]
 
-    def send(self, now_s: float, term: int, meters: Meters) -> int:
-        """Send what is new, what is due again, and what an agent says it does not have; return how many."""
+    def send(self, now_s: float, lead: Callable[[], int], meters: Meters) -> int:
+        """Send what is new, what is due again, and what an agent says it does not have; return how many.
+
+        Our term is asked for right before each of them, and nothing more is sent where that raises: another one leads.
+        """
+        term = lead()
         with np.errstate(invalid="ignore"):
             differs = ~(np.abs(self.wanted_w - self.sent_w) <= self.least_change_w)
         differs &= ~(np.isinf(self.wanted_w) & np.isinf(self.sent_w))
@@ -97,15 +101,15 @@ class CapSender:
         self.refused += int((told & (meters.refuses | never))[who].sum())
         for at in who.tolist() if self.act else ():
             watts = float(self.wanted_w[at])
-            body = {"cap_w": None if watts == np.inf else watts, "lease": self.lease_s, "term": term}
+            body = {"cap_w": None if watts == np.inf else watts, "lease": self.lease_s, "term": lead()}
             ok = self.bus.publish(self.topics.cap(self.names[at]), self.outbox.encode("cap", body), keep=True)
             self.sent += 1
             self.dropped += not ok
         self.sent_w[who], self.sent_s[who] = self.wanted_w[who], now_s
         return int(who.size)
 
-    def renew(self, now_s: float, term: int, meters: Meters) -> int:
+    def renew(self, now_s: float, lead: Callable[[], int], meters: Meters) -> int:
         """Send every cap that was sent once more: each lasts a whole lease from now on."""
         self.wanted_w[:] = np.where(np.isnan(self.sent_w), self.wanted_w, self.sent_w)
         self.sent_s[~np.isnan(self.sent_w)] = -np.inf
-        return self.send(now_s, term, meters)
+        return self.send(now_s, lead, meters)

@@ -137,7 +137,7 @@ class Controller:
         pass_s = self.clock.monotonic() - began
         self.caps.want(self.ledger.state)
         knows = not math.isnan(self.manager_seen_s)  # before the first look nobody knows who runs: caps stay, or end
-        sent = self.caps.send(now_s, self.term(), self.meters) if knows else 0
+        sent = self.caps.send(now_s, self.term, self.meters) if knows else 0
         if leads and looked:  # by what was seen before, a job that runs already would be told to start once more
             self.reconciler.still_lead = self.term
             self.reconciler.reconcile(now_s, self.meters.let_go_s(now_s))

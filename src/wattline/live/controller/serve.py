@@ -144,7 +144,7 @@ class Site:
         c = self.controller
         try:
             self.lease.renew()
-            c.caps.renew(self.clock.now_s(), self.lease.check(), c.meters)
+            c.caps.renew(self.clock.now_s(), self.lease.check, c.meters)
         except LeaseLost:
             return True  # he leads already
         self.clock.rest(SENT_S)  # so that none of them comes after one of his
