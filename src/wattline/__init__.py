@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from wattline.version import __version__
 
 if TYPE_CHECKING:
+    from wattline.api.asked.whatif import WhatIf, whatif
     from wattline.api.bids import BidResult, bid
     from wattline.api.checks import check
     from wattline.api.compared import Comparison, compare
     from wattline.api.machine import Machine
     from wattline.api.runs import Run, read_run
     from wattline.api.simulating import simulate
-    from wattline.api.studies import Study, Sweep, load
+    from wattline.api.studies import Study, load
+    from wattline.api.sweeps import Sweep
     from wattline.api.trace import Trace, draw_trace, from_frame, read_trace
     from wattline.errors import (
         InputError,
@@ -59,6 +61,7 @@ __all__ = [
     "TraceError",
     "WattlineError",
     "WattlineWarning",
+    "WhatIf",
     "__version__",
     "bid",
     "check",
@@ -79,16 +82,19 @@ __all__ = [
     "start_increase_w",
     "uniform",
     "waiting",
+    "whatif",
 ]
 
 _ROOMS = {
+    "wattline.api.asked.whatif": "WhatIf whatif",
     "wattline.api.bids": "BidResult bid",
     "wattline.api.checks": "check",
     "wattline.api.compared": "Comparison compare",
     "wattline.api.machine": "Machine",
     "wattline.api.runs": "Run read_run",
     "wattline.api.simulating": "simulate",
-    "wattline.api.studies": "Study Sweep load",
+    "wattline.api.studies": "Study load",
+    "wattline.api.sweeps": "Sweep",
     "wattline.api.trace": "Trace draw_trace from_frame read_trace",
     "wattline.errors": "InputError PolicyError RunError ScenarioError TraceError WattlineError WattlineWarning",
     "wattline.model.mechanism": "Memory Param policy",

@@ -256,7 +256,7 @@ def test_a_study_is_changed_by_keys_and_objects() -> None:
         other.simulate()
     with pytest.raises(wl.InputError, match="list of values"):
         study.vary({"trace.load": 0.6})
-    with pytest.raises(wl.InputError, match="at most 10,000"):
+    with pytest.raises(wl.InputError, match="more than 100,000 values"):
         study.vary({"trace.load": itertools.count(), "trace.jobs": range(100)})
     with pytest.raises(wl.ScenarioError, match="laod"):
         study.set({"trace.laod": 0.6})

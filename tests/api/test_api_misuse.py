@@ -87,7 +87,12 @@ def test_a_sweep_keeps_its_journals_in_a_folder_of_their_own(tmp_path: Path) -> 
     )
     sweep = wl.load(tmp_path / "s.toml").vary(seeds=2)
     sweep.run(folder=tmp_path / "runs", progress=False)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["run-1", "run-2"]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        "run-1",
+        "run-2",
+        "sweep.json",
+        "sweep.parquet",
+    ]
     with pytest.raises(wl.InputError, match="is not empty"):
         sweep.run(folder=tmp_path / "runs")
     for threads in (0, -1, "3", 1.5):
@@ -210,7 +215,9 @@ def test_what_is_said_twice_is_refused(tmp_path: Path) -> None:
         '[trace]\ngenerator = "lublin"\njobs = 20\n[cluster]\nnodes = 8\nidle = 90\nmax = 350\n'
     )
     study = wl.load(tmp_path / "s.toml")
-    with pytest.raises(wl.InputError, match=r"vary: seeds=2 counts on from the scenario's seed, and 'seed' is varied"):
+    with pytest.raises(
+        wl.InputError, match=r"vary: seeds = 2 counts on from the scenario's seed, and 'seed' is varied"
+    ):
         study.vary({"seed": [1, 2]}, seeds=2)
     assert study.vary({"seed": [1, 5]}).run(progress=False)["seed"].to_list() == [1, 5]
     with pytest.raises(wl.InputError, match=r"vary: a key is a dotted name like 'cluster.nodes', got 3"):

@@ -116,7 +116,7 @@ def carry_out_all(
     stop = threading.Event()
     workers = threads or os.cpu_count() or 1
     with listener.progress("runs") as progress, in_this_folder(), ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(_run, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
+        futures = [pool.submit(run_task, task, traces[task.seed], stop, places[i]) for i, task in enumerate(tasks)]
         try:
             while (n := sum(_succeeded(future) for future in futures)) < len(futures):
                 progress(n, len(futures))
@@ -135,7 +135,8 @@ def _succeeded(future: Future[Done]) -> bool:
     return future.done() and future.result() is not None
 
 
-def _run(task: Task, traces: TraceCache, stop: threading.Event, folder: Path | None) -> Done:
+def run_task(task: Task, traces: TraceCache, stop: threading.Event, folder: Path | None) -> Done:
+    """Carry one run out; keep its journal where a folder is given."""
     from wattline.api.assumptions import remarks, warnings
     from wattline.api.runs import Run
     from wattline.scenario import wire

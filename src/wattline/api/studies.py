@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattline.api.asking import in_python, plain_policy
 from wattline.api.listener import Listener
-from wattline.api.many import MOST_RUNS
 from wattline.api.plain import as_plain, require_names
 from wattline.api.running import carry_out, prepare
-from wattline.api.runs import Run, folder_at
+from wattline.api.runs import Run
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from wattline.api.sweeps import Sweep
     from wattline.scenario.documents import Document
     from wattline.scenario.study import Study as Wired
 
@@ -48,16 +46,19 @@ class Study:
 
     def set(self, keys: Mapping[str, Any]) -> Study:
         """Return the study with other values of some keys: ``{"cluster.nodes": 64, "policy.select": mine}``."""
+        if not isinstance(keys, Mapping):
+            raise InputError(f"set: expected a mapping of keys to values, got {type(keys).__name__}")
+        require_names("set", keys)
+        return self._with(copy.deepcopy(self.document.data), keys)
+
+    def _with(self, data: dict[str, Any], keys: Mapping[str, Any]) -> Study:
+        """Return the study of plain data in which keys are set."""
         from wattline.scenario.documents import document
         from wattline.scenario.read.files import set_key
         from wattline.scenario.read.source import Source
 
-        data = copy.deepcopy(self.document.data)
         objects = dict(self.document.given.policies)
         typed = dict(self.document.source.overrides)
-        if not isinstance(keys, Mapping):
-            raise InputError(f"set: expected a mapping of keys to values, got {type(keys).__name__}")
-        require_names("set", keys)
         for dotted, given_value in keys.items():
             value = as_plain(given_value)
             plain = plain_policy(dotted.removeprefix(SLOT), value, objects) if dotted.startswith(SLOT) else value
@@ -68,47 +69,51 @@ class Study:
         told = Source(before.source.file, before.source.lines, typed, before.source.is_program)
         return Study(document(data, told, base=before.base, given=given))
 
-    def vary(self, keys: Mapping[str, Sequence[Any]] | None = None, *, seeds: int = 1) -> Sweep:
-        """Return the runs of every combination of values.
+    def at(self, setting: Mapping[str, Any]) -> Study:
+        """Return the study at one setting of a sweep: a key replaces what excludes it, and ``"off"`` takes it away."""
+        from wattline.scenario.sections.sweep import make_room
+
+        data = copy.deepcopy(self.document.data)
+        data.pop("sweep", None)
+        require_names("vary", setting)
+        left = make_room(data, setting)
+        return self._with(data, left)
+
+    def vary(
+        self, keys: Mapping[str, Any] | None = None, *, zipped: Iterable[Sequence[str]] = (), seeds: int | None = None
+    ) -> Sweep:
+        """Return the runs of every combination of values, those of the scenario's [sweep] included.
 
         Parameters
         ----------
         keys
-            Values by the dotted names of keys: ``{"trace.load": [0.6, 0.8]}``.
+            Values by the dotted names of keys: ``{"trace.load": [0.6, 0.8]}``, or a range: ``"0.6:1.0:0.1"``. A key
+            replaces what excludes it (``limit.power`` the steps of a limit); the value ``"off"`` takes it away.
+        zipped
+            Groups of keys that go through their values together: ``[("cluster.nodes", "limit.power")]``.
         seeds
-            Runs of each combination, each with a seed of its own.
+            Runs of each combination, each with a seed of its own (default: as the scenario says, or 1).
         """
-        if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
-            raise InputError(f"vary: seeds is how many there are of each, a whole number from 1 on, got {seeds!r}")
+        from wattline.api.sweeps import Sweep
+        from wattline.scenario.sections.sweep import Varied, vary
+
         if keys is not None and not isinstance(keys, Mapping):
             raise InputError(f"vary: expected a mapping of keys to lists of values, got {type(keys).__name__}")
         require_names("vary", keys or {})
-        if seeds > 1 and "seed" in (keys or {}):
-            raise InputError(
-                f"vary: seeds={seeds} counts on from the scenario's seed, and 'seed' is varied too; give one"
-            )
-        varied: dict[str, list[Any]] = {}
-        for dotted, values in (keys or {}).items():
-            if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-                raise InputError(f"vary: {dotted} takes a list of values, got {values!r}")
-            varied[dotted] = list(itertools.islice(values, MOST_RUNS + 1))  # some never end
-            if not varied[dotted]:
-                raise InputError(f"vary: {dotted} has no values")
-        count = math.prod(len(values) for values in varied.values()) * seeds
-        if count > MOST_RUNS:
-            raise InputError(
-                f"vary: that would be {count:,} runs or more, at most {MOST_RUNS:,} are made; give fewer values "
-                "or seeds"
-            )
-        return Sweep(self, varied, seeds)
+        own = self.document.spec.sweep or Varied()
+        groups = [group for group in own.zipped if not set(group) & set(keys or {})]
+        varied = vary(
+            {**own.keys, **(keys or {})}, [*groups, *zipped], own.seeds if seeds is None else seeds, words="vary: "
+        )
+        return Sweep(self, varied)
 
     def run(self) -> pl.DataFrame:
         """Simulate every combination of policies that the scenario lists; return a frame with a row a run."""
         return self.vary().run()
 
-    def simulate(self, *, progress: bool = True) -> Run:
-        """Simulate it once and return the run."""
-        listener = Listener(progress=progress)
+    def simulate(self, *, progress: bool = True, listener: Listener | None = None) -> Run:
+        """Simulate it once and return the run; a ``listener`` hears what happens meanwhile."""
+        listener = listener or Listener(progress=progress)
         wired = self.wire()
         parts = [wired] if wired.baseline is None else [wired, wired.baseline]
         prepare(wired, listener, parts[1:])
@@ -138,6 +143,11 @@ def only(document: Document, how: str) -> Any:
     """Return the one choice of policies of a scenario; ``how`` says what to do where it lists several."""
     from wattline.scenario import variants, varied_slots
 
+    if document.spec.sweep is not None:
+        raise document.source.error(
+            ("sweep",),
+            f"{document.spec.sweep.count:,} settings are listed; wattline sweep or study.vary() runs them all",
+        )
     choices = variants(document)
     if len(choices) > 1:
         slot = varied_slots(document)[0]
@@ -162,73 +172,3 @@ def load(path: Path | str, settings: Mapping[str, Any] | None = None) -> Study:
 
     study = Study(read_scenario(path))
     return study.set(settings) if settings else study
-
-
-class Sweep:
-    """Runs of a study under combinations of values and seeds."""
-
-    def __init__(self, study: Study, keys: Mapping[str, Sequence[Any]], seeds: int) -> None:
-        self.study, self.keys, self.seeds = study, dict(keys), seeds
-
-    def settings(self) -> Iterator[dict[str, Any]]:
-        """Yield the combinations of values."""
-        for values in itertools.product(*self.keys.values()):
-            yield dict(zip(self.keys, values, strict=True))
-
-    def run(
-        self, *, folder: Path | str | None = None, threads: int | None = None, progress: bool = True
-    ) -> pl.DataFrame:
-        """Simulate all runs.
-
-        Parameters
-        ----------
-        folder
-            Where the journals of all runs are kept (default: nowhere).
-        threads
-            Runs at a time (default: one a core).
-        progress
-            Whether to show a bar.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row a run: the varied keys, the policies where they differ, the seed, and every metric that some run has.
-        """
-        import polars as pl
-
-        from wattline.api.many import carry_out_all, plan_runs
-        from wattline.report.count.compare import METRICS
-
-        target = None if folder is None else folder_at(folder)
-        if target is not None and target.is_dir() and any(target.iterdir()):
-            raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
-        found = []
-        for setting in self.settings():
-            where = ", ".join(in_python(key, value) for key, value in setting.items())
-            study = self.study.set(setting) if setting else self.study
-            found += [(setting, task) for task in plan_runs([study.document], self.seeds, label=where)]
-            if len(found) > MOST_RUNS:
-                raise InputError(
-                    f"vary: that would be more than {MOST_RUNS:,} runs; give fewer values, seeds or policies"
-                )
-        listener = Listener(progress=progress)
-        digits = len(str(len(found)))
-        folders = None if target is None else [target / f"run-{i + 1:0{digits}}" for i in range(len(found))]
-        done = carry_out_all([task for _, task in found], listener, threads=threads, folders=folders)
-        several = len({task.variant.label for _, task in found}) > 1
-        rows = []
-        for (setting, task), one in zip(found, done, strict=True):
-            row: dict[str, Any] = {key: getattr(value, "name", value) for key, value in setting.items()}
-            if several:
-                row["policies"] = task.variant.label
-            row["seed"] = task.seed
-            rows.append(row | {metric.path: _null(one.summary.value(metric.path)) for metric in METRICS})
-        frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
-        unknown = [metric.path for metric in METRICS if frame[metric.path].null_count() == frame.height]
-        return frame.drop(unknown)
-
-
-def _null(value: float) -> float | None:
-    return value if value == value else None

@@ -27,6 +27,8 @@ from wattline.cli import (
     runs,
     signals,
     status,
+    sweeps,
+    whatif,
 )
 from wattline.cli.configs import chosen as config_chosen
 from wattline.cli.configs import commands as configs
@@ -69,8 +71,10 @@ def _main(
 app.command()(examples.examples)
 app.command()(runs.run)
 app.command()(runs.replay)
+app.command()(whatif.whatif)
 app.command("replay-live")(live_replays.replay_live)
 app.command()(compares.compare)
+app.command()(sweeps.sweep)
 app.command()(bids.bid)
 app.command()(signals.signal)
 traces.app.command()(kinds.kinds)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +14,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wattline.api.listener import Note
-from wattline.api.many import Done, Task, carry_out_all, plan_runs
+from wattline.api.many import MOST_RUNS, Done, Task, carry_out_all, plan_runs
 from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_comparison
 from wattline.cli.paths import refuse_log
 from wattline.cli.runs import Sets, what_is_in
+from wattline.cli.sweeps import Vary, Zipped
 from wattline.cli.terminal import Json, Quiet, Terminal
 from wattline.errors import ScenarioError
 from wattline.files import read_regular
 
 if TYPE_CHECKING:
+    from wattline.api.studies import Study
     from wattline.report.count.metrics import Summary
     from wattline.scenario import Document
 
@@ -36,8 +39,12 @@ Out = Annotated[
 
 
 def compare(
-    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files.")],
+    scenarios: Annotated[
+        list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files, or folders of journals.")
+    ],
     sets: Sets = None,
+    vary: Vary = None,
+    zipped: Zipped = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs a label, with the scenario's seed and the next ones.")] = 1,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
     out: Out = None,
@@ -46,20 +53,30 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare scenarios, or the policies that one scenario lists, side by side.
+    """Compare scenarios, settings of one, the policies that it lists, or journals.
 
-    Where a scenario names a baseline, the same jobs in no market come first.
+    Folders of journals, simulated or live, are compared as they are. Settings
+    are those of --vary, or of the scenario's section sweep. Where a scenario
+    names a baseline, the same jobs in no market come first.
 
     For example:
 
       wattline compare examples/easy-vs-fcfs.toml --seeds 10
 
       wattline compare a.toml b.toml --set cluster.nodes=512
+
+      wattline compare examples/power-limit.toml --vary limit.power="off,30 kW"
+
+      wattline compare out/easy out/fcfs
     """
     from wattline.journal.folder_lock import held
+    from wattline.journal.journal import is_journal
 
     terminal = Terminal(as_json, quiet)
-    documents, tasks, folder = plan(scenarios, sets or (), seeds, out)
+    if any(is_journal(path) for path in scenarios):
+        compare_journals(scenarios, [*(sets or ()), *(vary or ()), *(zipped or ())], seeds, out, terminal, force=force)
+        return
+    documents, tasks, folder = plan(scenarios, sets or (), seeds, out, vary or (), zipped or ())
     with held(folder):
         refuse_other_comparison(folder, {document.spec.name for document in documents}, force=force)
         folders = [folder / "runs" / _file_name(task.label) / f"seed-{task.seed}" for task in tasks]
@@ -67,16 +84,85 @@ def compare(
         show(done, dict(zip(tasks, folders, strict=True)), folder, terminal)
 
 
+def compare_journals(
+    paths: Sequence[Path], flags: Sequence[str], seeds: int, out: Path | None, terminal: Terminal, *, force: bool
+) -> None:
+    """Compare runs that lie in folders, each labelled by what sets it apart."""
+    from wattline.api.compared import compare as compare_runs
+    from wattline.api.runs import read_run
+    from wattline.journal.folder_lock import held
+    from wattline.journal.journal import is_journal
+
+    stranger = next((path for path in paths if not is_journal(path)), None)
+    if stranger is not None:
+        raise ScenarioError(f"{stranger}: is no folder of a journal, the others are; run it first, then compare")
+    if flags or seeds > 1:
+        raise ScenarioError("--set, --vary, --zipped and --seeds change scenarios; journals are compared as they are")
+    if len(paths) == 1:
+        raise ScenarioError(f"{paths[0]}: nothing to compare: give several journals")
+    runs = [read_run(path) for path in paths]
+    names = _names(paths)
+    found = compare_runs(**dict(zip(names, runs, strict=True)))
+    folder = out or Path(f"out/{'-vs-'.join(map(_file_name, names))[:100]}-comparison")
+    _check_folder(folder)
+    with held(folder):
+        refuse_other_comparison(folder, {run.name for run in runs}, force=force)
+        page = found.write(folder / PAGE, title=folder.name)
+        journals = {label: [os.path.relpath(path, folder)] for label, path in zip(found.labels, paths, strict=True)}
+        result = {
+            "scenarios": sorted({run.name for run in runs}),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "comparison": found.to_dict(),
+            "report": str(page),
+            "runs": [str(path) for path in paths],
+            "journals": journals,
+        }
+        (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if terminal.for_people:
+        terminal.show(found)
+    terminal.line(f"\nreport   {page}")
+    terminal.data(result | {"journals": {label: [str(path)] for label, path in zip(found.labels, paths, strict=True)}})
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return what folders are called: as many of their last names as it takes to tell them apart."""
+    parts = [path.resolve().parts for path in paths]
+    if len(set(parts)) < len(parts):
+        twice = next(path for path, part in zip(paths, parts, strict=True) if parts.count(part) > 1)
+        raise ScenarioError(f"{twice}: is given twice; give different journals")
+    deep = next(n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts))
+    return ["/".join(part[-deep:]) for part in parts]
+
+
 def plan(
-    scenarios: Sequence[Path], sets: Sequence[str], seeds: int, out: Path | None
+    scenarios: Sequence[Path],
+    sets: Sequence[str],
+    seeds: int,
+    out: Path | None,
+    vary: Sequence[str] = (),
+    zipped: Sequence[str] = (),
 ) -> tuple[list[Document], list[Task], Path]:
     """Return the scenarios, the runs to carry out and the folder for all of it."""
+    from wattline.api.studies import Study
     from wattline.scenario import read_scenario
 
     for path in scenarios:
         refuse_log(path)
     documents = [read_scenario(path, sets) for path in scenarios]
-    tasks = plan_runs(documents, seeds, asked="--seeds ")
+    swept = [spread(Study(document), vary, zipped) for document in documents]
+    if all(len(settings) == 1 for settings in swept):
+        tasks = plan_runs(documents, seeds, asked="--seeds ")
+    else:
+        tasks = [
+            replace(task, label=_label(document.spec.name, words, task.label, several=len(documents) > 1))
+            for document, settings in zip(documents, swept, strict=True)
+            for words, study in settings
+            for task in plan_runs([study.document], seeds, asked="--seeds ")
+        ]
+        if len(tasks) > MOST_RUNS:
+            raise ScenarioError(
+                f"that would be {len(tasks):,} runs, more than {MOST_RUNS:,}; wattline sweep makes more"
+            )
     if len(tasks) == 1:
         raise ScenarioError(
             f"{scenarios[0]}: nothing to compare: give several scenarios, list policies as in select = "
@@ -85,6 +171,25 @@ def plan(
     folder = out or _default_folder(documents)
     _check_folder(folder)
     return documents, tasks, folder
+
+
+def spread(study: Study, vary: Sequence[str], zipped: Sequence[str]) -> list[tuple[str, Study]]:
+    """Return the settings of a scenario with their words: those of its [sweep] and of flags."""
+    from wattline.api.sweeps import Unit
+    from wattline.cli.sweeps import asked_for
+
+    asked = asked_for(study, vary, zipped, None)
+    if not asked.keys:
+        return [("", study)]
+    if asked.varied.count > MOST_RUNS:
+        raise ScenarioError(f"--vary makes {asked.varied.count:,} settings; wattline sweep is made for that")
+    return [(Unit(i, setting).words, study.at(setting)) for i, setting in enumerate(asked.settings())]
+
+
+def _label(name: str, words: str, variant: str, *, several: bool) -> str:
+    """Return what a run is called: its scenario where there are several, its setting, its policies."""
+    parts = [name if several else "", words, variant if variant != name else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def _default_folder(documents: Sequence[Document]) -> Path:

@@ -70,6 +70,23 @@ def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) 
         _refuse_other(folder, "a comparison", [str(name) for name in there], list(names), told.get("created"))
 
 
+def refuse_other_sweep(folder: Path, name: str, *, force: bool, resume: bool) -> None:
+    """Refuse a folder that holds anything but a sweep of the same scenario."""
+    from wattline.api.sweeps import ABOUT, ROWS
+
+    told = _read(folder / ABOUT)
+    if not told and (folder / ROWS).exists():
+        told = _read_line(folder / ROWS)
+    if isinstance(told.get("name"), str):
+        if not force and not resume:
+            _refuse_other(folder, "a sweep", [told["name"]], [name], None)
+        return
+    if any(folder.iterdir()) and not force:
+        raise ScenarioError(
+            f"{folder}: is not empty, and holds no sweep; --force writes there anyway, or give another --out"
+        )
+
+
 def refuse_other(folder: Path, kind: str, name: str, *, force: bool) -> None:
     """Refuse to overwrite a certificate or a reproduction (``kind``) of something else."""
     from wattline.journal.journal import is_journal
@@ -140,6 +157,18 @@ def _refuse_other(folder: Path, what: str, there: list[str], names: list[str], c
 
 def _written(created: object) -> str:
     return f" (written {created})" if isinstance(created, str) and len(created) < 40 else ""
+
+
+def _read_line(path: Path) -> dict[str, Any]:
+    """Return what the first line of a file says."""
+    try:
+        return _plain(json.loads(read_regular(path).split(b"\n", 1)[0]))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
 
 
 def _read(path: Path) -> dict[str, Any]:

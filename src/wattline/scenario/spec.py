@@ -26,6 +26,7 @@ from wattline.scenario.sections.prices import PricesSpec, check_prices
 from wattline.scenario.sections.profiles import ProfilesSpec, check_profiles
 from wattline.scenario.sections.regulation import RegulationSpec, check_regulation
 from wattline.scenario.sections.run import RunSpec, check_run
+from wattline.scenario.sections.sweep import Swept
 from wattline.scenario.sections.trace import TraceSpec, check_trace
 from wattline.scenario.sections.variability import check_variability
 
@@ -58,6 +59,12 @@ class Spec(Section):
     regulation: RegulationSpec | None = Field(None, description="the regulation market")
     bid: BidSpec = Field(default_factory=BidSpec, description="how a bid is chosen")
     prices: PricesSpec | None = Field(None, description="prices and carbon over time")
+    sweep: Swept = Field(
+        None,
+        exclude_if=lambda value: value is None,  # a single run has none, and keeps its hash
+        description="values that keys take in turn, for `wattline sweep` and `compare`; also `seeds` (runs of each "
+        "combination) and `zipped` (lists of keys that move together)",
+    )
 
     @property
     def limited(self) -> bool:

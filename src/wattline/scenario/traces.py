@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 class TraceCache:
-    """Traces that were read or drawn already: policies compared on the same seed share one."""
+    """Traces that were read or drawn already: policies compared on the same seed share one.
 
-    def __init__(self) -> None:
+    ``most``: how many are kept, those that were used last.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._found: dict[tuple[str, Any], tuple[Trace, str]] = {}
 
     def get(self, document: Document) -> tuple[Trace, str]:
@@ -25,9 +29,11 @@ class TraceCache:
         seed = document.context.seed_of(spec.trace.seed)
         machine = (cluster_nodes(document), spec.kinds, spec.kind)
         key = (repr((spec.trace, seed, machine, str(document.base))), document.given.trace)
-        if key not in self._found:
-            self._found[key] = build_trace(document)
-        return self._found[key]
+        found = self._found.pop(key, None) or build_trace(document)
+        self._found[key] = found  # at the end: who was used longest ago comes first
+        while self._most is not None and len(self._found) > self._most:
+            self._found.pop(next(iter(self._found)), None)
+        return found
 
 
 def build_trace(document: Document) -> tuple[Trace, str]:

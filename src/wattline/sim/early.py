@@ -19,7 +19,7 @@ WORKER = "from wattline.sim.warm import work; work()"
 MOST_WORKERS = 4
 """More would mostly compile the same helpers again."""
 
-COMMANDS = ("run", "replay", "compare", "bid")
+COMMANDS = ("run", "replay", "whatif", "compare", "sweep", "bid")
 """Commands that simulate, whatever their flags say."""
 
 _waiting: list[subprocess.Popen[str]] = []

@@ -255,14 +255,20 @@ def _cut(spec: TraceSpec, trace: Trace) -> Trace:
     )
 
 
+def offered_load(trace: Trace, nodes: int) -> float:
+    """Return the load that the jobs which fit offer to so many nodes (0: they come all at once, or do no work)."""
+    jobs = trace.jobs
+    node_s = float(np.sum((jobs.nodes * jobs.work_s)[jobs.nodes <= nodes]))
+    return node_s / (jobs.span_s * nodes) if jobs.span_s > 0 else 0.0
+
+
 def scale_load(trace: Trace, load: float, nodes: int) -> Trace:
     """Stretch or squeeze the gaps between submissions so that the trace offers a load to so many nodes."""
     jobs = trace.jobs
-    fits = jobs.nodes <= nodes
-    offered = float(np.sum((jobs.nodes * jobs.work_s)[fits]))
-    if jobs.span_s <= 0 or offered <= 0:
+    offered = offered_load(trace, nodes)
+    if offered <= 0:
         raise InputError(f"{trace.source}: its load cannot be scaled: all jobs come at once or none does any work")
-    factor = offered / (jobs.span_s * nodes) / load
+    factor = offered / load
     first = jobs.submit_s[0]
     note = Note("repaired", f"gaps between submissions × {factor:.6g} to offer load {load:g}", len(jobs), "")
     scaled = jobs.with_columns(submit_s=first + (jobs.submit_s - first) * factor)

@@ -1,0 +1,151 @@
+"""Who feels a change, and what it comes from: jobs of two runs held against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wattline.units import show_power
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wattline.api.runs import Run
+
+DOMINANT = 0.5
+"""A cause dominates where without it at least this part of the effect is gone."""
+
+NOTICED_S, NOTICED = 60.0, 0.05
+"""A change of the mean wait below both is none: seconds, and the part of the wait before."""
+
+LEAST_JOBS = 5
+"""Jobs that a user, group or size must have to be named."""
+
+WIDE = 3
+"""Wide jobs that are looked at together."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What an effect comes from: words, and the part of the effect that is gone without it."""
+
+    words: str
+    part: float
+
+
+@dataclass(frozen=True)
+class Felt:
+    """How a group of jobs feels a change."""
+
+    about: str
+    """user, group or size."""
+    name: str
+    jobs: int
+    before_s: float
+    after_s: float
+
+    @property
+    def more_s(self) -> float:
+        """Seconds that its jobs wait longer on average."""
+        return self.after_s - self.before_s
+
+
+def waits(run: Run) -> pl.DataFrame:
+    """Return the jobs of a run that started in it, with their waits."""
+    import polars as pl
+
+    return run.jobs.filter(pl.col("wait_s").is_not_null())
+
+
+def mean_wait_s(run: Run, but: set[Any] | None = None) -> float:
+    """Return the mean wait of a run's jobs, some of them left out."""
+    import polars as pl
+
+    jobs = waits(run)
+    if but:
+        jobs = jobs.filter(~pl.col("job_id").is_in(list(but)))
+    mean = jobs["wait_s"].mean()
+    return float(mean) if isinstance(mean, (int, float)) else math.nan
+
+
+def is_noticed(before_s: float, after_s: float) -> bool:
+    """Tell whether a mean wait changed by more than a trifle."""
+    return abs(after_s - before_s) > max(NOTICED_S, NOTICED * max(before_s, 0.0))
+
+
+def felt(before: Run, after: Run) -> list[Felt]:
+    """Return how users, groups and sizes feel a change, who loses most first."""
+    import polars as pl
+
+    both = waits(before).select("job_id", "user", "group", "nodes", before_s="wait_s")
+    both = both.join(waits(after).select("job_id", after_s="wait_s"), on="job_id", how="inner")
+    both = both.with_columns(size=pl.col("nodes").cast(pl.Float64).log(2).ceil().cast(pl.Int64, strict=False))
+    found: list[Felt] = []
+    for about in ("user", "group", "size"):
+        known = both.filter(pl.col(about).is_not_null())
+        if about != "size":
+            known = known.filter(pl.col(about).cast(pl.String) != "")
+        table = known.group_by(about).agg(pl.len().alias("jobs"), pl.col("before_s").mean(), pl.col("after_s").mean())
+        if table.height < 2:
+            continue
+        for row in table.filter(pl.col("jobs") >= LEAST_JOBS).iter_rows(named=True):
+            name = _size(row[about]) if about == "size" else str(row[about])
+            found.append(Felt(about, name, row["jobs"], row["before_s"], row["after_s"]))
+    return sorted(found, key=lambda one: (-one.more_s, one.about, one.name))
+
+
+def _size(power: int) -> str:
+    if power <= 0:
+        return "1 node"
+    low, high = 2 ** (power - 1) + 1, 2**power
+    return f"{low}–{high} nodes" if low < high else f"{high} nodes"
+
+
+def without_jobs(
+    before: Run, after: Run, ids: Sequence[Any], again: Callable[[set[Any]], tuple[Run, Run]]
+) -> float | None:
+    """Return which part of an effect on the other jobs is gone where some jobs were never submitted.
+
+    ``again`` makes both runs without them. None: there is no effect on the others.
+    """
+    gone = set(ids)
+    whole_s = mean_wait_s(after, gone) - mean_wait_s(before, gone)
+    if not abs(whole_s) > NOTICED_S:
+        return None
+    first, second = again(gone)
+    return 1.0 - (mean_wait_s(second) - mean_wait_s(first)) / whole_s
+
+
+def widest(run: Run, count: int = WIDE) -> list[Any]:
+    """Return the jobs that stand out: at most so many, at least twice as wide as the next ones; else none."""
+    jobs = waits(run).sort("nodes", descending=True).select("job_id", "nodes").head(count + 1)
+    if jobs.height <= 1:
+        return []
+    nodes = jobs["nodes"].to_list()
+    for k in range(1, min(count, jobs.height - 1) + 1):
+        if nodes[k - 1] >= 2 * nodes[k]:
+            return jobs["job_id"].to_list()[:k]
+    return []
+
+
+def heaviest_user(run: Run) -> tuple[str, list[Any], float] | None:
+    """Return the user with the most node-seconds, his jobs and his part of all; None where users are not known."""
+    import polars as pl
+
+    jobs = waits(run).with_columns(node_s=pl.col("nodes") * pl.col("runtime_s"))
+    known = jobs.filter(pl.col("user").is_not_null() & (pl.col("user").cast(pl.String) != ""))
+    table = known.group_by("user").agg(pl.col("node_s").sum()).sort("node_s", descending=True)
+    total = jobs["node_s"].sum()
+    if table.height < 2 or not total:
+        return None
+    name, node_s = table.row(0)
+    return str(name), known.filter(pl.col("user") == name)["job_id"].to_list(), float(node_s) / float(total)
+
+
+def idle_words(nodes: int, idle_w: float, limit_w: float, unit: str, *, added: bool) -> str:
+    """Return the words for idle watts under a limit."""
+    drawn_w = nodes * idle_w
+    which = f"the {nodes:,} added {unit}s" if added else f"{nodes:,} {unit}s"
+    return f"the idle power of {which}: {show_power(drawn_w)}, {drawn_w / limit_w:.0%} of the limit"

@@ -1,0 +1,377 @@
+"""Runs of a study under combinations of values and seeds: a row a run, kept as it goes, so that it can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from wattline.api.listener import Listener
+from wattline.api.many import Done, plan_runs, run_task
+from wattline.api.many import mechanisms as needed_by
+from wattline.api.runs import folder_at
+from wattline.errors import InputError
+from wattline.files import in_this_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    import polars as pl
+
+    from wattline.scenario import Document, TraceCache
+    from wattline.scenario.sections.sweep import Varied
+
+TABLE, ABOUT, ROWS = "sweep.parquet", "sweep.json", "rows.jsonl"
+"""What a sweep leaves in its folder: a row a run; what was varied; the rows of one that is not over."""
+
+MOST_JOURNALS = 10_000
+"""Runs that leave a journal each."""
+
+MOST_TRACES = 4
+"""Workloads of a seed that are kept in memory."""
+
+Keep = Literal["journals", "summary"]
+
+Row = dict[str, Any]
+
+
+class Varies(Protocol):
+    """A study, as far as a sweep needs it."""
+
+    document: Document
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the scenario says, as plain data."""
+
+    def at(self, setting: Mapping[str, Any]) -> Varies:
+        """Return the study at one setting."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One setting: its place in the sweep, and the values of its keys."""
+
+    at: int
+    setting: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The setting as one line."""
+        return ", ".join(f"{key} = {value_text(value)}" for key, value in self.setting.items())
+
+
+class Sweep:
+    """Runs of a study under combinations of values and seeds."""
+
+    def __init__(self, study: Varies, varied: Varied) -> None:
+        self.study, self.varied = study, varied
+        self.left = 0
+        """Settings that were not carried out when the last ``run`` was interrupted."""
+        self.warnings: list[str] = []
+        self.remarks: list[str] = []
+        """What was assumed and what is hard to believe, of the runs of the last ``run``."""
+
+    @property
+    def keys(self) -> dict[str, list[Any]]:
+        """What is varied: values by keys."""
+        return {key: list(values) for key, values in self.varied.keys.items()}
+
+    @property
+    def seeds(self) -> int:
+        """Runs of each combination."""
+        return self.varied.seeds
+
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """Yield the combinations of values."""
+        return self.varied.settings()
+
+    def check(self) -> None:
+        """Refuse a value that the scenario does not take, before anything is run."""
+        for setting in self.varied.one_by_one() if self.varied.keys else [{}]:
+            plan_runs([self.study.at(setting).document], self.seeds)
+
+    def run(
+        self,
+        *,
+        folder: Path | str | None = None,
+        keep: Keep = "journals",
+        threads: int | None = None,
+        progress: bool = True,
+        resume: bool = False,
+        listener: Listener | None = None,
+        partly: bool = False,
+        replace: bool = False,
+    ) -> pl.DataFrame:
+        """Simulate all runs.
+
+        Parameters
+        ----------
+        folder
+            Where the table and the journals of all runs are kept (default: nowhere).
+        keep
+            ``"journals"``: those of all runs beside the table; ``"summary"``: the table alone.
+        threads
+            Runs at a time (default: one a core).
+        progress
+            Whether to show a bar.
+        resume
+            Whether to go on with a sweep that was cut off in this folder: what is done is not done again.
+        listener
+            Who is told what happens (default: a bar, where it takes long).
+        partly
+            Whether Ctrl-C ends it with the rows that are done.
+        replace
+            Whether an earlier sweep in the folder is replaced.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row a run: the varied keys, the policies where they differ, the seed, and every metric that some run has.
+        """
+        if keep not in ("journals", "summary"):
+            raise InputError(f"run: keep is 'journals' or 'summary', got {keep!r}")
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
+        self.check()
+        target = None if folder is None else folder_at(folder)
+        if target is not None and not resume and not replace and target.is_dir() and any(target.iterdir()):
+            raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
+        book = Book(self, target, keep, resume=resume)
+        try:
+            done = self._carry_out(book, listener or Listener(progress=progress), threads, partly=partly)
+        finally:
+            book.close()
+        self.left = self.varied.count - done
+        self.warnings, self.remarks = list(book.warnings), list(book.remarks)
+        return book.finish(whole=self.left == 0)
+
+    def _carry_out(self, book: Book, listener: Listener, threads: int | None, *, partly: bool) -> int:
+        """Carry out what the book does not hold; return how many settings it holds then."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
+
+        self._warm_up(listener)
+        workers = threads or os.cpu_count() or 1
+        traces: dict[int, TraceCache] = {}
+        stop = threading.Event()
+        waiting: deque[tuple[Unit, Future[list[Done]]]] = deque()
+        units = (Unit(i, setting) for i, setting in enumerate(self.settings()))
+        left = (unit for unit in units if unit.at not in book.rows)
+        with listener.progress("settings") as progress, in_this_folder(), ThreadPoolExecutor(workers) as pool:
+            try:
+                progress(len(book.rows), self.varied.count)
+                for unit in left:
+                    waiting.append((unit, pool.submit(self._run, unit, traces, stop, book)))
+                    while len(waiting) >= 4 * workers or (waiting and waiting[0][1].done()):
+                        book.take(*_first(waiting))
+                        progress(len(book.rows), self.varied.count)
+                while waiting:
+                    book.take(*_first(waiting))
+                    progress(len(book.rows), self.varied.count)
+            except BaseException as problem:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                for unit, future in waiting:
+                    if future.done() and not future.cancelled() and future.exception() is None:
+                        book.take(unit, future.result())
+                if not partly or not isinstance(problem, KeyboardInterrupt):
+                    raise
+        return len(book.rows)
+
+    def _warm_up(self, listener: Listener) -> None:
+        """Compile what some setting needs."""
+        tasks = []
+        for setting in self.varied.one_by_one() if self.varied.keys else [{}]:
+            tasks += plan_runs([self.study.at(setting).document], 1)
+        change = any(task.variant.document.spec.cluster.nodes_change for task in tasks)
+        listener.warm_up(needed_by(tasks), nodes_change=change)
+
+    def _run(self, unit: Unit, traces: dict[int, TraceCache], stop: threading.Event, book: Book) -> list[Done]:
+        from wattline.scenario import TraceCache
+
+        if stop.is_set():
+            raise KeyboardInterrupt
+        study = self.study.at(unit.setting) if unit.setting else self.study
+        tasks = plan_runs([study.document], self.seeds, label=unit.words)
+        places = book.places(unit, len(tasks))
+        found = []
+        for task, place in zip(tasks, places, strict=True):
+            cache = traces.setdefault(task.seed, TraceCache(MOST_TRACES))
+            found.append(run_task(task, cache, stop, place))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {self.study.name}: {self.varied.count:,} settings, {self.seeds} seed(s)>"
+
+
+def _first(waiting: deque[tuple[Unit, Future[list[Done]]]]) -> tuple[Unit, list[Done]]:
+    """Return the setting that was begun first and its runs, once they are done."""
+    unit, future = waiting[0]
+    found = future.result()
+    waiting.popleft()
+    return unit, found
+
+
+class Book:
+    """Rows of a sweep as they come, in a file that is whole up to its last line at any moment."""
+
+    def __init__(self, sweep: Sweep, folder: Path | None, keep: Keep, *, resume: bool) -> None:
+        self.sweep, self.folder, self.keep = sweep, folder, keep
+        self.rows: dict[int, list[Row]] = {}
+        """Rows by the number of their setting."""
+        self.warnings: dict[str, None] = {}
+        self.remarks: dict[str, None] = {}
+        first = next(sweep.settings(), {})
+        self._per = len(plan_runs([sweep.study.at(first).document], sweep.seeds))
+        runs = self._per * sweep.varied.count
+        if folder is not None and keep == "journals" and runs > MOST_JOURNALS:
+            raise InputError(
+                f"vary: that would be {runs:,} journals, at most {MOST_JOURNALS:,} are written; keep the summary alone "
+                "(keep='summary', --keep summary), or give fewer values or seeds"
+            )
+        self._digits = len(str(runs))
+        self._file: Any = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            if resume:
+                self._read(folder / ROWS)
+            self._open(folder / ROWS)
+
+    def about(self) -> dict[str, Any]:
+        """Return what the sweep is, as plain data; a sweep goes on only where this is the same."""
+        varied = self.sweep.varied
+        data = {key: value for key, value in self.sweep.study.data.items() if key != "sweep"}
+        text = json.dumps(data, sort_keys=True, default=str)
+        return {
+            "name": self.sweep.study.name,
+            "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "keys": {key: [value_text(value) for value in values] for key, values in varied.keys.items()},
+            "zipped": [list(group) for group in varied.zipped],
+            "seeds": varied.seeds,
+            "keep": self.keep,
+        }
+
+    def places(self, unit: Unit, count: int) -> list[Path | None]:
+        """Return where the journals of a setting lie."""
+        if count != self._per:
+            raise InputError(
+                f"vary: {unit.words} makes {count} runs, the first setting {self._per}: list as many policies in each"
+            )
+        if self.folder is None or self.keep != "journals":
+            return [None] * count
+        numbers = range(unit.at * count + 1, unit.at * count + count + 1)
+        return [(self.folder / f"run-{number:0{self._digits}}").absolute() for number in numbers]
+
+    def take(self, unit: Unit, done: Sequence[Done]) -> None:
+        """Note the rows of a setting."""
+        if any(one.stopped == "interrupted" for one in done):
+            return
+        rows = [_row(unit, one, place) for one, place in zip(done, self.places(unit, len(done)), strict=True)]
+        for one in done:
+            self.warnings |= dict.fromkeys(one.warnings)
+            self.remarks |= dict.fromkeys(one.remarks)
+        self.rows[unit.at] = rows
+        if self._file is not None:
+            self._file.write(json.dumps({"at": unit.at, "rows": rows}, allow_nan=False) + "\n")
+            self._file.flush()
+
+    def finish(self, *, whole: bool) -> pl.DataFrame:
+        """Return the table, and write it."""
+        frame = self._frame()
+        if self.folder is not None:
+            _replace(self.folder / TABLE, frame.write_parquet)
+            about = {**self.about(), "runs": frame.height, "whole": whole}
+            (self.folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            if whole:
+                (self.folder / ROWS).unlink(missing_ok=True)
+        return frame
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _frame(self) -> pl.DataFrame:
+        import polars as pl
+
+        from wattline.report.count.compare import METRICS
+
+        rows = [row for at in sorted(self.rows) for row in self.rows[at]]
+        if not rows:
+            return pl.DataFrame()
+        if len({row["policies"] for row in rows}) == 1:
+            rows = [{key: value for key, value in row.items() if key != "policies"} for row in rows]
+        if all(row["journal"] is None for row in rows):
+            rows = [{key: value for key, value in row.items() if key != "journal"} for row in rows]
+        frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+        unknown = [m.path for m in METRICS if m.path in frame and frame[m.path].null_count() == frame.height]
+        return frame.drop(unknown)
+
+    def _open(self, path: Path) -> None:
+        """Begin the file anew with what is known: a line that was cut off is gone."""
+        lines = [self.about(), *({"at": at, "rows": rows} for at, rows in self.rows.items())]
+        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
+        _replace(path, lambda at: at.write_text(text, encoding="utf-8"))
+        self._file = path.open("a", encoding="utf-8")
+
+    def _read(self, path: Path) -> None:
+        """Read the rows of a sweep that was cut off."""
+        if not path.exists():
+            if (path.parent / TABLE).exists():
+                raise InputError(f"{path.parent}: this sweep is over, nothing is left to resume")
+            return
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last end of a line was cut off
+        try:
+            told, *rest = (json.loads(line) for line in lines)
+            rows = {int(line["at"]): [dict(row) for row in line["rows"]] for line in rest}
+        except (ValueError, TypeError, KeyError) as problem:
+            raise InputError(f"{path}: cannot be read ({problem}); begin anew in another folder") from None
+        ours = self.about()
+        for key in ours:
+            if told.get(key) != ours[key]:
+                raise InputError(f"{path.parent}: holds another sweep (its {key} differs); give its own folder")
+        self.rows = {at: some for at, some in rows.items() if 0 <= at < self.sweep.varied.count}
+
+
+def _row(unit: Unit, done: Done, place: Path | None) -> Row:
+    from wattline.report.count.compare import METRICS
+
+    row: Row = {key: _cell(value) for key, value in unit.setting.items()}
+    row |= {"policies": done.task.variant.label, "seed": done.task.seed}
+    row["journal"] = None if place is None else place.name
+    values = {metric.path: done.summary.value(metric.path) for metric in METRICS}
+    return row | {path: value if value == value else None for path, value in values.items()}
+
+
+def value_text(value: Any) -> str:
+    """Return a value of a key as people write it."""
+    if hasattr(value, "name") and hasattr(value, "slot"):
+        return str(value.name)
+    if isinstance(value, Mapping):
+        params = ", ".join(f"{key} = {value_text(one)}" for key, one in value.items() if key != "name")
+        return f"{value_text(value['name'])} ({params})" if "name" in value else params
+    return value if isinstance(value, str) else repr(value)
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool)) else value_text(value)
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Write a file beside its place and put it there whole."""
+    beside = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    write(beside)
+    beside.replace(path)

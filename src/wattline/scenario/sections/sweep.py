@@ -1,0 +1,276 @@
+"""[sweep]: values that keys of the scenario take in turn; every combination is a run."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from wattline.errors import InputError, cut, shorten
+from wattline.scenario.read.quantities import Words
+from wattline.scenario.read.toml_read import check_size, loads
+
+MOST_VALUES = 100_000
+"""Values of one key."""
+
+MOST_RUNS = 1_000_000
+"""Runs of a sweep: a row each."""
+
+OFF = "off"
+"""A value that takes the key away, with all that only goes with it."""
+
+_NUMBER = r"[+-]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*:\s*({_NUMBER})\s*:\s*({_NUMBER})\s*")
+
+SEEDS, ZIPPED = "seeds", "zipped"
+
+_LIMITS = ("limit.power", "limit.warmup", "limit.steps", "limit.repeat", "limit.file")
+REPLACES: dict[str, tuple[str, ...]] = {
+    "limit.power": ("limit.steps", "limit.repeat", "limit.file", "budget"),
+    "limit.steps": ("limit.power", "limit.warmup", "limit.file", "budget"),
+    "limit.file": ("limit.power", "limit.warmup", "limit.steps", "limit.repeat", "budget"),
+    "budget": _LIMITS,
+    "trace.file": ("trace.generator",),
+    "trace.generator": ("trace.file", "trace.format", "trace.cores_per_node", "trace.zone", "trace.strict"),
+    "kinds": ("kind",),
+    "kind": ("kinds",),
+    "regulation.bids": ("regulation.mean", "regulation.reserve"),
+    "regulation.mean": ("regulation.bids",),
+    "regulation.reserve": ("regulation.bids",),
+}
+"""Keys that a varied key takes away, because a scenario has one or the other."""
+
+GOES_WITH: dict[str, tuple[str, ...]] = {"limit.power": ("limit", "budget")}
+"""What goes with a key that is taken away by ``off``."""
+
+
+@dataclass(frozen=True)
+class Varied:
+    """Keys and the values that they take in turn."""
+
+    keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values by the dotted names of keys."""
+    zipped: tuple[tuple[str, ...], ...] = ()
+    """Keys that go through their values together."""
+    seeds: int = 1
+    """Runs of each combination, each with a seed of its own."""
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the keys that move together, in the order of the first of each."""
+        found: list[tuple[str, ...]] = []
+        for key in self.keys:
+            group = next((some for some in self.zipped if key in some), (key,))
+            if group not in found:
+                found.append(group)
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many settings there are."""
+        return math.prod(len(self.keys[group[0]]) for group in self.groups())
+
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """Yield every setting: values by keys, the last key changing first."""
+        columns = [[dict(zip(group, row, strict=True)) for row in self._rows(group)] for group in self.groups()]
+        for parts in itertools.product(*columns):
+            setting: dict[str, Any] = {}
+            for part in parts:
+                setting |= part
+            yield {key: setting[key] for key in self.keys}
+
+    def _rows(self, group: tuple[str, ...]) -> Iterable[tuple[Any, ...]]:
+        return zip(*(self.keys[key] for key in group), strict=True)
+
+    def one_by_one(self) -> Iterator[dict[str, Any]]:
+        """Yield settings in which every value of every key occurs, the other keys having their first values."""
+        groups = self.groups()
+        firsts = [next(iter(self._rows(group))) for group in groups]
+        for i, group in enumerate(groups):
+            for n, row in enumerate(self._rows(group)):
+                if n == 0 and i > 0:
+                    continue  # all firsts: that was the first of all
+                rows = [*firsts[:i], row, *firsts[i + 1 :]]
+                setting: dict[str, Any] = {}
+                for keys, values in zip(groups, rows, strict=True):
+                    setting |= dict(zip(keys, values, strict=True))
+                yield {key: setting[key] for key in self.keys}
+
+
+def vary(keys: Mapping[str, Any], zipped: Iterable[Sequence[str]] = (), seeds: int = 1, *, words: str = "") -> Varied:
+    """Check what is varied; ``words`` begins the complaints."""
+    found = {key: values_of(given, f"{words}{key}") for key, given in keys.items()}
+    groups = tuple(tuple(group) for group in zipped)
+    _check_zipped(found, groups, words)
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+        raise InputError(f"{words}seeds is how many there are of each, a whole number from 1 on, got {shorten(seeds)}")
+    if seeds > 1 and "seed" in found:
+        raise InputError(f"{words}seeds = {seeds} counts on from the scenario's seed, and 'seed' is varied; give one")
+    varied = Varied(found, groups, seeds)
+    runs = varied.count * seeds
+    if runs > MOST_RUNS:
+        raise InputError(
+            f"{words}that would be {runs:,} runs, at most {MOST_RUNS:,} are made; give fewer values or seeds"
+        )
+    return varied
+
+
+def _check_zipped(keys: Mapping[str, Sequence[Any]], groups: Sequence[tuple[str, ...]], words: str) -> None:
+    seen: set[str] = set()
+    for group in groups:
+        unknown = next((key for key in group if key not in keys), None)
+        if unknown is not None:
+            raise InputError(f"{words}zipped: {shorten(unknown)} is not varied; give it values")
+        if len(group) < 2:
+            raise InputError(f"{words}zipped: expected several keys that move together, got {shorten(list(group))}")
+        twice = next((key for key in group if key in seen or group.count(key) > 1), None)
+        if twice is not None:
+            raise InputError(f"{words}zipped: {twice} is named twice")
+        seen |= set(group)
+        counts = {key: len(keys[key]) for key in group}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"{key} has {n}" for key, n in counts.items())
+            raise InputError(f"{words}zipped: keys that move together have as many values each, but {told}")
+
+
+def values_of(given: Any, what: str) -> list[Any]:
+    """Return the values of a key: those of a list, or those of a range like ``"0.6:1.0:0.1"``."""
+    if isinstance(given, str):
+        found = _range(given, what)
+        if found is None:
+            raise InputError(f"{what}: takes a list of values, or a range like '0.6:1.0:0.1', got {shorten(given)}")
+        return found
+    if isinstance(given, (bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise InputError(f"{what}: takes a list of values, or a range like '0.6:1.0:0.1', got {shorten(given)}")
+    values = list(itertools.islice(given, MOST_VALUES + 1))  # some never end
+    if not values:
+        raise InputError(f"{what}: has no values")
+    if len(values) > MOST_VALUES:
+        raise InputError(f"{what}: has more than {MOST_VALUES:,} values; give fewer")
+    return values
+
+
+def _range(text: str, what: str) -> list[float] | None:
+    """Return the numbers of ``first:last:step``, both ends included; None for what is no range."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    first, last, step = (Decimal(part) for part in found.groups())
+    if step == 0 or (last - first) / step < 0:
+        raise InputError(f"{what}: the range {text.strip()} never ends: its step leads away from its end")
+    if first != last and abs(step) > abs(last - first):
+        raise InputError(
+            f'{what}: {text.strip()} is a range with a step beyond its end; write a time in a list: ["{text.strip()}"]'
+        )
+    count = int((last - first) / step) + 1
+    if count > MOST_VALUES:
+        raise InputError(f"{what}: the range {text.strip()} has {count:,} values, more than {MOST_VALUES:,}")
+    numbers = [first + i * step for i in range(count)]
+    whole = all("." not in part and "e" not in part.lower() for part in found.groups())
+    return [int(n) if whole else float(n) for n in numbers]
+
+
+def read_vary(text: str, flag: str = "--vary") -> tuple[str, list[Any]]:
+    """Return key and values of ``key=a,b,c``, ``key=first:last:step`` or ``key=[…]`` as it is typed."""
+    dotted, equals, raw = text.partition("=")
+    shown = f"{flag} {cut(text)}: "
+    check_size(dotted, shown)
+    if not equals or not dotted.strip() or not raw.strip():
+        raise InputError(f"{flag} {cut(text)}: expected key=values, like {flag} trace.load=0.6,0.8 or 0.6:1.0:0.1")
+    key, raw = dotted.strip(), raw.strip()
+    if raw.startswith("["):
+        try:
+            return key, values_of(loads(f"v = {raw}", shown)["v"], shown.rstrip(": "))
+        except tomllib.TOMLDecodeError as problem:
+            raise InputError(f"{shown}not a list of TOML values ({problem})") from None
+    span = _range(raw, shown.rstrip(": "))
+    return key, span if span is not None else [_value(part, shown) for part in _parts(raw)]
+
+
+def _value(text: str, shown: str) -> Any:
+    try:
+        return loads(f"v = {text}", shown)["v"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+def _parts(text: str) -> list[str]:
+    """Split at commas outside of quotes and brackets."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, sign in enumerate(text):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+        elif sign == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part.strip() for part in (*parts, text[start:])]
+
+
+def drop(data: dict[str, Any], dotted: str) -> None:
+    """Take a key out of plain data, if it is there."""
+    *parents, last = dotted.split(".")
+    table: Any = data
+    for part in parents:
+        table = table.get(part) if isinstance(table, dict) else None
+    if isinstance(table, dict):
+        table.pop(last, None)
+
+
+def make_room(data: dict[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out of plain data what the keys of a setting replace; return the setting without keys that are off."""
+    for key, value in setting.items():
+        gone = [*REPLACES.get(key, ())]
+        if value == OFF:
+            gone += [*GOES_WITH.get(key, ()), key]
+        for other in gone:
+            if other == key or other not in setting:
+                drop(data, other)
+    return {key: value for key, value in setting.items() if not (isinstance(value, str) and value == OFF)}
+
+
+def _check(given: Any) -> Varied | None:
+    """Take [sweep] as a file has it: tables within tables, or dotted names in quotes."""
+    if given is None or isinstance(given, Varied):
+        return given
+    if not isinstance(given, Mapping):
+        raise PydanticCustomError("quantity", "{text}", {"text": f"expected a table, got {shorten(given)}"})
+    try:
+        rest = {key: value for key, value in given.items() if key not in (SEEDS, ZIPPED)}
+        return vary(dict(_flat(rest)), _groups(given.get(ZIPPED, [])), given.get(SEEDS, 1))
+    except InputError as problem:
+        raise PydanticCustomError("quantity", "{text}", {"text": str(problem)}) from None
+
+
+def _groups(zipped: Any) -> list[list[str]]:
+    if not isinstance(zipped, list) or not all(isinstance(group, list) for group in zipped):
+        raise InputError(f'zipped: expected lists of keys, like [["limit.power", "cluster.nodes"]], got {zipped!r}')
+    return [[str(key) for key in group] for group in zipped]
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        dotted = f"{before}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{dotted}.")
+        else:
+            yield dotted, value
+
+
+Swept = Annotated[
+    Varied | None,
+    BeforeValidator(_check),
+    Words('table of keys and their values, like `limit.power = ["off", "30 kW"]` or `trace.load = "0.6:1.0:0.1"`'),
+]

@@ -1,0 +1,192 @@
+"""Questions about a log: the answer is a run with that key, its cause is the one that was built in."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wattline as wl
+from wattline.api.asked.effects import felt
+
+NODES = 16
+MACHINE = wl.Machine(nodes=NODES, idle="100 W", max="300 W")
+
+
+def stream(jobs: int = 300, *, gap_s: float = 320.0, work_s: float = 3000.0, seed: int = 1) -> dict[str, list[Any]]:
+    """Return a stream of narrow jobs of several users."""
+    draw = random.Random(seed)
+    submit = [i * gap_s for i in range(jobs)]
+    return {
+        "submit_s": submit,
+        "work_s": [work_s * draw.uniform(0.5, 1.5) for _ in submit],
+        "nodes": [draw.choice([1, 2]) for _ in submit],
+        "user": [f"u{draw.randrange(6)}" for _ in submit],
+    }
+
+
+def joined(*parts: dict[str, list[Any]]) -> wl.Trace:
+    """Return all jobs of several streams as one trace."""
+    rows = sorted(zip(*([v for part in parts for v in part[key]] for key in parts[0]), strict=True))
+    return wl.from_frame(dict(zip(parts[0], map(list, zip(*rows, strict=True)), strict=True)), name="made")
+
+
+def test_an_answer_is_the_run_with_that_key() -> None:
+    """The runs behind the answers are those that ``wl.simulate`` makes with limit, nodes, policy and load given."""
+    trace = joined(stream())
+    found = wl.whatif(trace, MACHINE, limit="3 kW", nodes="+25%", policy="conservative", causes=False)
+    waits = {answer.label: answer.after.summary.wait_s.mean for answer in found.answers}
+    more = wl.Machine(nodes=20, idle="100 W", max="300 W")
+    by_hand = [
+        wl.simulate(trace, MACHINE, limit="3 kW", progress=False),
+        wl.simulate(trace, more, progress=False),
+        wl.simulate(trace, MACHINE, select="conservative", progress=False),
+        wl.simulate(trace, more, select="conservative", limit="3 kW", progress=False),
+    ]
+    assert list(waits.values()) == [run.summary.wait_s.mean for run in by_hand]
+    assert list(waits) == [
+        "a limit of 3 kW",
+        "4 nodes more (20)",
+        "conservative",
+        "a limit of 3 kW and 4 nodes more (20) and conservative",
+    ]
+    assert found.base.summary.wait_s.mean == wl.simulate(trace, MACHINE, progress=False).summary.wait_s.mean
+
+
+def test_a_part_of_the_peak_and_growth_are_of_the_log_as_it_is() -> None:
+    """-25% is below the peak of the log as it is; growth squeezes the gaps, whatever the machine's size."""
+    trace = joined(stream())
+    found = wl.whatif(trace, MACHINE, limit="-25%", causes=False)
+    peak_w = found.base.summary.power.peak_w
+    assert found.answers[0].setting == {"limit.power": round(0.75 * peak_w)}
+    grown = wl.whatif(trace, MACHINE, growth=2.0, nodes=32, causes=False)
+    jobs = trace.jobs["submit_s"].to_list()
+    for answer in (grown.answers[1], grown.answers[2]):
+        squeezed = answer.after.jobs.sort("job_id")["submit_s"].to_list()
+        assert max(abs(b - a / 2.0) for a, b in zip(jobs, squeezed, strict=True)) < 1e-6
+
+
+def test_the_idle_power_of_added_nodes_is_named() -> None:
+    """More nodes under the same watts make waits longer where their idle power eats the limit."""
+    trace = joined(stream())
+    found = wl.whatif(trace, MACHINE, limit="3.2 kW", nodes="+60%")
+    together = found.answers[-1]
+    assert together.after.summary.wait_s.mean > found.answers[0].after.summary.wait_s.mean + 60
+    assert together.cause is not None
+    assert "the idle power of the 10 added nodes: 1 kW, 31% of the limit" in together.cause.words
+    assert found.sentence.startswith("With a limit of 3.2 kW and 10 nodes more (26) jobs wait ")
+    assert "The cause is the idle power of the 10 added nodes" in found.sentence
+
+
+def test_wide_jobs_are_named() -> None:
+    """Three jobs that take the whole machine are the cause of what growth does to all others, and are named by their
+    ids.
+    """
+    thin = stream(200, gap_s=900.0)
+    wide = {
+        "submit_s": [9000.0, 60000.0, 120000.0],
+        "work_s": [30000.0] * 3,
+        "nodes": [16] * 3,
+        "user": ["u0", "u1", "u2"],
+    }
+    trace = joined(thin, wide)
+    ids = trace.jobs.filter(trace.jobs["nodes"] == 16)["job_id"].to_list()
+    found = wl.whatif(trace, MACHINE, growth=1.5)
+    cause = found.answers[0].cause
+    assert cause is not None
+    assert cause.words == f"3 wide jobs ({', '.join(map(str, ids))})"
+
+
+def test_one_user_is_named() -> None:
+    """A user whose jobs fill the machine in bursts is the cause of what growth does to all others."""
+    thin = stream(200, gap_s=900.0)
+    hog = {
+        "submit_s": [40000.0 + i for i in range(120)],
+        "work_s": [7000.0] * 120,
+        "nodes": [2] * 120,
+        "user": ["hog"] * 120,
+    }
+    found = wl.whatif(joined(thin, hog), MACHINE, growth=1.5)
+    cause = found.answers[0].cause
+    assert cause is not None
+    assert cause.words.startswith("user hog, whose 120 jobs do ")
+
+
+def test_no_cause_is_made_up() -> None:
+    """Where nothing gets worse there is no cause; where the log says no users and no job stands out, none is blamed for
+    growth.
+    """
+    trace = joined(stream())
+    better = wl.whatif(trace, MACHINE, nodes="+50%")
+    assert better.answers[0].cause is None
+    alike = wl.from_frame({key: values for key, values in stream().items() if key != "user"})
+    worse = wl.whatif(alike, MACHINE, growth=1.1).answers[0]
+    assert worse.after.summary.wait_s.mean > 2 * worse.before.summary.wait_s.mean
+    assert worse.cause is None
+
+
+def test_who_feels_it_is_counted_by_hand() -> None:
+    """Mean waits of users before and after are those of a plain count, who loses most first."""
+    trace = joined(stream(gap_s=300.0))
+    answer = wl.whatif(trace, MACHINE, limit="3 kW", causes=False).answers[0]
+    before, after = (dict(run.jobs.select("job_id", "wait_s").iter_rows()) for run in (answer.before, answer.after))
+    users: dict[str, list[int]] = {}
+    for job, user in trace.jobs.select("job_id", "user").iter_rows():
+        users.setdefault(str(user), []).append(job)
+    found = {one.name: one for one in felt(answer.before, answer.after) if one.about == "user"}
+    assert set(found) == set(users)
+    for name, jobs in users.items():
+        assert found[name].jobs == len(jobs)
+        assert found[name].before_s == pytest.approx(sum(before[j] for j in jobs) / len(jobs))
+        assert found[name].after_s == pytest.approx(sum(after[j] for j in jobs) / len(jobs))
+    more = [one.more_s for one in answer.felt]
+    assert more == sorted(more, reverse=True)
+
+
+def test_the_study_that_is_left_gives_the_same_runs(tmp_path: Path) -> None:
+    """The scenario that ``scenario`` writes has the log as it is and all answers as its settings."""
+    trace = joined(stream())
+    trace.jobs.write_csv(tmp_path / "jobs.csv")
+    log = wl.read_trace(tmp_path / "jobs.csv")
+    found = wl.whatif(log, MACHINE, limit="3 kW", growth=1.2, sleep="10 min", causes=False)
+    (tmp_path / "study.toml").write_text(found.scenario())
+    frame = wl.load(tmp_path / "study.toml").run()
+    runs = [found.base, *(answer.after for answer in found.answers)]
+    assert frame["wait_s.mean"].to_list() == [run.summary.wait_s.mean for run in runs]
+    assert frame["energy.total_j"].to_list() == [run.summary.energy.total_j for run in runs]
+
+
+def test_watts_are_assumed_only_where_a_question_needs_them() -> None:
+    """A limit needs watts, and says that they are assumed; more nodes need none, and there are none."""
+    trace = joined(stream())
+    found = wl.whatif(trace, wl.Machine(nodes=NODES), limit="3 kW", causes=False)
+    told = "POWER ASSUMED: 100 W idle and 300 W busy a node, because no watts were given"
+    assert found.warnings == [f"{told}; say them, for the answer rests on them"]
+    plain = wl.whatif(trace, wl.Machine(nodes=NODES), nodes=20, causes=False)
+    assert plain.warnings == []
+    assert not plain.base.summary.has_power
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, "ask something: limit, sleep"),
+        ({"limit": "+20%"}, "a part below the peak like -20%"),
+        ({"limit": "-100%"}, "above 0"),
+        ({"limit": "much"}, "much"),
+        ({"nodes": "-100%"}, "cannot have"),
+        ({"nodes": "many"}, "expected a count like 128"),
+        ({"growth": "0"}, "above 0"),
+        ({"growth": "x"}, "a factor like 1.3"),
+        ({"sleep": "soon"}, "soon"),
+        ({"policy": "no-such"}, "no-such"),
+        ({"price": "no-such.csv"}, "no-such.csv"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_in_a_line(asked: dict[str, Any], told: str) -> None:
+    """The complaint names what was asked."""
+    with pytest.raises(wl.WattlineError, match=told) as caught:
+        wl.whatif(joined(stream(40)), MACHINE, **asked)
+    assert "\n" not in str(caught.value)
