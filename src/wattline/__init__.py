@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wattline.api.runs import Run, read_run
     from wattline.api.simulating import simulate
     from wattline.api.studies import Study, load
-    from wattline.api.sweeps import Sweep
+    from wattline.api.sweeps.sweep import Sweep
     from wattline.api.trace import Trace, draw_trace, from_frame, read_trace
     from wattline.errors import (
         InputError,
@@ -94,7 +94,7 @@ _ROOMS = {
     "wattline.api.runs": "Run read_run",
     "wattline.api.simulating": "simulate",
     "wattline.api.studies": "Study load",
-    "wattline.api.sweeps": "Sweep",
+    "wattline.api.sweeps.sweep": "Sweep",
     "wattline.api.trace": "Trace draw_trace from_frame read_trace",
     "wattline.errors": "InputError PolicyError RunError ScenarioError TraceError WattlineError WattlineWarning",
     "wattline.model.mechanism": "Memory Param policy",

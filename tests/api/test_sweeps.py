@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import wattline as wl
-from wattline.api import sweeps
+from wattline.api.sweeps import places, work
+from wattline.api.sweeps import sweep as sweeps
+from wattline.api.sweeps.places import find_where
 from wattline.scenario.sections.sweep import Varied, read_vary, vary
 
 SCENARIO = """\
@@ -201,7 +203,7 @@ def test_a_sweep_that_was_cut_off_goes_on(study: wl.Study, tmp_path: Path, monke
     whole = sweep.run(folder=tmp_path / "whole", keep="summary", progress=False)
     assert {path.name for path in (tmp_path / "whole").iterdir()} == {sweeps.TABLE, sweeps.ABOUT}
     done: list[Any] = []
-    real = sweeps.run_task
+    real = work.run_task
 
     def counting(task: Any, *rest: Any) -> Any:
         done.append(task.seed)
@@ -210,7 +212,7 @@ def test_a_sweep_that_was_cut_off_goes_on(study: wl.Study, tmp_path: Path, monke
         return real(task, *rest)
 
     stops = True
-    monkeypatch.setattr(sweeps, "run_task", counting)
+    monkeypatch.setattr(work, "run_task", counting)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(folder=tmp_path / "cut", keep="summary", progress=False, threads=1)
     rows = tmp_path / "cut" / sweeps.ROWS
@@ -237,3 +239,66 @@ def test_too_many_journals_are_refused(study: wl.Study, tmp_path: Path) -> None:
         study.vary(seeds=1_000_001)
     with pytest.raises(wl.InputError, match="keep is"):
         study.vary(seeds=2).run(keep="all")  # type: ignore[arg-type]
+
+
+PLAIN = """\
+import os
+import pathlib
+
+import wattline as wl
+
+
+@wl.policy("order", wake="end node arrival")
+def widest(s, happened, param, memory):
+    for j in wl.waiting(s, new=True):
+        s.key[j] = -s.nodes[j]
+    return 0
+"""
+DIES = """\
+    mark = pathlib.Path(__file__).with_name("died")
+    if not mark.exists():
+        mark.touch()
+        os._exit(1)
+"""
+
+
+def test_runs_are_the_same_wherever_they_are_made(study: wl.Study, tmp_path: Path) -> None:
+    """Threads, processes and workers of Dask leave the same table; plain Python goes to processes by itself."""
+    sweep = study.vary({"trace.load": [0.5, 0.7, 0.9]}, seeds=2)
+    whole = sweep.run(progress=False)
+    assert_frame_equal(sweep.run(on="processes", threads=2, progress=False), whole)
+    (tmp_path / "mine.py").write_text(PLAIN)
+    mine = study.set({"policy.order": str(tmp_path / "mine.py")}).vary({"trace.load": [0.5, 0.9]})
+    in_threads = mine.run(on="threads", progress=False)
+    assert_frame_equal(mine.run(threads=2, progress=False), in_threads)
+    assert find_where(None, 2, plain=True).opened.func is places._processes  # type: ignore[attr-defined]
+    assert find_where(None, 2, plain=False).opened.func is places._threads  # type: ignore[attr-defined]
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        kept = sweep.run(on=address, progress=False, folder=tmp_path / "dask")
+        assert_frame_equal(kept.drop("journal"), whole)
+        assert_frame_equal(wl.read_run(tmp_path / "dask" / "run-3").jobs, study.at({"trace.load": 0.7}).simulate().jobs)
+
+
+def test_a_lost_worker_is_a_run_repeated(study: wl.Study, tmp_path: Path) -> None:
+    """A process that dies in the middle costs its runs, not the sweep; one that dies every time is said."""
+    (tmp_path / "mine.py").write_text(PLAIN)
+    calm = study.set({"policy.order": str(tmp_path / "mine.py")})
+    whole = calm.vary({"trace.load": [0.5, 0.6, 0.7, 0.8]}).run(on="threads", progress=False)
+    dying = PLAIN.replace("    return 0\n", f"{DIES}    return 0\n")
+    (tmp_path / "dies.py").write_text(dying)
+    sweep = study.set({"policy.order": str(tmp_path / "dies.py")}).vary({"trace.load": [0.5, 0.6, 0.7, 0.8]})
+    found = sweep.run(on="processes", threads=2, progress=False)
+    assert (tmp_path / "died").exists()
+    assert_frame_equal(found, whole)
+    (tmp_path / "dies.py").write_text(dying.replace("        mark.touch()\n", ""))
+    (tmp_path / "died").unlink()
+    with pytest.raises(wl.InputError, match="workers were lost one after the other"):
+        sweep.run(on="processes", threads=1, progress=False)
+
+
+def test_a_place_that_is_not_there_is_said(study: wl.Study) -> None:
+    """A misspelt place, and a scheduler that does not answer, are one line each."""
+    with pytest.raises(wl.InputError, match=r"on: expected threads, processes, dask://HOST:PORT, slurm, got 'treads'"):
+        study.vary(seeds=2).run(on="treads")

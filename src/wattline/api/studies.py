@@ -18,7 +18,7 @@ from wattline.errors import InputError, ScenarioError
 if TYPE_CHECKING:
     import polars as pl
 
-    from wattline.api.sweeps import Sweep
+    from wattline.api.sweeps.sweep import Sweep
     from wattline.scenario.documents import Document
     from wattline.scenario.study import Study as Wired
 
@@ -94,7 +94,7 @@ class Study:
         seeds
             Runs of each combination, each with a seed of its own (default: as the scenario says, or 1).
         """
-        from wattline.api.sweeps import Sweep
+        from wattline.api.sweeps.sweep import Sweep
         from wattline.scenario.sections.sweep import Varied, vary
 
         if keys is not None and not isinstance(keys, Mapping):

@@ -175,7 +175,7 @@ def plan(
 
 def spread(study: Study, vary: Sequence[str], zipped: Sequence[str]) -> list[tuple[str, Study]]:
     """Return the settings of a scenario with their words: those of its [sweep] and of flags."""
-    from wattline.api.sweeps import Unit
+    from wattline.api.sweeps.work import Unit
     from wattline.cli.sweeps import asked_for
 
     asked = asked_for(study, vary, zipped, None)

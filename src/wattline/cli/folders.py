@@ -72,7 +72,7 @@ def refuse_other_comparison(folder: Path, names: Iterable[str], *, force: bool) 
 
 def refuse_other_sweep(folder: Path, name: str, *, force: bool, resume: bool) -> None:
     """Refuse a folder that holds anything but a sweep of the same scenario."""
-    from wattline.api.sweeps import ABOUT, ROWS
+    from wattline.api.sweeps.sweep import ABOUT, ROWS
 
     told = _read(folder / ABOUT)
     if not told and (folder / ROWS).exists():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wattline.api.studies import Study
-    from wattline.api.sweeps import Sweep
+    from wattline.api.sweeps.sweep import Sweep
 
 PAGE = "sweep.html"
 SHOWN = 12
@@ -60,6 +60,14 @@ def sweep(
         Kept, typer.Option(help="What is kept of each run: its journal and its row of the table, or the row alone.")
     ] = Kept.JOURNALS,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Runs at the same time.")] = os.cpu_count() or 1,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Where runs are made: threads, processes, dask://HOST:PORT or slurm (default: threads, or processes "
+            "where a policy is plain Python).",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder for all (default: out/, the name and -sweep).")
     ] = None,
@@ -99,7 +107,8 @@ def sweep(
             resume=resume,
             listener=terminal,
             partly=True,
-            replace=True,
+            overwrite=True,
+            on=on,
         )
         show(asked, frame, folder, terminal)
 
@@ -137,7 +146,7 @@ def asked_for(study: Study, vary: Sequence[str], zipped: Sequence[str], seeds: i
 
 def show(asked: Sweep, frame: pl.DataFrame, folder: Path, terminal: Terminal) -> None:
     """Write the page, print what was found; an interrupted sweep ends with its exit code."""
-    from wattline.api.sweeps import TABLE
+    from wattline.api.sweeps.sweep import TABLE
     from wattline.report.count.response import respond
     from wattline.report.pages.sweep import sentence, write_sweep
 

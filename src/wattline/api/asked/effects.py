@@ -20,6 +20,8 @@ DOMINANT = 0.5
 NOTICED_S, NOTICED = 60.0, 0.05
 """A change of the mean wait below both is none: seconds, and the part of the wait before."""
 
+_FIRST = ("user", "group", "size")
+
 LEAST_JOBS = 5
 """Jobs that a user, group or size must have to be named."""
 
@@ -83,7 +85,7 @@ def felt(before: Run, after: Run) -> list[Felt]:
     both = both.join(waits(after).select("job_id", after_s="wait_s"), on="job_id", how="inner")
     both = both.with_columns(size=pl.col("nodes").cast(pl.Float64).log(2).ceil().cast(pl.Int64, strict=False))
     found: list[Felt] = []
-    for about in ("user", "group", "size"):
+    for about in _FIRST:
         known = both.filter(pl.col(about).is_not_null())
         if about != "size":
             known = known.filter(pl.col(about).cast(pl.String) != "")
@@ -93,7 +95,9 @@ def felt(before: Run, after: Run) -> list[Felt]:
         for row in table.filter(pl.col("jobs") >= LEAST_JOBS).iter_rows(named=True):
             name = _size(row[about]) if about == "size" else str(row[about])
             found.append(Felt(about, name, row["jobs"], row["before_s"], row["after_s"]))
-    return sorted(found, key=lambda one: (-one.more_s, one.about, one.name))
+    ranked = sorted(found, key=lambda one: (-one.more_s, _FIRST.index(one.about), one.name))
+    alone = {(one.jobs, one.before_s, one.after_s): one for one in reversed(ranked)}  # a group of one user is that user
+    return [one for one in ranked if alone[one.jobs, one.before_s, one.after_s] is one]
 
 
 def _size(power: int) -> str:

@@ -37,7 +37,8 @@ def draw_response(found: Response, key: str, first: str) -> Drawn:
                 y=[_mean(some, metric) / scale.factor for _, some in line],
                 error_y={
                     "type": "data",
-                    "array": [_half(some, metric) / scale.factor for _, some in line],
+                    "array": [_reach(some, metric, +1.0) / scale.factor for _, some in line],
+                    "arrayminus": [_reach(some, metric, -1.0) / scale.factor for _, some in line],
                     "visible": any(_half(some, metric) > 0 for _, some in line),
                 },
                 mode="lines+markers",
@@ -98,3 +99,10 @@ def _half(points: list[Point], metric: Metric) -> float:
     """Return half the interval of a single setting; that of a mean over settings is not known."""
     half = points[0].estimates[metric.path].half_width if len(points) == 1 else math.nan
     return half if math.isfinite(half) else 0.0
+
+
+def _reach(points: list[Point], metric: Metric, sign: float) -> float:
+    """Return how far the interval goes up or down: never below 0, shares never above 1."""
+    half, mean = _half(points, metric), _mean(points, metric)
+    room = mean if sign < 0.0 else (1.0 - mean if metric.unit == "share" else math.inf)
+    return max(0.0, min(half, room)) if mean >= 0.0 else half

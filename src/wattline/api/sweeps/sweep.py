@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from wattline.api.listener import Listener
-from wattline.api.many import Done, plan_runs, run_task
+from wattline.api.many import Task, plan_runs
 from wattline.api.many import mechanisms as needed_by
 from wattline.api.runs import folder_at
+from wattline.api.sweeps.places import LostError, Promise, Submit, Where, find_where
+from wattline.api.sweeps.work import Places, Row, Unit, Varies, Worked, value_text
 from wattline.errors import InputError
 from wattline.files import in_this_folder
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     import polars as pl
 
-    from wattline.scenario import Document, TraceCache
     from wattline.scenario.sections.sweep import Varied
 
 TABLE, ABOUT, ROWS = "sweep.parquet", "sweep.json", "rows.jsonl"
@@ -33,42 +33,7 @@ TABLE, ABOUT, ROWS = "sweep.parquet", "sweep.json", "rows.jsonl"
 MOST_JOURNALS = 10_000
 """Runs that leave a journal each."""
 
-MOST_TRACES = 4
-"""Workloads of a seed that are kept in memory."""
-
 Keep = Literal["journals", "summary"]
-
-Row = dict[str, Any]
-
-
-class Varies(Protocol):
-    """A study, as far as a sweep needs it."""
-
-    document: Document
-
-    @property
-    def name(self) -> str:
-        """Name of the scenario."""
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """What the scenario says, as plain data."""
-
-    def at(self, setting: Mapping[str, Any]) -> Varies:
-        """Return the study at one setting."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One setting: its place in the sweep, and the values of its keys."""
-
-    at: int
-    setting: Mapping[str, Any]
-
-    @property
-    def words(self) -> str:
-        """The setting as one line."""
-        return ", ".join(f"{key} = {value_text(value)}" for key, value in self.setting.items())
 
 
 class Sweep:
@@ -96,10 +61,12 @@ class Sweep:
         """Yield the combinations of values."""
         return self.varied.settings()
 
-    def check(self) -> None:
-        """Refuse a value that the scenario does not take, before anything is run."""
+    def check(self) -> list[Task]:
+        """Refuse a value that the scenario does not take, before anything is run; return a run of each value."""
+        tasks: list[Task] = []
         for setting in self.varied.one_by_one() if self.varied.keys else [{}]:
-            plan_runs([self.study.at(setting).document], self.seeds)
+            tasks += plan_runs([self.study.at(setting).document], 1)
+        return tasks
 
     def run(
         self,
@@ -111,7 +78,8 @@ class Sweep:
         resume: bool = False,
         listener: Listener | None = None,
         partly: bool = False,
-        replace: bool = False,
+        overwrite: bool = False,
+        on: str | None = None,
     ) -> pl.DataFrame:
         """Simulate all runs.
 
@@ -131,8 +99,12 @@ class Sweep:
             Who is told what happens (default: a bar, where it takes long).
         partly
             Whether Ctrl-C ends it with the rows that are done.
-        replace
+        overwrite
             Whether an earlier sweep in the folder is replaced.
+        on
+            Where runs are made: ``"threads"``, ``"processes"``, ``"dask://host:port"`` (a scheduler of Dask) or
+            ``"slurm"`` (workers of Dask as jobs of Slurm). Default: threads, or processes where a policy is plain
+            Python, which threads cannot run side by side.
 
         Returns
         -------
@@ -143,85 +115,87 @@ class Sweep:
             raise InputError(f"run: keep is 'journals' or 'summary', got {keep!r}")
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"run: threads is a whole number from 1 on, got {threads!r}")
-        self.check()
+        tasks = self.check()
+        where = find_where(on, threads, plain=any(not one.compiled for one in needed_by(tasks)))
         target = None if folder is None else folder_at(folder)
-        if target is not None and not resume and not replace and target.is_dir() and any(target.iterdir()):
+        if target is not None and not resume and not overwrite and target.is_dir() and any(target.iterdir()):
             raise InputError(f"{target}: is not empty; give a new folder for the journals of these runs")
         book = Book(self, target, keep, resume=resume)
+        hear = listener or Listener(progress=progress)
         try:
-            done = self._carry_out(book, listener or Listener(progress=progress), threads, partly=partly)
+            self._warm_up(tasks, hear)
+            done = self._carry_out(book, hear, where, partly=partly)
         finally:
             book.close()
         self.left = self.varied.count - done
         self.warnings, self.remarks = list(book.warnings), list(book.remarks)
         return book.finish(whole=self.left == 0)
 
-    def _carry_out(self, book: Book, listener: Listener, threads: int | None, *, partly: bool) -> int:
+    def _carry_out(self, book: Book, listener: Listener, where: Where, *, partly: bool) -> int:
         """Carry out what the book does not hold; return how many settings it holds then."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
-
-        self._warm_up(listener)
-        workers = threads or os.cpu_count() or 1
-        traces: dict[int, TraceCache] = {}
         stop = threading.Event()
-        waiting: deque[tuple[Unit, Future[list[Done]]]] = deque()
+        waiting: deque[tuple[Unit, Promise]] = deque()
         units = (Unit(i, setting) for i, setting in enumerate(self.settings()))
         left = (unit for unit in units if unit.at not in book.rows)
-        with listener.progress("settings") as progress, in_this_folder(), ThreadPoolExecutor(workers) as pool:
+        study = _anywhere(self.study)
+        with listener.progress("settings") as progress, in_this_folder(), where.opened(stop) as submit:
             try:
                 progress(len(book.rows), self.varied.count)
                 for unit in left:
-                    waiting.append((unit, pool.submit(self._run, unit, traces, stop, book)))
-                    while len(waiting) >= 4 * workers or (waiting and waiting[0][1].done()):
-                        book.take(*_first(waiting))
+                    waiting.append((unit, submit(study, unit, self.seeds, book.places(unit))))
+                    while len(waiting) >= 4 * where.workers or (waiting and waiting[0][1].done()):
+                        book.take(*_first(waiting, submit, study, self.seeds, book))
                         progress(len(book.rows), self.varied.count)
                 while waiting:
-                    book.take(*_first(waiting))
+                    book.take(*_first(waiting, submit, study, self.seeds, book))
                     progress(len(book.rows), self.varied.count)
             except BaseException as problem:
                 stop.set()
-                pool.shutdown(cancel_futures=True)
-                for unit, future in waiting:
-                    if future.done() and not future.cancelled() and future.exception() is None:
-                        book.take(unit, future.result())
+                for unit, promise in waiting:
+                    if promise.done() and (found := promise.found()) is not None:
+                        book.take(unit, found)
                 if not partly or not isinstance(problem, KeyboardInterrupt):
                     raise
         return len(book.rows)
 
-    def _warm_up(self, listener: Listener) -> None:
+    def _warm_up(self, tasks: list[Task], listener: Listener) -> None:
         """Compile what some setting needs."""
-        tasks = []
-        for setting in self.varied.one_by_one() if self.varied.keys else [{}]:
-            tasks += plan_runs([self.study.at(setting).document], 1)
+        import wattline.sim.engine  # noqa: F401  (compiled or loaded here, once, before the threads need it)
+
         change = any(task.variant.document.spec.cluster.nodes_change for task in tasks)
         listener.warm_up(needed_by(tasks), nodes_change=change)
-
-    def _run(self, unit: Unit, traces: dict[int, TraceCache], stop: threading.Event, book: Book) -> list[Done]:
-        from wattline.scenario import TraceCache
-
-        if stop.is_set():
-            raise KeyboardInterrupt
-        study = self.study.at(unit.setting) if unit.setting else self.study
-        tasks = plan_runs([study.document], self.seeds, label=unit.words)
-        places = book.places(unit, len(tasks))
-        found = []
-        for task, place in zip(tasks, places, strict=True):
-            cache = traces.setdefault(task.seed, TraceCache(MOST_TRACES))
-            found.append(run_task(task, cache, stop, place))
-        return found
 
     def __repr__(self) -> str:
         return f"<Sweep of {self.study.name}: {self.varied.count:,} settings, {self.seeds} seed(s)>"
 
 
-def _first(waiting: deque[tuple[Unit, Future[list[Done]]]]) -> tuple[Unit, list[Done]]:
-    """Return the setting that was begun first and its runs, once they are done."""
-    unit, future = waiting[0]
-    found = future.result()
+TRIES = 3
+"""How often the runs of a setting are begun where their worker was lost."""
+
+
+def _first(
+    waiting: deque[tuple[Unit, Promise]], submit: Submit, study: Varies, seeds: int, book: Book
+) -> tuple[Unit, Worked]:
+    """Return the setting that was begun first and its runs, once they are done; a worker that is lost is replaced."""
+    unit, promise = waiting[0]
+    for attempt in range(1, TRIES + 1):
+        try:
+            found = promise.result()
+            break
+        except LostError as lost:
+            if attempt == TRIES:
+                raise InputError(f"{unit.words}: {TRIES} workers were lost one after the other ({lost})") from None
+            promise = submit(study, unit, seeds, book.places(unit))
+            waiting[0] = (unit, promise)
     waiting.popleft()
     return unit, found
+
+
+def _anywhere(study: Varies) -> Varies:
+    """Return a study whose files are found from any folder."""
+    moved = copy.copy(study)
+    moved.document = replace(study.document, base=study.document.base.absolute())
+    return moved
 
 
 class Book:
@@ -263,28 +237,22 @@ class Book:
             "keep": self.keep,
         }
 
-    def places(self, unit: Unit, count: int) -> list[Path | None]:
+    def places(self, unit: Unit) -> Places:
         """Return where the journals of a setting lie."""
-        if count != self._per:
-            raise InputError(
-                f"vary: {unit.words} makes {count} runs, the first setting {self._per}: list as many policies in each"
-            )
         if self.folder is None or self.keep != "journals":
-            return [None] * count
-        numbers = range(unit.at * count + 1, unit.at * count + count + 1)
+            return [None] * self._per
+        numbers = range(unit.at * self._per + 1, (unit.at + 1) * self._per + 1)
         return [(self.folder / f"run-{number:0{self._digits}}").absolute() for number in numbers]
 
-    def take(self, unit: Unit, done: Sequence[Done]) -> None:
+    def take(self, unit: Unit, found: Worked) -> None:
         """Note the rows of a setting."""
-        if any(one.stopped == "interrupted" for one in done):
+        if found.interrupted:
             return
-        rows = [_row(unit, one, place) for one, place in zip(done, self.places(unit, len(done)), strict=True)]
-        for one in done:
-            self.warnings |= dict.fromkeys(one.warnings)
-            self.remarks |= dict.fromkeys(one.remarks)
-        self.rows[unit.at] = rows
+        self.warnings |= dict.fromkeys(found.warnings)
+        self.remarks |= dict.fromkeys(found.remarks)
+        self.rows[unit.at] = found.rows
         if self._file is not None:
-            self._file.write(json.dumps({"at": unit.at, "rows": rows}, allow_nan=False) + "\n")
+            self._file.write(json.dumps({"at": unit.at, "rows": found.rows}, allow_nan=False) + "\n")
             self._file.flush()
 
     def finish(self, *, whole: bool) -> pl.DataFrame:
@@ -344,30 +312,6 @@ class Book:
             if told.get(key) != ours[key]:
                 raise InputError(f"{path.parent}: holds another sweep (its {key} differs); give its own folder")
         self.rows = {at: some for at, some in rows.items() if 0 <= at < self.sweep.varied.count}
-
-
-def _row(unit: Unit, done: Done, place: Path | None) -> Row:
-    from wattline.report.count.compare import METRICS
-
-    row: Row = {key: _cell(value) for key, value in unit.setting.items()}
-    row |= {"policies": done.task.variant.label, "seed": done.task.seed}
-    row["journal"] = None if place is None else place.name
-    values = {metric.path: done.summary.value(metric.path) for metric in METRICS}
-    return row | {path: value if value == value else None for path, value in values.items()}
-
-
-def value_text(value: Any) -> str:
-    """Return a value of a key as people write it."""
-    if hasattr(value, "name") and hasattr(value, "slot"):
-        return str(value.name)
-    if isinstance(value, Mapping):
-        params = ", ".join(f"{key} = {value_text(one)}" for key, one in value.items() if key != "name")
-        return f"{value_text(value['name'])} ({params})" if "name" in value else params
-    return value if isinstance(value, str) else repr(value)
-
-
-def _cell(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool)) else value_text(value)
 
 
 def _replace(path: Path, write: Any) -> None:
