@@ -194,7 +194,8 @@ def _slurm(count: int, stop: threading.Event) -> Iterator[Submit]:  # noqa: ARG0
     from distributed import Client
 
     told = dask.config.get("jobqueue.slurm", {})
-    own = {} if told.get("cores") else {"cores": 1, "memory": "2 GB"}
+    own: dict[str, Any] = {} if told.get("cores") else {"cores": 1, "memory": "2 GB"}
+    own["scheduler_options"] = {"dashboard_address": "127.0.0.1:0"}  # for this machine alone
     with SLURMCluster(**own) as cluster, Client(cluster, set_as_default=False) as client:
         cluster.scale(jobs=count)
         yield _to(client)
