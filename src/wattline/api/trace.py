@@ -123,6 +123,7 @@ def log_at(
     strict: bool = False,
     jobs: int | None = None,
     zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Trace:
     """Return the log in a file, which is read when its jobs are asked for."""
     if not isinstance(path, (str, Path)):
@@ -134,6 +135,7 @@ def log_at(
         "strict": strict or None,
         "jobs": jobs,
         "zone": zone,
+        "columns": named_columns("read_trace", columns),
     }
     return Trace({key: value for key, value in given.items() if value is not None}, name=trace_name(Path(path)))
 
@@ -145,6 +147,7 @@ def read_trace(
     cores_per_node: int | None = None,
     strict: bool = False,
     zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Trace:
     """Read a job log of any format that ``wattline trace formats`` lists, or the folder of a journal.
 
@@ -161,13 +164,41 @@ def read_trace(
     zone
         Zone of the log's times where they are local, as those of ``sacct``, like ``"Europe/Paris"`` (default: they are
         taken as UTC).
+    columns
+        Makes any CSV or Parquet table a log: Wattline's name of a column → the table's own, with its unit after a
+        colon where its values do not say it: ``{"submit_s": "submit", "request_s": "limit:h"}`` (docs/traces.md).
     """
-    trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict, zone=zone)
+    trace = log_at(path, format=format, cores_per_node=cores_per_node, strict=strict, zone=zone, columns=columns)
     trace._table()
     return trace
 
 
-def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = None, strict: bool = False) -> Trace:
+def named_columns(who: str, columns: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return which columns of a table are which, checked as far as that goes without the table."""
+    if columns is None:
+        return None
+    from wattline.formats.jobs.table.columns import check_columns
+
+    if not isinstance(columns, Mapping) or not all(isinstance(x, str) for pair in columns.items() for x in pair):
+        told = 'expected a mapping of Wattline\'s names to the table\'s, like {"submit_s": "submit"}'
+        raise InputError(f"{who}: columns: {told}, got {cut(repr(columns))}")
+    try:
+        check_columns(columns)
+    except InputError as problem:
+        raise InputError(f"{who}: columns: {problem}") from None
+    return dict(columns) or None
+
+
+def from_frame(
+    frame: Any,
+    *,
+    name: str = "frame",
+    epoch_unix_s: float | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    zone: str | None = None,
+    cores_per_node: int | None = None,
+) -> Trace:
     """Make a trace of a polars or pandas frame, or of a mapping of columns.
 
     Parameters
@@ -181,11 +212,15 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
         Unix time of second 0 (None: not known).
     strict
         Refuse rows that would be dropped or repaired.
+    columns
+        Which columns are which where they have other names, dates or other units, as for ``read_trace``. Times are
+        then counted from the first submission where they are dates.
+    zone, cores_per_node
+        As for ``read_trace``; they go with ``columns``.
     """
     import polars as pl
 
     from wattline.formats.jobs import with_twins
-    from wattline.formats.jobs.table.read import table_of
 
     if epoch_unix_s is not None and not (isinstance(epoch_unix_s, (int, float)) and abs(epoch_unix_s) < MOST_EPOCH_S):
         raise InputError(f"from_frame: epoch_unix_s is seconds since 1970, got {epoch_unix_s!r}")
@@ -197,15 +232,38 @@ def from_frame(frame: Any, *, name: str = "frame", epoch_unix_s: float | None = 
         digest = hashlib.sha256(_text(plain).encode()).hexdigest()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"from_frame: {_blamed(plain, _text)} holds no plain values") from None
-    section = {"file": f"(frame {digest[:16]})"}
+    told = {"columns": named_columns("from_frame", columns), "zone": zone, "cores_per_node": cores_per_node}
+    section = {"file": f"(frame {digest[:16]})", **{key: value for key, value in told.items() if value is not None}}
     try:
-        found = table_of(plain, name, strict=strict, **epoch)
+        found = _jobs_of(plain, name, section, strict=strict, **epoch)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError):
         types = ", ".join(f"{one} ({_type_of(plain, one)})" for one in plain.columns)
         raise InputError(
             f"from_frame: a column is of a type that no number or name comes from: {cut(types, 200)}"
         ) from None
     return Trace(section, name=name, table=with_twins(found), sha256=digest)
+
+
+def _jobs_of(frame: pl.DataFrame, name: str, section: Mapping[str, Any], *, strict: bool, **epoch: float) -> Table:
+    """Return the jobs of a frame, whose columns may be told."""
+    columns = section.get("columns")
+    if columns is None:
+        from wattline.formats.jobs.table.read import table_of
+
+        lonely = next((key for key in ("zone", "cores_per_node") if key in section), None)
+        if lonely is not None:
+            raise InputError(f"from_frame: {lonely} goes with columns, which say what the frame's own columns are")
+        return table_of(frame, name, strict=strict, **epoch)
+    from wattline.formats.jobs.base import ReadOptions
+    from wattline.formats.jobs.table.mapped import mapped_of
+    from wattline.reading.calendar import check_zone
+
+    zone = section.get("zone")
+    if zone is not None:
+        check_zone(zone)
+    if epoch:
+        raise InputError("from_frame: epoch_unix_s does not go with columns, whose dates say it; leave one out")
+    return mapped_of(frame, name, columns, ReadOptions(strict, section.get("cores_per_node"), None, zone))
 
 
 def _text(table: pl.DataFrame) -> str:

@@ -16,7 +16,7 @@ from wattline.cli.complaints import complain
 from wattline.cli.folders import RESULT, Force, refuse_other_journal, say_replaced
 from wattline.cli.paths import refuse_log, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Format, TraceFile, Zone
+from wattline.cli.trace.flags import ColumnFlags, Format, TraceFile, Zone, columns_of
 from wattline.errors import ScenarioError, shorten
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def replay(
     jobs: Annotated[int | None, typer.Option(help="Use only this many jobs from the start.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of policies that draw at random.")] = 1,
     trace_format: Format = None,
+    column: ColumnFlags = None,
     out: Out = None,
     *,
     kill: Annotated[bool, typer.Option("--kill", help="End jobs at their requested time.")] = False,
@@ -209,6 +210,7 @@ def replay(
         "format": "--format",
         "cores_per_node": "--cores-per-node",
         "zone": "--zone",
+        "columns": "--column",
         "strict": "--strict",
         "jobs": "--jobs",
         "nodes": "--nodes",
@@ -229,7 +231,15 @@ def replay(
         return f"{flags[name]} {value}" if name in flags else str(value)
 
     machine = Machine(nodes, idle=idle_power, max=max_power, network=network)
-    log = log_at(trace, format=trace_format, cores_per_node=cores_per_node, strict=strict, jobs=jobs, zone=zone)
+    log = log_at(
+        trace,
+        format=trace_format,
+        cores_per_node=cores_per_node,
+        strict=strict,
+        jobs=jobs,
+        zone=zone,
+        columns=columns_of(column),
+    )
     policies = {"order": order, "select": select, "place": place if place != "lowest" else None, "learn": estimates}
     asked = ask(
         log,

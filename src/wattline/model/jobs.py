@@ -27,7 +27,8 @@ class JobTable:
     Times are seconds since ``epoch_unix_s`` (NaN when the log does not say). NaN means *not known* in float columns.
 
     * ``work_s``: run time on its nodes at full speed (rate 1). For a service-rate system it is the job amount.
-    * ``request_s``: the user's limit; ``recorded_wait_s``: what the log says it waited, for comparison only.
+    * ``request_s``: the user's limit; ``recorded_wait_s`` and ``recorded_energy_j``: what the log says it waited and
+      took (all its nodes together), for comparison only.
     * ``after``: row of the job that must end first, ``think_s`` seconds before this one may enter the queue.
     * ``draw_w``: power per node when uncapped; ``floor_w``: power per node at its lowest cap; ``stretch``: run time at
       ``floor_w`` divided by run time at ``draw_w``. NaN takes the node class's value. ``peak_w``: the greatest
@@ -55,6 +56,7 @@ class JobTable:
     stretch: Floats
     recorded_wait_s: Floats
     peak_w: Floats
+    recorded_energy_j: Floats
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -204,6 +206,7 @@ ARRAY_COLUMNS: dict[str, tuple[type, float]] = {
     "stretch": (np.float64, np.nan),
     "recorded_wait_s": (np.float64, np.nan),
     "peak_w": (np.float64, np.nan),
+    "recorded_energy_j": (np.float64, np.nan),
 }
 """Array columns of a job table: name → (dtype, value when missing)."""
 

@@ -178,7 +178,7 @@ class Delimited:
             line, part = self._without_blank(line, part, first)  # noqa: PLW2901
             while True:
                 try:
-                    self.names, frame, lines, found = _read_quoted(self.path, part, names, line)
+                    self.names, frame, lines, found = _read_quoted(self.path, part, names, line, self.separator)
                     break
                 except _CutOffError as cut:
                     more = next(text, None)
@@ -200,7 +200,7 @@ class Delimited:
             first_line, first, last = self._read_as[bisect_right([at for at, _, _ in self._read_as], line) - 1]
             part = b"".join(self._text.part(i)[1] for i in range(first, last + 1))
             _, part = self._without_blank(0, part, first)
-            _, frame, lines, _ = _read_quoted(self.path, part, self.names if first else [], first_line)
+            _, frame, lines, _ = _read_quoted(self.path, part, self.names if first else [], first_line, self.separator)
             frame = frame[int(np.searchsorted(lines, line)) :][:1]
         else:
             frame = _parse(self.path, self._text.line(line), self.names, self.separator)
@@ -319,13 +319,13 @@ class _CutOffError(Exception):
 
 
 def _read_quoted(
-    path: Path | str, text: bytes, names: list[str], line: int
+    path: Path | str, text: bytes, names: list[str], line: int, separator: str
 ) -> tuple[list[str], pl.DataFrame, Ints, tuple[Finding, ...]]:
     """Return names and rows of a part that begins with a line; the first part begins with the names."""
     import polars as pl
 
     # strict: a quote that is never closed would swallow all lines behind it
-    reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True, delimiter=separator)
     rows: list[list[str]] = []
     lines: list[int] = []
     wrong: list[tuple[int, list[str]]] = []
@@ -351,7 +351,7 @@ def _read_quoted(
     if wrong:
         where, row = wrong[0]
         reason = f"malformed: expected {len(names)} columns like the header (got {len(row)} in the first)"
-        findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), ",".join(row)[:1000]),)
+        findings = (Finding("dropped", reason, len(wrong), where, "record", len(row), separator.join(row)[:1000]),)
     if again:
         findings = (*findings, _again(len(again), again[0], ",".join(names)))
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)

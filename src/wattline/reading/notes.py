@@ -59,6 +59,8 @@ class Trace:
     """Zone that its local times were read in; None: it has no dates, or they say themselves what they mean."""
     zone_assumed: bool = False
     """Whether nobody said that zone."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Which columns of the table are which, as somebody said."""
 
     def __post_init__(self) -> None:
         accounted = len(self.jobs) + self.count("dropped")

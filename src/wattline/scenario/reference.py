@@ -68,6 +68,8 @@ def _words(annotation: Any) -> str:
     if origin is list:
         inner = model_of(parts[0])[0]
         return "tables" if inner else f"list of {_words(parts[0])}"
+    if origin is dict:
+        return f"table of {_words(parts[1])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table"
     return _PLAIN.get(annotation, str(annotation))

@@ -17,6 +17,8 @@ from wattline.errors import InputError
 from wattline.files import refuse_journal_file
 from wattline.journal.journal import write_journal
 from wattline.model.kinds import kind_entry
+from wattline.report.count.recorded import KEY as RECORDED_POWER
+from wattline.report.count.recorded import recorded_entry
 from wattline.report.count.statistics import describe
 from wattline.scenario.built.billing import Billing
 from wattline.scenario.built.watts import Watts, leave_power_out
@@ -86,6 +88,8 @@ class Study:
     learned: LearnedFiles = field(default_factory=LearnedFiles)
     watts: Watts = field(default_factory=Watts)
     """On what its watts rest; where they are unknown, the journal has none."""
+    recorded: Mapping[str, Any] | None = None
+    """The power that the log recorded of its jobs, if it did."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -135,6 +139,10 @@ class Study:
         recorded_s = self.trace.jobs.recorded_wait_s
         if not np.isnan(recorded_s).all():
             about["trace"]["recorded_wait_s"] = asdict(describe(recorded_s))
+        if self.recorded is not None:
+            about["trace"][RECORDED_POWER] = dict(self.recorded)
+        if self.trace.columns:
+            about["trace"]["columns"] = dict(self.trace.columns)
         about["kinds"] = [kind_entry(kind) for kind in self.options.kinds]
         about["regulation"] = None if self.market is None else self.market.manifest()
         about["accounts"] = None if self.billing is None else self.billing.manifest()
@@ -162,6 +170,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
     context = document.context
     policies = build_policies(document)
     trace, trace_sha256 = (traces or TraceCache()).get(document)
+    recorded = recorded_entry(trace.jobs, own_power=not spec.has_kinds) if spec.trace.file is not None else None
     cluster = build_cluster(document, trace)
     market = _market(document, trace, cluster, policies)
     limit = build_limit(document, trace.jobs, cluster)
@@ -190,6 +199,7 @@ def wire(variant: Variant, *, seed: int | None = None, traces: TraceCache | None
         billing=build_billing(spec.prices, spec.regulation, context, trace, start_s, least_end_s, hours),
         learned=_learned(document, context),
         watts=build_watts(document, trace),
+        recorded=recorded,
     )
     baseline = build_baseline(document, study, start_s)
     return baseline if variant.baseline and baseline is not None else replace(study, baseline=baseline)
@@ -233,12 +243,17 @@ def build_baseline(document: Document, study: Study, start_s: float) -> Study | 
         policies=policies,
         options=options,
         market=None,
+        recorded=None,
     )
 
 
 def content_sha256(document: Document) -> str:
     """Return the hash of what was run: the resolved keys in SI units, defaults included, whatever is written where."""
-    without = {"output"} if document.spec.late is not None else {"output", "late"}
+    without: dict[str, Any] = {"output": True}
+    if document.spec.late is None:
+        without["late"] = True
+    if document.spec.trace.columns is None:
+        without["trace"] = {"columns"}
     content = document.spec.model_dump(mode="python", by_alias=True, exclude=without)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

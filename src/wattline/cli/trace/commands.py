@@ -11,7 +11,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
+from wattline.cli.trace.flags import ColumnFlags, Cores, Format, Strict, TraceFile, Zone, columns_of, say_machine
 from wattline.cli.trace.kinds import generate_days
 from wattline.cli.trace.power import generate_year
 from wattline.errors import InputError, ScenarioError, cut
@@ -44,6 +44,7 @@ def info(
     cores_per_node: Cores = None,
     zone: Zone = None,
     trace_format: Format = None,
+    column: ColumnFlags = None,
     *,
     strict: Strict = False,
     as_json: Json = False,
@@ -61,7 +62,15 @@ def info(
     terminal = Terminal(as_json, quiet)
     refuse_scenario(trace)
     say_cut(trace, terminal)
-    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, nodes=nodes, zone=zone)
+    found = read_trace(
+        trace,
+        format=trace_format,
+        strict=strict,
+        cores_per_node=cores_per_node,
+        nodes=nodes,
+        zone=zone,
+        columns=columns_of(column),
+    )
     facts = trace_info(found, nodes)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)
     terminal.show(_info_table(facts))
@@ -99,6 +108,7 @@ def convert(
     cores_per_node: Cores = None,
     zone: Zone = None,
     trace_format: Format = None,
+    column: ColumnFlags = None,
     *,
     strict: Strict = False,
     as_json: Json = False,
@@ -117,7 +127,9 @@ def convert(
     refuse_scenario(trace)
     refuse_same(trace, target)
     say_cut(trace, terminal)
-    found = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
+    found = read_trace(
+        trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone, columns=columns_of(column)
+    )
     say_machine(found, terminal)
     _write(found, target, terminal, write_trace)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wattline.cli.terminal import Terminal
+from wattline.errors import InputError, ScenarioError
 from wattline.formats.jobs import FORMATS
 
 TraceFile = Annotated[
@@ -25,7 +26,27 @@ Zone = Annotated[
     str | None,
     typer.Option(metavar="ZONE", help="Zone of local times, as sacct prints them, e.g. Europe/Paris (default: UTC)."),
 ]
+ColumnFlags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=THEIRS[:UNIT]",
+        help="Column of any CSV or Parquet table, e.g. submit_s=submit, request_s=limit:h. May be repeated.",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace that would need dropping or repairing.")]
+
+
+def columns_of(given: list[str] | None) -> dict[str, str] | None:
+    """Return which columns of a table are which, as the flags say."""
+    if not given:
+        return None
+    from wattline.formats.jobs.table.columns import typed_columns
+
+    try:
+        return typed_columns(given)
+    except InputError as problem:
+        raise ScenarioError(f"--column: {problem}") from None
 
 
 def say_machine(trace: Any, terminal: Terminal) -> None:

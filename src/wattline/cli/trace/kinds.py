@@ -10,7 +10,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
+from wattline.cli.trace.flags import ColumnFlags, Cores, Format, Strict, TraceFile, Zone, columns_of, say_machine
 from wattline.errors import InputError, ScenarioError
 from wattline.units import duration_s, power_w
 
@@ -66,6 +66,7 @@ def kinds(
     cores_per_node: Cores = None,
     zone: Zone = None,
     trace_format: Format = None,
+    column: ColumnFlags = None,
     *,
     average: Annotated[
         bool, typer.Option("--average", help="The limit holds for the mean of its jobs, not for a share.")
@@ -114,7 +115,9 @@ def kinds(
             sensitivity,
         ),
     )
-    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
+    log = read_trace(
+        trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone, columns=columns_of(column)
+    )
     say_machine(log, terminal)
     found = find_kinds(log, rules)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.trace.notes)

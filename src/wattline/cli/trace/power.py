@@ -10,7 +10,7 @@ import typer
 
 from wattline.cli.paths import refuse_same, refuse_scenario, say_cut
 from wattline.cli.terminal import Json, Quiet, Terminal
-from wattline.cli.trace.flags import Cores, Format, Strict, TraceFile, Zone, say_machine
+from wattline.cli.trace.flags import ColumnFlags, Cores, Format, Strict, TraceFile, Zone, columns_of, say_machine
 from wattline.errors import InputError, ScenarioError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def power(
     cores_per_node: Cores = None,
     zone: Zone = None,
     trace_format: Format = None,
+    column: ColumnFlags = None,
     *,
     strict: Strict = False,
     as_json: Json = False,
@@ -63,7 +64,9 @@ def power(
     except InputError as problem:
         raise ScenarioError(f"--max: {problem}") from None
     say_cut(trace, terminal)
-    log = read_trace(trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone)
+    log = read_trace(
+        trace, format=trace_format, strict=strict, cores_per_node=cores_per_node, zone=zone, columns=columns_of(column)
+    )
     say_machine(log, terminal)
     found = attach_power(log, model=model.value, seed=seed, max_w=max_w)
     terminal.notes((n.action, n.reason, n.count, n.example) for n in found.notes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ __all__ = ["FORMATS", "find_format", "guess_format", "read_trace"]
 
 FORMATS = tuple(sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg))
 """Names of all formats."""
+
+TABLE = "table"
+"""The format of tables whose columns have names."""
 
 
 def find_format(name: str) -> LogFormat:
@@ -41,6 +45,7 @@ def read_trace(
     cores_per_node: int | None = None,
     nodes: int | None = None,
     zone: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Trace:
     """Read a job log of any known format.
 
@@ -60,12 +65,18 @@ def read_trace(
     zone
         Matters where a log has local times, as Slurm's dumps do: their zone, like ``Europe/Paris`` (default: they are
         taken as UTC).
+    columns
+        Makes any CSV or Parquet table a log: Wattline's name of a column → the table's own, with its unit after a
+        colon where the values do not say it, ``{"submit_s": "submit", "request_s": "limit:h"}``.
     """
     if zone is not None:
         from wattline.reading.calendar import check_zone
 
         check_zone(zone)
-    options = ReadOptions(strict, cores_per_node, nodes, zone)
+    options = ReadOptions(strict, cores_per_node, nodes, zone, columns=columns or None)
+    if columns:
+        _check_table(path, columns, format)
+        format = TABLE  # noqa: A001  (the word users type)
     if format is not None:
         known = find_format(format) if isinstance(format, str) else format
         return with_twins(_of_zone(known.read(path, options), zone))
@@ -76,6 +87,18 @@ def read_trace(
         raise TraceError(f"{problem}; taken for {name} by its content").about(
             problem.file, problem.line, problem.field, problem.value
         ) from None
+
+
+def _check_table(path: Path | str, columns: Mapping[str, str], format: str | LogFormat | None) -> None:  # noqa: A002
+    """Refuse columns for what is no table of CSV or Parquet."""
+    from wattline.formats.jobs.table.columns import check_columns
+
+    check_columns(columns)
+    named = format if isinstance(format, str) or format is None else format.name
+    if named not in (None, TABLE):
+        raise InputError(f"columns go with tables (CSV, Parquet), not with the format {named!r}; leave one out")
+    if Path(path).is_dir():
+        raise TraceError.at(path, "is a folder: columns go with a table in CSV or Parquet", hint="leave them out")
 
 
 def guess_format(path: Path | str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -42,6 +43,9 @@ class ReadOptions:
         Zone of its times where they are local, like ``Europe/Paris`` (None: they are taken as UTC).
     raw
         The file's unpacked content, where all of it was read to tell its format.
+    columns
+        Which columns of a table are which of Wattline's, ``{"submit_s": "submit", "request_s": "limit:h"}`` (None:
+        they have Wattline's names).
     """
 
     strict: bool = False
@@ -49,6 +53,7 @@ class ReadOptions:
     nodes: int | None = None
     zone: str | None = None
     raw: bytes | None = None
+    columns: Mapping[str, str] | None = None
 
 
 class Head:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUFFIXES = (".swf", ".swf.gz", ".parquet", ".csv", ".csv.gz")
-_SWF_CANNOT_HOLD = ("priority", "draw_w", "floor_w", "stretch", "peak_w")
+_SWF_CANNOT_HOLD = ("priority", "draw_w", "floor_w", "stretch", "peak_w", "recorded_energy_j")
 
 
 def write_trace(trace: Trace, path: Path | str) -> tuple[Note, ...]:

@@ -17,6 +17,7 @@ from wattline.report.count.energy import ClassRow, Energy, Power, count_classes,
 from wattline.report.count.groups import GroupRow, SizeRow, count_groups, count_sizes, with_slowdowns
 from wattline.report.count.learning import Learning, count_learning
 from wattline.report.count.plausibility import find_doubts
+from wattline.report.count.recorded import RecordedPower, count_recorded
 from wattline.report.count.regulation import QosRow, Regulation, count_qos, count_regulation
 from wattline.report.count.run import Run, load
 from wattline.report.count.service import ServiceMeasures, service_measures
@@ -68,8 +69,9 @@ class Summary:
     time in which nodes woke, over jobs that were given sleeping ones; ``recorded_wait_s`` is what the log says its own
     machine made jobs wait. ``stopped`` is "done", "until" or "interrupted". ``utilization`` is busy over available
     node-seconds of the whole run, ``utilization_submitting`` the same between the first and the last submission.
-    ``unit`` is what is counted as nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to
-    believe; ``workload`` is a checksum of the jobs that were handed in, the same whatever became of them.
+    ``recorded_power`` is what the log says its jobs drew, beside what they drew here. ``unit`` is what is counted as
+    nodes ("node", or "processor" where jobs share nodes); ``doubts`` say what is hard to believe; ``workload`` is a
+    checksum of the jobs that were handed in, the same whatever became of them.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Summary:
     capping: Capping | None = None
     learning: Learning | None = None
     shapes: Shapes | None = None
+    recorded_power: RecordedPower | None = None
     doubts: tuple[str, ...] = ()
     workload: str = ""
 
@@ -201,6 +204,7 @@ def summarize_run(run: Run) -> Summary:
         capping=count_capping(run),
         learning=count_learning(run),
         shapes=count_shapes(run),
+        recorded_power=count_recorded(run),
         doubts=find_doubts(run, by_job["wait_s"], recorded_s),
         workload=_workload(run),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wattline.report.count.capping import Capping, Kept
 from wattline.report.count.learning import Errors, Learning
+from wattline.report.count.recorded import JobPower
 from wattline.report.page import card, table
 from wattline.report.show import MISSING, compact, plural, show
 
@@ -28,6 +29,27 @@ def power_facts(summary: Summary) -> list[tuple[str, str]]:
             rows.append(("learned", learning_words(learned)))
         rows.append(("profiles", error_words(learned.errors)))
     return rows
+
+
+def recorded_facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return the power that the log recorded beside the simulated, as (title, text)."""
+    found = summary.recorded_power
+    if found is None:
+        return []
+    whom = "" if found.jobs == summary.jobs.total else f"{found.jobs:,} of "
+    how = "their energy" if found.basis == "energy" else "their power × nodes × run time"
+    return [
+        ("recorded", f"{whom}{plural(summary.jobs.total, 'job')}: {job_power_words(found.recorded)} ({how})"),
+        ("simulated", f"the same jobs: {job_power_words(found.simulated)}"),
+    ]
+
+
+def job_power_words(found: JobPower) -> str:
+    """Return what jobs took together, and what they drew where it is known when they ran."""
+    text = show(found.energy_j, "J")
+    if math.isnan(found.mean_w):
+        return text
+    return f"{text}, {show(found.mean_w, 'W')} on average, {show(found.peak_w, 'W')} at most"
 
 
 def success_words(found: Capping) -> str:

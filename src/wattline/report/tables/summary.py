@@ -12,7 +12,7 @@ from wattline.report.count.metrics import Summary
 from wattline.report.count.statistics import NAN, Distribution
 from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_interval
 from wattline.report.tables.accounts import accounts_facts
-from wattline.report.tables.power import power_facts
+from wattline.report.tables.power import power_facts, recorded_facts
 from wattline.report.tables.regulation import hours_terminal, qos_terminal, regulation_facts
 from wattline.report.tables.shapes import shape_facts
 
@@ -63,6 +63,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
         rows += [
             ("energy", f"{show(energy.total_j, 'J')}: {energy_parts(summary)}"),
             ("power", f"{show(power.mean_w, 'W')} on average, {show(power.peak_w, 'W')} at most"),
+            *recorded_facts(summary),
         ]
     if power.limited_s:
         rows.append(("power limit", limit_words(summary)))
@@ -101,10 +102,18 @@ def limit_words(summary: Summary) -> str:
 
 
 def energy_parts(summary: Summary) -> str:
-    """Return what the energy went into, leaving out what did not occur."""
-    energy = summary.energy
+    """Return what the energy went into, leaving out what did not occur; beside it what the log recorded of its
+    jobs.
+    """
+    energy, found = summary.energy, summary.recorded_power
+    beside = "" if found is None else f" (recorded {show(found.recorded.energy_j, 'J')})"
     named = (("busy", energy.busy_j), ("idle", energy.idle_j), ("asleep", energy.sleep_j), ("waking", energy.boot_j))
-    return ", ".join(f"{name} {show(joules, 'J')}" for name, joules in named if joules or name in ("busy", "idle"))
+    said = {"busy": beside}
+    return ", ".join(
+        f"{name} {show(joules, 'J')}{said.get(name, '')}"
+        for name, joules in named
+        if joules or name in ("busy", "idle")
+    )
 
 
 def comparison_table(comparison: Comparison) -> Group:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from wattline.errors import InputError
 from wattline.files import refuse_name
-from wattline.formats.jobs import FORMATS, read_trace
+from wattline.formats.jobs import FORMATS, TABLE, read_trace
 from wattline.model.jobs import JobTable
 from wattline.reading.notes import BEYOND, Note, Trace
 from wattline.scenario.built.cut_off import make_readable
@@ -50,6 +50,7 @@ _FOR = {
     "format": ("file",),
     "cores_per_node": ("file",),
     "zone": ("file",),
+    "columns": ("file",),
     "strict": ("file",),
     "rate": ("poisson",),
     "mix": ("lublin",),
@@ -126,6 +127,11 @@ class TraceSpec(Section):
         description="zone of the log's times where they are local, as those of `sacct`, like `Europe/Paris` (default: "
         "they are taken as UTC)",
     )
+    columns: dict[str, str] | None = Field(
+        None,
+        description="which columns of any CSV or Parquet table are which of Wattline's, with a unit behind a colon: "
+        '`{submit_s = "submit", request_s = "limit:h"}` ([how](traces.md#any-table))',
+    )
     strict: bool = Field(False, description="refuse a file with records that would be dropped or repaired")  # noqa: FBT003
     generator: Literal["poisson", "lublin", "bursty", "kinds", "meggie-like", "emmy-like", "mira-like"] | None = Field(
         None, description="draw the jobs instead of reading them"
@@ -173,10 +179,24 @@ def check_trace(spec: TraceSpec) -> Iterator[Problem]:
             yield (*here, key), f"goes with {' or '.join(map(_source, _FOR[key]))}, not with {_source(kind)}"
     if spec.zone is not None:
         yield from check_zone_of((*here, "zone"), spec.zone)
+    if spec.columns is not None:
+        yield from _check_columns((*here, "columns"), spec)
     if kind in ("poisson", "bursty") and not spec.type:
         yield here, f'generator = "{kind}" needs at least one [[trace.type]]'
     if kind == "bursty" and len(spec.phase) < 2:
         yield here, 'generator = "bursty" needs at least two [[trace.phase]]'
+
+
+def _check_columns(here: KeyPath, spec: TraceSpec) -> Iterator[Problem]:
+    """Yield what is wrong with columns that are told, as far as that shows without the table."""
+    from wattline.formats.jobs.table.columns import check_columns
+
+    if spec.format not in (None, TABLE):
+        yield here, f'goes with tables (CSV, Parquet), not with format = "{spec.format}"'
+    try:
+        check_columns(spec.columns or {})
+    except InputError as problem:
+        yield here, str(problem)
 
 
 def _source(kind: str) -> str:
@@ -237,6 +257,7 @@ def read_log(spec: TraceSpec, path: Path, nodes: int | None) -> Trace:
         cores_per_node=spec.cores_per_node,
         nodes=nodes,
         zone=spec.zone,
+        columns=spec.columns,
     )
     if cut:
         trace = replace(trace, notes=(*trace.notes, Note("kept", cut, len(trace.jobs), "")))

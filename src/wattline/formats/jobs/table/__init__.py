@@ -26,7 +26,11 @@ class Table:
         return Likeness.MAYBE if head.is_parquet or commas else Likeness.NO
 
     def read(self, path: Path | str, options: ReadOptions) -> Trace:
-        """Read a file, or the jobs of a journal."""
+        """Read a file, or the jobs of a journal; the columns of a file may have other names, and be told."""
+        if options.columns:
+            from wattline.formats.jobs.table.mapped import read_mapped
+
+            return read_mapped(path, options)
         from wattline.formats.jobs.table.read import read_table
 
         return of_nodes(read_table(path, strict=options.strict, raw=options.raw), options)

@@ -42,7 +42,15 @@ _JOURNAL_ONLY = ("eligible_s", "start_s", "end_s", "estimate_s", "status", "ener
 MEAN_SLACK = 1e-3
 """By how much of itself a given mean power may differ from that of the power over time."""
 
-_LEAST = {"draw_w": 0.0, "floor_w": 0.0, "peak_w": 0.0, "stretch": 1.0, "recorded_wait_s": 0.0, "think_s": 0.0}
+_LEAST = {
+    "draw_w": 0.0,
+    "floor_w": 0.0,
+    "peak_w": 0.0,
+    "stretch": 1.0,
+    "recorded_wait_s": 0.0,
+    "think_s": 0.0,
+    "recorded_energy_j": 0.0,
+}
 """Columns in which smaller numbers make no sense."""
 
 
@@ -53,10 +61,10 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
     """
     about: dict[str, Any] = {}
     series: PowerSeries | None = None
-    rows: _TableRows
+    rows: TableRows
     if (Path(path) / "manifest.json").exists():
         frame, about = _jobs_of_journal(Path(path))
-        rows = _TableRows(path, frame, np.arange(1, frame.height + 1))
+        rows = TableRows(path, frame, np.arange(1, frame.height + 1))
     elif raw is not None or is_parquet(path):
         packed = raw if raw is not None else read_bytes(path)
         frame, about = read_parquet(path, packed)
@@ -67,21 +75,22 @@ def read_table(path: Path | str, *, strict: bool = False, raw: bytes | None = No
         numbers = [*_FROM_JOURNAL, *(name for name in ARRAY_COLUMNS if name not in NAME_COLUMNS)]
         rows = _TextRows(path, numbers, NAME_COLUMNS)
     _check_columns(path, rows.columns)
-    return _to_trace(path, rows, about, series, strict=strict)
+    return to_trace(path, rows, about, series, strict=strict)
 
 
 def table_of(frame: pl.DataFrame, source: str, *, strict: bool = False, epoch_unix_s: float = math.nan) -> Trace:
     """Return the jobs of a frame with columns as in a table; ``source`` stands for its file in messages."""
     about = {} if math.isnan(epoch_unix_s) else {"epoch_unix_s": epoch_unix_s}
     frame, series = split_series(source, frame, about)
-    rows = _TableRows(source, frame, np.arange(1, frame.height + 1))
+    rows = TableRows(source, frame, np.arange(1, frame.height + 1))
     _check_columns(source, rows.columns)
-    return _to_trace(source, rows, about, series, strict=strict)
+    return to_trace(source, rows, about, series, strict=strict)
 
 
-def _to_trace(
-    path: Path | str, rows: _TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
+def to_trace(
+    path: Path | str, rows: TableRows, about: dict[str, Any], series: PowerSeries | None, *, strict: bool
 ) -> Trace:
+    """Return the jobs of rows; ``about`` is what is known of the table beside them."""
     wanted = {name: rows.numbers(name) for name in ARRAY_COLUMNS if name not in NAME_COLUMNS}
     columns = {name: values for name, values in wanted.items() if values is not None}
     del wanted
@@ -160,7 +169,7 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
     for needed, other in (("submit_s", ""), ("work_s", "runtime_s"), ("nodes", "")):
         if needed not in names and other not in names:
             problem = f"column {needed!r} is missing: found {listed(names)}"
-            raise TraceError.at(path, problem, hint="a job table needs submit_s, work_s and nodes")
+            raise TraceError.at(path, problem, hint=f"a job table needs submit_s, work_s and nodes{_said(names)}")
     for name in names:
         if name == SERIES:  # that of Parquet has been taken out
             raise TraceError.at(path, "CSV cannot hold power over time", field=name, hint="write the table as Parquet")
@@ -168,7 +177,16 @@ def _check_columns(path: Path | str, names: list[str]) -> None:
             raise TraceError.at(path, f"unknown column{did_you_mean(name[:60], known)}", field=name[:60])
 
 
-class _TableRows(Rows):
+def _said(names: list[str]) -> str:
+    """Return how to say which columns are which."""
+    from wattline.formats.jobs.table.columns import suggested
+
+    told = "; --column says which of its columns are these (in a scenario: columns)"
+    wanted = ("submit_s", "work_s", "nodes", "request_s", "draw_w")
+    return told + suggested([name for name in wanted if name not in names], names)
+
+
+class TableRows(Rows):
     """Rows of a job table; a journal's columns stand in where it has other names."""
 
     def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
@@ -181,7 +199,7 @@ class _TableRows(Rows):
         return values
 
 
-class _ParquetRows(_TableRows):
+class _ParquetRows(TableRows):
     """Rows of a Parquet file, of which each column goes once it has been used; a row that is quoted is read again."""
 
     def __init__(self, path: Path | str, frame: pl.DataFrame, packed: bytes) -> None:
@@ -210,11 +228,11 @@ class _ParquetRows(_TableRows):
         return coded
 
 
-class _TextRows(_TableRows, TextRows):
+class _TextRows(TableRows, TextRows):
     """Rows of a CSV table."""
 
 
-def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
+def _keep(rows: TableRows, columns: dict[str, Floats]) -> Mask:
     submit, work, nodes = (columns[name] for name in ("submit_s", "work_s", "nodes"))
     rows.drop_unusable("submit time", submit, "submit_s")
     rows.drop_unusable("run time", work, "work_s", 0.0)
@@ -225,7 +243,7 @@ def _keep(rows: _TableRows, columns: dict[str, Floats]) -> Mask:
 
 
 def _build(
-    rows: _TableRows,
+    rows: TableRows,
     keep: Mask,
     columns: dict[str, Floats],
     names: dict[str, tuple[Ints, tuple[str, ...]]],
@@ -262,7 +280,7 @@ def _build(
     return build_jobs(rows.path, **given, **tuples, epoch_unix_s=epoch_unix_s, series=series)
 
 
-def _mean_draw(rows: _TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
+def _mean_draw(rows: TableRows, keep: Mask, columns: dict[str, Floats], series: PowerSeries) -> Floats:
     """Return ``draw_w`` of all rows: the mean of the power over time where that is known."""
     given = columns.get("draw_w", np.full(keep.size, np.nan))
     mean = mean_over_run(series, np.where(keep, columns["work_s"], 0.0))
@@ -276,14 +294,14 @@ def _mean_draw(rows: _TableRows, keep: Mask, columns: dict[str, Floats], series:
     return np.where((mean >= 0) & ~same, mean, given)
 
 
-def _within(rows: _TableRows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
+def _within(rows: TableRows, keep: Mask, name: str, values: Floats, least: float) -> Floats:
     """Return a column without the numbers that no job can have: they are unknown."""
     wrong = keep & ((values < least) | np.isinf(values))
     rows.note("repaired", f"{name} is below {least:g} or endless: taken as unknown", wrong, name)
     return np.where(wrong, np.nan, values)
 
 
-def _mention_oddities(rows: _TableRows, keep: Mask, columns: dict[str, Floats]) -> None:
+def _mention_oddities(rows: TableRows, keep: Mask, columns: dict[str, Floats]) -> None:
     submit, work = columns["submit_s"], columns["work_s"]
     order = np.flatnonzero(keep)
     late = np.zeros(keep.size, dtype=np.bool_)
@@ -297,7 +315,7 @@ def _mention_oddities(rows: _TableRows, keep: Mask, columns: dict[str, Floats]) 
         rows.note("kept", "ran longer than requested", keep & (request > 0) & (work > request), "request_s")
 
 
-def _links(rows: _TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
+def _links(rows: TableRows, keep: Mask, after: Floats, submit: Floats) -> Ints:
     """Return links between kept rows; those that do not lead to an earlier job are cut and counted."""
     place = np.full(keep.size, UNKNOWN, dtype=np.int64)
     place[keep] = np.arange(int(keep.sum()))

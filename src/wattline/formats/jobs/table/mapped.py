@@ -1,0 +1,317 @@
+"""Tables of any make: columns of other names, dates, durations and units as they come → the rows of a job table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wattline.arrays import Floats, Ints
+from wattline.errors import InputError, TraceError
+from wattline.formats.jobs.base import Head, ReadOptions, of_nodes
+from wattline.formats.jobs.table.columns import (
+    DERIVED,
+    ENERGY,
+    INSTANT,
+    NAME,
+    NUMBER,
+    POWER,
+    SPAN,
+    UNITS,
+    Asked,
+    Columns,
+    in_table,
+)
+from wattline.formats.jobs.table.read import TableRows, read_parquet, to_trace
+from wattline.reading.as_they_come import Amounts, Instants, Spans, Taken, unix_times
+from wattline.reading.delimited import Delimited, Pieces
+from wattline.reading.fields import Coder
+from wattline.reading.notes import Note, Trace, listed
+from wattline.reading.rows import Mask
+from wattline.reading.source import is_parquet, read_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEPARATORS = (",", ";", "\t", "|")
+"""What may stand between the columns of a text, the usual one first."""
+
+MAKES = ((INSTANT, "a time"), (SPAN, "a duration"), (POWER, "a power"), (ENERGY, "an energy"), (NUMBER, "a number"))
+
+
+def read_mapped(path: Path | str, options: ReadOptions) -> Trace:
+    """Read a table in CSV (gzip or not) or Parquet whose columns are told."""
+    columns = options.columns or {}
+    if is_parquet(path):
+        packed = read_bytes(path)
+        frame, about = read_parquet(path, packed)
+        trace = _of_frame(path, frame, about, columns, options)
+    else:
+        trace = _of_text(path, columns, options)
+    return trace if "processors" in columns else of_nodes(trace, options)
+
+
+def mapped_of(frame: pl.DataFrame, source: str, columns: Columns, options: ReadOptions) -> Trace:
+    """Return the jobs of a frame whose columns are told; ``source`` stands for its file in messages."""
+    return _of_frame(source, frame, {}, columns, options)
+
+
+def _of_frame(
+    path: Path | str, frame: pl.DataFrame, about: dict[str, Any], columns: Columns, options: ReadOptions
+) -> Trace:
+    asked = in_table(columns, frame.columns, path)
+    taker = _Taker(path, asked, options.zone)
+    taker(frame)
+    rows = _Mapped(path, taker, np.arange(1, frame.height + 1), lambda i: frame.row(i, named=True))
+    return _finish(path, rows, about, columns, options, frame.columns)
+
+
+def _of_text(path: Path | str, columns: Columns, options: ReadOptions) -> Trace:
+    table = Delimited(path, _separator(path, columns), quotes=True, skip_blank=True)
+    taker = table.read(lambda: _Taker(path, None, options.zone, columns))
+    rows = _Mapped(path, taker, table.lines, lambda i: table.row(int(table.lines[i])))
+    rows.findings.extend((*table.wrong, *table.said))
+    return _finish(path, rows, {}, columns, options, table.names)
+
+
+def _separator(path: Path | str, columns: Columns) -> str:
+    """Return what separates the columns: that with which most of those that are told are found in the header line."""
+    line = Head(path).line.decode("utf-8", errors="replace").lower()
+    wanted = [own.strip().lower() for own in columns.values()]
+
+    def found(separator: str) -> int:
+        names = [name.strip().strip('"') for name in line.split(separator)]
+        return sum(any(own == name or own.startswith(f"{name}:") for name in names if name) for own in wanted)
+
+    return max(SEPARATORS, key=lambda separator: (found(separator), line.count(separator)))
+
+
+class _Taker:
+    """The columns of a table as it is read, part by part: numbers in Wattline's units, codes of names."""
+
+    def __init__(
+        self, path: Path | str, asked: list[Asked] | None, zone: str | None, columns: Columns | None = None
+    ) -> None:
+        self.path, self.zone = path, zone
+        self.asked = asked
+        self._columns = columns or {}
+        self.pieces, self.wrong = Pieces(), Pieces()
+        self.coders: dict[str, Coder] = {}
+        self.readers: dict[str, Taken] = {}
+
+    def __call__(self, part: pl.DataFrame) -> None:
+        """Take a part of the table."""
+        if self.asked is None:
+            self.asked = in_table(self._columns, part.columns, self.path)
+        for one in self.asked:
+            if one.kind == NAME:
+                self.pieces.add(one.name, self.coders.setdefault(one.name, Coder())(_names(part[one.own], one, self)))
+                continue
+            reader = self.readers.setdefault(one.name, _reader(one, self.zone))
+            try:
+                values, wrong = reader(part[one.own])
+            except InputError as problem:
+                raise TraceError.at(self.path, f"{one.name}: {problem}", field=one.own) from None
+            self.pieces.add(one.name, values)
+            self.wrong.add(one.name, wrong)
+
+
+def _reader(one: Asked, zone: str | None) -> Taken:
+    if one.kind == INSTANT:
+        return Instants(one.factor, one.unit, zone)
+    if one.kind == SPAN:
+        return Spans(one.unit)
+    return Amounts(UNITS.get(one.kind, {}), one.unit)
+
+
+def _names(series: pl.Series, one: Asked, taker: _Taker) -> pl.Series:
+    """Return a column of names as texts: whole numbers as they are written, negative ones and blanks unknown."""
+    import polars as pl
+
+    kind = series.dtype
+    if kind.is_float() and bool((series.drop_nulls().drop_nans() % 1 == 0).all()):
+        series = series.fill_nan(None).cast(pl.Int64, strict=False)  # a null among whole numbers makes them floats
+    if series.dtype.is_integer():
+        return series.set(series < 0, None).cast(pl.String)
+    if not (kind in (pl.String, pl.Null, pl.Boolean) or isinstance(kind, pl.Categorical | pl.Enum)):
+        told = f"{one.name}: column must hold names, not {kind}"[:200]
+        raise TraceError.at(taker.path, told, field=one.own)
+    return series.cast(pl.String).str.strip_chars()
+
+
+class _Mapped(TableRows):
+    """Rows of such a table; findings quote the table's own names."""
+
+    def __init__(self, path: Path | str, taker: _Taker, lines: Any, row: Any) -> None:
+        super().__init__(path, None, lines)
+        self._row = row
+        self.asked = {one.name: one for one in taker.asked or []}
+        self.coders = taker.coders
+        self.readers = taker.readers
+        self.values: dict[str, Floats] = {}
+        self.wrong: dict[str, Mask] = {}
+        self.coded: dict[str, Ints] = {}
+        for name in self.asked:
+            if name in taker.coders:
+                self.coded[name] = taker.pieces.take(name)
+            else:
+                self.values[name], self.wrong[name] = taker.pieces.take(name), taker.wrong.take(name)
+
+    @property
+    def columns(self) -> list[str]:
+        """Wattline's names of the columns that there are."""
+        return [*self.values, *self.coded]
+
+    def row(self, index: int) -> dict[str, object]:
+        """Return a row as it stands in the table."""
+        found: dict[str, object] = self._row(index)
+        return found
+
+    def note(self, action: Any, reason: str, which: Mask, column: str) -> None:
+        """Count the rows of a mask, quoting the first under the table's own name of the column."""
+        one = self.asked.get(column)
+        super().note(action, reason, which, column if one is None else one.own)
+
+    def numbers(self, name: str, *, needed: bool = True) -> Floats | None:
+        """Return a column; rows in which it holds something else are left out."""
+        values = self.values.get(name)
+        if values is not None and name in self.wrong:
+            what = next((words for kind, words in MAKES if name in self.asked and self.asked[name].kind == kind), "")
+            if needed:
+                self.drop(f"malformed: not {what}", self.wrong[name], name)
+        return values
+
+    def _coded(self, name: str) -> tuple[Ints, tuple[str, ...]]:
+        return self.coded[name].astype(np.int64), self.coders[name].names
+
+
+def _finish(
+    path: Path | str,
+    rows: _Mapped,
+    about: Mapping[str, Any],
+    columns: Columns,
+    options: ReadOptions,
+    names: list[str],
+) -> Trace:
+    """Settle what dates mean, compute what can be computed, and make the jobs."""
+    _refuse_odd(path, rows)
+    _leave_texts(rows, columns)
+    epoch, notes = _settle_times(path, rows)
+    notes += _derive(path, rows, options)
+    own = {one.own for one in rows.asked.values()}
+    unused = [name for name in names if name not in own]
+    if unused:
+        told = "columns that nobody asked for are not used"
+        notes.append(Note("kept", told, len(unused), listed(unused)))
+    for name in DERIVED:
+        rows.values.pop(name, None)
+    local = any(isinstance(reader, Instants) and reader.local for reader in rows.readers.values())
+    known = {"epoch_unix_s": epoch} if epoch is not None else {}
+    trace = to_trace(path, rows, {**about, **known}, None, strict=options.strict)
+    zone = (options.zone or "UTC", options.zone is None) if local else (None, False)
+    return replace(
+        trace,
+        notes=(*trace.notes, *(replace(note, count=note.count or len(trace.jobs)) for note in notes)),
+        columns=dict(columns),
+        zone=zone[0],
+        zone_assumed=zone[1],
+    )
+
+
+def _refuse_odd(path: Path | str, rows: _Mapped) -> None:
+    """Refuse what may mean two things, where it first stands."""
+    for name, reader in rows.readers.items():
+        if reader.odd is not None and rows.height:
+            row, value, what = reader.odd
+            line = int(rows.lines[min(row, rows.height - 1)])
+            raise TraceError.at(path, f"{name}: {what}", line=line, field=rows.asked[name].own, value=value)
+        if isinstance(reader, Instants) and reader.local and reader.zoned and reader.zone is None:
+            told = f"{name}: some times have an offset from UTC, others have none"
+            raise TraceError.at(path, told, field=rows.asked[name].own, hint="say the zone of the others (--zone)")
+        if isinstance(reader, Instants) and reader.plain and (reader.local or reader.zoned):
+            told = f"{name}: some times are dates, others numbers"
+            raise TraceError.at(path, told, field=rows.asked[name].own, hint="write them in one way")
+
+
+def _leave_texts(rows: _Mapped, columns: Columns) -> None:
+    """Count jobs where their numbers are texts that nobody asked for."""
+    if "job_id" in rows.values and "job_id" not in columns and rows.wrong["job_id"].any():
+        rows.note("kept", "job numbers are texts: jobs are counted instead", rows.wrong["job_id"], "job_id")
+        del rows.values["job_id"], rows.wrong["job_id"]
+
+
+def _settle_times(path: Path | str, rows: _Mapped) -> tuple[float | None, list[Note]]:
+    """Count times from the first submission where they are known as dates; return that, and what was taken for
+    granted.
+    """
+    notes: list[Note] = []
+    dated: dict[str, bool] = {}
+    for name, reader in rows.readers.items():
+        if not isinstance(reader, Instants):
+            continue
+        dated[name] = reader.local or reader.zoned
+        if not dated[name]:
+            own = rows.asked[name].own
+            values, unit, dated[name] = unix_times(rows.values[name], said=bool(reader.unit))
+            if not unit:
+                told = f"{name}: numbers from {np.nanmin(values):.6g} to {np.nanmax(values):.6g} are no Unix times"
+                hint = f"say their unit, like --column {name}={own}:ms, or their form, like {own}:%Y%m%d%H%M%S"
+                raise TraceError.at(path, told, field=own, hint=hint)
+            if unit != "s":
+                notes.append(Note("kept", f"{name}: taken as Unix time in {unit}", 0, f"column {own}"))
+            rows.values[name] = values
+    other = next((name for name in dated if dated[name] != dated["submit_s"]), None)
+    if other is not None:
+        kinds = {True: "dates", False: "seconds from another origin"}
+        told = f"submit_s are {kinds[dated['submit_s']]}, {other} are {kinds[dated[other]]}"
+        raise TraceError.at(path, told, field=rows.asked[other].own, hint="give columns of one clock")
+    submit = rows.values["submit_s"]
+    known = submit[np.isfinite(submit)]
+    if not dated["submit_s"] or not known.size:
+        return None, notes
+    epoch = float(known.min())
+    for name in dated:
+        rows.values[name] = rows.values[name] - epoch
+    return epoch, notes
+
+
+def _derive(path: Path | str, rows: _Mapped, options: ReadOptions) -> list[Note]:
+    """Compute what the table says in another way: run times from begin and end, power from energy, nodes from
+    processors.
+    """
+    given, notes = rows.values, list[Note]()
+    start, end = given.get("start_s"), given.get("end_s")
+    if "processors" in given:
+        if options.cores_per_node is None:
+            own = rows.asked["processors"].own
+            hint = "say how many processors make a node: --cores-per-node (cores_per_node), 1 to schedule processors"
+            raise TraceError.at(path, "processors are no nodes", field=own, hint=hint)
+        given["nodes"] = np.ceil(given["processors"] / options.cores_per_node)
+        _inherit(rows, "nodes", "processors")
+    if "work_s" not in given and start is not None and end is not None:
+        given["work_s"] = end - start
+        _inherit(rows, "work_s", "end_s", "start_s")
+    if "recorded_wait_s" not in given and start is not None:
+        given["recorded_wait_s"] = start - given["submit_s"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if "job_w" in given:
+            given["draw_w"] = _known(given["job_w"] / given["nodes"])
+            _inherit(rows, "draw_w", "job_w")
+        elif "draw_w" not in given and "recorded_energy_j" in given:
+            given["draw_w"] = _known(given["recorded_energy_j"] / (given["nodes"] * given["work_s"]))
+            told = "draw_w: from the energy of jobs, over their nodes and run time"
+            notes.append(Note("kept", told, 0, f"column {rows.asked['recorded_energy_j'].own}"))
+    return notes
+
+
+def _known(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _inherit(rows: _Mapped, name: str, *origins: str) -> None:
+    """Let a computed column be wrong where those that it is computed from are, and be quoted as the first of them."""
+    rows.asked[name] = replace(rows.asked[origins[0]], name=origins[0])
+    rows.wrong[name] = np.logical_or.reduce([rows.wrong[origin] for origin in origins])

@@ -1,0 +1,308 @@
+"""Any table is a log: columns of other names, with dates, durations and units as they come."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wattline.errors import InputError
+from wattline.formats.jobs import read_trace
+from wattline.formats.jobs.table.columns import KINDS, TAKEN
+from wattline.model.jobs import ARRAY_COLUMNS
+
+EPOCH = datetime(2024, 8, 30, tzinfo=UTC)
+
+TABLE = """\
+Job,Submitted,Began,Finished,Limit,Width,Who,Mean kW,Used
+7,2024-08-30 00:02:00,2024-08-30 00:05:00,2024-08-30 01:05:00,1-02:00:00,4,ann,1.2,3 kWh
+8,2024-08-30 00:01:00,2024-08-30 00:01:00,2024-08-30 00:01:30,90 min,1,bob,0.3,9000 J
+9,2024-08-30T00:03:00,2024-08-30 00:03:30,2024-08-31 00:03:30,UNLIMITED,2,,0.35,
+"""
+COLUMNS = {
+    "job_id": "Job",
+    "submit_s": "submitted",
+    "start_s": "Began",
+    "end_s": "Finished",
+    "request_s": "Limit",
+    "nodes": "Width",
+    "user": "Who",
+    "job_w": "Mean kW:kW",
+    "energy_j": "Used",
+}
+
+
+def twin(path: Path) -> list[dict[str, Any]]:
+    """Read the table above by the csv module alone and compute what Wattline should: one dict a job, by submission."""
+    packed = path.read_bytes()
+    text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    spans = {"1-02:00:00": 93600.0, "90 min": 5400.0, "UNLIMITED": math.inf}
+    energies = {"3 kWh": 10.8e6, "9000 J": 9000.0, "": math.nan}
+    jobs = []
+    for row in rows:
+        begin, end, come = (datetime.fromisoformat(row[name]) for name in ("Began", "Finished", "Submitted"))
+        jobs.append(
+            {
+                "job_id": int(row["Job"]),
+                "at": come,
+                "work_s": (end - begin).total_seconds(),
+                "recorded_wait_s": (begin - come).total_seconds(),
+                "request_s": spans[row["Limit"]],
+                "nodes": int(row["Width"]),
+                "user": row["Who"] or None,
+                "draw_w": float(row["Mean kW"]) * 1000.0 / int(row["Width"]),
+                "recorded_energy_j": energies[row["Used"]],
+            }
+        )
+    first = min(job["at"] for job in jobs)
+    for job in jobs:
+        job["submit_s"] = (job.pop("at") - first).total_seconds()
+    return sorted(jobs, key=lambda job: job["submit_s"])
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.csv.gz"])
+def test_a_csv_of_other_names_holds_what_a_plain_reader_finds(tmp_path: Path, name: str) -> None:
+    """Dates, clocks, words with units and kilowatts of a CSV are the seconds, watts and joules of a plain reader."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(TABLE.encode()) if name.endswith("gz") else TABLE.encode())
+    trace = read_trace(path, columns=COLUMNS)
+    wanted = twin(path)
+    for column in wanted[0]:
+        found = getattr(trace.jobs, column).tolist()
+        if column == "user":
+            found = [trace.jobs.users[code] if code >= 0 else None for code in found]
+        assert found == pytest.approx([job[column] for job in wanted], nan_ok=True), column
+    assert trace.jobs.epoch_unix_s == datetime(2024, 8, 30, 0, 1, tzinfo=UTC).timestamp()
+    assert (trace.zone, trace.zone_assumed) == ("UTC", True)
+    assert trace.columns == COLUMNS
+
+
+def test_local_dates_are_of_the_zone_that_is_said(tmp_path: Path) -> None:
+    """Dates without an offset count in the zone that is given; those with one, and Unix times, say it themselves."""
+    local, away = tmp_path / "local.csv", tmp_path / "away.csv"
+    local.write_text("t,r,nodes\n2024-07-01 00:00,60,1\n2024-07-01 00:00:30.5,60,1\n")
+    away.write_text("t,r,nodes\n2024-06-30T22:00Z,60,1\n2024-07-01 03:30:30.5+05:30,60,1\n")
+    columns = {"submit_s": "t", "work_s": "r"}
+    one = read_trace(local, columns=columns, zone="Europe/Paris")
+    other = read_trace(away, columns=columns)
+    paris = datetime(2024, 7, 1, tzinfo=ZoneInfo("Europe/Paris")).timestamp()
+    assert one.jobs.epoch_unix_s == other.jobs.epoch_unix_s == paris
+    assert one.jobs.submit_s.tolist() == other.jobs.submit_s.tolist() == [0.0, 30.5]
+    assert (one.zone, one.zone_assumed, other.zone) == ("Europe/Paris", False, None)
+
+
+AMBIGUOUS = [
+    ("t\n03/04/2024 10:00", "submit_s=t", r"jobs.csv:2: field 't': submit_s: day or month .* :%d/%m/%Y"),
+    ("t,limit\n0,05:30", "request_s=limit", r":2: field 'limit': request_s: it may be minutes .* :MM:SS or :HH:MM"),
+    ("t,limit\n0,90 min", "request_s=limit:h", r"it says its unit itself: leave :h out"),
+    ("t,limit\n0,1:00:00", "request_s=limit:min", r"it is written as a clock: leave :min out"),
+    ("t\n2024-01-01 00:00\n2024-01-01 00:00Z", "submit_s=t", r"some times have an offset from UTC.*--zone"),
+    ("t\n2024-01-01 00:00\n17", "submit_s=t", r"some times are dates, others numbers"),
+    ("t\n20240830000202", "submit_s=t", r"are no Unix times; say their unit, like --column submit_s=t:ms, or their"),
+    ("t,s\n2024-01-01,30", "start_s=s", r"submit_s are dates, start_s are seconds from another origin"),
+    ("t,limit,limit:h\n0,1,2", "request_s=limit:h", r"there is a column 'limit:h' and a column 'limit'"),
+    (
+        "t,limit\n0,1",
+        "request_s=limit:fortnight",
+        r"request_s: unknown unit 'fortnight' of column 'limit'; expec",
+    ),
+    ("t,p\n0,1", "draw_w=p:MB", r"draw_w: unknown unit 'MB' of column 'p'; expected one of W, kW"),
+    ("t,who\n0,1", "user=who:h", r"user: unknown unit 'h' of column 'who'; expected none: user is a name"),
+    ("t,limit\n0,1", "request_s=limt", r"no column 'limt', asked for as request_s; did you mean 'limit'\?"),
+    ("t,a\n0,1", "request_s=t", r"field 't': asked for as submit_s and as request_s; leave one out"),
+    ("t,cpus\n0,8", "processors=cpus", r"processors are no nodes; say how many processors make a node"),
+]
+
+
+@pytest.mark.parametrize(("text", "flag", "told"), AMBIGUOUS, ids=[flag for _, flag, _ in AMBIGUOUS])
+def test_what_may_mean_two_things_is_refused(tmp_path: Path, text: str, flag: str, told: str) -> None:
+    """A value, a unit or a column that may mean two things is refused in one line that says what to do."""
+    path = tmp_path / "jobs.csv"
+    head, *lines = text.split("\n")
+    with_nodes = "" if flag.startswith("processors") else ",nodes"
+    path.write_text("\n".join([f"{head},r{with_nodes}", *(f"{line},60{',1' if with_nodes else ''}" for line in lines)]))
+    name, _, own = flag.partition("=")
+    with pytest.raises(InputError) as caught:
+        read_trace(path, columns={"submit_s": "t", "work_s": "r", name: own})
+    assert "\n" not in str(caught.value)
+    assert re.search(told, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"walltime": "x"}, "no such column of a job table: 'walltime'; Wattline calls it 'request_s'"),
+        ({"sumbit_s": "x"}, "did you mean 'submit_s'?"),
+        ({"work_s": "x", "runtime_s": "y"}, "work_s and runtime_s are the same; leave one out"),
+        ({"nodes": "x", "processors": "y"}, "nodes and processors say the same in two ways"),
+        ({"nodes": " "}, "expected the name of the table's column"),
+    ],
+)
+def test_names_that_no_job_table_has_are_refused(tmp_path: Path, columns: dict[str, str], told: str) -> None:
+    """A column that Wattline does not know, or one thing asked for twice, is refused before the table is read."""
+    with pytest.raises(InputError, match=re.escape(told)):
+        read_trace(tmp_path / "none.csv", columns=columns)
+
+
+def test_columns_go_with_tables_only(tmp_path: Path) -> None:
+    """Columns are refused for another format and for a folder."""
+    path = tmp_path / "log.swf"
+    path.write_text("1 0 0 10 1\n")
+    with pytest.raises(InputError, match="not with the format 'swf'"):
+        read_trace(path, format="swf", columns={"submit_s": "t"})
+    with pytest.raises(InputError, match="is a folder: columns go with a table"):
+        read_trace(tmp_path, columns={"submit_s": "t"})
+
+
+def test_a_table_without_told_columns_says_how_to_tell_them(tmp_path: Path) -> None:
+    """The error about a missing column names the flags that would say it, where names tell."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit time,Elapsed,num_nodes\n0,1,1\n")
+    with pytest.raises(InputError) as caught:
+        read_trace(path)
+    assert "--column work_s=elapsed --column nodes=num_nodes" in str(caught.value)
+
+
+def test_own_names_are_taken_and_the_rest_is_said(tmp_path: Path) -> None:
+    """Columns of Wattline's own names are taken without being asked for; others are not used, which a note says."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("t,r,nodes,user,mem,job_id\n0,60,2,ann,9,a.1\n5,60,3,bob,9,a.2\n")
+    trace = read_trace(path, columns={"submit_s": "t", "work_s": "r"})
+    assert trace.jobs.nodes.tolist() == [2, 3]
+    assert trace.jobs.users == ("ann", "bob")
+    assert trace.jobs.job_id.tolist() == [1, 2]
+    said = {note.reason: note.example for note in trace.notes}
+    assert said["columns that nobody asked for are not used"] == "mem"
+    assert "job numbers are texts: jobs are counted instead" in said
+
+
+def test_rows_that_are_no_jobs_are_quoted_in_their_own_words(tmp_path: Path) -> None:
+    """A value that cannot be read drops its row, counted, with the line and the table's own name in strict reading."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("t,r,nodes\n0,60,1\nsoon,60,1\n9,a while,1\n")
+    columns = {"submit_s": "t", "work_s": "r"}
+    trace = read_trace(path, columns=columns)
+    assert [(n.action, n.reason, n.count) for n in trace.notes if n.action == "dropped"] == [
+        ("dropped", "malformed: not a time", 1),
+        ("dropped", "malformed: not a duration", 1),
+    ]
+    with pytest.raises(InputError, match=r"jobs.csv:3: field 't': malformed: not a time \(got 'soon'\)"):
+        read_trace(path, columns=columns, strict=True)
+
+
+def test_everything_a_job_table_holds_can_be_asked_for() -> None:
+    """Each column of a job table, and each one that is taken unasked, is one that can be told."""
+    assert set(ARRAY_COLUMNS) <= set(KINDS)
+    assert set(TAKEN) - {"runtime_s", "wait_s"} <= set(ARRAY_COLUMNS)
+
+
+def _clock(seconds: int) -> str:
+    days, rest = divmod(seconds, 86400)
+    return f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def _words(seconds: int) -> str:
+    days, rest = divmod(seconds, 86400)
+    return f"{days} days {rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+Write = Callable[[int], Any]
+
+INSTANTS: dict[str, tuple[Write, str]] = {
+    "iso": (lambda s: (EPOCH + timedelta(seconds=s)).strftime("%Y-%m-%dT%H:%M:%S"), ""),
+    "blank": (lambda s: (EPOCH + timedelta(seconds=s)).strftime("%Y-%m-%d %H:%M:%S"), ""),
+    "zoned": (
+        lambda s: (EPOCH + timedelta(seconds=s)).astimezone(timezone(timedelta(hours=2))).isoformat(),
+        "",
+    ),
+    "unix": (lambda s: int(EPOCH.timestamp()) + s, ""),
+    "unix ms": (lambda s: (int(EPOCH.timestamp()) + s) * 1000, ""),
+    "unix ms said": (lambda s: (int(EPOCH.timestamp()) + s) * 1000, ":ms"),
+    "form": (lambda s: (EPOCH + timedelta(seconds=s)).strftime("%d.%m.%Y %H:%M:%S"), ":%d.%m.%Y %H:%M:%S"),
+    "typed": (lambda s: (EPOCH + timedelta(seconds=s)).replace(tzinfo=None), ""),
+    "typed and zoned": (lambda s: EPOCH + timedelta(seconds=s), ""),
+}
+SPANS: dict[str, tuple[Write, str]] = {
+    "seconds": (lambda s: s, ""),
+    "clock": (_clock, ""),
+    "words": (_words, ""),
+    "unit": (lambda s: f"{s} s", ""),
+    "minutes": (lambda s: s / 60, ":min"),
+    "iso": (lambda s: f"PT{s}S", ""),
+    "typed": (lambda s: timedelta(seconds=s), ""),
+}
+POWERS: dict[str, tuple[Write, str]] = {
+    "watts": (lambda w: w, ""),
+    "kilowatts": (lambda w: w / 1000, ":kW"),
+    "words": (lambda w: f"{w} W", ""),
+}
+
+
+@st.composite
+def odd_tables(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw jobs and a way in which somebody may have written them down."""
+    size = draw(st.integers(1, 12))
+    jobs = {
+        "submit": [0, *draw(st.lists(st.integers(0, 10**6), min_size=size - 1, max_size=size - 1))],
+        "run": draw(st.lists(st.integers(1, 10**6), min_size=size, max_size=size)),
+        "watts": draw(st.lists(st.integers(1, 2000), min_size=size, max_size=size)),
+        "nodes": draw(st.lists(st.integers(1, 500), min_size=size, max_size=size)),
+    }
+    names = draw(
+        st.lists(
+            st.text(st.characters(categories=("L", "N"), include_characters=" _:./"), min_size=1, max_size=12).filter(
+                lambda name: name.strip() == name and name.lower() not in TAKEN
+            ),
+            min_size=4,
+            max_size=4,
+            unique_by=lambda name: name.lower(),
+        )
+    )
+    ways = [draw(st.sampled_from(sorted(how))) for how in (INSTANTS, SPANS, POWERS)]
+    return {"jobs": jobs, "names": names, "ways": ways, "form": draw(st.sampled_from([",", ";", "\t", "parquet"]))}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(odd_tables())
+def test_odd_tables_hold_the_jobs_that_were_written(tmp_path: Path, odd: dict[str, Any]) -> None:
+    """However dates, durations and powers are written, whatever the columns are called, the jobs are the same."""
+    jobs, names = odd["jobs"], odd["names"]
+    kinds = (INSTANTS, SPANS, POWERS)
+    writers = [how[way] for how, way in zip(kinds, odd["ways"], strict=True)]
+    cells = [[write(v) for v in jobs[key]] for (write, _), key in zip(writers, ("submit", "run", "watts"), strict=True)]
+    units = [unit for _, unit in writers]
+    columns = dict(zip(("submit_s", "work_s", "draw_w"), map(str.__add__, names[:3], units), strict=True))
+    columns["nodes"] = names[3]
+    frame = pl.DataFrame(dict(zip(names, [*cells, jobs["nodes"]], strict=True)), strict=False)
+    if odd["form"] == "parquet":
+        path = tmp_path / "odd.parquet"
+        frame.write_parquet(path)
+    else:
+        path = tmp_path / "odd.csv"
+        texts = [pl.col(name).dt.total_seconds() for name in names if isinstance(frame[name].dtype, pl.Duration)]
+        plain = io.StringIO()
+        out = csv.writer(plain, delimiter=odd["form"])
+        out.writerow(names)
+        out.writerows(frame.with_columns(texts).iter_rows())
+        path.write_text(plain.getvalue())
+    trace = read_trace(path, columns=columns)
+    order = np.argsort(jobs["submit"], kind="stable")
+    assert trace.jobs.submit_s.tolist() == [jobs["submit"][i] for i in order]
+    assert trace.jobs.work_s.tolist() == pytest.approx([jobs["run"][i] for i in order], rel=1e-12)
+    assert trace.jobs.draw_w.tolist() == pytest.approx([jobs["watts"][i] for i in order], rel=1e-12)
+    assert trace.jobs.nodes.tolist() == [jobs["nodes"][i] for i in order]
+    assert trace.jobs.epoch_unix_s == EPOCH.timestamp()
