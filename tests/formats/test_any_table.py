@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import wattline as wl
 from wattline.errors import InputError
 from wattline.formats.jobs import read_trace
 from wattline.formats.jobs.table.columns import KINDS, TAKEN
@@ -306,3 +307,65 @@ def test_odd_tables_hold_the_jobs_that_were_written(tmp_path: Path, odd: dict[st
     assert trace.jobs.draw_w.tolist() == pytest.approx([jobs["watts"][i] for i in order], rel=1e-12)
     assert trace.jobs.nodes.tolist() == [jobs["nodes"][i] for i in order]
     assert trace.jobs.epoch_unix_s == EPOCH.timestamp()
+
+
+_CELLS = st.one_of(
+    st.text(st.characters(codec="ascii", exclude_characters='\r\n\x00"'), max_size=12),
+    st.sampled_from(
+        ["0", "1", "-3", "1e400", "9" * 70, "nan", "2024-02-30", "2024-01-01 25:00", "0000-01-01", "24:61:00"]
+    ),
+    st.integers(-(10**19), 10**19).map(str),
+    st.dates().map(str),
+    st.timedeltas().map(str),
+)
+_TYPES = [
+    pl.Series([1, None, 3]),
+    pl.Series([1.5, math.nan, math.inf]),
+    pl.Series([True, False, None]),
+    pl.Series([[1], [2, 3], None]),
+    pl.Series([b"a", b"b", None]),
+    pl.Series([{"a": 1}, {"a": 2}, None]),
+    pl.Series([EPOCH.date(), None, EPOCH.date()]),
+    pl.Series([EPOCH.time(), None, EPOCH.time()]),
+    pl.Series([EPOCH, None, EPOCH]),
+    pl.Series([timedelta(days=-1), None, timedelta(seconds=1)]),
+    pl.Series(["a", "b", None], dtype=pl.Categorical),
+    pl.Series([None, None, None]),
+    pl.Series([1, 2, None], dtype=pl.Decimal(10, 2)),
+    pl.Series(["2024-01-01", "12:00", "x"]),
+]
+_TOLD = ["submit_s=a", "work_s=b", "nodes=c"]
+_MORE = ["start_s=d", "end_s=d:ms", "request_s=d:h", "user=d", "job_w=d:kW", "energy_j=d", "job_id=d", "after=d"]
+
+
+def _refused(read: Callable[[], object]) -> str:
+    """Return the error that reading ends in ("": it does not)."""
+    try:
+        read()
+    except InputError as problem:
+        return str(problem)
+    return ""
+
+
+def _told(*flags: str) -> dict[str, str]:
+    return dict(flag.split("=") for flag in flags)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(_CELLS, min_size=4, max_size=4), max_size=5), st.sampled_from(_MORE), st.booleans())
+def test_no_text_ends_in_a_traceback(tmp_path: Path, rows: list[list[str]], more: str, zoned: bool) -> None:
+    """Whatever stands in the cells of a text: jobs, or an error of one line."""
+    path = tmp_path / "wild.csv"
+    text = io.StringIO()
+    csv.writer(text).writerows([list("abcd"), *rows])
+    path.write_text(text.getvalue())
+    zone = "Europe/Paris" if zoned else None
+    assert "\n" not in _refused(lambda: read_trace(path, columns=_told(*_TOLD, more), zone=zone))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(_TYPES), min_size=4, max_size=4), st.sampled_from(_MORE))
+def test_no_type_ends_in_a_traceback(columns: list[pl.Series], more: str) -> None:
+    """Whatever types the columns of a frame have: jobs, or an error of one line."""
+    frame = pl.DataFrame([column.alias(name) for column, name in zip(columns, "abcd", strict=True)])
+    assert "\n" not in _refused(lambda: wl.from_frame(frame, columns=_told(*_TOLD, more)))

@@ -28,7 +28,8 @@ def check(
     Parameters
     ----------
     policy
-        An object of ``wl.policy``, or a file: ``"mine.py"`` or ``"mine.py:name"``.
+        An object of ``wl.policy``, a file (``"mine.py"`` or ``"mine.py:name"``), or the name of a policy that an
+        installed package brings (``"name"`` or ``"package:name"``).
     params
         Values for parameters that have no default.
     time_limit
@@ -61,12 +62,28 @@ def look(
         )
     path = Path(named(str(policy))[0])
     if not is_file(path):
+        brought = _of_package(str(policy)) if path.suffix != ".py" else None
+        if brought is not None:
+            return look(brought, listener, params=params, time_limit=time_limit)
         hint = "; `wattline examples` copies those that ship with Wattline" if "examples" in path.parts else ""
         raise InputError(f"{cut(str(path), LONGEST_NAME)}: no such policy file{hint}")
     from wattline.testing import check_policy_file
 
     _warm_up(listener)
     return check_policy_file(policy, call_limit_s=time_limit)
+
+
+def _of_package(name: str) -> Mechanism | None:
+    """Return the policy that an installed package brings under a name; None if there is none."""
+    from wattline.control.installed import broken_words, installed
+
+    found = installed().named(name)
+    if len(found) > 1:
+        names = " or ".join(f"{m.package}:{m.name} ({m.slot})" for m in found)
+        raise InputError(f"check: several policies are called {name!r}: {names}; give the object, or the file")
+    if not found and broken_words():
+        raise InputError(f"{cut(name)}: no such policy file, nor a policy of a package{broken_words()}")
+    return found[0] if found else None
 
 
 def _warm_up(listener: Listener) -> None:

@@ -20,20 +20,33 @@ from wattline.files import refuse_journal_file
 
 if TYPE_CHECKING:
     from wattline.journal.journal import Journal
+    from wattline.model.mechanism import Mechanism
 
 
 def policies(
-    slot: Annotated[
-        str | None, typer.Argument(help="Only this slot: order, select, place, cap, learn, profile or bid.")
+    which: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Details of a policy (a name, package:name or FILE.py[:NAME]), or of all of a slot: order, select, "
+            "place, cap, learn, profile or bid.",
+        ),
     ] = None,
     *,
     state: Annotated[bool, typer.Option("--state", help="Show the fields that a policy sees instead.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the built-in policies and their parameters, or the state that a policy sees.
+    """List the policies by slot: built-in ones and those of installed packages.
+
+    With a name, show what it does and its parameters; with --state, the
+    fields that a policy sees. --json has all details.
 
     For example:
+
+      wattline policies
+
+      wattline policies easy
 
       wattline policies select
 
@@ -43,18 +56,20 @@ def policies(
     if state:
         _show_state(terminal)
         return
-    from wattline.control.catalog import catalog
+    from wattline.control.installed import installed
 
-    table = catalog()
-    if slot is not None and slot not in table:
-        raise ScenarioError(f"unknown slot {slot!r}{did_you_mean(slot, table)}")
-    rows = [m for name, found in table.items() if slot in (None, name) for m in found.values()]
-    terminal.show(_policy_table(rows))
+    rows = _policies(which)
+    terminal.show(_short_table(rows) if which is None else _policy_table(rows))
+    if which is None:
+        terminal.line("\nwattline policies NAME shows what one does, and its parameters")
+    for line in installed().broken:
+        terminal.loud(line)
     terminal.data(
         [
             {
                 "slot": m.slot,
                 "name": m.name,
+                "package": m.package or None,
                 "summary": m.summary,
                 "source": m.source,
                 "parameters": {k: {"default": _in_json(p.default), "meaning": p.meaning} for k, p in m.params.items()},
@@ -62,6 +77,29 @@ def policies(
             for m in rows
         ]
     )
+
+
+def _policies(which: str | None) -> list[Mechanism]:
+    """Return all policies, or those that a name, a slot or a file means."""
+    from wattline.control.catalog import catalog, load, named
+    from wattline.control.installed import broken_words, installed
+
+    table = catalog()
+    rows = [m for slot in table for m in (*table[slot].values(), *(i for i in installed().policies if i.slot == slot))]
+    if which is None:
+        return rows
+    file, wanted = named(which)
+    if file.endswith(".py"):
+        rows, which = load(Path(file)), wanted
+        if which is None:
+            return rows
+    if which in table:
+        return [m for m in rows if m.slot == which]
+    found = [m for m in rows if which in (m.name, f"{m.package}:{m.name}")]
+    if not found:
+        names = {*table, *(m.name for m in rows)}
+        raise ScenarioError(f"unknown policy or slot {which!r}{did_you_mean(which, names)}{broken_words()}")
+    return found
 
 
 def _in_json(value: float | None) -> float | str | None:
@@ -204,7 +242,11 @@ def _reproduced(name: str, folder: Path, terminal: Terminal, *, quick: bool) -> 
 
 def check_policy(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.py[:NAME]", help="File with one or more policies, or one of them.")
+        Path,
+        typer.Argument(
+            metavar="FILE.py[:NAME]",
+            help="File with one or more policies, or one of them; or the name of one that a package brings.",
+        ),
     ],
     time_limit: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="How long one call of a policy may take.")
@@ -216,11 +258,13 @@ def check_policy(
     """Check a policy of your own: deterministic, legal actions only, survives hard cases.
 
     A compiled policy that passes runs without checks of its indices from then
-    on, until its source changes.
+    on, until its source changes. A failure names the world in which it came.
 
     For example:
 
       wattline check-policy examples/widest_first.py
+
+      wattline check-policy examples/widest_first.py:widest_first
     """
     from wattline.api.checks import check_table, look
 
@@ -249,7 +293,28 @@ def _lazily(module: str, what: str) -> Any:
         raise ScenarioError(f"this installation has no {what}: {module} is missing; install Wattline again") from None
 
 
-def _policy_table(rows: list[Any]) -> Any:
+def _short_table(rows: list[Mechanism]) -> Any:
+    """Return one line a policy, cut where it is too long."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattline.control.catalog import MODULES
+
+    names = [f"{m.package}:{m.name}" if m.package and m.name in MODULES[m.slot] else m.name for m in rows]
+    wide = min(max(map(len, names)), 30)
+    table = Table(box=None, pad_edge=False, header_style="bold", width=80)
+    for title, width in (("slot", 7), ("name", wide), ("what it does", 80 - 7 - wide - 2)):
+        cyan = "cyan" if title == "slot" else None
+        table.add_column(title, width=width, min_width=width, no_wrap=True, overflow="ellipsis", style=cyan)
+    last = ""
+    for m, name in zip(rows, names, strict=True):
+        text = f"[{m.package}] {m.summary}" if m.package else m.summary
+        table.add_row("" if m.slot == last else m.slot, Text(name, style="bold"), Text(text))
+        last = m.slot
+    return table
+
+
+def _policy_table(rows: list[Mechanism]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -267,6 +332,8 @@ def _policy_table(rows: list[Any]) -> Any:
             )
         if m.source:
             text.append(f"\n{m.source}", style="dim italic")
+        if m.package:
+            text.append(f"\nof package {m.package}", style="dim italic")
         table.add_row("" if m.slot == last else m.slot, Text(m.name, style="bold"), text)
         last = m.slot
     return table

@@ -1,4 +1,4 @@
-"""Find mechanisms: built-in ones by name, a user's by the path of its file."""
+"""Find mechanisms: built-in ones and those of installed packages by name, a user's by the path of its file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 
 from wattline import learn, policies
+from wattline.control import installed
 from wattline.errors import PolicyError, cut, did_you_mean
 from wattline.files import LONGEST_NAME, is_file
 from wattline.model.codes import SLOT_NAMES
@@ -39,6 +40,8 @@ def _reduce(mechanism: Mechanism) -> tuple[object, tuple[str, str]]:
     """Pickle a mechanism by where it is found: its function is hidden behind it in its module."""
     if mechanism.builtin:
         return find, (mechanism.slot, mechanism.name)
+    if mechanism.package:
+        return find, (mechanism.slot, f"{mechanism.package}:{mechanism.name}")
     return find, (mechanism.slot, f"{mechanism.file}:{mechanism.name}")
 
 
@@ -46,23 +49,29 @@ copyreg.pickle(Mechanism, _reduce)  # type: ignore[arg-type]  # find returns a M
 
 
 def find(slot: str, name: str, *, base: Path | None = None) -> Mechanism:
-    """Return the mechanism of a slot: a built-in name, or ``path/to/file.py`` or ``path/to/file.py:name``."""
+    """Return the mechanism of a slot: a built-in name, that of an installed package (or ``package:name``), or
+    ``path/to/file.py`` or ``path/to/file.py:name``.
+    """
     known = MODULES[slot]
     if name in known:
         return _builtin(slot, name)
     told, wanted = named(name)
     if not told.endswith(".py"):
+        brought = installed.one_of(slot, name)
+        if brought is not None:
+            return brought
+        there = (*known, *(m.name for m in installed.installed().policies if m.slot == slot))
         raise PolicyError(
-            f"unknown {slot} policy {name!r}{did_you_mean(name, known)} (a policy of your own is named by the path of "
-            "its .py file)"
+            f"unknown {slot} policy {name!r}{did_you_mean(name, there)} (a policy of your own is named by the path of "
+            f"its .py file){installed.broken_words()}"
         )
     file = (base or Path()) / told
-    there = [m for m in load(file) if m.slot == slot]
-    found = [m for m in there if wanted in (None, m.name)]
+    held = [m for m in load(file) if m.slot == slot]
+    found = [m for m in held if wanted in (None, m.name)]
     if len(found) != 1:
         which = f" called {wanted!r}" if wanted else ""
-        names = ", ".join(m.name for m in there) or "none"
-        hint = f"; name one as {told}:{there[0].name}" if len(there) > 1 else ""
+        names = ", ".join(m.name for m in held) or "none"
+        hint = f"; name one as {told}:{held[0].name}" if len(held) > 1 else ""
         raise PolicyError(f"{file}: expected one {slot} policy{which}, it has {names}{hint}")
     return found[0]
 

@@ -145,6 +145,8 @@ class Mechanism:
     links: bool = False
     ordered: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
+    package: str = ""
+    """The installed package that brought it ("": none did)."""
 
     def values(self, given: Mapping[str, float]) -> list[float]:
         """Return the parameters in their declared order; unknown, missing and senseless ones are errors."""

@@ -9,6 +9,8 @@
     def test_my_policy(check):
         check(mine)
 
+A failure names its world; ``play(mine, worlds.busy(seed=7, count=40))`` runs one alone.
+
 ``check_format(format, content)`` does the same for a reader of job logs: ``assert (report := check_format(mine,
 content)).ok, report``; ``check_network(network)`` does it for a kind of network; ``check_product(product)``
 does it for a market product, ``check_response(response)`` for a response to caps,
@@ -17,7 +19,8 @@ does it for a market product, ``check_response(response)`` for a response to cap
 
 from __future__ import annotations
 
-from wattline.testing.checks import COMPANIONS
+from wattline.testing import worlds
+from wattline.testing.checks import COMPANIONS, play
 from wattline.testing.formats import check_format
 from wattline.testing.managers import check_manager
 from wattline.testing.networks import check_network
@@ -38,4 +41,6 @@ __all__ = [
     "check_product",
     "check_response",
     "checks_for",
+    "play",
+    "worlds",
 ]

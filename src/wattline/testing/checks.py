@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from wattline.control.catalog import find
 from wattline.control.users.compile import callable_from_python, check_signature, compile_user
-from wattline.errors import PolicyError, RunError
+from wattline.errors import PolicyError, RunError, WattlineError
 from wattline.model import codes
 from wattline.model.mechanism import Mechanism
 from wattline.model.state.switches import N_REFUSED
@@ -32,6 +32,8 @@ COMPANIONS = {
     "bid": "given",
 }
 SEED = 1
+IN_WORLD = "world"
+"""Field of the errors that name their world already."""
 
 
 # ------------------------------------------------------------------ running
@@ -46,11 +48,32 @@ def simulation(mechanism: Mechanism, world: World, params: Params = None) -> Sim
 
 
 def play(mechanism: Mechanism, world: World, params: Params = None) -> Result:
-    """Run a world to its end."""
-    try:
+    """Run a world to its end; whatever goes wrong is said with the world, so that it can be run again."""
+    with told(mechanism, world):
         return simulation(mechanism, world, params).run()
-    except CheckError as problem:
-        raise CheckError(f"in the world {world.name!r} ({world.about}) {problem}") from None
+
+
+@contextlib.contextmanager
+def told(mechanism: Mechanism, *tried: World) -> Iterator[None]:
+    """Say of what goes wrong in which worlds it did, and who: ``play`` repeats it."""
+    try:
+        yield
+    except WattlineError as problem:
+        if problem.field == IN_WORLD:
+            raise
+        found = problem.preceded(_where(mechanism, tried))
+        found.field = IN_WORLD
+        raise found from problem
+    except Exception as problem:  # of the policy's own code
+        found = CheckError(f"{_where(mechanism, tried)}{explain(problem)}")
+        found.field = IN_WORLD
+        raise found from problem
+
+
+def _where(mechanism: Mechanism, tried: tuple[World, ...]) -> str:
+    names = " and ".join(world.words for world in tried)
+    several = "worlds" if len(tried) > 1 else "world"
+    return f"in the {several} {names}, seed {SEED}, {mechanism.slot} {mechanism.name!r}: "
 
 
 def outcome(result: Result) -> dict[str, bytes]:
@@ -70,8 +93,14 @@ def _expect_same(one: Result, other: Result, what: str) -> None:
         raise CheckError(f"{what} ({', '.join(differing[:4])} differ): a policy may keep state in its memory only")
 
 
-def _expect_sound(result: Result) -> Result:
+def _expect_sound(mechanism: Mechanism, world: World, params: Params) -> None:
     """Refuse a run that lost a job, started one too early or broke the power limit at a start."""
+    result = play(mechanism, world, params)
+    with told(mechanism, world):
+        _judge(result)
+
+
+def _judge(result: Result) -> None:
     s, ids = result.state, result.jobs.job_id
     left = (s.status >= codes.FINISHED) & (s.status != codes.REJECTED)
     if not np.all(left | (s.status == codes.REJECTED)):
@@ -84,7 +113,6 @@ def _expect_sound(result: Result) -> Result:
     if result.policies.cap.name == "none" and raised.any():
         row = rows[1:][raised][0]
         raise CheckError(f"at {row[0]:g} s power rose to {row[1]:g} W under a limit of {row[codes.TL_LIMIT]:g} W")
-    return result
 
 
 # ------------------------------------------------------------------ what a policy may do
@@ -125,19 +153,16 @@ def check_legal(mechanism: Mechanism, params: Params = None) -> None:
     watched = watch.wrapped(mechanism, watch.legal(mechanism.slot))
     several = () if mechanism.one_class else (worlds.several_classes(),)
     for world in (worlds.busy(), *several, worlds.limited()):
-        try:
-            result = play(watched, world, params)
-        except RunError as problem:
-            raise CheckError(f"in the world {world.name!r} ({world.about}) {problem}") from None
+        result = play(watched, world, params)
         if result.state.counter[N_REFUSED]:
             at = int(np.argmax(~np.isin(result.logs["a_verdict"], (codes.OK, codes.CLIPPED))))
             kind = codes.ACTION_NAMES[result.logs["a_kind"][at]]
             verdict = codes.VERDICT_NAMES[result.logs["a_verdict"][at]]
             count = int(result.state.counter[N_REFUSED])
-            raise CheckError(
-                f"in the world {world.name!r} ({world.about}) {count} proposals were refused; "
-                f"first a {kind} at {result.logs['a_time_s'][at]:g} s: {verdict}"
-            )
+            with told(mechanism, world):
+                raise CheckError(
+                    f"{count} proposals were refused; first a {kind} at {result.logs['a_time_s'][at]:g} s: {verdict}"
+                )
 
 
 def check_timer(mechanism: Mechanism, params: Params = None) -> None:
@@ -148,7 +173,9 @@ def check_timer(mechanism: Mechanism, params: Params = None) -> None:
 def check_deterministic(mechanism: Mechanism, params: Params = None) -> None:
     """The same run gives the same bytes twice."""
     world = worlds.busy()
-    _expect_same(play(mechanism, world, params), play(mechanism, world, params), "two equal runs differ")
+    pair = (play(mechanism, world, params), play(mechanism, world, params))
+    with told(mechanism, world):
+        _expect_same(*pair, "two equal runs differ")
 
 
 def check_no_hidden_state(mechanism: Mechanism, params: Params = None) -> None:
@@ -156,20 +183,23 @@ def check_no_hidden_state(mechanism: Mechanism, params: Params = None) -> None:
     pair = (worlds.busy(seed=7), worlds.busy(seed=8))
     alone = [play(mechanism, world, params) for world in pair]
     turns = [simulation(mechanism, world, params) for world in pair]
-    with turns[0], turns[1]:
+    with told(mechanism, *pair), turns[0], turns[1]:
         going = [True, True]
         while any(going):
             for i, sim in enumerate(turns):
                 going[i] = going[i] and sim.advance(3) in (codes.BUDGET, codes.LOG_FULL)
-    for before, sim in zip(alone, turns, strict=True):
-        _expect_same(before, sim.result(), "runs that take turns disturb each other")
+    with told(mechanism, *pair):
+        for before, sim in zip(alone, turns, strict=True):
+            _expect_same(before, sim.result(), "runs that take turns disturb each other")
 
 
 def check_same_in_plain_python(mechanism: Mechanism, params: Params = None) -> None:
     """The compiled policy and its Python source give the same bytes."""
     twin = watch.in_plain_python(mechanism)
     for world in (worlds.busy(count=25), worlds.limited() if mechanism.one_class else worlds.several_classes()):
-        _expect_same(play(mechanism, world, params), play(twin, world, params), "compiled and plain Python differ")
+        pair = (play(mechanism, world, params), play(twin, world, params))
+        with told(mechanism, world):
+            _expect_same(*pair, "compiled and plain Python differ")
 
 
 # ------------------------------------------------------------------ what a policy must survive
@@ -177,56 +207,58 @@ def check_same_in_plain_python(mechanism: Mechanism, params: Params = None) -> N
 
 def check_empty_queue(mechanism: Mechanism, params: Params = None) -> None:
     """A policy survives an empty queue, whatever wakes it, and proposes nothing then."""
-    _expect_sound(play(mechanism, worlds.empty(), params))
+    _expect_sound(mechanism, worlds.empty(), params)
     if mechanism.slot in ("place", "learn"):
         return  # these are asked about a job, and there is none
-    sim = simulation(mechanism, worlds.one_node(), params)  # nothing was submitted yet
+    world = worlds.one_node()
+    sim = simulation(mechanism, world, params)  # nothing was submitted yet
     slot = codes.SLOT_NAMES.index(mechanism.slot)
-    for mask in (codes.END, codes.NODE, codes.TICK, codes.EVERYTHING):
-        got = sim.ask(slot, mask)
-        if mechanism.slot == "select" and got != 0:
-            raise CheckError(f"it proposed {got} jobs from an empty queue")
+    with told(mechanism, world):
+        for mask in (codes.END, codes.NODE, codes.TICK, codes.EVERYTHING):
+            got = sim.ask(slot, mask)
+            if mechanism.slot == "select" and got != 0:
+                raise CheckError(f"before the first submission it proposed {got} jobs from an empty queue")
 
 
 def check_all_nodes_down(mechanism: Mechanism, params: Params = None) -> None:
     """A policy survives that every node fails, and goes on when they return."""
-    _expect_sound(play(mechanism, worlds.all_down(), params))
+    _expect_sound(mechanism, worlds.all_down(), params)
 
 
 def check_one_node(mechanism: Mechanism, params: Params = None) -> None:
     """A policy runs a machine of one node."""
-    _expect_sound(play(mechanism, worlds.one_node(), params))
+    _expect_sound(mechanism, worlds.one_node(), params)
 
 
 def check_ties(mechanism: Mechanism, params: Params = None) -> None:
     """A policy copes with many jobs that arrive and end at one instant."""
-    _expect_sound(play(mechanism, worlds.ties(), params))
+    _expect_sound(mechanism, worlds.ties(), params)
 
 
 def check_wide_jobs(mechanism: Mechanism, params: Params = None) -> None:
     """A job as wide as the machine runs in the end."""
-    _expect_sound(play(mechanism, worlds.wide(), params))
+    _expect_sound(mechanism, worlds.wide(), params)
 
 
 def check_zero_length(mechanism: Mechanism, params: Params = None) -> None:
     """Jobs that take no time run."""
-    _expect_sound(play(mechanism, worlds.zero_length(), params))
+    _expect_sound(mechanism, worlds.zero_length(), params)
 
 
 def check_power_limit(mechanism: Mechanism, params: Params = None) -> None:
     """Every job runs under a power limit that changes, and no start exceeds it."""
-    _expect_sound(play(mechanism, worlds.limited(), params))
+    _expect_sound(mechanism, worlds.limited(), params)
 
 
 def check_node_classes(mechanism: Mechanism, params: Params = None) -> None:
     """Several node classes are served, each with jobs of its own."""
-    _expect_sound(play(mechanism, worlds.several_classes(), params))
+    _expect_sound(mechanism, worlds.several_classes(), params)
 
 
 def check_finishes(mechanism: Mechanism, params: Params = None) -> None:
     """Nobody starves: on random workloads every job leaves the system."""
     for seed in (1, 2, 3):
-        _expect_sound(play(mechanism, worlds.busy(seed=seed, count=60), params))
+        _expect_sound(mechanism, worlds.busy(seed=seed, count=60), params)
 
 
 Check = Callable[..., None]

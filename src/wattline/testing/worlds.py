@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +33,14 @@ class World:
     options: Options = field(default_factory=Options)
     name: str = "its own"
     about: str = "made by hand"
+    call: str = ""
+    """How ``wattline.testing.worlds`` makes it, as it is typed."""
+
+    @property
+    def words(self) -> str:
+        """What somebody needs who wants to see it again: its name, its call, its size."""
+        size = f"{len(self.jobs)} jobs on {self.cluster.nodes} nodes"
+        return f"{self.name!r} ({self.about}; {self.call + ': ' if self.call else ''}{size})"
 
 
 def named(make: Callable[..., World]) -> Callable[..., World]:
@@ -40,7 +49,13 @@ def named(make: Callable[..., World]) -> Callable[..., World]:
     @functools.wraps(make)
     def made(*args: Any, **more: Any) -> World:
         about = (make.__doc__ or "").splitlines()[0].rstrip(".")
-        return replace(make(*args, **more), name=make.__name__.replace("_", "-"), about=about[0].lower() + about[1:])
+        given = inspect.signature(make).bind(*args, **more)
+        given.apply_defaults()
+        plain = {key: value for key, value in given.arguments.items() if key != "options"}
+        shown = {**plain, **given.arguments.get("options", {})}
+        call = f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+        name = make.__name__.replace("_", "-")
+        return replace(make(*args, **more), name=name, about=about[0].lower() + about[1:], call=call)
 
     return made
 

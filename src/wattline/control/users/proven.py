@@ -81,7 +81,7 @@ def on_probation(policies: Iterable[Mechanism]) -> list[str]:
     """Return a line for every compiled policy that runs with checks of its indices, and how to lift them."""
     unproven = {(m.slot, m.name): m for m in policies if JIT and not m.builtin and m.compiled and not is_proven(m)}
     return [
-        f"{m.slot} policy {m.name!r}: runs with bounds checks, which cost speed; wattline check-policy {m.file} lifts "
-        "them once all checks pass"
+        f"{m.slot} policy {m.name!r}: runs with bounds checks, which cost speed; "
+        f"wattline check-policy {f'{m.package}:{m.name}' if m.package else m.file} lifts them once all checks pass"
         for m in unproven.values()
     ]
