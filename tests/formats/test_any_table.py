@@ -106,6 +106,48 @@ def test_local_dates_are_of_the_zone_that_is_said(tmp_path: Path) -> None:
     assert (one.zone, one.zone_assumed, other.zone) == ("Europe/Paris", False, None)
 
 
+@pytest.mark.parametrize(
+    ("cell", "unit", "seconds"),
+    [
+        ("05:30", ":HH:MM", 19800.0),
+        ("05:30", ":MM:SS", 330.0),
+        ("26:03:04", "", 93784.0),
+        ("1-02", "", 93600.0),
+        ("1-02:03", "", 93780.0),
+        ("2 days 03:04:05.5", "", 183845.5),
+        ("1 day, 2:03:04", "", 93784.0),
+        ("P1DT1H30M5.5S", "", 91805.5),
+        ("1.5 hours", "", 5400.0),
+        ("7", ":d", 604800.0),
+        ("1500", ":ms", 1.5),
+    ],
+)
+def test_durations_as_they_come(tmp_path: Path, cell: str, unit: str, seconds: float) -> None:
+    """A duration is understood in the notations of Slurm, pandas, Python and ISO, and in the unit that is said."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(f't,r,nodes\n0,"{cell}",1\n')
+    assert read_trace(path, columns={"submit_s": "t", "work_s": f"r{unit}"}).jobs.work_s.tolist() == [seconds]
+
+
+def test_nodes_come_from_processors(tmp_path: Path) -> None:
+    """Processors make whole nodes of as many as are said; a job's own power is shared by them."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("t,r,cpus,p\n0,1,37,100\n1,1,36,100\n")
+    columns = {"submit_s": "t", "work_s": "r", "processors": "cpus", "job_w": "p"}
+    jobs = read_trace(path, columns=columns, cores_per_node=36).jobs
+    assert jobs.nodes.tolist() == [2, 1]
+    assert jobs.draw_w.tolist() == [50.0, 100.0]
+
+
+def test_power_comes_from_energy(tmp_path: Path) -> None:
+    """Where a table has energies and no power, a job draws its energy over its nodes and its run time."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("t,r,nodes,e\n0,100,2,1\n1,0,2,1\n2,50,1,\n")
+    trace = read_trace(path, columns={"submit_s": "t", "work_s": "r", "energy_j": "e:kJ"})
+    assert trace.jobs.draw_w.tolist() == pytest.approx([5.0, math.nan, math.nan], nan_ok=True)
+    assert trace.jobs.recorded_energy_j.tolist() == pytest.approx([1000.0, 1000.0, math.nan], nan_ok=True)
+
+
 AMBIGUOUS = [
     ("t\n03/04/2024 10:00", "submit_s=t", r"jobs.csv:2: field 't': submit_s: day or month .* :%d/%m/%Y"),
     ("t,limit\n0,05:30", "request_s=limit", r":2: field 'limit': request_s: it may be minutes .* :MM:SS or :HH:MM"),
