@@ -47,8 +47,10 @@ def read_mapped(path: Path | str, options: ReadOptions) -> Trace:
     columns = options.columns or {}
     if is_parquet(path):
         packed = read_bytes(path)
-        frame, about = read_parquet(path, packed)
-        trace = _of_frame(path, frame, about, columns, options)
+        names = _names_in(path, packed)
+        own = dict.fromkeys(one.own for one in in_table(columns, names, path))  # tables of others may be wide
+        frame, about = read_parquet(path, packed, list(own))
+        trace = _of_frame(path, frame, about, columns, options, names)
     else:
         trace = _of_text(path, columns, options)
     return trace if "processors" in columns else of_nodes(trace, options)
@@ -56,17 +58,32 @@ def read_mapped(path: Path | str, options: ReadOptions) -> Trace:
 
 def mapped_of(frame: pl.DataFrame, source: str, columns: Columns, options: ReadOptions) -> Trace:
     """Return the jobs of a frame whose columns are told; ``source`` stands for its file in messages."""
-    return _of_frame(source, frame, {}, columns, options)
+    return _of_frame(source, frame, {}, columns, options, frame.columns)
+
+
+def _names_in(path: Path | str, packed: bytes) -> list[str]:
+    """Return the names of all columns of a Parquet file."""
+    import polars as pl
+
+    from wattline.reading.parquet import reading_parquet
+
+    with reading_parquet(path):
+        return list(pl.read_parquet_schema(packed))
 
 
 def _of_frame(
-    path: Path | str, frame: pl.DataFrame, about: dict[str, Any], columns: Columns, options: ReadOptions
+    path: Path | str,
+    frame: pl.DataFrame,
+    about: dict[str, Any],
+    columns: Columns,
+    options: ReadOptions,
+    names: list[str],
 ) -> Trace:
     asked = in_table(columns, frame.columns, path)
     taker = _Taker(path, asked, options.zone)
     taker(frame)
     rows = _Mapped(path, taker, np.arange(1, frame.height + 1), lambda i: frame.row(i, named=True))
-    return _finish(path, rows, about, columns, options, frame.columns)
+    return _finish(path, rows, about, columns, options, names)
 
 
 def _of_text(path: Path | str, columns: Columns, options: ReadOptions) -> Trace:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,12 +111,16 @@ def to_trace(
     return Trace(jobs, earlier + notes, str(about.get("source") or path), header, suggested, records, machine)
 
 
-def read_parquet(path: Path | str, raw: bytes) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Return the table in the bytes of a Parquet file, and what Wattline wrote about it there."""
+def read_parquet(
+    path: Path | str, raw: bytes, columns: Sequence[str] | None = None
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the table in the bytes of a Parquet file (or some columns of it), and what Wattline wrote about it
+    there.
+    """
     import polars as pl
 
     with reading_parquet(path):
-        frame = pl.read_parquet(raw)
+        frame = pl.read_parquet(raw, columns=None if columns is None else list(columns))
         text = pl.read_parquet_metadata(raw).get(METADATA_KEY, "{}")
     try:
         about = json.loads(text)
