@@ -56,6 +56,15 @@ def test_the_scenario_of_a_run_remembers_the_columns(wattline: Call, folder: Pat
     assert (folder / "out/a/jobs.parquet").read_bytes() == (folder / "out/b/jobs.parquet").read_bytes()
 
 
+def test_the_scenario_that_the_page_shows_runs(wattline: Call, folder: Path, site: list[str]) -> None:
+    """The page's scenario reads the same table."""
+    (folder / "site.toml").write_text(shown("<!-- file: site.toml -->\n```toml"))
+    assert wattline("run", "site.toml", "--out", "out/s", "--no-report").code == 0
+    jobs = pl.read_parquet(folder / "out/s/jobs.parquet")
+    assert jobs["work_s"].to_list() == [3600.0, 1800.0, 600.0]
+    assert jobs["nodes"].to_list() == [4, 16, 1]
+
+
 def test_the_command_line_and_python_read_the_same_jobs(wattline: Call, folder: Path, site: list[str]) -> None:
     """``read_trace`` and ``from_frame`` with the same columns give the jobs that ``trace convert --column`` writes."""
     flags = [word for pair in itertools.pairwise(site) if pair[0] == "--column" for word in pair]
