@@ -188,6 +188,8 @@ def replay(
 
       wattline replay log.swf --network dragonfly:4x8x33 --place level-spread
 
+      wattline replay site.parquet --nodes 64 --column submit_s=submit --column work_s=runtime
+
       wattline replay log.swf --power-limit "1.2 MW" --idle-power "90 W" --max-power "350 W" --json
 
       wattline replay jobs.csv --configs table.csv --power-limit "4 kW" --idle-power "10 W" --select surplus
