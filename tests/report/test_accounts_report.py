@@ -81,10 +81,11 @@ def test_a_page_of_hours(tmp_path: Path, out: Path) -> None:
     names = {trace.get("name") for figure in figures_of(out) for trace in figure["data"]}
     assert {"energy", "cost", "carbon", "energy price"} <= names
     page = out.read_text()
-    assert "<h2>Cost and carbon</h2>" in page
+    heading = '<h2 id="cost-and-carbon">Cost and carbon'
+    assert heading in page
     assert "2022-07-01 04:00" in page
     assert "-100 $/MWh" in page
-    assert "capacity" not in page.split("<h2>Cost and carbon</h2>")[1].split("<h2>")[0]
+    assert "capacity" not in page.split(heading)[1].split("<h2")[0]
 
 
 def test_a_page_of_a_month(tmp_path: Path, out: Path) -> None:

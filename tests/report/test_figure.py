@@ -13,14 +13,13 @@ import pytest
 from synthetic import block_schedule, frames_of, write_synthetic
 from test_html import figures_of
 
-from wattline.errors import InputError
-from wattline.journal.journal import Journal, open_journal, write_journal
-from wattline.report import page
+from wattline.journal.journal import open_journal, write_journal
 from wattline.report.count.metrics import Summary
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.over_time import RECTANGLES
 from wattline.report.figures.style import split_figure
-from wattline.report.pages.run import write_comparison, write_report
+from wattline.report.pages.comparison import write_comparison
+from wattline.report.pages.run import write_report
 
 
 def validate(path: Path) -> list[str]:
@@ -157,11 +156,3 @@ def test_a_figure_holds_only_what_json_can() -> None:
     figure.add_bar(x=[Path()])
     with pytest.raises(TypeError, match=r"cannot hold .*Path"):
         figure.to_json()
-
-
-def test_a_missing_drawing_library_is_said(journal: Journal, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without plotly.js a report ends with one line that says what to install, and leaves nothing behind."""
-    monkeypatch.setattr(page, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"plotly\.js was not found.*pip install"):
-        write_report(journal, out)
-    assert not list(out.parent.iterdir())

@@ -213,7 +213,7 @@ def test_what_is_not_known_is_not_said(under: Journal) -> None:
 
 def test_bars_of_a_limit_that_was_not_kept(under: Journal, tmp_path: Path) -> None:
     """A comparison draws the time above the limit, unless all of them kept it."""
-    from wattline.report.figures.jobs import draw_comparison
+    from wattline.report.figures.beside import draw_comparison
 
     summary = summarize(under)
     kept = replace(summary, power=replace(summary.power, above_limit_share=0.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -217,9 +216,8 @@ def test_the_page_shows_the_figures_people_know(sold: Journal, out: Path) -> Non
     assert set(bars) == {*held.join(jobs, on="job_id")["kind"].unique(), "paused"}
     assert len(bars) >= 4
     for name, trace in bars.items():
-        told = np.frombuffer(base64.b64decode(trace["customdata"]["bdata"]), trace["customdata"]["dtype"])
-        job = told[:: 1 if name == "paused" else 3]
-        kinds = jobs.filter(pl.col("job_id").is_in(job.astype(int).tolist()))["kind"].unique().to_list()
+        job = [told if name == "paused" else told[0] for told in trace["customdata"]]
+        kinds = jobs.filter(pl.col("job_id").is_in(job))["kind"].unique().to_list()
         assert kinds == [name] or name == "paused"
 
 

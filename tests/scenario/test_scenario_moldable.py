@@ -408,7 +408,7 @@ def test_a_report_says_why(scenario: Path) -> None:
 
     run(scenario)
     page = write_report(open_journal(scenario.parent / "j")).read_text()
-    assert "<h2>Configurations</h2>" in page
+    assert '<h2 id="configurations">' in page
     assert "Why each job took its configuration (60 of 60)" in page
     assert "fastest under its fair share of 1,125 W" in page
     assert "The time alone of a job that chose its configuration is that of the nodes it asked for" in page

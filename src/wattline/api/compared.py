@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
     from wattline.report.count.compare import Comparison as Found
     from wattline.report.count.metrics import Summary
+    from wattline.report.count.run import Run as Loaded
+    from wattline.report.pages.comparison import Loaders
 
 
 class Comparison:
     """Labelled runs side by side: a table in a terminal, HTML in a notebook, a page by ``write``."""
 
-    def __init__(self, runs: Mapping[str, Sequence[Summary]]) -> None:
+    def __init__(self, runs: Mapping[str, Sequence[Summary]], loaders: Loaders | None = None) -> None:
         self.runs = dict(runs)
+        self.loaders = dict(loaders or {})
+        """How one run of each label is loaded: the page lays them over each other."""
 
     @cached_property
     def found(self) -> Found:
@@ -67,9 +71,9 @@ class Comparison:
 
     def write(self, path: Path | str, *, title: str = "Comparison") -> Path:
         """Write the page of the comparison."""
-        from wattline.report.pages.run import write_comparison
+        from wattline.report.pages.comparison import write_comparison
 
-        return write_comparison(self.runs, Path(path), title=title, comparison=self.found)
+        return write_comparison(self.runs, Path(path), title=title, comparison=self.found, loaders=self.loaders)
 
     def __rich__(self) -> Any:
         from wattline.report.tables.summary import comparison_table
@@ -80,9 +84,20 @@ class Comparison:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from wattline.report.pages.run import comparison_html
+        from wattline.report.pages.comparison import comparison_html
 
         return comparison_html(self.found)
+
+
+def journal_loaders(folder: Path, journals: Mapping[str, Sequence[str]]) -> Loaders:
+    """Return how the first journal of each label is loaded, as far as there are any; paths are within a folder."""
+    from wattline.journal.journal import is_journal
+
+    def loaded(path: Path) -> Loaded:
+        return Run(folder=path).loaded
+
+    firsts = {label: folder / paths[0] for label, paths in journals.items() if paths}
+    return {label: partial(loaded, path) for label, path in firsts.items() if is_journal(path)}
 
 
 def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comparison:
@@ -109,7 +124,9 @@ def compare(*runs: Run | Iterable[Run], **labelled: Run | Iterable[Run]) -> Comp
     if len(set(labels)) != len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InputError(f"compare: two runs would both be called {twice!r}; give labels: compare(before=…, after=…)")
-    return Comparison({label: [run.summary for run in group] for label, group in zip(labels, groups, strict=True)})
+    named = dict(zip(labels, groups, strict=True))
+    loaders = {label: partial(getattr, group[0], "loaded") for label, group in named.items()}
+    return Comparison({label: [run.summary for run in group] for label, group in named.items()}, loaders)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

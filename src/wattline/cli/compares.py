@@ -200,7 +200,7 @@ def _default_folder(documents: Sequence[Document]) -> Path:
 
 def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, terminal: Terminal) -> None:
     """Say what was noted, print and write the comparison."""
-    from wattline.api.compared import Comparison
+    from wattline.api.compared import Comparison, journal_loaders
 
     runs: dict[str, list[Summary]] = {}
     for item in done:
@@ -213,7 +213,8 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
         runs = {label: summaries[:1] for label, summaries in runs.items()}
     if not runs:
         raise typer.Exit(complain("interrupted before the first run was done", terminal.interrupted))
-    found = Comparison(runs)
+    within = _journals(runs, done, planned, folder)
+    found = Comparison(runs, journal_loaders(folder, within))
     page = found.write(folder / PAGE, title=folder.name)
     result = {
         "scenarios": sorted({d.task.variant.document.spec.name for d in done}),
@@ -221,13 +222,12 @@ def show(done: Sequence[Done], planned: Mapping[Task, Path], folder: Path, termi
         "comparison": found.to_dict(),
         "report": str(page),
         "runs": [str(planned[d.task]) for d in done],
-        "journals": _journals(runs, done, planned, folder),
+        "journals": within,
     }
     (folder / RESULT).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if terminal.for_people:
         terminal.show(found)
     terminal.line(f"\njournals {folder / 'runs'}\nreport   {page}")
-    within = _journals(runs, done, planned, folder)
     terminal.data(
         result | {"journals": {label: [str(folder / path) for path in some] for label, some in within.items()}}
     )
@@ -250,14 +250,15 @@ def _journals(
 
 def show_again(folder: Path, out: Path | None, terminal: Terminal) -> None:
     """Count and draw a comparison again from the journals it left."""
-    from wattline.api.compared import Comparison
+    from wattline.api.compared import Comparison, journal_loaders
     from wattline.api.runs import Run
 
     try:
         told = json.loads(read_regular(folder / RESULT))["journals"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ScenarioError(f"{folder / RESULT}: does not say where its runs are; compare again") from None
-    found = Comparison({label: [Run(folder=folder / path).summary for path in paths] for label, paths in told.items()})
+    runs = {label: [Run(folder=folder / path).summary for path in paths] for label, paths in told.items()}
+    found = Comparison(runs, journal_loaders(folder, told))
     page = found.write(out or folder / PAGE, title=folder.name)
     if terminal.for_people:
         terminal.show(found)

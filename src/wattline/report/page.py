@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 
 from wattline.errors import InputError
 from wattline.files import refuse_journal_file
 from wattline.report.figures.style import Drawn
+from wattline.report.show import Shown
+
+LIBRARY, SCRIPTS = "plotly.js", ("tables.js", "reading.js", "page.js")
+"""What draws the figures (built by ``scripts/update-plotly``), and what makes the page answer to its reader."""
+
+SECTIONS = 3
+"""A page of fewer sections needs no contents."""
 
 # Nothing may be fetched: a browser refuses whatever this line does not allow.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
@@ -65,19 +72,45 @@ class Page:
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>\n"
-            + "\n".join(self._parts)
+            + _with_contents("\n".join(self._parts))
             + '\n<noscript><p class="empty">Figures need JavaScript; all numbers are in the '
             "tables.</p></noscript>\n</main>\n"
         )
         return b"".join((page.encode(), *self._scripts(), b"</body>\n</html>\n"))
 
     def _scripts(self) -> tuple[bytes, ...]:
+        own = "".join(f"<script>{_asset(name)}</script>\n" for name in SCRIPTS).encode()
         if not self._figures:
-            return ()
+            return (own,)
         # "<" would let a name in the data close the script element.
         data = ("[" + ",\n".join(self._figures) + "]").replace("<", "\\u003c")
-        own = f'<script type="application/json" id="figures">{data}</script>\n<script>{_asset("page.js")}</script>\n'
-        return b"<script>", _plotly_js(), b"</script>\n", own.encode()
+        library = f"<script>{_asset(LIBRARY)}</script>\n"
+        return f'<script type="application/json" id="figures">{data}</script>\n{library}'.encode(), own
+
+
+def _with_contents(body: str) -> str:
+    """Return a page's HTML with an anchor at every heading, and links to the sections below the header."""
+    taken: dict[str, int] = {}
+    sections: list[tuple[str, str]] = []
+
+    def anchored(match: re.Match[str]) -> str:
+        level, given, words = match.groups()
+        plain = unescape(re.sub(r"<[^>]*>", "", words)).strip()
+        slug = given or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-") or "section"
+        taken[slug] = taken.get(slug, 0) + 1
+        slug += f"-{taken[slug]}" if taken[slug] > 1 else ""
+        if level == "h2":
+            sections.append((slug, plain))
+        link = f'<a class="anchor" href="#{slug}" aria-label="link to this part">#</a>'
+        return f'<{level} id="{slug}">{words}{link}</{level}>'
+
+    body = re.sub(r'<(h[23])(?: id="([^"]*)")?>(.*?)</\1>', anchored, body, flags=re.DOTALL)
+    if len(sections) < SECTIONS:
+        return body
+    links = "".join(f'<a href="#{slug}">{escape(words)}</a>' for slug, words in sections)
+    contents = f'<nav class="contents" aria-label="Contents">{links}</nav>'
+    above, header, below = body.partition("</header>")
+    return f"{above}{header}\n{contents}{below}" if header else f"{contents}\n{body}"
 
 
 def _regular(path: Path) -> Path:
@@ -133,6 +166,8 @@ def folded(summary: str, body: str) -> str:
 
 def _cell(tag: str, value: object, text: bool) -> str:  # noqa: FBT001 - a flag of this file only
     style = ' class="text"' if text else ""
+    if isinstance(value, Shown) and tag == "td":  # for the CSV file: the number itself, in SI units
+        style += f' data-v="{value.value!r}"' + (f' data-u="{escape(value.unit)}"' if value.unit else "")
     return f"<{tag}{style}>{value.html if isinstance(value, Raw) else escape(str(value))}</{tag}>"
 
 
@@ -145,15 +180,3 @@ class Raw:
 
 def _asset(name: str) -> str:
     return files("wattline.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _plotly_js() -> bytes:
-    """Return the drawing library, which the package plotly carries; importing the package would cost half a second."""
-    package = find_spec("plotly")
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        path = Path(folder, "package_data", "plotly.min.js")
-        if path.is_file():
-            return path.read_bytes()
-    raise InputError(
-        "plotly.js was not found; the package that carries it comes with: pip install --force-reinstall plotly"
-    )

@@ -20,6 +20,19 @@ class Scale(NamedTuple):
     unit: str
 
 
+class Shown(str):
+    """A number as text, which still knows its value in the SI unit (a share as a share)."""
+
+    value: float
+    unit: str
+
+    def __new__(cls, text: str, value: float, unit: str = "") -> Shown:
+        """Return the text with its value."""
+        shown = super().__new__(cls, text)
+        shown.value, shown.unit = float(value), unit
+        return shown
+
+
 _STEPS: dict[str, tuple[Scale, ...]] = {
     "s": (Scale(86400.0, "d"), Scale(3600.0, "h"), Scale(60.0, "min"), Scale(1.0, "s")),
     "W": (Scale(1e9, "GW"), Scale(1e6, "MW"), Scale(1e3, "kW"), Scale(1.0, "W")),
@@ -39,12 +52,16 @@ def scale_of(values: Iterable[float], unit: str) -> Scale:
     return next((step for step in steps if top >= step.factor * 0.9995), steps[-1])
 
 
-def number(value: float, digits: int = 3) -> str:
+def number(value: float, digits: int = 3) -> Shown:
     """Return a plain number: whole numbers in full with thin groups, others with so many significant digits.
 
     >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5), number(8.6e-5)
     ('1,234,567', '0.0123', '–', '12.5', '<0.0001')
     """
+    return Shown(_digits(value, digits), value)
+
+
+def _digits(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return MISSING if math.isnan(value) else ("∞" if value > 0 else "-∞")
     if value == int(value) or abs(value) >= 1000.0:
@@ -54,20 +71,24 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
-def show(value: float, unit: str = "") -> str:
+def show(value: float, unit: str = "") -> Shown:
     """Return a number with its unit; NaN, which means *there is none*, as a dash.
 
     >>> show(5400, "s"), show(0.5469, "share"), show(2300.0, "W"), show(7.2e6, "J")
     ('1 h 30 min', '54.7 %', '2.3 kW', '2 kWh')
     """
+    return Shown(_with_unit(value, unit), value, unit)
+
+
+def _with_unit(value: float, unit: str) -> str:
     if math.isnan(value):
         return MISSING
     if unit == "share":
-        return f"{number(100 * value)} %"
+        return f"{_digits(100 * value)} %"
     writers = {"s": show_duration, "W": show_power, "J": show_energy}
     if unit in writers:
         return writers[unit](value)
-    return f"{number(value)} {unit}".strip()
+    return f"{_digits(value)} {unit}".strip()
 
 
 def printable(text: str) -> str:
@@ -100,14 +121,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def compact(value: float, unit: str = "") -> str:
+def compact(value: float, unit: str = "") -> Shown:
     """Return a number with one unit, at most nine characters for anything that occurs: for columns of tables.
 
     >>> compact(5400, "s"), compact(1.29e6, "s"), compact(1234.5)
     ('1.5 h', '14.9 d', '1,234')
     """
     scale = scale_of([value], unit)
-    return f"{number(value / scale.factor)} {scale.unit}".strip() if not math.isnan(value) else MISSING
+    text = f"{_digits(value / scale.factor)} {scale.unit}".strip() if not math.isnan(value) else MISSING
+    return Shown(text, value, unit)
 
 
 def show_interval(mean: float, half_width: float, scale: Scale) -> str:
@@ -125,3 +147,22 @@ def show_interval(mean: float, half_width: float, scale: Scale) -> str:
     if digits > 9:  # an interval as narrow as rounding says nothing about digits
         return f"{number(mean, 4)} ± {half_width:.1g}"
     return f"{mean:,.{digits}f} ± {half_width:,.{digits}f}"
+
+
+def show_estimate(mean: float, half_width: float, unit: str, ends: tuple[float, float] | None = None) -> Shown:
+    """Return a mean and its interval in the unit that fits it: ``mean ± half width``, or both ends of an interval that
+    was cut (``ends``), as that of a share at 0.
+
+    >>> show_estimate(7384.2, 120.0, "s"), show_estimate(0.002, 0.009, "share", (0.0, 0.011))
+    ('2.051 ± 0.033 h', '0.2 % (0 to 1.1 %)')
+    """
+    if math.isnan(mean):
+        return Shown(MISSING, mean, unit)
+    scale = scale_of([mean] if mean else [half_width], unit)
+    if ends is not None and math.isfinite(half_width):
+        whole = (mean - half_width, mean + half_width)
+        if any(abs(cut - end) > 1e-12 * abs(end) for cut, end in zip(ends, whole, strict=True)):
+            low, high = (_digits(end / scale.factor) for end in ends)
+            return Shown(f"{_digits(mean / scale.factor)} {scale.unit} ({low} to {high} {scale.unit})", mean, unit)
+    shown = scale.unit if scale.unit != "jobs" else ""
+    return Shown(f"{show_interval(mean, half_width, scale)} {shown}".strip(), mean, unit)

@@ -92,6 +92,10 @@ class Estimate:
         return math.isfinite(self.half_width) and abs(self.mean) > self.half_width
 
 
+ABOVE_ONE = ("learning.errors.overcount", "learning.errors.under_peak", "regulation.error", "worst_violation")
+"""Shares of something that may be more than all of it."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One metric: an estimate per label, and its difference to the first label over the runs both have (or None)."""
@@ -99,6 +103,17 @@ class Row:
     metric: Metric
     estimates: tuple[Estimate, ...]
     differences: tuple[Estimate | None, ...]
+
+    def interval(self, column: int) -> tuple[float, float]:
+        """Return the 95 % interval of a label's mean, within what the metric can be: a share lies between 0 and 1.
+
+        NaN where there is none.
+        """
+        found = self.estimates[column]
+        low, high = found.mean - found.half_width, found.mean + found.half_width
+        if self.metric.unit != "share" or math.isnan(low):
+            return low, high
+        return max(low, 0.0), high if self.metric.path in ABOVE_ONE else min(high, 1.0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +144,10 @@ class Comparison:
             "confidence": CONFIDENCE,
             "metrics": [
                 row.metric._asdict()
-                | {"estimates": [_plain(e) for e in row.estimates], "differences": [_plain(d) for d in row.differences]}
+                | {
+                    "estimates": [(_plain(e) or {}) | _ends(row, i) for i, e in enumerate(row.estimates)],
+                    "differences": [_plain(d) for d in row.differences],
+                }
                 for row in self.rows
             ],
         }
@@ -144,8 +162,7 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
     if not runs or not all(runs.values()):
         raise InputError("nothing to compare: every label needs at least one run")
     first, *_ = runs
-    paired_by = _pairing(runs)
-    pairs = {label: _pairs(runs[first], summaries, paired_by) for label, summaries in runs.items()}
+    paired_by, pairs = pair(runs)
     rows = []
     deadlocks = any(s.value(DEADLOCKS) > 0 for summaries in runs.values() for s in summaries)
     for metric in metrics:
@@ -161,6 +178,13 @@ def compare(runs: Mapping[str, Sequence[Summary]], metrics: Sequence[Metric] = M
         rows.append(Row(metric, tuple(estimate(values[label]) for label in runs), tuple(differences)))
     counts, notes = tuple(len(s) for s in runs.values()), _notes(runs, pairs)
     return Comparison(tuple(runs), counts, paired_by, tuple(rows), notes)
+
+
+def pair(runs: Mapping[str, Sequence[Summary]]) -> tuple[str, dict[str, list[tuple[int, int]]]]:
+    """Return by what runs pair, and for each label which of its runs belongs to which of the first label's."""
+    first, *_ = runs
+    paired_by = _pairing(runs)
+    return paired_by, {label: _pairs(runs[first], summaries, paired_by) for label, summaries in runs.items()}
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -228,6 +252,11 @@ def _notes(runs: Mapping[str, Sequence[Summary]], pairs: Mapping[str, Sequence[t
         if any(runs[first][i].workload != runs[label][j].workload for i, j in pairs[label]):
             notes.append(f"{label!r} and {first!r} ran different jobs: a difference is not that of settings alone")
     return tuple(notes)
+
+
+def _ends(row: Row, column: int) -> dict[str, float | None]:
+    """Return the ends of a label's interval for JSON."""
+    return dict(zip(("low", "high"), (None if math.isnan(end) else end for end in row.interval(column)), strict=True))
 
 
 def _plain(found: Estimate | None) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ def draw_accounts(found: Accounts) -> Drawn | None:
         shared_xaxes=True,
         vertical_spacing=0.05,
         row_heights=[2.0, *[1.0] * (count - 1)],
-        layout={"barmode": "relative"},
+        layout={"barmode": "relative", "hovermode": "x unified", "hoverdistance": -1},
     )
     for name, key, sign, colour in _MONEY:
         values = [sign * getattr(part, key) for part in parts]

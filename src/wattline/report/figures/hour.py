@@ -4,6 +4,7 @@ node.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,8 @@ def draw_regulation(run: Run, journal: Journal) -> Drawn | None:
     last = len(heights)
     figure.update_xaxes(range=[0, (end_s - begin_s) / MINUTE_S], showgrid=False)
     figure.update_xaxes(title_text="time since the hour began [min]", row=last, col=1)
-    figure.update_layout(showlegend=True)
+    whole = {"name": "hour", "unit": "min", "seconds": MINUTE_S, "span": [0.0, (end_s - begin_s) / MINUTE_S]}
+    figure.update_layout(showlegend=True, meta={"clock": whole})
     if stripes:
         more = f"{plural(placements.height, 'placement')}, coloured by kind."
         more += f" Grey: jobs paused on their nodes ({plural(paused, 'time')})." if paused else ""
@@ -136,25 +138,26 @@ def _add_stripes(
         mine = held.filter(held["kind"] == name)
         label = str(escape_label(name or "of no kind"))
         colour = soft(GREY, 0.4) if declared.get(name) else kind_colour(i)
-        hover = (
-            f"job %{{customdata[0]}}, {label}<br>%{{customdata[1]}} nodes, waited %{{customdata[2]}} s<extra></extra>"
-        )
-        _bars(figure, mine, begin_s, label, colour, ("job_id", "nodes", "wait_s"), hover)
+        hover = f"job %{{customdata[0]}}, {label}<br>%{{customdata[1]}}, waited %{{customdata[2]}}<extra></extra>"
+        told = [
+            (job, plural(nodes or 0, run.unit), show(math.nan if wait is None else wait, "s"))
+            for job, nodes, wait in mine.select("job_id", "nodes", "wait_s").iter_rows()
+        ]
+        _bars(figure, mine, begin_s, label, colour, told, hover)
     pauses = _pauses(journal, begin_s, end_s)
     found = _cut(placements.join(pauses, on="job_id", how="inner"))
-    _bars(figure, found, begin_s, "paused", GREY, ("job_id",), "job %{customdata[0]} paused<extra></extra>")
+    _bars(figure, found, begin_s, "paused", GREY, found["job_id"].to_list(), "job %{customdata} paused<extra></extra>")
     figure.update_yaxes(title_text="node", range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False, row=4, col=1)
     return found.height
 
 
 def _bars(
-    figure: Figure, rows: pl.DataFrame, begin_s: float, name: str, colour: str, told: Sequence[str], hover: str
+    figure: Figure, rows: pl.DataFrame, begin_s: float, name: str, colour: str, told: Sequence[object], hover: str
 ) -> None:
-    """Draw rectangles of one colour; ``told`` are the columns that the hover text names."""
+    """Draw rectangles of one colour; ``told`` is what the hover text names of each."""
     if not rows.height:
         return
     start_s, stop_s, first, count = (rows[c].to_numpy() for c in ("start_s", "end_s", "first_node", "count"))
-    labels = np.column_stack([rows[c].fill_null(0).to_numpy().round() for c in told]).astype(np.int64)
     figure.add_bar(
         orientation="h",
         base=_short((start_s - begin_s) / MINUTE_S),
@@ -165,7 +168,7 @@ def _bars(
         row=4,
         col=1,
         name=name,
-        customdata=labels,
+        customdata=told,
         marker={"color": colour, "line": {"width": 0.3, "color": "rgba(255,255,255,0.55)"}},
         hovertemplate=hover,
     )

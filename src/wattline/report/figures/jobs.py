@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wattline.report.count.compare import Comparison, Row
 from wattline.report.count.groups import GroupRow, SizeRow, with_slowdowns
 from wattline.report.count.run import Run
 from wattline.report.figures.figure import Figure
@@ -16,8 +16,6 @@ from wattline.report.figures.reduce import ecdf
 from wattline.report.figures.style import (
     AMBER,
     BLUE,
-    GREY,
-    PALETTE,
     RED,
     TEAL,
     VIOLET,
@@ -40,25 +38,14 @@ TOP = 15
 TIME_TICKS = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 86400.0: "1 d",
               864000.0: "10 d", 8640000.0: "100 d"}  # fmt: skip
 
-COMPARED = (
-    "wait_s.mean",
-    "wait_s.p95",
-    "bounded_slowdown.mean",
-    "utilization",
-    "energy.total_j",
-    "power.peak_w",
-    "power.above_limit_share",
-)
-"""Metrics that the bars of a comparison show."""
-
 
 def draw_waits(run: Run) -> Drawn:
     """Draw the shares of jobs that waited and responded within a time."""
     jobs = with_slowdowns(run)
     figure = new_figure(300)
     for name, column, colour in (("wait", "wait_s", BLUE), ("response", "response_s", AMBER)):
-        _add_ecdf(figure, jobs[column], name, colour, least=1.0)
-    _log_time_axis(figure, "time")
+        add_ecdf(figure, jobs[column], name, colour, least=1.0, unit="s")
+    log_time_axis(figure, "time")
     waits = jobs["wait_s"].drop_nulls().to_numpy()
     at_once = float(np.mean(waits < 1.0)) if waits.size else float("nan")
     caption = f"{show(at_once, 'share')} of the jobs that started waited less than a second (drawn at 1 s)."
@@ -70,7 +57,7 @@ def draw_slowdowns(run: Run) -> Drawn:
     jobs = with_slowdowns(run)
     figure = new_figure(300)
     for name, column, colour in (("slowdown", "slowdown", VIOLET), ("bounded slowdown", "bounded_slowdown", TEAL)):
-        _add_ecdf(figure, jobs[column], name, colour, least=1.0)
+        add_ecdf(figure, jobs[column], name, colour, least=1.0)
     figure.update_xaxes(type="log", title_text="slowdown", dtick=1)
     return Drawn(
         figure,
@@ -85,7 +72,7 @@ def draw_energies(run: Run) -> Drawn:
     positive = energy_j.filter(energy_j > 0)
     scale = scale_of([float(np.median(positive.to_numpy()))] if positive.len() else [], "J")
     figure = new_figure(300)
-    _add_ecdf(figure, positive / scale.factor, "energy", AMBER, least=0.0)
+    add_ecdf(figure, positive / scale.factor, "energy", AMBER, least=0.0, unit=scale.unit)
     figure.update_xaxes(type="log", title_text=titled("energy of a job", scale.unit), dtick=1)
     none = energy_j.len() - positive.len()
     return Drawn(figure, "Energy per job", "All jobs that ended" + (f"; {none:,} used none." if none else "."))
@@ -100,7 +87,9 @@ def draw_sizes(sizes: Sequence[SizeRow], unit: str = "node") -> Drawn:
         (f"{unit}-seconds", [row.node_s for row in sizes], AMBER),
     ):
         total = float(sum(values)) or 1.0
-        figure.add_bar(x=labels, y=[100 * v / total for v in values], name=name, marker_color=colour)
+        figure.add_bar(
+            x=labels, y=[100 * v / total for v in values], name=name, marker_color=colour, hovertemplate="%{y:.3~r} %"
+        )
     figure.update_xaxes(type="category", title_text=f"{unit}s")
     figure.update_yaxes(title_text="share [%]")
     return Drawn(figure, "Job sizes", "Shares of all jobs and of the node-seconds they held.")
@@ -121,9 +110,10 @@ def draw_run_times(run: Run) -> Drawn:
             width=np.diff(edges),
             marker_color=TEAL,
             name="jobs",
-            hovertemplate="%{x:.3s}s: %{y} jobs<extra></extra>",
+            customdata=[f"{show(low, 's')} to {show(high, 's')}" for low, high in itertools.pairwise(edges.tolist())],
+            hovertemplate="%{customdata}: %{y:,} jobs<extra></extra>",
         )
-    _log_time_axis(figure, "run time")
+    log_time_axis(figure, "run time")
     figure.update_yaxes(title_text="jobs")
     return Drawn(
         figure, "Run times", "All jobs that ended, eight bins a decade; shorter ones than 1 s are drawn at 1 s."
@@ -164,62 +154,39 @@ def draw_ranking(rows: Sequence[GroupRow], what: str) -> Drawn | None:
         y=list(range(len(named))),
         x=[joules / scale.factor for _, joules in named],
         marker_color=BLUE,
-        hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>",
+        hovertemplate="%{x:,.4~r} " + scale.unit + "<extra></extra>",
     )
-    labels = [escape_label(_cut(name)) for name, _ in named]
+    labels = [escape_label(cut(name)) for name, _ in named]
     figure.update_yaxes(tickvals=list(range(len(named))), ticktext=labels, autorange="reversed", showgrid=False)
     figure.update_xaxes(title_text=titled("energy", scale.unit), showgrid=True, showline=False, ticks="")
     more = f" {len(rest):,} more used {show(sum(row.energy_j for row in rest), 'J')} together." if rest else ""
     return Drawn(figure, f"Energy by {what}", f"Energy charged to jobs.{more}")
 
 
-def draw_comparison(comparison: Comparison) -> list[Drawn]:
-    """Draw bars with 95 % intervals, one small figure for each of the metrics people ask for first."""
-    rows = [row for row in comparison.rows if row.metric.path in COMPARED]
-    # a limit that all of them kept needs no bars
-    return [
-        _draw_metric(comparison, row) for row in rows if not row.metric.path.endswith("above_limit_share") or _any(row)
-    ]
-
-
-def _any(row: Row) -> bool:
-    return any(e.mean > 0 for e in row.estimates)
-
-
-def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
-    scale = scale_of([e.mean for e in row.estimates], row.metric.unit)
-    places = list(range(len(comparison.labels)))
-    half = [e.half_width / scale.factor if np.isfinite(e.half_width) else 0.0 for e in row.estimates]
-    figure = new_figure(76 + 30 * len(places), bargap=0.3)
-    figure.add_bar(
-        orientation="h",
-        y=places,
-        x=[e.mean / scale.factor for e in row.estimates],
-        marker_color=[PALETTE[i % len(PALETTE)] for i in places],
-        error_x={"type": "data", "array": half, "thickness": 1.2, "width": 4, "color": GREY},
-        hovertemplate="%{x:.4g} " + scale.unit + "<extra></extra>",
-    )
-    labels = [escape_label(_cut(label)) for label in comparison.labels]
-    figure.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False)
-    figure.update_xaxes(title_text=scale.unit, showline=False, ticks="", rangemode="tozero")
-    known = max(e.count for e in row.estimates) > 1
-    return Drawn(figure, row.metric.title, "Mean and 95 % interval." if known else "One run each: no interval.")
-
-
-def _add_ecdf(figure: Figure, column: pl.Series, name: str, colour: str, least: float) -> None:
+def add_ecdf(figure: Figure, column: pl.Series, name: str, colour: str, least: float, unit: str = "") -> None:
+    """Add the shares of a sample up to each value; a label names the value in a unit that fits it."""
     x, share = ecdf(np.maximum(column.drop_nulls().to_numpy(), least), POINTS)
     if x.size == 0:
         return
     # A rise from zero, so that the share at the least value can be read off.
     x, share = np.insert(x, 0, x[0]), np.insert(share, 0, 0.0)
-    figure.add_scatter(x=x, y=100 * share, name=name, mode="lines", line={"shape": "hv", "color": colour, "width": 1.8})
+    figure.add_scatter(
+        x=x,
+        y=100 * share,
+        name=name,
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 1.8},
+        customdata=[show(value, unit) for value in x.tolist()],
+        hovertemplate="%{y:.3~r} % up to %{customdata}",
+    )
     figure.update_yaxes(title_text="share of jobs [%]", range=[0, 102])
 
 
-def _log_time_axis(figure: Figure, title: str) -> None:
+def log_time_axis(figure: Figure, title: str) -> None:
+    """Let an axis of seconds be logarithmic, with ticks at times that people know."""
     figure.update_xaxes(type="log", tickvals=list(TIME_TICKS), ticktext=list(TIME_TICKS.values()), title_text=title)
 
 
-def _cut(label: str, limit: int = 24) -> str:
+def cut(label: str, limit: int = 24) -> str:
     """Return a label short enough for an axis, cut in the middle: what tells names apart is often at the end."""
     return label if len(label) <= limit else f"{label[: limit - 9]}…{label[-8:]}"

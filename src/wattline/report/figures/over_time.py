@@ -12,6 +12,7 @@ import numpy as np
 from wattline.arrays import Floats, Ints
 from wattline.journal.journal import Journal
 from wattline.report.count.run import Run
+from wattline.report.figures.clock import Clock, finish_time_axes, time_axis
 from wattline.report.figures.figure import Figure
 from wattline.report.figures.reduce import envelope, raster
 from wattline.report.figures.style import (
@@ -28,7 +29,7 @@ from wattline.report.figures.style import (
     split_figure,
     titled,
 )
-from wattline.report.show import Scale, plural, scale_of
+from wattline.report.show import Scale, compact, number, plural, scale_of, show
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,16 +53,16 @@ def draw_power(run: Run) -> Drawn:
     limited = np.isfinite(steps.limit_w)
     scale = scale_of([float(steps.power_w.max(initial=0.0)), *steps.limit_w[limited][:1].tolist()], "W")
     figure = new_figure(320)
-    hours = time_axis(run)
-    how = add_steps(figure, run, steps.power_w / scale.factor, "power", BLUE, hours)
-    add_limit(figure, run, scale, hours)
-    finish_time_axes(figure, run, hours)
+    clock = time_axis(run)
+    how = add_steps(figure, run, steps.power_w / scale.factor, "power", BLUE, clock)
+    add_limit(figure, run, scale, clock)
+    finish_time_axes(figure, run.start_s, clock)
     figure.update_yaxes(title_text=titled("power", scale.unit))
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Power", how)
 
 
-def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
+def add_limit(figure: Figure, run: Run, scale: Scale, clock: Clock) -> None:
     """Add the power limit to a figure, where there is one; a gap in the line is a time without."""
     limited = np.isfinite(run.steps.limit_w)
     if not limited.any():
@@ -71,7 +72,7 @@ def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
     if kept.size > EXACT_STEPS:  # of a limit that changes all the time, the lowest of a bin is what counts
         kept = _lowest(run.steps.time_s, limit, kept)
     figure.add_scatter(
-        x=np.append(run.steps.time_s[kept] - run.start_s, run.end_s - run.start_s) / axis.factor,
+        x=clock.at(np.append(run.steps.time_s[kept], run.end_s)),
         y=np.append(limit[kept], limit[-1]),
         name="limit",
         mode="lines",
@@ -82,18 +83,17 @@ def add_limit(figure: Figure, run: Run, scale: Scale, axis: Scale) -> None:
 def draw_load(run: Run) -> Drawn:
     """Draw the queue above the nodes that are busy, asleep and out of service."""
     figure = split_figure(460, 2, shared_xaxes=True, vertical_spacing=0.06)
-    hours = time_axis(run)
-    how = add_steps(figure, run, run.steps.queued_jobs, "jobs in the queue", VIOLET, hours, row=1)
-    add_steps(figure, run, run.steps.busy_nodes, f"busy {run.unit}s", TEAL, hours, row=2)
+    clock = time_axis(run)
+    how = add_steps(figure, run, run.steps.queued_jobs, "jobs in the queue", VIOLET, clock, row=1)
+    add_steps(figure, run, run.steps.busy_nodes, f"busy {run.unit}s", TEAL, clock, row=2)
     for name, values, colour in (
         ("asleep", run.steps.asleep_nodes, GREY),
         ("out of service", run.steps.down_nodes, RED),
     ):
         if values.any():
-            add_steps(figure, run, values, name, colour, hours, row=2)
-    span = (run.end_s - run.start_s) / hours.factor
+            add_steps(figure, run, values, name, colour, clock, row=2)
     figure.add_scatter(
-        x=[0, span],
+        x=[clock.at(run.start_s), clock.at(run.end_s)],
         y=[run.nodes] * 2,
         name=f"all {run.unit}s",
         mode="lines",
@@ -102,7 +102,7 @@ def draw_load(run: Run) -> Drawn:
         line={"color": GREY, "width": 1, "dash": "dot"},
         hoverinfo="skip",
     )
-    finish_time_axes(figure, run, hours)
+    finish_time_axes(figure, run.start_s, clock)
     figure.update_xaxes(title_text="", row=1, col=1)
     figure.update_yaxes(title_text="jobs in the queue", range=[0, 1.05 * max(run.steps.queued_jobs.max(), 1.0)], row=1)
     figure.update_yaxes(title_text=f"{run.unit}s", range=[0, 1.08 * max(run.nodes, 1)], row=2)
@@ -118,13 +118,13 @@ def draw_rates(run: Run) -> Drawn | None:
     tracked = bool(np.isfinite(steps.backlog).any())
     rows = 2 if tracked else 1
     figure = split_figure(220 + 200 * (rows - 1), rows, shared_xaxes=True, vertical_spacing=0.06)
-    hours = time_axis(run)
-    how = add_steps(figure, run, steps.rate, "rate", AMBER, hours, row=1)
+    clock = time_axis(run)
+    how = add_steps(figure, run, steps.rate, "rate", AMBER, clock, row=1)
     figure.update_yaxes(title_text="rate", row=1, col=1)
     if tracked:
-        add_steps(figure, run, np.nan_to_num(steps.backlog), "remaining work", BLUE, hours, row=2)
+        add_steps(figure, run, np.nan_to_num(steps.backlog), "remaining work", BLUE, clock, row=2)
         figure.update_yaxes(title_text="remaining work", row=2, col=1)
-    finish_time_axes(figure, run, hours)
+    finish_time_axes(figure, run.start_s, clock)
     if tracked:
         figure.update_xaxes(title_text="", row=1, col=1)
     return Drawn(figure, "Service rate", how)
@@ -140,25 +140,38 @@ def draw_gantt(run: Run, journal: Journal) -> Drawn:
 
 def _gantt_rectangles(run: Run, placements: pl.DataFrame) -> Drawn:
     figure = new_figure(420, bargap=0)
-    hours = time_axis(run)
+    clock = time_axis(run)
     held = placements.join(run.jobs.select("job_id", "user", "kind", "nodes", "wait_s"), on="job_id", how="left")
     start_s, end_s = _intervals(run, placements)
     first, count = placements["first_node"].to_numpy(), placements["count"].to_numpy()
     colours = [PALETTE[i % len(PALETTE)] for i in placements["job_id"].to_list()]
-    columns = [held[name].to_list() for name in ("job_id", "user", "kind", "nodes", "wait_s")]
+    told = [
+        (
+            job,
+            plural(nodes, run.unit) if nodes is not None else "",
+            "" if wait is None else show(wait, "s"),
+            show(lasted, "s"),
+            " ".join(str(escape_label(name)) for name in (user, kind) if name),
+        )
+        for job, user, kind, nodes, wait, lasted in zip(
+            *(held[name].to_list() for name in ("job_id", "user", "kind", "nodes", "wait_s")),
+            (end_s - start_s).tolist(),
+            strict=True,
+        )
+    ]
     figure.add_bar(
         orientation="h",
-        base=(start_s - run.start_s) / hours.factor,
-        x=(end_s - start_s) / hours.factor,
+        base=clock.at(start_s),
+        x=clock.lasting(end_s - start_s),
         y=first + (count - 1) / 2,
         width=count.astype(np.float64),
         offset=-count / 2,
         marker={"color": colours, "line": {"width": 0.5, "color": "rgba(255,255,255,0.55)"}},
-        customdata=[[escape_label(item) for item in row] for row in zip(*columns, strict=True)],
-        hovertemplate="job %{customdata[0]}<br>%{customdata[3]} nodes, waited %{customdata[4]:.0f} s"
-        "<br>%{customdata[1]} %{customdata[2]}<extra></extra>",
+        customdata=told,
+        hovertemplate="job %{customdata[0]}: %{customdata[1]}<br>waited %{customdata[2]}, held them for "
+        "%{customdata[3]}<br>%{customdata[4]}<extra></extra>",
     )
-    _finish_gantt(figure, run, hours)
+    _finish_gantt(figure, run, clock)
     return Drawn(
         figure, "Who held which node", f"{plural(placements.height, 'placement')}; colours tell neighbours apart."
     )
@@ -166,7 +179,7 @@ def _gantt_rectangles(run: Run, placements: pl.DataFrame) -> Drawn:
 
 def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
     figure = new_figure(420)
-    hours = time_axis(run)
+    clock = time_axis(run)
     start_s, end_s = _intervals(run, placements)
     rows = min(CELLS[0], run.nodes)
     time_edges = np.linspace(run.start_s, run.end_s, CELLS[1] + 1)
@@ -174,7 +187,7 @@ def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
     first, count = placements["first_node"].to_numpy(), placements["count"].to_numpy()
     share = raster(start_s, end_s, first, count, time_edges, node_edges)
     figure.add_heatmap(
-        x=(time_edges - run.start_s) / hours.factor,
+        x=clock.at(time_edges),
         y=node_edges - 0.5,
         z=np.round(100 * share).astype(np.uint8),
         zmin=0,
@@ -192,18 +205,18 @@ def _gantt_raster(run: Run, placements: pl.DataFrame) -> Drawn:
             "outlinewidth": 0,
             "tickvals": [0, 50, 100],
         },
-        hovertemplate="%{x:.4g} " + hours.unit + ", node %{y:.0f}<br>%{z} % busy<extra></extra>",
+        hovertemplate=f"{clock.hover}, {run.unit} " + "%{y:,.0f}<br>%{z} % busy<extra></extra>",
     )
-    _finish_gantt(figure, run, hours)
+    _finish_gantt(figure, run, clock)
     caption = (
         f"{placements.height:,} placements are too many to draw one by one: each cell is the exact busy share of "
-        f"{run.nodes / rows:.4g} node{'s' if run.nodes > rows else ''} × {hours_of(run, CELLS[1])}."
+        f"{number(run.nodes / rows, 4)} {run.unit}{'s' if run.nodes > rows else ''} × {hours_of(run, CELLS[1])}."
     )
     return Drawn(figure, "Which nodes were busy", caption)
 
 
 def add_steps(
-    figure: Figure, run: Run, values: Floats, name: str, colour: str, axis: Scale, row: int | None = None
+    figure: Figure, run: Run, values: Floats, name: str, colour: str, clock: Clock, row: int | None = None
 ) -> str:
     """Add a step function to a figure, exactly or as an envelope around its mean; return which."""
     steps = run.steps
@@ -211,10 +224,10 @@ def add_steps(
     line = {"color": colour, "width": 1.4}
     if len(steps) <= EXACT_STEPS:
         held = steps.duration_s > 0
-        x = np.append(steps.time_s[held], run.end_s) - run.start_s
+        x = np.append(steps.time_s[held], run.end_s)
         y = np.append(values[held], values[held][-1:])
         figure.add_scatter(
-            x=x[: y.size] / axis.factor,
+            x=clock.at(x[: y.size]),
             y=y,
             name=name,
             mode="lines",
@@ -225,7 +238,7 @@ def add_steps(
         )
         return f"Every change is drawn ({int(held.sum()):,})."
     found = envelope(steps.time_s, steps.duration_s, values, BINS)
-    x = (found.middle - run.start_s) / axis.factor
+    x = clock.at(found.middle)
     figure.add_scatter(
         x=np.concatenate([x, x[::-1]]),
         y=np.concatenate([found.high, found.low[::-1]]),
@@ -245,24 +258,10 @@ def add_steps(
     )
 
 
-def time_axis(run: Run) -> Scale:
-    """Return the unit of time axes: the largest that the run fills twice."""
-    return scale_of([(run.end_s - run.start_s) / 2], "s")
-
-
-def finish_time_axes(figure: Figure, run: Run, axis: Scale) -> None:
-    """Name the time axis and let it span the run."""
-    span = (run.end_s - run.start_s) / axis.factor or 1.0
-    figure.update_xaxes(
-        title_text=titled("time since the start of the run", axis.unit), showgrid=False, range=[0, span]
-    )
-
-
 def hours_of(run: Run, bins: int) -> str:
     """Return the width of a bin as text."""
     seconds = (run.end_s - run.start_s) / bins
-    scale = scale_of([seconds], "s")
-    return f"{seconds / scale.factor:.3g} {scale.unit}"
+    return compact(seconds, "s")
 
 
 def escape_label(value: object) -> object:
@@ -272,10 +271,10 @@ def escape_label(value: object) -> object:
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _finish_gantt(figure: Figure, run: Run, axis: Scale) -> None:
-    finish_time_axes(figure, run, axis)
+def _finish_gantt(figure: Figure, run: Run, clock: Clock) -> None:
+    finish_time_axes(figure, run.start_s, clock)
     figure.update_yaxes(title_text=run.unit, range=[-0.5, max(run.nodes, 1) - 0.5], showgrid=False)
-    figure.update_layout(showlegend=False)
+    figure.update_layout(showlegend=False, hovermode="closest", hoverdistance=20)
 
 
 def _intervals(run: Run, placements: pl.DataFrame) -> tuple[Floats, Floats]:

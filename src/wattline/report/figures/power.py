@@ -6,8 +6,9 @@ import numpy as np
 
 from wattline.report.count.learning import Learning, known_profiles, learning_rate, profile_columns
 from wattline.report.count.run import Run
+from wattline.report.figures.clock import finish_time_axes, time_axis
 from wattline.report.figures.jobs import POINTS
-from wattline.report.figures.over_time import add_limit, add_steps, escape_label, finish_time_axes, time_axis
+from wattline.report.figures.over_time import add_limit, add_steps, escape_label
 from wattline.report.figures.reduce import ecdf
 from wattline.report.figures.style import AMBER, BLUE, GREY, RED, TEAL, VIOLET, Drawn, new_figure, soft, titled
 from wattline.report.show import plural, scale_of, show
@@ -22,15 +23,15 @@ def draw_limit(run: Run) -> Drawn:
     steps = run.steps
     scale = scale_of([float(steps.power_w.max(initial=0.0))], "W")
     figure = new_figure(360)
-    axis = time_axis(run)
-    how = add_steps(figure, run, steps.power_w / scale.factor, "power", BLUE, axis)
-    add_limit(figure, run, scale, axis)
+    clock = time_axis(run)
+    how = add_steps(figure, run, steps.power_w / scale.factor, "power", BLUE, clock)
+    add_limit(figure, run, scale, clock)
     if run.actions is not None and len(run.actions.deadlocks):
         begin_s, end_s = run.actions.deadlocks.T
         row = np.maximum(np.searchsorted(steps.time_s, begin_s, side="right") - 1, 0)
         lasted = [show(float(length), "s") for length in np.minimum(end_s, run.end_s) - begin_s]
         figure.add_scatter(
-            x=(begin_s - run.start_s) / axis.factor,
+            x=clock.at(begin_s),
             y=steps.power_w[row] / scale.factor,
             mode="markers",
             name="deadlock starts",
@@ -42,7 +43,7 @@ def draw_limit(run: Run) -> Drawn:
             " A triangle is a job that was let in above the limit because nothing ran and nothing fitted "
             f"({len(row):,})."
         )
-    finish_time_axes(figure, run, axis)
+    finish_time_axes(figure, run.start_s, clock)
     figure.update_yaxes(title_text=titled("power", scale.unit))
     figure.update_layout(showlegend=True)
     return Drawn(figure, "Power under the limit", how)
@@ -76,8 +77,8 @@ def draw_learning(run: Run, found: Learning) -> Drawn | None:
         hoverinfo="skip",
     )
     figure.update_xaxes(title_text="days since the start of the run", range=[0, day[-1]])
-    figure.update_yaxes(title_text="jobs with a known profile [%]", range=[0, 102])
-    figure.update_layout(showlegend=True)
+    figure.update_yaxes(title_text="jobs with a known profile [%]", range=[0, 102], hoverformat=",.3~r")
+    figure.update_layout(showlegend=True, hovermode="x unified", hoverdistance=-1)
     caption = f"Counted when jobs enter the queue, over {plural(found.jobs, 'job')} that started."
     return Drawn(figure, "Learning rate", caption)
 

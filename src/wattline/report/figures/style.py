@@ -83,8 +83,10 @@ def split_figure(
 
 def style_axes(figure: Figure) -> None:
     """Give all axes the house style."""
-    figure.update_xaxes(zeroline=False, automargin=True, showline=True, ticks="outside", ticklen=4)
-    figure.update_yaxes(zeroline=False, automargin=True, rangemode="tozero", nticks=7)
+    # 12,000, not 12k and never 1.2e+4
+    plain: dict[str, Any] = {"exponentformat": "none", "separatethousands": True}
+    figure.update_xaxes(zeroline=False, automargin=True, showline=True, ticks="outside", ticklen=4, **plain)
+    figure.update_yaxes(zeroline=False, automargin=True, rangemode="tozero", nticks=7, **plain)
 
 
 def titled(text: str, unit: str) -> str:

@@ -1,9 +1,9 @@
-"""The report of a run and of a comparison: one HTML file each, with everything in it and nothing fetched."""
+"""The report of a run: one HTML file with everything in it and nothing fetched."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,12 @@ from wattline.journal.journal import REPORT, Journal
 from wattline.market.tracking import SHARE
 from wattline.report.count.accounts import Accounts
 from wattline.report.count.baseline import baseline_of, beside
-from wattline.report.count.compare import Comparison, Row, compare
 from wattline.report.count.metrics import Summary, summarize_run
 from wattline.report.count.regulation import Regulation
 from wattline.report.count.run import Run, load
 from wattline.report.figures.accounts import draw_accounts
 from wattline.report.figures.hour import draw_regulation
 from wattline.report.figures.jobs import (
-    draw_comparison,
     draw_energies,
     draw_ranking,
     draw_run_times,
@@ -32,7 +30,8 @@ from wattline.report.figures.measured import draw_measured
 from wattline.report.figures.over_time import draw_gantt, draw_load, draw_power, draw_rates
 from wattline.report.figures.power import draw_learning, draw_limit, draw_profile_errors
 from wattline.report.figures.regulation import draw_errors, draw_qos
-from wattline.report.page import Page, Raw, card, facts, folded, table
+from wattline.report.page import Page, card, facts, folded, table
+from wattline.report.pages.comparison import comparison_html
 from wattline.report.pages.sections import (
     class_table,
     counted,
@@ -43,12 +42,12 @@ from wattline.report.pages.sections import (
     service_table,
     size_table,
 )
-from wattline.report.show import MISSING, dollars, number, plural, scale_of, show, show_interval
+from wattline.report.show import MISSING, dollars, number, plural, show
 from wattline.report.tables.accounts import accounts_table, carbon_words, hours_words, parts_words
 from wattline.report.tables.power import capping_cards, capping_table, learning_cards, learning_table
 from wattline.report.tables.regulation import qos_table, reach_note, reduction_words, settlement_table
 from wattline.report.tables.shapes import shapes_section
-from wattline.report.tables.summary import change, energy_parts, limit_words, stopped_words
+from wattline.report.tables.summary import energy_parts, limit_words, stopped_words
 
 
 def write_report(journal: Journal, path: Path | None = None) -> Path:
@@ -82,43 +81,6 @@ def report_page(run: Run, summary: Summary, journal: Journal, baseline: Summary 
         page.add(folded("The scenario", f"{sha}<pre>{escape(str(run.manifest['scenario']))}</pre>"))
     page.add(_footer(run.manifest))
     return page
-
-
-def write_comparison(
-    runs: Mapping[str, Sequence[Summary]],
-    path: Path,
-    *,
-    title: str = "Comparison",
-    comparison: Comparison | None = None,
-) -> Path:
-    """Write a page that compares labelled sets of runs and return where it is."""
-    found = comparison or compare(runs)
-    page = Page(f"{title} – Wattline")
-    first = found.labels[0]
-    page.add(
-        f'<header><p class="kicker">Wattline comparison</p><h1>{escape(title)}</h1>'
-        f'<p class="sub">{len(found.labels)} sets of runs, {sum(found.runs)} runs; differences are against '
-        f"<b>{escape(first)}</b>, run by run, paired by {found.paired_by}.</p></header>"
-    )
-    page.add(*(f'<p class="sub warn">{escape(note)}</p>' for note in found.notes))
-    figures = "".join(page.figure(drawn) for drawn in draw_comparison(found))
-    page.add(f'<div class="grid small">{figures}</div>', "<h2>All numbers</h2>", comparison_html(found))
-    page.add("<h2>What was run</h2>", _run_table(runs), "<h2>How these were counted</h2>", _comparison_notes(found))
-    return page.write(Path(path))
-
-
-def _comparison_notes(found: Comparison) -> str:
-    """Return what the signs on the page mean, as far as they occur."""
-    if max(found.runs) > 1:
-        notes = [
-            "± is half the 95 % Student-t interval of the mean over runs; a single run has none.",
-            "Δ is the mean of the differences of paired runs. ▲▼: its interval excludes 0; ≈: it does not.",
-            "A signed number without these: one pair only, so nothing is known about chance.",
-        ]
-    else:
-        notes = ["Δ is the difference of two single runs: nothing is known about chance."]
-    notes.append("Green and red say which way is usually better, not whether it matters.")
-    return f'<ul class="counted">{"".join(f"<li>{note}</li>" for note in notes)}</ul>'
 
 
 def _header(run: Run, summary: Summary) -> str:
@@ -324,42 +286,6 @@ def _add_service(page: Page, summary: Summary) -> None:
     measures = service_table(summary)
     varied = len(summary.service.rate_shares) > 1
     page.add("<h2>As a queue with service rates</h2>", measures if varied else folded("At one constant rate", measures))
-
-
-def comparison_html(found: Comparison) -> str:
-    """Return all numbers of a comparison as an HTML table."""
-    runs = (f"{label} ({n} run{'s' if n > 1 else ''})" for label, n in zip(found.labels, found.runs, strict=True))
-    header = ["", *runs, *(f"Δ {label}" for label in found.labels[1:])]
-    rows = []
-    for row in found.rows:
-        scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
-        name = row.metric.title + (f" [{scale.unit}]" if scale.unit and scale.unit != "jobs" else "")
-        values = [show_interval(e.mean, e.half_width, scale) for e in row.estimates]
-        deltas = [_delta(row, i, scale) for i in range(1, len(found.labels))]
-        rows.append([name, *values, *deltas])
-    return table(header, rows)
-
-
-def _delta(row: Row, column: int, scale: Any) -> Raw:
-    difference = row.differences[column]
-    if difference is None or difference.count == 0:
-        return Raw("–")
-    text = escape(show_interval(difference.mean, difference.half_width, scale))
-    mark = change(row, column)
-    worse = (difference.mean > 0) == (row.metric.better == "lower")
-    style = ("up" if worse else "down") if difference.excludes_zero else "mild"
-    return Raw(f'{text} <span class="{style}">{escape(mark)}</span>')
-
-
-def _run_table(runs: Mapping[str, Sequence[Summary]]) -> str:
-    rows = []
-    for label, summaries in runs.items():
-        seeds = ", ".join(str(s.seed) for s in summaries if s.seed is not None)
-        policies = "; ".join(dict.fromkeys(", ".join(f"{k} {v}" for k, v in s.policies.items()) for s in summaries))
-        rows.append(
-            (label, summaries[0].name, f"{summaries[0].jobs.total:,}", f"{summaries[0].nodes:,}", policies, seeds)
-        )
-    return table(("", "name", "jobs", "nodes", "policies", "seeds"), rows, text=(1, 4, 5))
 
 
 def _footer(manifest: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from wattline.journal.journal import SCHEMA
 from wattline.report.count.compare import Comparison, Row
 from wattline.report.count.metrics import Summary
 from wattline.report.count.statistics import NAN, Distribution
-from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_interval
+from wattline.report.show import Scale, compact, number, plural, scale_of, show, show_estimate, show_interval
 from wattline.report.tables.accounts import accounts_facts
 from wattline.report.tables.power import power_facts, recorded_facts
 from wattline.report.tables.regulation import hours_terminal, qos_terminal, regulation_facts
@@ -27,6 +27,9 @@ GIVEN = "given"
 
 ROUNDING = 1e-9
 """Share of a difference below which what it is compared with counts as 0."""
+
+LEAST_IN_UNIT = 0.01
+"""Below this in the unit of its row a number of a comparison gets a unit of its own."""
 
 OTHERS = 2
 """Labels beside the first one in a table of a comparison."""
@@ -157,7 +160,7 @@ def change(row: Row, column: int) -> str:
     )  # a part of nothing, or of what rounding left, says nothing
     relative = difference.mean / abs(reference) if known else NAN
     percent = abs(100 * relative)
-    size = f"{percent:{'.0f' if percent >= 9.95 else '.2g'}} %" if percent < 999.5 else f"×{1 + relative:.3g}"
+    size = f"{percent:{'.0f' if percent >= 9.95 else '.2g'}} %" if percent < 999.5 else f"×{number(1 + relative)}"
     size = size if math.isfinite(relative) else ""
     if math.isnan(difference.half_width):
         sign = "+" if difference.mean > 0 else "-"
@@ -176,12 +179,19 @@ def _fits(comparison: Comparison, others: int) -> bool:
 
 
 def _row_title(row: Row) -> str:
-    unit = scale_of((e.mean for e in row.estimates), row.metric.unit).unit
-    return row.metric.title + (f" [{unit}]" if unit and unit != "jobs" else "")
+    scale = _row_scale(row)
+    return row.metric.title + (f" [{scale.unit}]" if scale and scale.unit and scale.unit != "jobs" else "")
+
+
+def _row_scale(row: Row) -> Scale | None:
+    """Return the one unit that fits all of a row; None where a label would have no digits left in it."""
+    scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
+    known = [abs(e.mean) / scale.factor for e in row.estimates if math.isfinite(e.mean) and e.mean]
+    return None if known and min(known) < LEAST_IN_UNIT and row.metric.unit in ("s", "W", "J") else scale
 
 
 def _cells(row: Row, columns: Iterable[int]) -> list[str]:
-    scale = scale_of((e.mean for e in row.estimates), row.metric.unit)
+    scale = _row_scale(row)
     return [f"{_cell(row, i, scale)} {change(row, i)}".strip() for i in columns]
 
 
@@ -202,8 +212,15 @@ def _comparison_part(comparison: Comparison, columns: Sequence[int]) -> Table:
     return table
 
 
-def _cell(row: Row, column: int, scale: Scale) -> str:
-    found = row.estimates[column]
+def _cell(row: Row, column: int, scale: Scale | None) -> str:
+    found, (low, high) = row.estimates[column], row.interval(column)
+    if scale is None:
+        return show_estimate(found.mean, found.half_width, row.metric.unit)
+    if math.isfinite(found.half_width) and (
+        low > found.mean - found.half_width or high < found.mean + found.half_width
+    ):
+        mean, *ends = (number(value / scale.factor) for value in (found.mean, low, high))
+        return f"{mean} ({ends[0]}–{ends[1]})"
     return show_interval(found.mean, found.half_width, scale)
 
 

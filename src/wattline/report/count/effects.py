@@ -1,0 +1,93 @@
+"""Who waits longer and who less than in the runs a comparison is held against: users, groups, kinds, sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from wattline.report.count.compare import pair
+from wattline.report.count.groups import GroupRow, SizeRow
+from wattline.report.count.metrics import Summary
+
+ROUNDING_S = 0.5
+"""Mean waits that differ by less are the same."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The jobs of one user (or group, kind, size) in two labels: how many there are, and their mean waits."""
+
+    name: str
+    jobs: float
+    before_s: float
+    after_s: float
+
+    @property
+    def change_s(self) -> float:
+        """How much longer a job waits."""
+        return self.after_s - self.before_s
+
+    @property
+    def total_s(self) -> float:
+        """How much longer all of its jobs wait together."""
+        return self.change_s * self.jobs
+
+    @property
+    def loses(self) -> bool:
+        """Whether it waits longer by more than rounding."""
+        return self.change_s > ROUNDING_S
+
+    @property
+    def gains(self) -> bool:
+        """Whether it waits less by more than rounding."""
+        return self.change_s < -ROUNDING_S
+
+
+Effects = Mapping[str, tuple[Effect, ...]]
+"""What jobs are told apart by (user, group, kind, size) → effects, who loses most first; sizes from small to large."""
+
+
+def find_effects(runs: Mapping[str, Sequence[Summary]]) -> dict[str, Effects]:
+    """Return for every label but the first what it changed for whom, over the runs that have a partner."""
+    first, *others = runs
+    _, pairs = pair(runs)
+    found: dict[str, Effects] = {}
+    for label in others:
+        both = [(runs[first][i], runs[label][j]) for i, j in pairs[label]]
+        named: dict[str, tuple[Effect, ...]] = {}
+        for what in ("user", "group", "kind", "size"):
+            rows = _effects(*zip(*((_rows(a, what), _rows(b, what)) for a, b in both), strict=True)) if both else []
+            if len(rows) > 1:
+                named[what] = tuple(rows if what == "size" else sorted(rows, key=lambda row: (-row.total_s, row.name)))
+        found[label] = named
+    return found
+
+
+def _rows(summary: Summary, what: str) -> list[tuple[str, int, float]]:
+    found: Iterable[GroupRow | SizeRow] = getattr(summary, f"{what}s")
+    return [(row.label if isinstance(row, SizeRow) else row.name, row.jobs, row.wait_mean_s) for row in found]
+
+
+def _effects(
+    before: Sequence[list[tuple[str, int, float]]], after: Sequence[list[tuple[str, int, float]]]
+) -> list[Effect]:
+    """Return the effects on everybody whose jobs started in both, in the order of the first."""
+    one, other = _together(before), _together(after)
+    runs = len(before)
+    return [
+        Effect(name, jobs / runs, waited / jobs, other[name][1] / other[name][0])
+        for name, (jobs, waited) in one.items()
+        if name in other
+    ]
+
+
+def _together(runs: Sequence[list[tuple[str, int, float]]]) -> dict[str, tuple[int, float]]:
+    """Return jobs and seconds waited of everybody, over all runs."""
+    found: dict[str, tuple[int, float]] = {}
+    for rows in runs:
+        for name, jobs, wait_s in rows:
+            if jobs and not math.isnan(wait_s):
+                had, waited = found.get(name, (0, 0.0))
+                found[name] = had + jobs, waited + jobs * wait_s
+    return found

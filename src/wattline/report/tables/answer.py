@@ -1,0 +1,122 @@
+"""A comparison in a sentence: what changed, by how much, for whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from wattline.report.count.compare import Comparison, Row
+from wattline.report.count.effects import Effect, Effects
+from wattline.report.show import number, plural, show
+
+TOLD = ("jobs.finished", "wait_s.mean", "energy.total_j", "power.peak_w", "cost")
+"""What the sentence speaks of, as far as it differs."""
+
+NAMES = {
+    "jobs.finished": "jobs finished",
+    "wait_s.mean": "the mean wait",
+    "energy.total_j": "energy",
+    "power.peak_w": "peak power",
+    "cost": "the cost",
+}
+SAME = 5e-4
+"""Relative differences below this are none."""
+
+
+def answer(found: Comparison, effects: Mapping[str, Effects] | None = None) -> str:
+    """Return the sentence of a comparison: two labels against each other, or the best of more."""
+    rows = [row for path in TOLD for row in found.rows if row.metric.path == path]
+    if len(found.labels) == 1:
+        return f"{found.labels[0]}: {_list([f'{_name(row)} {_value(row, 0)}' for row in rows])}."
+    if len(found.labels) > 2:
+        return _best(found, rows)
+    first, other = found.labels
+    told = [words for row in rows if (words := _changed(row))]
+    head = (
+        f"With {other} instead of {first} {_list(told)}."
+        if told
+        else (f"Between {first} and {other} there is no difference in waits, energy or finished jobs.")
+    )
+    named = (effects or {}).get(other) or {}
+    return f"{head} {effect_words(other, first, named)}".strip() if told else head
+
+
+def effect_words(label: str, first: str, named: Effects) -> str:
+    """Return who waits longer and who less, of users where they are known, else of groups, kinds or sizes."""
+    what = next((name for name in ("user", "group", "kind", "size") if name in named), None)
+    if what is None:
+        return ""
+    rows = named[what]
+    losers = sorted((row for row in rows if row.loses), key=lambda row: -row.total_s)
+    gainers = sorted((row for row in rows if row.gains), key=lambda row: row.total_s)
+    if not losers and not gainers:
+        return f"Nobody waits longer or less with {label} than with {first}."
+    parts = []
+    if losers:
+        parts.append(f"{_count(losers, 'waits longer', 'wait longer')}, {_most(losers[0], what)}")
+    if gainers:
+        parts.append(f"{_count(gainers, 'waits less', 'wait less')}, {_most(gainers[0], what)}")
+    return f"Of {plural(len(rows), what)} {'; '.join(parts)}."
+
+
+def _count(rows: Sequence[Effect], one: str, many: str) -> str:
+    return f"{len(rows):,} {one if len(rows) == 1 else many}"
+
+
+def _most(row: Effect, what: str) -> str:
+    name = f"{row.name or '(unknown)'}{' nodes' if what == 'size' else ''}"
+    return f"{name} most ({show(abs(row.change_s), 's')} {'more' if row.change_s > 0 else 'less'} a job)"
+
+
+def _changed(row: Row) -> str:
+    """Return how a metric changed from the first label to the second; "" where it did not."""
+    before, after, difference = row.estimates[0].mean, row.estimates[1].mean, row.differences[1]
+    if difference is None or math.isnan(difference.mean):
+        return ""
+    if abs(difference.mean) <= SAME * max(abs(before), abs(after)):
+        return ""
+    size = ""
+    if before > 0 and after > 0:
+        ratio = after / before
+        if 0.1 < ratio < 10:
+            size = f", {number(100 * abs(ratio - 1), 2)} % {'more' if ratio > 1 else 'less'}"
+        else:
+            size = f", {number(ratio if ratio > 1 else 1 / ratio, 2)} times {'as much' if ratio > 1 else 'less'}"
+    sure = math.isfinite(difference.half_width) and not difference.excludes_zero
+    chance = ", which may be chance" if sure else ""
+    verb = "are" if row.metric.path == "jobs.finished" else "is"
+    return f"{_name(row)} {verb} {_value(row, 1)} instead of {_value(row, 0)}{size}{chance}"
+
+
+def _best(found: Comparison, rows: Sequence[Row]) -> str:
+    """Return which of several labels is best in each of the metrics that differ."""
+    told = []
+    for row in rows:
+        means = [e.mean for e in row.estimates]
+        known = [mean for mean in means if not math.isnan(mean)]
+        if len(known) < len(means) or max(known) - min(known) <= SAME * max(abs(v) for v in known):
+            continue
+        pick = (max if row.metric.better == "higher" else min)(range(len(means)), key=lambda i: means[i])
+        last = (min if row.metric.better == "higher" else max)(range(len(means)), key=lambda i: means[i])
+        told.append(
+            f"{_name(row)} {'are most' if row.metric.better == 'higher' else 'is least'} with {found.labels[pick]} "
+            f"({_value(row, pick)}; {found.labels[last]}: {_value(row, last)})"
+        )
+    if not told:
+        return f"Among {len(found.labels)} settings waits, energy and finished jobs are the same."
+    return f"Of {len(found.labels)} settings {_list(told)}."
+
+
+def _name(row: Row) -> str:
+    return NAMES[row.metric.path]
+
+
+def _value(row: Row, column: int) -> str:
+    mean, unit = row.estimates[column].mean, row.metric.unit
+    if unit == "$":
+        return f"${number(mean, 4)}"
+    return number(mean, 4) if unit == "jobs" else show(mean, unit)
+
+
+def _list(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""

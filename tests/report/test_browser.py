@@ -1,0 +1,102 @@
+"""What a reader can do with a page in a browser: zoom, read values, search, save tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import in_browser, needs_chromium
+from synthetic import write_synthetic
+
+from wattline.report.pages.run import write_report
+
+pytestmark = needs_chromium
+
+SCRIPT = """
+const plots = [...document.querySelectorAll(".plot")];
+const timed = plots.filter((p) => p.layout.meta && p.layout.meta.clock);
+const titles = timed.map((p) => p.closest("figure").querySelector("h3").firstChild.textContent);
+const axes = (p) => Object.keys(p._fullLayout).filter((key) => /^xaxis/.test(key));
+const ranges = () => timed.map((p) => axes(p).map((key) => p._fullLayout[key].range));
+const span = timed[0].layout.meta.clock.span;
+await Plotly.relayout(timed[0], { "xaxis.range": [span[0] + (span[1] - span[0]) / 4, span[1]] });
+await pause(300);
+const zoomed = ranges();
+await Plotly.relayout(timed[1], { "xaxis.autorange": true });
+await pause(300);
+const whole = ranges();
+
+const power = timed[0], box = power.getBoundingClientRect(), full = power._fullLayout;
+const x = box.left + full.xaxis._offset + full.xaxis.c2p(span[0] + 0.4 * (span[1] - span[0]));
+const y = box.top + full.yaxis._offset + 20;
+power.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+const label = power.querySelector(".label").innerText;
+const rulers = timed.map((p) => !p.querySelector(".ruler").hidden);
+power.dispatchEvent(new PointerEvent("pointerleave"));
+
+const table = [...document.querySelectorAll("table")].find((t) => t.tHead.textContent.startsWith("user"));
+const search = table.closest("details").querySelector("input[type=search]");
+search.value = "u002";
+search.dispatchEvent(new Event("input"));
+const tables = document.querySelectorAll("main table").length;
+return {
+  titles, zoomed, whole, span, label, rulers,
+  shown: [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent),
+  csv: table.csv(), tables, savers: document.querySelectorAll(".tools button").length,
+  wide: document.documentElement.scrollWidth,
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a reader found on the page of three jobs on four nodes: 400 W idle, 600 W from 100 s to 700 s, 1 kW then."""
+    folder: Path = tmp_path_factory.mktemp("browser")
+    run = {
+        "submit": [0.0, 0.0, 0.0],
+        "start": [100.0, 700.0, 700.0],
+        "end": [1000.0, 1000.0, 1000.0],
+        "nodes": [1, 1, 1],
+        "first": [0, 1, 2],
+        "user": [1, 2, 3],
+        "total": 4,
+    }
+    report = write_report(write_synthetic(folder / "j", **run), folder / "report.html")
+    found: dict[str, Any] = in_browser(report, SCRIPT)
+    return found
+
+
+def test_zoom_is_shared_by_all_figures_over_time(read: dict[str, Any]) -> None:
+    """Zoom one of power, queue and Gantt, and all follow; a double click in another one shows the whole run again."""
+    assert read["titles"] == ["Power", "Queue and nodes", "Who held which node"]
+    assert read["span"] == [0, pytest.approx(1000 / 60)]
+    for figure in read["zoomed"]:
+        for axis in figure:
+            assert axis == pytest.approx([1000 / 60 / 4, 1000 / 60])
+    for figure in read["whole"]:
+        for axis in figure:
+            assert axis == pytest.approx([0, 1000 / 60])
+
+
+def test_a_step_is_read_in_its_middle(read: dict[str, Any]) -> None:
+    """At 400 s, far from the changes at 100 s and 700 s, the label says what held, and all figures show the instant."""
+    assert "6 min 40 s" in read["label"]
+    assert "0.6 kW" in read["label"]
+    assert read["rulers"] == [True, True, True]
+
+
+def test_tables_are_searched_and_saved(read: dict[str, Any]) -> None:
+    """Every table has a button that saves it as CSV, of the rows that a search left, in SI units."""
+    assert read["savers"] == read["tables"]
+    assert read["shown"] == ["u002"]
+    header, row, rest = read["csv"].split("\r\n")
+    assert header.startswith("user,jobs,node-hours,energy [J],share [share],mean wait [s]")
+    assert row.split(",")[:4] == ["u002", "1", repr(300 / 3600), "90000.0"]
+    assert row.split(",")[5] == "700.0"
+    assert rest == ""
+
+
+def test_no_page_is_wider_than_its_window(read: dict[str, Any]) -> None:
+    """Nothing sticks out at the side."""
+    assert read["wide"] <= 1400
