@@ -114,10 +114,12 @@ def show_power(watts: float) -> str:
 def show_energy(joules: float) -> str:
     """Return an energy in (k, M, G)Wh, or in J when it is less than a watt-hour.
 
-    >>> show_energy(7.2e6), show_energy(5.0)
-    ('2 kWh', '5 J')
+    >>> show_energy(7.2e6), show_energy(5.0), show_energy(1234.5)
+    ('2 kWh', '5 J', '1,234 J')
     """
-    return _scaled(joules / 3600.0, "Wh") if abs(joules) >= 3600.0 else f"{joules:.3g} J"
+    if abs(joules) >= 3600.0:
+        return _scaled(joules / 3600.0, "Wh")
+    return f"{joules:,.0f} J" if abs(joules) >= 999.5 else f"{joules:.3g} J"
 
 
 def _scaled(value: float, unit: str) -> str:

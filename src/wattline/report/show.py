@@ -55,8 +55,8 @@ def scale_of(values: Iterable[float], unit: str) -> Scale:
 def number(value: float, digits: int = 3) -> Shown:
     """Return a plain number: whole numbers in full with thin groups, others with so many significant digits.
 
-    >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5), number(8.6e-5)
-    ('1,234,567', '0.0123', '–', '12.5', '<0.0001')
+    >>> number(1234567.0), number(0.0123456), number(float("nan")), number(12.5), number(8.6e-5), number(999.7)
+    ('1,234,567', '0.0123', '–', '12.5', '<0.0001', '1,000')
     """
     return Shown(_digits(value, digits), value)
 
@@ -68,7 +68,8 @@ def _digits(value: float, digits: int = 3) -> str:
         return f"{value:,.0f}"
     if abs(value) < SMALLEST:  # nobody compares powers of ten in a column
         return f"<{SMALLEST:g}" if value > 0 else f">-{SMALLEST:g}"
-    return f"{value:.{digits}g}"
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e" in text else text  # 257 with two digits, and 999.7, which three round up
 
 
 def show(value: float, unit: str = "") -> Shown:

@@ -19,6 +19,7 @@
         changes[key + ".gridcolor"] = of("--grid");
         changes[key + ".linecolor"] = of("--line");
         changes[key + ".tickcolor"] = of("--line");
+        changes[key + ".zerolinecolor"] = of("--dim");
       }
     }
     changes["modebar.bgcolor"] = "rgba(0,0,0,0)";

@@ -120,7 +120,8 @@ def _draw_metric(comparison: Comparison, row: Row) -> Drawn:
     scale = scale_of([e.mean for e in row.estimates], row.metric.unit)
     places = list(range(len(comparison.labels)))
     means = [e.mean for e in row.estimates]
-    ends = [row.interval(i) for i in places]
+    least = -np.inf if row.metric.unit == "$" else 0.0  # a bar may not reach below what can be
+    ends = [(max(low, least) if np.isfinite(low) else low, high) for low, high in map(row.interval, places)]
     less, more = (
         [abs(end - mean) / scale.factor if np.isfinite(end) else 0.0 for end, mean in zip(side, means, strict=True)]
         for side in zip(*ends, strict=True)

@@ -51,21 +51,21 @@ def effect_words(label: str, first: str, named: Effects) -> str:
     gainers = sorted((row for row in rows if row.gains), key=lambda row: row.total_s)
     if not losers and not gainers:
         return f"Nobody waits longer or less with {label} than with {first}."
-    parts = []
-    if losers:
-        parts.append(f"{_count(losers, 'waits longer', 'wait longer')}, {_most(losers[0], what)}")
-    if gainers:
-        parts.append(f"{_count(gainers, 'waits less', 'wait less')}, {_most(gainers[0], what)}")
+    parts = [
+        f"{'all' if len(some) == len(rows) else f'{len(some):,}'} {verb}, {_most(some[0], what)}"
+        for some, verb in (
+            (losers, "waits longer" if len(losers) == 1 else "wait longer"),
+            (gainers, "waits less" if len(gainers) == 1 else "wait less"),
+        )
+        if some
+    ]
     return f"Of {plural(len(rows), what)} {'; '.join(parts)}."
 
 
-def _count(rows: Sequence[Effect], one: str, many: str) -> str:
-    return f"{len(rows):,} {one if len(rows) == 1 else many}"
-
-
 def _most(row: Effect, what: str) -> str:
-    name = f"{row.name or '(unknown)'}{' nodes' if what == 'size' else ''}"
-    return f"{name} most ({show(abs(row.change_s), 's')} {'more' if row.change_s > 0 else 'less'} a job)"
+    name = row.name or "(unknown)"
+    who = f"jobs of {name} {'node' if name == '1' else 'nodes'}" if what == "size" else name
+    return f"{who} most ({show(abs(row.change_s), 's')} {'more' if row.change_s > 0 else 'less'} a job)"
 
 
 def _changed(row: Row) -> str:
@@ -75,17 +75,20 @@ def _changed(row: Row) -> str:
         return ""
     if abs(difference.mean) <= SAME * max(abs(before), abs(after)):
         return ""
-    size = ""
+    remarks = []
     if before > 0 and after > 0:
         ratio = after / before
-        if 0.1 < ratio < 10:
-            size = f", {number(100 * abs(ratio - 1), 2)} % {'more' if ratio > 1 else 'less'}"
-        else:
-            size = f", {number(ratio if ratio > 1 else 1 / ratio, 2)} times {'as much' if ratio > 1 else 'less'}"
-    sure = math.isfinite(difference.half_width) and not difference.excludes_zero
-    chance = ", which may be chance" if sure else ""
+        remarks.append(f"{number(ratio, 2)} times as much" if ratio > 10 else _percent(ratio))
+    if math.isfinite(difference.half_width) and not difference.excludes_zero:
+        remarks.append("which may be chance")
     verb = "are" if row.metric.path == "jobs.finished" else "is"
-    return f"{_name(row)} {verb} {_value(row, 1)} instead of {_value(row, 0)}{size}{chance}"
+    return f"{_name(row)} {verb} {_value(row, 1)} instead of {_value(row, 0)}" + (
+        f" ({', '.join(remarks)})" if remarks else ""
+    )
+
+
+def _percent(ratio: float) -> str:
+    return f"{number(100 * abs(ratio - 1), 2)} % {'more' if ratio > 1 else 'less'}"
 
 
 def _best(found: Comparison, rows: Sequence[Row]) -> str:

@@ -28,7 +28,7 @@ GIVEN = "given"
 ROUNDING = 1e-9
 """Share of a difference below which what it is compared with counts as 0."""
 
-LEAST_IN_UNIT = 0.01
+LEAST_IN_UNIT = 0.1
 """Below this in the unit of its row a number of a comparison gets a unit of its own."""
 
 OTHERS = 2
