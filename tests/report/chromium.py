@@ -21,7 +21,9 @@ DRIVER = """
   const told = document.createElement("pre");
   told.id = "told";
   const total = document.querySelectorAll(".plot").length;
-  for (let i = 0; i < 400 && (Number(document.documentElement.dataset.drawn) || 0) < total; i++) await pause(50);
+  const drawn = () => Number(document.documentElement.dataset.drawn) || 0;
+  const early = drawn();
+  for (let i = 0; i < 400 && drawn() < total; i++) await pause(50);
   try { told.textContent = JSON.stringify(await (async () => { SCRIPT })()); }
   catch (error) { told.textContent = JSON.stringify({ error: String(error) }); }
   document.body.append(told);

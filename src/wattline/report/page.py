@@ -167,7 +167,7 @@ def folded(summary: str, body: str) -> str:
 def _cell(tag: str, value: object, text: bool) -> str:  # noqa: FBT001 - a flag of this file only
     style = ' class="text"' if text else ""
     if isinstance(value, Shown) and tag == "td":  # for the CSV file: the number itself, in SI units
-        style += f' data-v="{value.value!r}"' + (f' data-u="{escape(value.unit)}"' if value.unit else "")
+        style += f' data-v="{value.value:.12g}"' + (f' data-u="{escape(value.unit)}"' if value.unit else "")
     return f"<{tag}{style}>{value.html if isinstance(value, Raw) else escape(str(value))}</{tag}>"
 
 

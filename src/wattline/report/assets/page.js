@@ -80,8 +80,8 @@
     if (!figure) return;
     waiting.delete(place);
     assign(figure.layout, inks(figure.layout));
-    if (place.clientWidth < 480) assign(figure.layout, { "margin.r": 8, "font.size": 11 });
     const timed = clock(figure.layout);
+    if (place.clientWidth < 480) assign(figure.layout, { "margin.r": 8, "font.size": 11, ...(timed ? { "margin.l": 70 } : {}) });
     if (timed) Reading.prepare(figure);
     Plotly.newPlot(place, figure.data, figure.layout, options);
     drawn.push([place, figure.layout]);

@@ -15,6 +15,9 @@ from wattline.report.show import scale_of
 EARLIEST_S, LATEST_S = 157_766_400.0, 253_402_214_400.0
 """Unix times of 1975 and of the last day of 9999: what lies outside was never meant as a date."""
 
+MARGIN = 88
+"""Pixels left of every time axis, whatever the labels there: instants of figures below each other stand in one line."""
+
 DATE = "date"
 HOVER = "%Y-%m-%d %H:%M"
 
@@ -75,7 +78,8 @@ def finish_time_axes(figure: Figure, start_s: float, clock: Clock, name: str = "
     else:
         figure.update_xaxes(title_text=titled("time since the start of the run", clock.unit))
     figure.update_xaxes(showgrid=False, range=span)
-    figure.update_layout(meta={"clock": about}, hovermode="x unified", hoverdistance=-1)
+    figure.update_yaxes(automargin=False, title={"standoff": 6})
+    figure.update_layout(meta={"clock": about}, hovermode="x unified", hoverdistance=-1, margin={"l": MARGIN})
 
 
 def _epoch_s(run: Run) -> float | None:

@@ -13,7 +13,7 @@ from wattline.report.count.statistics import Distribution, TimeDistribution
 from wattline.report.page import table
 from wattline.report.show import compact, number, show
 
-LISTED = 100
+LISTED = 200
 """Rows of a table by user (or group, …) before the rest is only counted."""
 
 _SAMPLE = ("count", "mean", "median", "p90", "p95", "p99", "max")
