@@ -40,6 +40,9 @@ def test_the_program(folder: Path) -> None:
     assert compared.labels == ("easy", "in-order")
     assert "wait, mean" in str(compared)
     assert "<table>" in compared._repr_html_()
+    page = compared.write("two.html").read_text()
+    assert "With in-order instead of easy the mean wait is " in page
+    assert "Laid over each other" in page
     figure = easy.plot("power")
     assert type(figure).__module__.startswith("plotly.")
     easy.write("out/easy")
